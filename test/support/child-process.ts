@@ -1,0 +1,116 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
+
+export type ChildProcess = {
+  readonly pid: number;
+  /** Path of the file that standard output and standard error are appended to. */
+  readonly log: string;
+  /** Settles once, when the process has ended; never rejects. */
+  readonly exited: Promise<Exit>;
+  readonly running: () => boolean;
+  readonly kill: (signal: NodeJS.Signals) => void;
+  /** SIGTERM, then SIGKILL after `graceMs` (5,000 when absent); returns when the process has ended. */
+  readonly stop: (graceMs?: number) => Promise<void>;
+  readonly logTail: (lines?: number) => Promise<string>;
+};
+
+/**
+ * Becomes the child (`exec`, so the pid is the child's own) after leaving a watcher behind. The watcher reads a pipe
+ * whose other end only the parent holds: a line means that the child has ended, the end of the file means that the
+ * parent has, however it died. `$$` is the first shell's pid in subshells too (POSIX), and the double fork keeps the
+ * watcher from being a child of the child.
+ */
+const GUARDED = '( ( read -r _ <&3 || kill -KILL $$ ) >/dev/null 2>&1 & ); exec 3<&-; exec "$@"';
+
+/**
+ * Starts a program that does not outlive this process, not even when this process is killed with SIGKILL. It runs in
+ * a session of its own: Ctrl-C in a terminal reaches the parent only, which then stops its children in order.
+ *
+ * @param options.log file for the output, appended to, so that a restarted program continues it
+ * @throws when the program cannot be started at all (an unknown command exits with 127 and a line in the log)
+ */
+export function startChild(options: {
+  command: string;
+  args: readonly string[];
+  log: string;
+  cwd?: string;
+  env?: NodeJS.ProcessEnv;
+}): ChildProcess {
+  const output = openSync(options.log, 'a');
+  const child = spawn('/bin/sh', ['-c', GUARDED, 'sh', options.command, ...options.args], {
+    stdio: ['ignore', output, output, 'pipe'],
+    detached: true,
+    env: options.env ?? process.env,
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  closeSync(output);
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`cannot start a shell for ${options.command}`);
+
+  const guard = child.stdio[3];
+  if (!(guard instanceof Writable)) throw new Error('the pipe to the watcher cannot be written');
+  // The watcher ends together with a killed child's group at times; its pipe breaking is no news.
+  guard.on('error', () => {});
+  let ended = false;
+  const exited = new Promise<Exit>(resolve => {
+    child.once('exit', (code, signal) => {
+      ended = true;
+      guard.end('ended\n');
+      resolve({ code, signal });
+    });
+    child.once('error', () => resolve({ code: 127, signal: null }));
+  });
+  const kill = (signal: NodeJS.Signals): void => {
+    if (!ended) child.kill(signal);
+  };
+
+  return {
+    pid,
+    log: options.log,
+    exited,
+    running: () => !ended,
+    kill,
+    stop: async (graceMs = 5_000) => {
+      kill('SIGTERM');
+      const patience = new AbortController();
+      const grace = delay(graceMs, undefined, { signal: patience.signal }).then(
+        () => kill('SIGKILL'),
+        () => {},
+      );
+      await exited;
+      patience.abort();
+      await grace;
+    },
+    logTail: async (lines = 30) => {
+      const text = await readFile(options.log, 'utf8').catch(() => '');
+      return text.trimEnd().split('\n').slice(-lines).join('\n');
+    },
+  };
+}
+
+/**
+ * Waits until `probe` answers true, asking every `everyMs`. A probe that throws counts as "not yet".
+ *
+ * @throws when `child` ends or `deadlineMs` passes first; the message holds the end of the log
+ */
+export async function waitUntilReady(
+  child: ChildProcess,
+  probe: () => Promise<boolean>,
+  options: { name: string; deadlineMs: number; everyMs?: number },
+): Promise<void> {
+  const deadline = performance.now() + options.deadlineMs;
+  for (;;) {
+    if (await probe().catch(() => false)) return;
+    const ended = !child.running();
+    if (ended || performance.now() > deadline) {
+      const how = ended ? 'ended before it was ready' : `was not ready within ${options.deadlineMs / 1_000} s`;
+      throw new Error(`${options.name} ${how}; the end of its log:\n${await child.logTail()}`);
+    }
+    await delay(options.everyMs ?? 50);
+  }
+}

@@ -1,0 +1,114 @@
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type BuildOrder, buildBinaries } from './build.ts';
+
+/** The families of tools, each with a go.mod of its own beside this file, because they pin different k8s.io versions. */
+const FAMILIES = {
+  kube: { folder: join(import.meta.dirname, 'kube'), module: 'k8s.io/kubernetes' },
+  etcd: { folder: join(import.meta.dirname, 'etcd'), module: 'go.etcd.io/etcd/server/v3' },
+} as const;
+
+const BINARIES = {
+  etcd: { family: 'etcd', package: 'go.etcd.io/etcd/server/v3' },
+  'kube-apiserver': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-apiserver' },
+  kubectl: { family: 'kube', package: 'k8s.io/kubernetes/cmd/kubectl' },
+  'kube-controller-manager': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-controller-manager' },
+} as const;
+
+export type Binary = keyof typeof BINARIES;
+
+/** What a cluster cannot start without; kube-controller-manager is for the tests that need it. */
+export const CLUSTER_BINARIES = ['etcd', 'kube-apiserver', 'kubectl'] as const satisfies readonly Binary[];
+
+/** No binaries, and no Go that could build them. The message says every way to get a cluster. */
+export class MissingBinaries extends Error {
+  override readonly name = 'MissingBinaries';
+}
+
+/** Reads a family's version from its go.mod, such as `v1.36.3`: the only place where it is written down. */
+function versionOf(family: keyof typeof FAMILIES): string {
+  const { folder, module } = FAMILIES[family];
+  const words = readFileSync(join(folder, 'go.mod'), 'utf8')
+    .split('\n')
+    .map(line =>
+      line
+        .replace(/^require/, '')
+        .trim()
+        .split(/\s+/),
+    );
+  const version = words.find(([name, found]) => name === module && found?.startsWith('v'))?.[1];
+  if (version === undefined) throw new Error(`${folder}/go.mod does not require ${module}`);
+  return version;
+}
+
+/** `v0.0.0` is what Kubernetes calls itself unless the linker is told better, and clients compare versions. */
+function linkerFlags(family: keyof typeof FAMILIES, version: string): string {
+  if (family !== 'kube') return '-s -w';
+  const [major, minor] = version.slice(1).split('.');
+  const symbols = { gitVersion: version, gitMajor: major, gitMinor: minor };
+  return ['-s -w', ...Object.entries(symbols).map(([k, v]) => `-X k8s.io/component-base/version.${k}=${v}`)].join(' ');
+}
+
+function cacheFolder(): string {
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice');
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function pathOf(binary: Binary): string {
+  const folder = process.env.KUBEBUILDER_ASSETS;
+  const asset = folder ? join(folder, binary) : undefined;
+  return asset !== undefined && isExecutable(asset) ? asset : orderFor(binary).target;
+}
+
+function orderFor(binary: Binary): BuildOrder {
+  const { family, package: goPackage } = BINARIES[binary];
+  const version = versionOf(family);
+  return {
+    name: binary,
+    goPackage,
+    module: FAMILIES[family].folder,
+    linkerFlags: linkerFlags(family, version),
+    target: join(cacheFolder(), family, version, binary),
+  };
+}
+
+/**
+ * Where the binaries are: those in `KUBEBUILDER_ASSETS` (envtest's convention), else those in the cache, else built
+ * into the cache from the modules that go.sum locks. Only those wanted are sure to be there.
+ *
+ * @throws MissingBinaries when a wanted one is nowhere and Go is absent or too old
+ */
+export async function ensureBinaries(wanted: readonly Binary[]): Promise<Readonly<Record<Binary, string>>> {
+  const paths = {
+    etcd: pathOf('etcd'),
+    'kube-apiserver': pathOf('kube-apiserver'),
+    kubectl: pathOf('kubectl'),
+    'kube-controller-manager': pathOf('kube-controller-manager'),
+  };
+  const missing = wanted.filter(binary => !isExecutable(paths[binary])).map(orderFor);
+  if (missing.length > 0) {
+    const refusal = await buildBinaries(missing, { lock: join(cacheFolder(), 'build.lock'), isThere: isExecutable });
+    if (refusal !== undefined) throw new MissingBinaries(explain(missing, refusal));
+  }
+  return paths;
+}
+
+function explain(missing: readonly BuildOrder[], refusal: string): string {
+  return [
+    `No Kubernetes for the tests: ${missing.map(({ name }) => name).join(', ')} not found, and ${refusal}.`,
+    'Any one of these helps:',
+    '  - install Go 1.26 or newer: the binaries are then built once (about 5 minutes, 3 GB of build cache);',
+    '  - set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl (setup-envtest use -p path);',
+    '  - set TEST_KUBECONFIG to the kubeconfig of a cluster that may be written to;',
+    '  - start a Docker daemon: K3s is then run in a container.',
+  ].join('\n');
+}

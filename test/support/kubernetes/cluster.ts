@@ -1,0 +1,123 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ChildProcess, startChild, waitUntilReady } from '../child-process.ts';
+import { freePorts } from '../free-port.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { type Binary, CLUSTER_BINARIES, ensureBinaries } from './binaries.ts';
+import { apiServerArguments, clusterFiles, controllerManagerArguments, etcdArguments } from './components.ts';
+import {
+  ADMIN,
+  formatKubeconfig,
+  formatTokenFile,
+  isSameUser,
+  issueToken,
+  type User,
+  writeServiceAccountKeys,
+} from './credentials.ts';
+import { type Kubectl, kubectlFor } from './kubectl.ts';
+import { httpsStatus } from './readiness.ts';
+
+const START_DEADLINE_MS = 60_000;
+
+export type Cluster = {
+  /** Path of the administrator's kubeconfig (group `system:masters`). */
+  readonly kubeconfig: string;
+  /** `https://127.0.0.1:<port>`, the same after a restart. */
+  readonly url: string;
+  readonly kubectl: Kubectl;
+  /**
+   * Path of a kubeconfig for a user with no rights but those that RBAC grants it or its groups. Free for users that
+   * were named to `startCluster`; for others the API server is restarted (about 4 s, clients are cut off).
+   */
+  readonly userKubeconfig: (name: string, groups?: readonly string[]) => Promise<string>;
+  /** Sends the signal (SIGKILL when absent) and waits for the end. etcd keeps the data. */
+  readonly killApiServer: (signal?: NodeJS.Signals) => Promise<void>;
+  /** Starts it again on the same port and data, and waits until it is ready. */
+  readonly startApiServer: () => Promise<void>;
+  /** Ends what was started and removes its files. Safe to call twice. */
+  readonly stop: () => Promise<void>;
+};
+
+/**
+ * A Kubernetes API server of its own, on free loopback ports, with RBAC and without nodes. It is gone with this
+ * process, however that ends.
+ *
+ * @param options.controllerManager also run the controllers for namespaces, garbage collection, service accounts and
+ *   aggregated roles; without them nothing is collected and deleted namespaces stay `Terminating`
+ * @throws MissingBinaries; an Error with the log's end when a component does not become ready within 60 s
+ */
+export async function startCluster(
+  options: { controllerManager?: boolean; users?: readonly User[] } = {},
+): Promise<Cluster> {
+  const wanted: readonly Binary[] = CLUSTER_BINARIES;
+  const binaries = await ensureBinaries(options.controllerManager ? [...wanted, 'kube-controller-manager'] : wanted);
+  const folder = await temporaryFolder('kube');
+  const files = clusterFiles(folder.path);
+  const [etcdPort = 0, etcdPeer = 0, apiServerPort = 0] = await freePorts(3);
+  const ports = { etcd: etcdPort, etcdPeer, apiServer: apiServerPort };
+  const url = `https://127.0.0.1:${ports.apiServer}`;
+  const admin = issueToken(ADMIN);
+  const credentials = [admin, ...(options.users ?? []).map(issueToken)];
+  const children: ChildProcess[] = [];
+  let apiServer: ChildProcess | undefined;
+
+  const start = (component: string, command: string, args: readonly string[]): ChildProcess => {
+    const child = startChild({ command, args, log: files.log(component) });
+    children.push(child);
+    return child;
+  };
+
+  const startApiServer = async (): Promise<void> => {
+    if (apiServer?.running()) return;
+    await writeFile(files.tokens, formatTokenFile(credentials), { mode: 0o600 });
+    apiServer = start('kube-apiserver', binaries['kube-apiserver'], apiServerArguments(files, ports));
+    await waitUntilReady(apiServer, async () => (await httpsStatus(`${url}/readyz`, admin.token)) === 200, {
+      name: 'kube-apiserver',
+      deadlineMs: START_DEADLINE_MS,
+    });
+  };
+
+  const killApiServer = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
+    apiServer?.kill(signal);
+    await apiServer?.exited;
+  };
+
+  const writeKubeconfig = async (path: string, token: string): Promise<string> => {
+    await writeFile(path, formatKubeconfig(url, await readFile(files.authority, 'utf8'), token), { mode: 0o600 });
+    return path;
+  };
+
+  const userKubeconfig = async (name: string, groups: readonly string[] = []): Promise<string> => {
+    let credential = credentials.find(known => isSameUser(known, { name, groups }));
+    if (credential === undefined) {
+      credential = issueToken({ name, groups });
+      credentials.push(credential);
+      await killApiServer();
+      await startApiServer();
+    }
+    return writeKubeconfig(join(folder.path, `user-${credentials.indexOf(credential)}.kubeconfig`), credential.token);
+  };
+
+  // Nothing in the folder is worth an orderly end.
+  const stop = async (): Promise<void> => {
+    for (const child of children.toReversed()) child.kill('SIGKILL');
+    await Promise.all(children.map(({ exited }) => exited));
+    await folder.remove();
+  };
+
+  try {
+    await mkdir(files.certificates);
+    await writeServiceAccountKeys({ privateKey: files.serviceAccountKey, publicKey: files.serviceAccountPublicKey });
+    start('etcd', binaries.etcd, etcdArguments(files, ports));
+    await startApiServer();
+    await writeKubeconfig(files.kubeconfig, admin.token);
+    if (options.controllerManager) {
+      start('kube-controller-manager', binaries['kube-controller-manager'], controllerManagerArguments(files));
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const kubectl = kubectlFor({ binary: binaries.kubectl, kubeconfig: files.kubeconfig, cache: files.kubectlCache });
+  return { kubeconfig: files.kubeconfig, url, kubectl, userKubeconfig, killApiServer, startApiServer, stop };
+}

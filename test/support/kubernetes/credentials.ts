@@ -1,0 +1,47 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { stringify } from 'yaml';
+
+export type User = { readonly name: string; readonly groups: readonly string[] };
+
+/** A user and the bearer token that the API server knows it by. */
+export type Credential = User & { readonly token: string };
+
+export const ADMIN: User = { name: 'admin', groups: ['system:masters'] };
+
+export function issueToken(user: User): Credential {
+  return { ...user, token: randomBytes(24).toString('base64url') };
+}
+
+export function isSameUser(a: User, b: User): boolean {
+  return a.name === b.name && a.groups.join() === b.groups.join();
+}
+
+/** The lines of `--token-auth-file`: token, name, uid, and the groups as one quoted column. */
+export function formatTokenFile(credentials: readonly Credential[]): string {
+  return credentials.map(({ token, name, groups }) => `${token},${name},${name},"${groups.join(',')}"\n`).join('');
+}
+
+/** A kubeconfig with one cluster, one user and one context, all named `sluice`. @param ca PEM */
+export function formatKubeconfig(server: string, ca: string, token: string): string {
+  const name = 'sluice';
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': name,
+    clusters: [{ name, cluster: { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') } }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name } }],
+  });
+}
+
+/** Writes the pair that signs and checks service-account tokens, as PEM. */
+export async function writeServiceAccountKeys(paths: { privateKey: string; publicKey: string }): Promise<void> {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  await writeFile(paths.privateKey, privateKey, { mode: 0o600 });
+  await writeFile(paths.publicKey, publicKey);
+}

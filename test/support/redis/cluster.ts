@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../free-port.ts';
+import { type RedisServer, redisCommand, startRedis } from './server.ts';
+
+const SLOTS = 16_384;
+const FORM_DEADLINE_MS = 30_000;
+
+export type RedisCluster = {
+  /** One `redis://127.0.0.1:<port>` per master. */
+  readonly urls: readonly string[];
+  /** The same, separated by commas, as `SLUICE_REDIS_URL` takes it. */
+  readonly url: string;
+  readonly nodes: readonly RedisServer[];
+  /** Ends the nodes and removes their folders. Safe to call twice. */
+  readonly stop: () => Promise<void>;
+};
+
+export function clusterUrls(ports: readonly number[]): string[] {
+  return ports.map(port => `redis://127.0.0.1:${port}`);
+}
+
+/** Everything that a node of the cluster is told beyond a single server. The bus gets a port that was seen free. */
+export function clusterArguments(busPort: number): string[] {
+  return ['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`, '--cluster-node-timeout', '2000'];
+}
+
+/**
+ * Makes one cluster of empty nodes on loopback: the slots in equal, consecutive parts, one introduction each.
+ *
+ * @throws when they have not all agreed within 30 s
+ */
+export async function formCluster(nodes: readonly { port: number; busPort: number }[]): Promise<void> {
+  const [first, ...others] = nodes;
+  if (first === undefined) throw new Error('a Redis Cluster needs a node');
+  for (const [index, node] of nodes.entries()) {
+    const start = Math.floor((SLOTS * index) / nodes.length);
+    const end = Math.floor((SLOTS * (index + 1)) / nodes.length) - 1;
+    // Different epochs from the start, or the nodes spend their first seconds resolving the collision.
+    await redisCommand(node.port, 'CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+    await redisCommand(node.port, 'CLUSTER', 'ADDSLOTSRANGE', start, end);
+  }
+  for (const { port, busPort } of others) {
+    await redisCommand(first.port, 'CLUSTER', 'MEET', '127.0.0.1', port, busPort);
+  }
+  const deadline = performance.now() + FORM_DEADLINE_MS;
+  for (const { port } of nodes) {
+    while (!(await knowsAll(port, nodes.length))) {
+      if (performance.now() > deadline) throw new Error(`the Redis Cluster did not form: ${await clusterInfo(port)}`);
+      await delay(50);
+    }
+  }
+}
+
+async function clusterInfo(port: number): Promise<string> {
+  return String(await redisCommand(port, 'CLUSTER', 'INFO'));
+}
+
+async function knowsAll(port: number, size: number): Promise<boolean> {
+  const lines = (await clusterInfo(port)).split('\r\n');
+  return lines.includes('cluster_state:ok') && lines.includes(`cluster_size:${size}`);
+}
+
+/** A Redis Cluster of three masters, without replicas, on free loopback ports. @throws as `startRedis` does */
+export async function startRedisCluster(): Promise<RedisCluster> {
+  const nodes: RedisServer[] = [];
+  const stop = async (): Promise<void> => {
+    await Promise.all(nodes.map(node => node.stop()));
+  };
+  try {
+    const introductions: { port: number; busPort: number }[] = [];
+    for (let index = 0; index < 3; index++) {
+      const busPort = await freePort();
+      const node = await startRedis({ extra: clusterArguments(busPort) });
+      nodes.push(node);
+      introductions.push({ port: node.port, busPort });
+    }
+    await formCluster(introductions);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const urls = clusterUrls(nodes.map(({ port }) => port));
+  return { urls, url: urls.join(','), nodes, stop };
+}

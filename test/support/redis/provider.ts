@@ -1,0 +1,39 @@
+import { hasContainers, startClusterNodesContainer, startRedisContainer } from '../containers.ts';
+import { clusterArguments, clusterUrls, formCluster, startRedisCluster } from './cluster.ts';
+import { MissingRedis, startRedis } from './server.ts';
+
+export type Provided = { readonly url: string; readonly stop: () => Promise<void> };
+
+const LEFT_ALONE = async (): Promise<void> => {};
+
+/**
+ * A single Redis for a test run: `TEST_REDIS_URL`, else redis-server on PATH, else a container. Ours keeps an
+ * append-only file, as production must.
+ *
+ * @throws MissingRedis, which says how to get one
+ */
+export async function provideRedis(): Promise<Provided> {
+  const given = process.env.TEST_REDIS_URL;
+  if (given) return { url: given, stop: LEFT_ALONE };
+  return orContainer(() => startRedis({ appendonly: true }), startRedisContainer);
+}
+
+/** A Redis Cluster (nodes separated by commas) in the same order, by `TEST_REDIS_CLUSTER_URL`. @throws MissingRedis */
+export async function provideRedisCluster(): Promise<Provided> {
+  const given = process.env.TEST_REDIS_CLUSTER_URL;
+  if (given) return { url: given, stop: LEFT_ALONE };
+  return orContainer(startRedisCluster, async () => {
+    const { nodes, stop } = await startClusterNodesContainer(clusterArguments);
+    await formCluster(nodes);
+    return { url: clusterUrls(nodes.map(({ port }) => port)).join(','), stop };
+  });
+}
+
+async function orContainer(local: () => Promise<Provided>, container: () => Promise<Provided>): Promise<Provided> {
+  try {
+    return await local();
+  } catch (error) {
+    if (!(error instanceof MissingRedis) || !(await hasContainers())) throw error;
+    return container();
+  }
+}

@@ -1,0 +1,67 @@
+import { Redis } from 'ioredis';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { startRedis } from './server.ts';
+
+test('what was acknowledged survives SIGKILL and a restart on the same port', async () => {
+  const redis = await startRedis({ appendonly: true, appendfsync: 'always' });
+  onTestFinished(redis.stop);
+  const { url, pid } = redis;
+  expect(await redis.command('SET', 'kept', 'yes')).toBe('OK');
+
+  await redis.kill();
+  await expect(redis.command('PING')).rejects.toThrow('Connection is closed');
+  await redis.restart();
+
+  expect(redis.url).toBe(url);
+  expect(redis.pid).not.toBe(pid);
+  expect(await redis.command('GET', 'kept')).toBe('yes');
+});
+
+test('without an append-only file a restart starts empty', async () => {
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  await redis.command('SET', 'lost', 'yes');
+  await redis.restart();
+  expect(await redis.command('GET', 'lost')).toBeNull();
+});
+
+test('a full memory refuses writes and evicts nothing', async () => {
+  const redis = await startRedis({ maxmemory: '3mb' });
+  onTestFinished(redis.stop);
+  await redis.command('SET', 'first', 'kept');
+  const fill = async (): Promise<void> => {
+    for (let index = 0; index < 100; index++) await redis.command('SET', `fill:${index}`, Buffer.alloc(100_000));
+  };
+  await expect(fill()).rejects.toThrow('OOM');
+  expect(await redis.command('GET', 'first')).toBe('kept');
+});
+
+test('a stopped process answers again after SIGCONT', async () => {
+  const redis = await startRedis();
+  onTestFinished(redis.stop);
+  const { pid } = redis;
+  await redis.kill('SIGSTOP');
+  await redis.kill('SIGCONT');
+  expect(await redis.command('PING')).toBe('PONG');
+  expect(redis.pid).toBe(pid);
+});
+
+test('the run has a Redis', async () => {
+  const client = new Redis(inject('redisUrl'));
+  onTestFinished(() => client.disconnect());
+  expect(await client.ping()).toBe('PONG');
+});
+
+test('the run has a Redis Cluster that serves keys of every slot range', async () => {
+  const nodes = inject('redisClusterUrl')
+    .split(',')
+    .map(url => new URL(url))
+    .map(({ hostname, port }) => ({ host: hostname, port: Number(port) }));
+  const cluster = new Redis.Cluster(nodes);
+  onTestFinished(() => cluster.disconnect());
+  const keys = Array.from({ length: 30 }, (_, index) => `support:{${index}}`);
+  for (const key of keys) await cluster.set(key, key, 'EX', 60);
+  const answers = await Promise.all(keys.map(key => cluster.get(key)));
+  expect(answers).toEqual(keys);
+  expect(cluster.nodes('master')).toHaveLength(3);
+});

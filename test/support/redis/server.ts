@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { type ChildProcess, startChild, waitUntilReady } from '../child-process.ts';
+import { freePort } from '../free-port.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const run = promisify(execFile);
+
+const NEEDED_MAJOR = 7;
+const START_DEADLINE_MS = 30_000;
+
+/** Signals after which the process goes on (or sleeps), so that its end is nothing to wait for. */
+const LEAVES_RUNNING: ReadonlySet<NodeJS.Signals> = new Set(['SIGSTOP', 'SIGCONT', 'SIGHUP']);
+
+/** No redis-server that fits. The message says every way to get one. */
+export class MissingRedis extends Error {
+  override readonly name = 'MissingRedis';
+}
+
+export type RedisOptions = {
+  /** Keep an append-only file (absent: nothing is persisted, and a restart starts empty). */
+  appendonly?: boolean;
+  /** When to fsync it; `always` when absent, as in production. */
+  appendfsync?: 'always' | 'everysec' | 'no';
+  /** As Redis writes it, such as `64mb`. Beyond it writes are refused (`noeviction`). */
+  maxmemory?: string;
+  /** An existing folder for the data, which then stays; absent: a temporary one, removed by `stop()`. */
+  dir?: string;
+  /** Further arguments of redis-server, such as `['--cluster-enabled', 'yes']`. */
+  extra?: readonly string[];
+};
+
+export type RedisServer = {
+  /** `redis://127.0.0.1:<port>`, the same after a restart. */
+  readonly url: string;
+  readonly port: number;
+  /** Of the process that runs now; another after a restart. */
+  readonly pid: number;
+  /** Sends the signal (SIGKILL when absent) and waits for the end; SIGSTOP and SIGCONT return at once. */
+  readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
+  /** Kills it if it runs, starts it on the same port and data, and waits until it answers. */
+  readonly restart: () => Promise<void>;
+  /** Ends it and removes its temporary folder. Safe to call twice. */
+  readonly stop: () => Promise<void>;
+  /** One command over a connection of its own. @throws what Redis answers as an error */
+  readonly command: (name: string, ...args: (string | number | Buffer)[]) => Promise<unknown>;
+};
+
+/** Whether `redis-server` is on PATH and is 7.0 or newer. @throws MissingRedis, saying what was found */
+export async function requireRedisServer(): Promise<void> {
+  const version = await run('redis-server', ['--version']).then(
+    ({ stdout }) => /v=(\d+)\.[\d.]+/.exec(stdout),
+    () => null,
+  );
+  if (version !== null && Number(version[1]) >= NEEDED_MAJOR) return;
+  const found = version === null ? 'redis-server is not on PATH' : `redis-server on PATH is too old (${version[0]})`;
+  throw new MissingRedis(
+    [
+      `No Redis for the tests: ${found}.`,
+      'Any one of these helps:',
+      "  - install redis-server 7.0 or newer ('make setup' does it on Debian and Ubuntu when it is root);",
+      '  - set TEST_REDIS_URL, and TEST_REDIS_CLUSTER_URL (nodes separated by commas), to servers that may be emptied;',
+      '  - start a Docker daemon: Redis is then run in a container.',
+    ].join('\n'),
+  );
+}
+
+/** One command over a connection that is opened for it and closed again. */
+export async function redisCommand(
+  port: number,
+  name: string,
+  ...args: (string | number | Buffer)[]
+): Promise<unknown> {
+  const client = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
+  // The refused connection is reported by connect() already.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return await client.call(name, ...args);
+  } finally {
+    client.disconnect();
+  }
+}
+
+function serverArguments(port: number, dir: string, options: RedisOptions): string[] {
+  const basic = {
+    port: `${port}`,
+    bind: '127.0.0.1',
+    dir,
+    save: '',
+    'maxmemory-policy': 'noeviction',
+    appendonly: options.appendonly ? 'yes' : 'no',
+    appendfsync: options.appendfsync ?? 'always',
+  };
+  return [
+    ...Object.entries(basic).flatMap(([name, value]) => [`--${name}`, value]),
+    ...(options.maxmemory === undefined ? [] : ['--maxmemory', options.maxmemory]),
+    ...(options.extra ?? []),
+  ];
+}
+
+/**
+ * A Redis of its own on a free loopback port. It is gone with this process, however that ends.
+ *
+ * @throws MissingRedis; an Error with the log's end when it does not answer within 30 s
+ */
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  await requireRedisServer();
+  const folder = await temporaryFolder('redis');
+  const port = await freePort();
+  const args = serverArguments(port, options.dir ?? folder.path, options);
+
+  const start = async (): Promise<ChildProcess> => {
+    const started = startChild({ command: 'redis-server', args, log: `${folder.path}/redis.log` });
+    // While it loads its file, PING is answered with an error.
+    await waitUntilReady(started, async () => (await redisCommand(port, 'PING')) === 'PONG', {
+      name: 'redis-server',
+      deadlineMs: START_DEADLINE_MS,
+      everyMs: 10,
+    });
+    return started;
+  };
+
+  const kill = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
+    child.kill(signal);
+    if (!LEAVES_RUNNING.has(signal)) await child.exited;
+  };
+
+  let child = await start().catch(async (error: unknown) => {
+    await folder.remove();
+    throw error;
+  });
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return child.pid;
+    },
+    kill,
+    restart: async () => {
+      await kill();
+      child = await start();
+    },
+    stop: async () => {
+      await kill();
+      await folder.remove();
+    },
+    command: (name, ...rest) => redisCommand(port, name, ...rest),
+  };
+}

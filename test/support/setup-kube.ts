@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { applyDefinitions } from './kubernetes/crds.ts';
+import { provideKubernetes } from './kubernetes/provider.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /**
+     * Path of an administrator's kubeconfig for a cluster with this project's kinds, shared by the whole run: use
+     * namespaces of your own, or `startCluster()` when you must kill it.
+     */
+    kubeconfig: string;
+  }
+}
+
+const CRDS = join(import.meta.dirname, '..', '..', 'crds');
+
+/** Global set-up of the project `kube`. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const cluster = await provideKubernetes();
+  try {
+    await applyDefinitions(cluster.kubeconfig, CRDS);
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+  project.provide('kubeconfig', cluster.kubeconfig);
+  return cluster.stop;
+}

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest';
+import { addTallies, formatTally, tallyCommand, tallyVitest, type VitestReport } from './tally.ts';
+
+function reportOf(...statuses: string[]): VitestReport {
+  const assertionResults = statuses.map((status, index) => ({ fullName: `test ${index}`, status }));
+  const status = statuses.includes('failed') ? 'failed' : 'passed';
+  return { testResults: [{ name: 'a.test.ts', status, assertionResults }] };
+}
+
+test('tests are counted by what became of them', () => {
+  const tally = tallyVitest('unit', reportOf('passed', 'passed', 'failed'), 1);
+  expect(tally).toEqual({ passed: 2, failed: 1, skipped: 0, notes: [] });
+});
+
+test('every skipped test is named', () => {
+  const tally = tallyVitest('unit', reportOf('passed', 'skipped', 'todo'), 0);
+  expect(formatTally(tally)).toBe('1 passed, 0 failed, 2 skipped');
+  expect(tally.notes).toEqual(['SKIPPED unit: test 1 (skipped; a.test.ts)', 'SKIPPED unit: test 2 (todo; a.test.ts)']);
+});
+
+test('a file that could not be loaded is a failure', () => {
+  const broken = { name: 'b.test.ts', status: 'failed', message: 'Cannot find module x\n at y', assertionResults: [] };
+  const tally = tallyVitest('unit', { testResults: [...reportOf('passed').testResults, broken] }, 1);
+  expect(formatTally(tally)).toBe('1 passed, 1 failed');
+  expect(tally.notes).toEqual(['FAILED unit: b.test.ts: Cannot find module x']);
+});
+
+test('a run without a report is a failure, whatever its exit code', () => {
+  expect(formatTally(tallyVitest('kube', undefined, 137))).toBe('0 passed, 1 failed');
+  expect(formatTally(tallyVitest('kube', undefined, 0))).toBe('0 passed, 1 failed');
+});
+
+test('a run that ends badly although every test passed is a failure', () => {
+  expect(formatTally(tallyVitest('redis', reportOf('passed'), 1))).toBe('1 passed, 1 failed');
+});
+
+test('a suite without tests is a failure', () => {
+  expect(formatTally(tallyVitest('system', { testResults: [] }, 0))).toBe('0 passed, 1 failed');
+});
+
+test('the sum adds suites and checks, and keeps their notes', () => {
+  const sum = addTallies([
+    tallyCommand('types', 0),
+    tallyCommand('lint', 2),
+    tallyVitest('unit', reportOf('passed'), 0),
+  ]);
+  expect(sum).toEqual({ passed: 2, failed: 1, skipped: 0, notes: ['FAILED lint: exit code 2'] });
+});

@@ -1,0 +1,80 @@
+/** What a suite came to. `notes` are lines for the reader: what was skipped, what failed without being a test. */
+export type Tally = {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly notes: readonly string[];
+};
+
+/** The part of vitest's JSON report that is read here (reporter `json`, the shape of Jest's). */
+export type VitestReport = {
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly message?: string;
+    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+  }[];
+};
+
+/** The result of a command that is one check, such as the types. */
+export function tallyCommand(name: string, exitCode: number): Tally {
+  return exitCode === 0
+    ? { passed: 1, failed: 0, skipped: 0, notes: [] }
+    : { passed: 0, failed: 1, skipped: 0, notes: [`FAILED ${name}: exit code ${exitCode}`] };
+}
+
+/**
+ * Counts a vitest run. What failed outside of a test counts as one failure each: a file that could not be loaded, a run
+ * that wrote no report, and one that ended badly for any other reason (an unhandled error, a set-up, no tests at all).
+ *
+ * @param report undefined when none could be read
+ */
+export function tallyVitest(suite: string, report: VitestReport | undefined, exitCode: number): Tally {
+  let passed = 0;
+  let failed = 0;
+  let skipped = 0;
+  const notes: string[] = [];
+  for (const file of report?.testResults ?? []) {
+    const failedBefore = failed;
+    for (const test of file.assertionResults) {
+      if (test.status === 'passed') passed++;
+      else if (test.status === 'failed') failed++;
+      else {
+        skipped++;
+        notes.push(`SKIPPED ${suite}: ${test.fullName} (${test.status}; ${file.name})`);
+      }
+    }
+    if (file.status === 'failed' && failed === failedBefore) {
+      failed++;
+      notes.push(`FAILED ${suite}: ${file.name}: ${firstLine(file.message) || 'it could not be run'}`);
+    }
+  }
+  if (failed === 0 && (exitCode !== 0 || passed + skipped === 0)) {
+    failed++;
+    notes.push(`FAILED ${suite}: ${reasonOf(report, passed + skipped)}, see above`);
+  }
+  return { passed, failed, skipped, notes };
+}
+
+function reasonOf(report: VitestReport | undefined, tests: number): string {
+  if (report === undefined) return 'it left no results';
+  return tests === 0 ? 'no test was run' : 'no test failed, but the run did';
+}
+
+function firstLine(text: string | undefined): string {
+  return text?.trim().split('\n')[0] ?? '';
+}
+
+export function addTallies(tallies: readonly Tally[]): Tally {
+  return {
+    passed: tallies.reduce((sum, tally) => sum + tally.passed, 0),
+    failed: tallies.reduce((sum, tally) => sum + tally.failed, 0),
+    skipped: tallies.reduce((sum, tally) => sum + tally.skipped, 0),
+    notes: tallies.flatMap(({ notes }) => notes),
+  };
+}
+
+/** `12 passed, 0 failed`, and `, 3 skipped` only when there are any. */
+export function formatTally({ passed, failed, skipped }: Tally): string {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}

@@ -1,0 +1,41 @@
+/** Tells what happens, one line each, with the seconds since the program's start in front. */
+export type Narrator = {
+  readonly tell: (line: string) => void;
+  /**
+   * Tells what was observed. When that is not as it should be, a second line says how it should be, and the problem is
+   * counted.
+   */
+  readonly observe: (line: string, asItShouldBe: boolean, should: string) => void;
+  /** What was not as it should be, so far. */
+  readonly problems: () => readonly string[];
+};
+
+/** The mark of a line that says that something went wrong. */
+export const WRONG = 'WRONG:';
+
+/**
+ * @param options.write takes a line without its end
+ * @param options.nowMs milliseconds since the program's start
+ */
+export function createNarrator(options: { write: (line: string) => void; nowMs: () => number }): Narrator {
+  const problems: string[] = [];
+  const tell = (line: string): void => {
+    options.write(`[${(options.nowMs() / 1_000).toFixed(1).padStart(5)} s] ${line}`);
+  };
+  return {
+    tell,
+    observe: (line, asItShouldBe, should) => {
+      tell(line);
+      if (asItShouldBe) return;
+      problems.push(`${line}; ${should}`);
+      tell(`${WRONG} ${should}`);
+    },
+    problems: () => problems,
+  };
+}
+
+/** Milliseconds for people: `12 ms`, `1.25 s`. Clocks of two processes differ, so less than nothing is said as 0. */
+export function formatMs(ms: number): string {
+  const atLeastZero = Math.max(0, ms);
+  return atLeastZero < 1_000 ? `${Math.round(atLeastZero)} ms` : `${(atLeastZero / 1_000).toFixed(2)} s`;
+}

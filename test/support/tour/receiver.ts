@@ -1,0 +1,153 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { Webhook } from 'standardwebhooks';
+
+/** One request that an endpoint got, and what it answered. */
+export type Received = {
+  /** `webhook-id`: the event's id. */
+  readonly id: string;
+  readonly type: string;
+  readonly groupKey: string;
+  readonly body: Buffer;
+  /** Whether the signature holds, by the public package `standardwebhooks`; else why not. */
+  readonly signature: 'valid' | { readonly refusal: string };
+  /** What was answered. */
+  readonly status: number;
+  /** performance.now() when its last byte was here. */
+  readonly atMs: number;
+};
+
+export type Receiver = {
+  readonly port: number;
+  /** The next `count` requests are answered with 503. */
+  readonly failNext: (count: number) => void;
+  /** All requests so far, in the order in which they came. */
+  readonly received: () => readonly Received[];
+  /** The first request, already here or to come, that fits. @returns undefined when none came within `withinMs` */
+  readonly waitFor: (fits: (received: Received) => boolean, withinMs: number) => Promise<Received | undefined>;
+  readonly stop: () => Promise<void>;
+};
+
+/**
+ * A partner's endpoint: `POST` to any path is a delivery, verified and answered with 200 (401 when the signature does
+ * not hold). Beside it `POST /fail?next=<n>` makes the next n fail, and `GET /received` lists what came, as JSON.
+ *
+ * @param options.port 0 takes a free one
+ * @param options.readSecrets the `whsec_` secrets that may sign now; asked again when one does not fit
+ */
+export async function startReceiver(options: {
+  port: number;
+  readSecrets: () => Promise<readonly string[]>;
+  onReceived?: (received: Received) => void;
+}): Promise<Receiver> {
+  const all: Received[] = [];
+  const watchers = new Set<(received: Received) => void>();
+  let secrets: readonly string[] = [];
+  let failing = 0;
+
+  async function verify(body: Buffer, headers: Record<string, string>): Promise<Received['signature']> {
+    const verdict = judgeSignature(secrets, body, headers);
+    if (verdict === 'valid') return verdict;
+    // Not read yet, or rotated since.
+    secrets = await options.readSecrets();
+    return judgeSignature(secrets, body, headers);
+  }
+
+  async function take(request: IncomingMessage): Promise<number> {
+    const body = await buffer(request);
+    const atMs = performance.now();
+    const header = (name: string): string => String(request.headers[name] ?? '');
+    const signed = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+    const signature = await verify(body, Object.fromEntries(signed.map(name => [name, header(name)])));
+    const status = signature !== 'valid' ? 401 : failing > 0 ? 503 : 200;
+    if (status === 503) failing--;
+    const received: Received = {
+      id: header('webhook-id'),
+      type: header('ce-type'),
+      groupKey: decodeURIComponent(header('ce-partitionkey')),
+      body,
+      signature,
+      status,
+      atMs,
+    };
+    all.push(received);
+    options.onReceived?.(received);
+    for (const watch of watchers) watch(received);
+    return status;
+  }
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://receiver');
+    if (request.method === 'GET') {
+      response.setHeader('content-type', 'application/json');
+      response.end(`${JSON.stringify(pathname === '/received' ? all.map(summary) : { failing })}\n`);
+    } else if (pathname === '/fail') {
+      failing = Number(searchParams.get('next')) || 0;
+      response.end(`the next ${failing} deliveries are answered with 503\n`);
+    } else {
+      response.statusCode = await take(request);
+      response.end();
+    }
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      if (!response.headersSent) response.statusCode = 500;
+      response.end(`${String(error)}\n`);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, '127.0.0.1', resolve);
+  });
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    failNext: count => {
+      failing = count;
+    },
+    received: () => all,
+    waitFor: (fits, withinMs) =>
+      new Promise(resolve => {
+        const found = all.find(fits);
+        if (found !== undefined) return resolve(found);
+        const end = (received: Received | undefined): void => {
+          clearTimeout(timer);
+          watchers.delete(watch);
+          resolve(received);
+        };
+        const watch = (received: Received): void => {
+          if (fits(received)) end(received);
+        };
+        const timer = setTimeout(end, withinMs, undefined);
+        watchers.add(watch);
+      }),
+    stop: () =>
+      new Promise(resolve => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function judgeSignature(
+  secrets: readonly string[],
+  body: Buffer,
+  headers: Record<string, string>,
+): Received['signature'] {
+  let refusal = 'no signing secret could be read';
+  for (const secret of secrets) {
+    try {
+      new Webhook(secret).verify(body, headers, { jsonParse: false });
+      return 'valid';
+    } catch (error) {
+      refusal = error instanceof Error ? error.message : String(error);
+    }
+  }
+  return { refusal };
+}
+
+function summary({ id, type, groupKey, signature, status, body }: Received): object {
+  return { id, type, groupKey, signature, status, body: body.toString('utf8') };
+}
