@@ -1,0 +1,53 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { buildCrd } from '../src/api/crd.ts';
+import { GROUP } from '../src/api/group-version.ts';
+import { KINDS } from '../src/api/kinds.ts';
+
+/** One generated file: its path from the root of the project, and its text. */
+export interface GeneratedFile {
+  path: string;
+  text: string;
+}
+
+/** The CustomResourceDefinitions of all kinds, as the files in crds/. */
+export function renderCrds(): GeneratedFile[] {
+  return Object.values(KINDS).map(kind => ({
+    path: `crds/${GROUP}_${kind.plural}.yaml`,
+    text: `# Generated from src/api by config/generate.ts. Change it there.\n${stringify(buildCrd(kind), {
+      lineWidth: 110,
+      aliasDuplicateObjects: false,
+    })}`,
+  }));
+}
+
+/** Paths of those files whose text on disk is another one, or missing. */
+export function driftedFiles(root: string, files: readonly GeneratedFile[]): string[] {
+  return files.filter(file => readOrNothing(join(root, file.path)) !== file.text).map(file => file.path);
+}
+
+function readOrNothing(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function main(root: string, args: readonly string[]): number {
+  const files = renderCrds();
+  const drifted = driftedFiles(root, files);
+  if (args.includes('--check')) {
+    for (const path of drifted) process.stderr.write(`${path} is not what config/generate.ts writes: run it\n`);
+    return drifted.length === 0 ? 0 : 1;
+  }
+  mkdirSync(join(root, 'crds'), { recursive: true });
+  for (const file of files.filter(({ path }) => drifted.includes(path))) {
+    writeFileSync(join(root, file.path), file.text);
+    process.stdout.write(`wrote ${file.path}\n`);
+  }
+  return 0;
+}
+
+if (import.meta.main) process.exitCode = main(join(import.meta.dirname, '..'), process.argv.slice(2));

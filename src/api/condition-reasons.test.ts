@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { CONDITION, CONDITION_MEANING, REASON } from './condition-reasons.ts';
+import { Condition } from './conditions.ts';
+import { KINDS } from './kinds.ts';
+
+it('has a table for every kind, with Ready, Reconciling and Stalled', () => {
+  expect(Object.keys(CONDITION_MEANING).toSorted()).toEqual(Object.keys(KINDS).toSorted());
+  for (const conditions of Object.values(CONDITION)) {
+    expect(conditions).toMatchObject({ Ready: 'Ready', Reconciling: 'Reconciling', Stalled: 'Stalled' });
+    // The schema takes twelve.
+    expect(Object.keys(conditions).length).toBeLessThanOrEqual(12);
+  }
+});
+
+it('derives names from the table of meanings', () => {
+  expect(CONDITION.Subscription.BacklogAtRisk).toBe('BacklogAtRisk');
+  expect(REASON.Subscription.Live.Blocked).toBe('Blocked');
+  expect(REASON.Workspace.Ready.RedisUnavailable).toBe('RedisUnavailable');
+});
+
+const reasons = Object.entries(CONDITION_MEANING).flatMap(([kind, conditions]) =>
+  Object.entries(conditions).flatMap(([type, meanings]) =>
+    Object.entries(meanings).map(([reason, meaning]) => ({ kind, type, reason, meaning })),
+  ),
+);
+
+it.each(reasons)('$kind $type $reason may stand in a condition and has a meaning', ({ type, reason, meaning }) => {
+  const condition = { type, reason, status: 'True', message: '', observedGeneration: 1 };
+  expect(Condition.safeParse({ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }).success).toBe(true);
+  expect(meaning).toMatch(/.\.$/);
+});

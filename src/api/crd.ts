@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { GROUP, VERSION } from './group-version.ts';
+import { conditionColumn, type KindDefinition, type PrinterColumn } from './kind.ts';
+import type { CelRule } from './rules.ts';
+
+const READY_COLUMNS: readonly PrinterColumn[] = [
+  conditionColumn('Ready', 'Ready', 'status', 'Whether Redis states what the object says.'),
+  conditionColumn('Reason', 'Ready', 'reason', 'Why it is ready, or why not.'),
+  { name: 'ID', type: 'string', jsonPath: '.status.publicId', description: 'Public id of REST.', priority: 1 },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since it was created.' },
+];
+
+// The names of objects are keys in Redis and parts of paths. A fieldPath may not point into metadata.
+const NAME_RULE: CelRule = {
+  rule: "self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",
+  message: 'metadata.name has to be a DNS label: at most 63 lower-case letters, digits and -, no dots',
+};
+
+/**
+ * The CustomResourceDefinition of a kind, as plain data in a stable order. What zod cannot say in a structural schema
+ * is carried by the rules in CEL (rules.ts).
+ */
+export function buildCrd(kind: KindDefinition) {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${kind.plural}.${GROUP}`, labels: { 'app.kubernetes.io/name': 'sluice' } },
+    spec: {
+      group: GROUP,
+      names: {
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural: kind.plural,
+        singular: kind.singular,
+        shortNames: [...kind.shortNames],
+        categories: [...kind.categories],
+      },
+      scope: kind.scope,
+      versions: [
+        {
+          name: VERSION,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          ...(kind.selectableFields && { selectableFields: kind.selectableFields.map(jsonPath => ({ jsonPath })) }),
+          additionalPrinterColumns: [...kind.columns, ...READY_COLUMNS],
+          schema: { openAPIV3Schema: objectSchema(kind) },
+        },
+      ],
+    },
+  };
+}
+
+function objectSchema(kind: KindDefinition) {
+  return {
+    description: kind.description,
+    type: 'object',
+    required: ['spec'],
+    'x-kubernetes-validations': [NAME_RULE, ...(kind.rules ?? [])],
+    properties: {
+      apiVersion: { description: `Version of the API: ${GROUP}/${VERSION}.`, type: 'string' },
+      kind: { description: `Kind of the object: ${kind.kind}.`, type: 'string' },
+      metadata: { type: 'object' },
+      spec: specSchema(kind.spec),
+      status: structuralSchema(kind.status),
+    },
+  };
+}
+
+// Server-side apply leaves null behind where it takes the last field of an object away. With a default, null becomes
+// {} before the rules are asked, so that what is refused is refused for its own reason. A default has to be valid.
+function specSchema(spec: z.ZodType): object {
+  return structuralSchema(spec.safeParse({}).success ? spec.meta({ default: {} }) : spec);
+}
+
+/** A zod schema as a structural schema. `io: 'input'`, so that a field with a default is not required of the user. */
+export function structuralSchema(schema: z.ZodType): object {
+  return orderedNode(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
+}
+
+const FIRST = ['description', 'type', 'format', 'enum', 'default'];
+const LAST = ['x-kubernetes-validations', 'required', 'items', 'properties'];
+
+function rank(keyword: string): number {
+  return FIRST.includes(keyword) ? FIRST.indexOf(keyword) : FIRST.length + 1 + LAST.indexOf(keyword);
+}
+
+// zod's order of keywords follows how a schema was built; a diff of a CRD should not.
+function orderedNode(node: object): object {
+  const entries = Object.entries(node).toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([keyword, value]) => [keyword, orderedKeyword(keyword, value)]));
+}
+
+// Fields keep the order in which the schema lists them.
+function orderedKeyword(keyword: string, value: unknown): unknown {
+  if (!isObject(value)) return value;
+  if (keyword === 'items' || keyword === 'additionalProperties') return orderedNode(value);
+  if (keyword !== 'properties') return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([field, node]) => [field, isObject(node) ? orderedNode(node) : node]),
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

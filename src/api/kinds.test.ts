@@ -1,0 +1,40 @@
+import { expect, expectTypeOf, it } from 'vitest';
+import type { CatalogStream } from './catalog-stream.ts';
+import { KINDS, type ObjectOf } from './kinds.ts';
+
+const kinds = Object.values(KINDS);
+
+it('names every kind under its own name, and nothing twice', () => {
+  for (const [name, { kind }] of Object.entries(KINDS)) expect(kind).toBe(name);
+  const names = kinds.flatMap(({ plural, singular, shortNames }) => [plural, singular, ...shortNames]);
+  expect(new Set(names).size).toBe(names.length);
+});
+
+it('keeps cluster kinds out of the category that a user of one namespace reads', () => {
+  const cluster = kinds.filter(({ categories }) => categories.includes('waas-admin')).map(({ kind }) => kind);
+  expect(cluster).toEqual(['Account', 'Workspace']);
+  expect(kinds.filter(({ categories }) => categories.includes('waas'))).toHaveLength(kinds.length - cluster.length);
+});
+
+it('fills in defaults and drops what it does not know, as the API server does', () => {
+  const stored: unknown = {
+    apiVersion: 'sluice.dev/v1alpha1',
+    kind: 'CatalogStream',
+    metadata: {
+      name: 'orders',
+      namespace: 'acme',
+      uid: 'u',
+      resourceVersion: '1',
+      generation: 1,
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      managedFields: [],
+    },
+    spec: { public: true, unknown: 1 },
+  };
+  const stream = KINDS.CatalogStream.schema.parse(stored);
+  expect(stream.spec).toEqual({ public: true, retention: '168h', deletionPolicy: 'Retain' });
+  expect(stream.metadata).not.toHaveProperty('managedFields');
+  expectTypeOf(stream).toEqualTypeOf<CatalogStream>();
+  expectTypeOf(stream.metadata.namespace).toEqualTypeOf<string>();
+  expectTypeOf<ObjectOf<'Account'>['metadata']>().not.toHaveProperty('namespace');
+});

@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { MANIFESTS } from '../../test/system/manifests/table.ts';
+import { KINDS } from './kinds.ts';
+
+const stored = {
+  name: 'x',
+  namespace: 'acme',
+  uid: '2c2b0b4e-6f0c-4a0a-9a57-0c3d3c8a2f11',
+  resourceVersion: '1',
+  generation: 1,
+  creationTimestamp: '2026-01-01T00:00:00Z',
+};
+
+// The table that the API server is asked about: the schemas must not be of another opinion, or an object that it
+// stored could not be parsed.
+const cases = MANIFESTS.filter(found => !found.serverOnly).map(found => ({
+  ...found,
+  verdict: found.refusal === undefined ? 'accepts' : 'refuses',
+}));
+
+it.each(cases)('$kind $verdict $title, as the API server does', ({ kind, spec, refusal }) => {
+  const object = { apiVersion: 'sluice.dev/v1alpha1', kind, metadata: stored, spec };
+  expect(KINDS[kind].schema.safeParse(object).success).toBe(refusal === undefined);
+});

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { withRule } from './rules.ts';
+
+/**
+ * Free text of `min` to `max` characters. Kubernetes counts code points and zod UTF-16 units, so an emoji would be
+ * one for the one and two for the other: the check counts code points, and the limits are stated as JSON Schema.
+ */
+export function text(limits: { min?: number; max: number }): z.ZodString {
+  const min = limits.min ?? 0;
+  return z
+    .string()
+    .refine(value => {
+      const length = codePoints(value);
+      return length >= min && length <= limits.max;
+    }, `has to be ${min} to ${limits.max} characters long`)
+    .meta(min > 0 ? { minLength: min, maxLength: limits.max } : { maxLength: limits.max });
+}
+
+function codePoints(value: string): number {
+  let count = 0;
+  for (const _ of value) count++;
+  return count;
+}
+
+/** 1 to `max` characters of visible ASCII: no space, no control character. */
+export function visibleAscii(max: number): z.ZodString {
+  return z
+    .string()
+    .min(1)
+    .max(max)
+    .regex(/^[!-~]+$/);
+}
+
+/** Name of an object of this API: a DNS label (RFC 1123) of at most 63 characters. */
+export function objectName(): z.ZodString {
+  return z
+    .string()
+    .min(1)
+    .max(63)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
+}
+
+/** Lower-case hexadecimal SHA-256: 64 characters. */
+export function sha256Hex(): z.ZodString {
+  return z
+    .string()
+    .max(64)
+    .regex(/^[0-9a-f]{64}$/);
+}
+
+/** RFC 3339 date and time. The API server checks the format; a pattern beside it would only make the message worse. */
+export function timestamp(): z.ZodString {
+  return z
+    .string()
+    .refine(value => !Number.isNaN(Date.parse(value)), 'has to be an RFC 3339 date and time')
+    .meta({ format: 'date-time' });
+}
+
+const EMAIL =
+  /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
+
+/** E-mail address as browsers define it (WHATWG HTML, "valid e-mail address"), at most 254 characters (RFC 5321). */
+export function emailAddress(): z.ZodString {
+  return withRule(z.string().min(3).max(254), {
+    rule: `self.matches(r"${EMAIL.source.replaceAll('\\/', '/')}")`,
+    message: 'has to be an e-mail address such as ada@example.com',
+    holds: value => EMAIL.test(value),
+  });
+}

@@ -1,0 +1,72 @@
+import { casesOf } from './case.ts';
+
+const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Integration', {});
+
+const invitedEmail = 'ada@partner.example';
+
+export const integrationCases = [
+  accepts('an invitation', { invitedEmail }),
+  accepts('a direct grant', { workspace: 'globex' }),
+  accepts('an invitation that was accepted', { invitedEmail, workspace: 'globex' }),
+  accepts('an address with a plus and an apostrophe', { invitedEmail: "o'hara+sluice@partner.example" }),
+  refuses('neither address nor workspace', {}, 'needs invitedEmail (an invitation) or workspace (a direct grant)'),
+  refuses('no address at all', { invitedEmail: 'ada' }, 'has to be an e-mail address such as ada@example.com'),
+  refuses('two addresses', { invitedEmail: 'a@b.example,c@d.example' }, 'has to be an e-mail address'),
+  refuses(
+    'an address that would add a header to the mail',
+    { invitedEmail: 'a@b.example\r\nBcc: c@d.example' },
+    'has to be an e-mail address',
+  ),
+  refuses(
+    'an address of 255 characters',
+    { invitedEmail: `${'a'.repeat(242)}@mail.example` },
+    'spec.invitedEmail: Too long',
+  ),
+  refuses('a workspace that can be no name', { workspace: 'Globex Inc.' }, 'spec.workspace'),
+  acceptsChange('accepting', { invitedEmail }, { invitedEmail, workspace: 'globex' }),
+  acceptsChange('erasing the address after acceptance', { invitedEmail, workspace: 'globex' }, { workspace: 'globex' }),
+  refusesChange(
+    'erasing the address before acceptance',
+    { invitedEmail, declined: true },
+    { declined: true },
+    'needs invitedEmail',
+  ),
+  refusesChange(
+    'changing the address',
+    { invitedEmail },
+    { invitedEmail: 'eve@partner.example' },
+    'invitedEmail can be removed, but not changed or added later',
+  ),
+  refusesChange(
+    'setting another address after erasing the first',
+    { workspace: 'globex' },
+    { workspace: 'globex', invitedEmail },
+    'invitedEmail can be removed, but not changed or added later',
+  ),
+  refusesChange(
+    'granting another workspace',
+    { invitedEmail, workspace: 'globex' },
+    { invitedEmail, workspace: 'initech' },
+    'workspace is immutable once set',
+  ),
+  refusesChange(
+    'taking the grant away, to grant another workspace after',
+    { invitedEmail, workspace: 'globex' },
+    { invitedEmail },
+    'workspace is immutable once set',
+  ),
+  acceptsChange('revoking', { workspace: 'globex' }, { workspace: 'globex', revoked: true }),
+  refusesChange(
+    'un-revoking',
+    { workspace: 'globex', revoked: true },
+    { workspace: 'globex', revoked: false },
+    'revoked is one-way: once true, it cannot be taken back',
+  ),
+  refusesChange(
+    'un-revoking by taking the field away',
+    { workspace: 'globex', revoked: true },
+    { workspace: 'globex' },
+    'revoked is one-way',
+  ),
+  refusesChange('un-declining', { invitedEmail, declined: true }, { invitedEmail }, 'declined is one-way'),
+];

@@ -1,0 +1,65 @@
+import { casesOf } from './case.ts';
+
+const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Package', {});
+
+const names = (count: number) => Array.from({ length: count }, (_, i) => `a-stream-whose-name-is-rather-long-${i}`);
+
+export const packageCases = [
+  accepts('every field', {
+    name: 'Sales',
+    displayName: 'Sales and returns',
+    description: 'All about sales.',
+    streams: ['orders', 'returns'],
+    archived: false,
+  }),
+  accepts('the same stream twice: duplicates are ignored, not refused', { streams: ['orders', 'orders'] }),
+  accepts('500 streams', { streams: names(500) }),
+  refuses('501 streams', { streams: names(501) }, 'spec.streams: Too many: 501: must have at most 500 items'),
+  refuses('a stream that can be no name', { streams: ['Orders'] }, 'spec.streams[0]'),
+  refusesChange('changing the name', { name: 'Sales' }, { name: 'Returns' }, 'name is immutable once set'),
+  acceptsChange('renaming by displayName', { displayName: 'Sales' }, { displayName: 'Returns' }),
+  acceptsChange('archiving', { streams: ['orders'] }, { streams: ['orders'], archived: true }),
+  refusesChange('un-archiving', { archived: true }, { archived: false }, 'archived is one-way'),
+  refusesChange('un-archiving by taking the field away', { archived: true }, {}, 'archived is one-way'),
+  refusesChange(
+    'renaming an archived one',
+    { archived: true, displayName: 'Sales' },
+    { archived: true, displayName: 'Returns' },
+    'displayName is frozen once the package is archived',
+  ),
+  refusesChange(
+    'naming an archived one that had no display name',
+    { archived: true },
+    { archived: true, displayName: 'Returns' },
+    'displayName is frozen once the package is archived',
+  ),
+  refusesChange(
+    'taking the display name from an archived one',
+    { archived: true, displayName: 'Sales' },
+    { archived: true },
+    'displayName is frozen once the package is archived',
+  ),
+  acceptsChange('describing an archived one', { archived: true }, { archived: true, description: 'Was: sales.' }),
+  acceptsChange(
+    'taking one of 500 streams out of an archived one',
+    { archived: true, streams: names(500) },
+    { archived: true, streams: names(499) },
+  ),
+  acceptsChange(
+    'taking all streams out of an archived one',
+    { archived: true, streams: ['orders'] },
+    { archived: true },
+  ),
+  refusesChange(
+    'adding a stream to an archived one',
+    { archived: true, streams: ['orders'] },
+    { archived: true, streams: ['orders', 'returns'] },
+    'streams can only be taken out once the package is archived',
+  ),
+  refusesChange(
+    'adding the first stream to an archived one',
+    { archived: true },
+    { archived: true, streams: ['orders'] },
+    'streams can only be taken out once the package is archived',
+  ),
+];

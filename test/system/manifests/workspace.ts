@@ -1,0 +1,50 @@
+import { casesOf } from './case.ts';
+
+const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Workspace', { account: 'acme' });
+
+const sha256 = 'a'.repeat(64);
+const SYSTEM = 'default, kube-* and sluice-* are namespaces of the system';
+
+export const workspaceCases = [
+  accepts('an account only', {}),
+  accepts('every field', {
+    owners: [{ issuer: 'https://login.example.com', client: 'acme-shop', role: 'Admin' }],
+    producer: true,
+    ingressKeys: [
+      { id: 'shop-2026', sha256 },
+      { id: 'shop-2025', sha256, expiresAt: '2026-06-30T00:00:00Z' },
+    ],
+  }),
+  accepts('a name that only looks like one of the system', {}, { name: 'kubernetes-shop', serverOnly: true }),
+  refuses('the namespace default', {}, SYSTEM, { name: 'default', serverOnly: true }),
+  refuses('a namespace of Kubernetes', {}, SYSTEM, { name: 'kube-system', serverOnly: true }),
+  refuses('a namespace of ours', {}, SYSTEM, { name: 'sluice-system', serverOnly: true }),
+  refuses('no account', { account: undefined }, 'spec.account: Required value'),
+  refuses('a key with a short hash', { ingressKeys: [{ id: 'a', sha256: 'abc' }] }, 'spec.ingressKeys[0].sha256'),
+  refuses(
+    'a key in the clear',
+    { ingressKeys: [{ id: 'a', sha256, key: 'x' }] },
+    'unknown field "spec.ingressKeys[0].key"',
+    {
+      serverOnly: true,
+    },
+  ),
+  refuses(
+    'two keys of one id',
+    {
+      ingressKeys: [
+        { id: 'a', sha256 },
+        { id: 'a', sha256 },
+      ],
+    },
+    'spec.ingressKeys[1]: Duplicate value',
+    { serverOnly: true },
+  ),
+  refuses(
+    '17 keys',
+    { ingressKeys: Array.from({ length: 17 }, (_, i) => ({ id: `k${i}`, sha256 })) },
+    'must have at most 16 items',
+  ),
+  acceptsChange('no longer marked as a producer', { producer: true }, { producer: false }),
+  refusesChange('another account', {}, { account: 'globex' }, 'account is immutable'),
+];
