@@ -1,0 +1,147 @@
+import { afterAll, describe, expect, inject, it } from 'vitest';
+import { connect } from './client.ts';
+import { KubeError } from './kube-error.ts';
+import { createLeaseStore, formatMicroTime } from './lease.ts';
+import type { AnyObject } from './object.ts';
+import { NAMESPACES, type Resource, SECRETS } from './resource.ts';
+
+const CONFIG_MAPS: Resource = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true };
+type ConfigMap = AnyObject & { readonly data?: Record<string, string> };
+
+const client = connect({ kubeconfig: inject('kubeconfig') });
+const namespace = `client-${Date.now()}`;
+await client.create(NAMESPACES, { name: namespace }, {});
+
+afterAll(async () => {
+  await client.remove(NAMESPACES, { name: namespace });
+  await client.close();
+});
+
+describe('client', () => {
+  it('answers undefined for what is not there and false for removing it', async () => {
+    const name = { namespace, name: 'nothing' };
+    expect(await client.get(CONFIG_MAPS, name)).toBeUndefined();
+    expect(await client.remove(CONFIG_MAPS, name)).toBe(false);
+  });
+
+  it('names the manager that owns a field, and takes it over by force', async () => {
+    const name = { namespace, name: 'owned' };
+    await client.apply(CONFIG_MAPS, name, { data: { a: '1' } }, { fieldManager: 'kubectl-like' });
+    const refused = await client.apply(CONFIG_MAPS, name, { data: { a: '2' } }, { fieldManager: 'other' }).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(refused).toBeInstanceOf(KubeError);
+    expect(refused).toMatchObject({ status: 409, reason: 'Conflict', conflictManagers: ['kubectl-like'] });
+    expect((refused as KubeError).causes).toMatchObject([{ field: '.data.a' }]);
+
+    const forced = await client.apply<ConfigMap>(
+      CONFIG_MAPS,
+      name,
+      { data: { a: '2' } },
+      { fieldManager: 'other', force: true },
+    );
+    expect(forced.data).toEqual({ a: '2' });
+  });
+
+  it('leaves an unchanged object at its resourceVersion', async () => {
+    const name = { namespace, name: 'unchanged' };
+    const apply = () => client.apply(CONFIG_MAPS, name, { data: { a: '1' } }, { fieldManager: 'one' });
+    const first = await apply();
+    expect((await apply()).metadata.resourceVersion).toBe(first.metadata.resourceVersion);
+  });
+
+  it('holds preconditions', async () => {
+    const name = { namespace, name: 'guarded' };
+    const before = await client.create<ConfigMap>(CONFIG_MAPS, name, { data: { a: '1' } });
+    const { uid, resourceVersion } = before.metadata;
+    await client.mergePatch(CONFIG_MAPS, name, { metadata: { uid, resourceVersion }, data: { a: '2' } });
+    await expect(
+      client.mergePatch(CONFIG_MAPS, name, { metadata: { uid, resourceVersion }, data: { a: '3' } }),
+    ).rejects.toMatchObject({ status: 409 });
+    await expect(client.remove(CONFIG_MAPS, name, { uid: 'another' })).rejects.toMatchObject({ status: 409 });
+    expect(await client.remove(CONFIG_MAPS, name, { uid })).toBe(true);
+  });
+
+  it('lists in chunks, keeping what the projection gives', async () => {
+    const names = Array.from({ length: 12 }, (_, i) => `page-${String(i).padStart(2, '0')}`);
+    for (const name of names)
+      await client.create(CONFIG_MAPS, { namespace, name }, { metadata: { labels: { page: 'y' } } });
+    const { items, resourceVersion } = await client.list(CONFIG_MAPS, (object: AnyObject) => object.metadata.name, {
+      namespace,
+      labelSelector: 'page=y',
+      limit: 5,
+    });
+    expect(items.toSorted()).toEqual(names);
+    expect(resourceVersion).toMatch(/^\d+$/);
+  });
+
+  it('selects by field', async () => {
+    await client.create(SECRETS, { namespace, name: 'typed' }, { type: 'sluice.dev/test', stringData: { key: 'x' } });
+    await client.create(SECRETS, { namespace, name: 'untyped' }, { stringData: { key: 'x' } });
+    const { items } = await client.list(SECRETS, (object: AnyObject) => object.metadata.name, {
+      namespace,
+      fieldSelector: 'type=sluice.dev/test',
+    });
+    expect(items).toEqual(['typed']);
+  });
+
+  it('reports a watch from a compacted past as 410', async () => {
+    const watching = async () => {
+      for await (const event of client.watch(CONFIG_MAPS, { namespace, resourceVersion: '1', timeoutSeconds: 5 })) {
+        if (event.type !== 'BOOKMARK') return event;
+      }
+      return undefined;
+    };
+    // etcd has compacted nothing yet in a young cluster: then the whole past is told instead.
+    const answer = await watching().catch((error: unknown) => error);
+    if (answer instanceof KubeError) expect(answer.status).toBe(410);
+    else expect(answer).toHaveProperty('object.metadata.name');
+  });
+
+  it('ends a watch with its signal', async () => {
+    const stop = new AbortController();
+    const { resourceVersion } = await client.list(CONFIG_MAPS, () => 0, { namespace });
+    const watch = client.watch<ConfigMap>(CONFIG_MAPS, { namespace, resourceVersion, signal: stop.signal });
+    const first = watch.next();
+    await client.create(CONFIG_MAPS, { namespace, name: 'seen' }, {});
+    expect((await first).value).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'seen' } } });
+    const second = watch.next();
+    stop.abort(new Error('enough'));
+    await expect(second).rejects.toThrow('enough');
+  });
+
+  it('keeps a lease with optimistic concurrency', async () => {
+    const leases = createLeaseStore(client, { namespace, name: 'leader' });
+    const { signal } = new AbortController();
+    const now = formatMicroTime(Date.now());
+    const spec = {
+      holderIdentity: 'a',
+      leaseDurationSeconds: 15,
+      renewTime: now,
+      acquireTime: now,
+      leaseTransitions: 0,
+    };
+    expect(await leases.get(signal)).toBeUndefined();
+    const first = await leases.create(spec, signal);
+    expect(first.spec).toEqual(spec);
+    await expect(leases.create(spec, signal)).rejects.toMatchObject({ status: 409 });
+    await leases.update(first, { ...spec, holderIdentity: 'b' }, signal);
+    await expect(leases.update(first, spec, signal)).rejects.toMatchObject({ status: 409 });
+  });
+
+  it('does not connect anew for calls that follow each other', async () => {
+    const single = connect({ kubeconfig: inject('kubeconfig') });
+    for (let i = 0; i < 20; i++) await single.get(NAMESPACES, { name: 'default' });
+    // The second: undici counts a connection as busy for a moment after its answer has been read.
+    expect(single.connectionsOpened()).toBeLessThanOrEqual(2);
+    await single.close();
+  });
+
+  it('bounds the connections of many calls at once', async () => {
+    const busy = connect({ kubeconfig: inject('kubeconfig') });
+    await Promise.all(Array.from({ length: 100 }, () => busy.get(NAMESPACES, { name: 'default' })));
+    expect(busy.connectionsOpened()).toBeLessThanOrEqual(16);
+    await busy.close();
+  });
+});

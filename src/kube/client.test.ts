@@ -1,0 +1,213 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { connect, type KubeClient } from './client.ts';
+import { systemClock } from './clock.ts';
+import { LEASES, NAMESPACES, SECRETS } from './resource.ts';
+
+type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+/** A real HTTP server on loopback, a kubeconfig for it, and a client that does not wait between retries. */
+async function serve(handler: Handler, user: object = { token: 'secret-token' }) {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-client-'));
+  const server = createServer((request, response) => {
+    let body = '';
+    request.on('data', chunk => {
+      body += chunk;
+    });
+    request.on('end', () => handler(request, response, body));
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const kubeconfig = join(folder, 'kubeconfig');
+  const write = (credentials: object) =>
+    writeFile(
+      kubeconfig,
+      JSON.stringify({
+        clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }],
+        users: [{ name: 'u', user: credentials }],
+        contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: 'home' } }],
+        'current-context': 'x',
+      }),
+    );
+  await write(user);
+  const clock = { ...systemClock, setTimer: (run: () => void) => systemClock.setTimer(run, 0) };
+  const client: KubeClient = connect({ kubeconfig, clock });
+  closing.push(async () => {
+    await client.close();
+    server.closeAllConnections();
+    await new Promise(resolve => server.close(resolve));
+    await rm(folder, { recursive: true });
+  });
+  return { client, write, folder };
+}
+
+const answer = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) =>
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+
+const NAME = { name: 'n' };
+const OBJECT = { metadata: { name: 'n', uid: 'u', resourceVersion: '1' } };
+
+describe('client', () => {
+  it('sends its token, and knows its namespace', async () => {
+    let authorization: string | undefined;
+    const { client } = await serve((request, response) => {
+      authorization = request.headers.authorization;
+      answer(response, 200, OBJECT);
+    });
+    await client.get(NAMESPACES, NAME);
+    expect(authorization).toBe('Bearer secret-token');
+    expect(client.namespace).toBe('home');
+  });
+
+  it('sends again when the connection breaks', async () => {
+    let calls = 0;
+    const { client } = await serve((request, response) => {
+      calls++;
+      if (calls < 3) request.socket.destroy();
+      else answer(response, 200, OBJECT);
+    });
+    expect(await client.apply(NAMESPACES, NAME, {}, { fieldManager: 'm' })).toEqual(OBJECT);
+    expect(calls).toBe(3);
+  });
+
+  it('gives up after three retries, with an error that holds no secret', async () => {
+    let calls = 0;
+    const { client } = await serve(request => {
+      calls++;
+      request.socket.destroy();
+    });
+    const error = await client.get(NAMESPACES, NAME).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ status: 0, reason: 'ConnectionFailed' });
+    expect((error as Error).message).toMatch(/^GET \/api\/v1\/namespaces\/n: ConnectionFailed/);
+    expect(JSON.stringify(error)).not.toContain('secret-token');
+    expect(calls).toBe(4);
+  });
+
+  it('waits when the server asks for patience, and passes a plain refusal on', async () => {
+    const answers = [429, 200];
+    let calls = 0;
+    const { client } = await serve((_request, response) => {
+      calls++;
+      const status = answers.shift() ?? 500;
+      answer(response, status, status === 200 ? OBJECT : {}, { 'retry-after': '1' });
+    });
+    expect(await client.get(NAMESPACES, NAME)).toEqual(OBJECT);
+    await expect(client.get(NAMESPACES, NAME)).rejects.toMatchObject({ status: 500, retryAfterSeconds: 1 });
+    expect(calls).toBe(3);
+  });
+
+  it('reads its credentials anew after a 401', async () => {
+    const seen: (string | undefined)[] = [];
+    const { client, write } = await serve((request, response) => {
+      seen.push(request.headers.authorization);
+      if (request.headers.authorization === 'Bearer new') answer(response, 200, OBJECT);
+      else answer(response, 401, { kind: 'Status', reason: 'Unauthorized' });
+    });
+    await write({ token: 'new' });
+    expect(await client.get(NAMESPACES, NAME)).toEqual(OBJECT);
+    expect(seen).toEqual(['Bearer secret-token', 'Bearer new']);
+    await write({ token: 'wrong' });
+    expect(await client.get(NAMESPACES, NAME)).toEqual(OBJECT);
+  });
+
+  it('takes the token that an exec plugin prints', async () => {
+    const credential = {
+      apiVersion: 'client.authentication.k8s.io/v1',
+      kind: 'ExecCredential',
+      status: { token: 'x' },
+    };
+    let authorization: string | undefined;
+    const { client } = await serve(
+      (request, response) => {
+        authorization = request.headers.authorization;
+        answer(response, 200, OBJECT);
+      },
+      { exec: { apiVersion: credential.apiVersion, command: 'echo', args: [JSON.stringify(credential)] } },
+    );
+    await client.get(NAMESPACES, NAME);
+    expect(authorization).toBe('Bearer x');
+  });
+
+  it('says when an exec plugin fails', async () => {
+    const { client } = await serve((_request, response) => answer(response, 200, OBJECT), {
+      exec: { apiVersion: 'client.authentication.k8s.io/v1', command: 'false', args: [] },
+    });
+    await expect(client.get(NAMESPACES, NAME)).rejects.toMatchObject({ status: 0, reason: 'CredentialsFailed' });
+  });
+
+  it('begins a list anew that expired between two chunks', async () => {
+    const paths: string[] = [];
+    let expired = false;
+    const { client } = await serve((request, response) => {
+      const { searchParams } = new URL(request.url ?? '', 'http://x');
+      paths.push(`${searchParams.get('limit')} ${searchParams.get('continue')} ${searchParams.get('resourceVersion')}`);
+      if (!searchParams.has('continue')) {
+        answer(response, 200, { metadata: { resourceVersion: '5', continue: 'next' }, items: [OBJECT] });
+      } else if (!expired) {
+        expired = true;
+        answer(response, 410, { kind: 'Status', reason: 'Expired' });
+      } else answer(response, 200, { metadata: { resourceVersion: '5' }, items: [OBJECT] });
+    });
+    const { items } = await client.list(NAMESPACES, () => 'projected');
+    expect(items).toEqual(['projected', 'projected']);
+    expect(paths).toEqual(['500 null null', '500 next null', '500 null null', '500 next null']);
+  });
+
+  it('takes an empty list as Go writes it', async () => {
+    const { client } = await serve((_request, response) =>
+      answer(response, 200, { metadata: { resourceVersion: '5' }, items: null }),
+    );
+    expect(await client.list(SECRETS, () => 1)).toEqual({ items: [], resourceVersion: '5' });
+  });
+
+  it('tries a watch once, and asks for bookmarks', async () => {
+    const queries: string[] = [];
+    const { client } = await serve((request, response) => {
+      queries.push(request.url ?? '');
+      answer(response, 503, {});
+    });
+    const watch = client.watch(SECRETS, { resourceVersion: '7', timeoutSeconds: 9, fieldSelector: 'type=a/b' });
+    await expect(watch.next()).rejects.toMatchObject({ status: 503 });
+    expect(queries).toHaveLength(1);
+    expect(Object.fromEntries(new URL(queries[0] ?? '', 'http://x').searchParams)).toEqual({
+      watch: '1',
+      allowWatchBookmarks: 'true',
+      resourceVersion: '7',
+      timeoutSeconds: '9',
+      fieldSelector: 'type=a/b',
+    });
+  });
+
+  it('rejects with the reason of the caller’s signal', async () => {
+    const { client } = await serve(() => {});
+    const stop = new AbortController();
+    const call = client.get(NAMESPACES, NAME, { signal: stop.signal });
+    stop.abort(new Error('shutting down'));
+    await expect(call).rejects.toThrow('shutting down');
+  });
+
+  it('gives a call up that is not answered', async () => {
+    const { client } = await serve(() => {});
+    await expect(client.get(NAMESPACES, NAME, { timeoutMs: 50 })).rejects.toMatchObject({ reason: 'Timeout' });
+  });
+
+  it('never addresses a collection by an empty name or a missing namespace', async () => {
+    let calls = 0;
+    const { client } = await serve((_request, response) => {
+      calls++;
+      answer(response, 200, {});
+    });
+    await expect(client.remove(NAMESPACES, { name: '' })).rejects.toThrow('empty name');
+    await expect(client.remove(LEASES, { name: 'x' })).rejects.toThrow('without a namespace');
+    expect(calls).toBe(0);
+  });
+});

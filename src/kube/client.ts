@@ -1,0 +1,220 @@
+import { type Clock, systemClock } from './clock.ts';
+import { openCredentials } from './credentials.ts';
+import { isExpired, isKubeError } from './kube-error.ts';
+import type { AnyObject, ObjectName } from './object.ts';
+import { apiVersionOf, collectionPath, objectPath, type Resource } from './resource.ts';
+import { createTransport, toKubeError } from './transport.ts';
+import { readWatch, type WatchEvent } from './watch-stream.ts';
+
+/** Which objects of a kind: everything absent means all. */
+export type Selection = {
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+};
+
+export type Waiting = { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined };
+
+export type ApplyOptions = Waiting & {
+  readonly fieldManager: string;
+  /** Take fields over from other managers instead of failing with 409. Default false. */
+  readonly force?: boolean;
+  readonly subresource?: 'status';
+  /** Validate and default without storing. */
+  readonly dryRun?: boolean;
+};
+
+export type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
+
+/** The API server, for one identity. Every function rejects with a KubeError, or with the signal's reason. */
+export type KubeClient = {
+  readonly server: string;
+  /** Namespace of the kubeconfig's context; in a pod, its own. */
+  readonly namespace: string;
+  /** The object, or undefined when there is none. */
+  readonly get: <T = AnyObject>(resource: Resource, name: ObjectName, options?: Waiting) => Promise<T | undefined>;
+  /**
+   * All selected objects, as the quorum of etcd knows them now, in chunks: only `project`'s results are kept, so
+   * that 100,000 objects never exist whole. @throws KubeError 410 when the list took longer than the server keeps history
+   */
+  readonly list: <T, P>(
+    resource: Resource,
+    project: (object: T) => P,
+    options?: Selection & Waiting & { readonly limit?: number },
+  ) => Promise<{ readonly items: P[]; readonly resourceVersion: string }>;
+  /** Changes after `resourceVersion`, in order, with bookmarks, until the server ends the watch. One try. */
+  readonly watch: <T>(
+    resource: Resource,
+    options: Selection & {
+      readonly resourceVersion?: string | undefined;
+      readonly signal?: AbortSignal | undefined;
+      /** The server ends the watch after this. Default 240. */
+      readonly timeoutSeconds?: number;
+      /** Without a byte for so long, the connection counts as dead. Default 90,000. */
+      readonly inactivityMs?: number;
+    },
+  ) => AsyncGenerator<WatchEvent<T>, void, undefined>;
+  /** Server-side apply. `body` needs no apiVersion and kind. @throws KubeError 409 with `conflictManagers` */
+  readonly apply: <T = AnyObject>(
+    resource: Resource,
+    name: ObjectName,
+    body: object,
+    options: ApplyOptions,
+  ) => Promise<T>;
+  /** JSON merge patch; put `metadata.resourceVersion` and `metadata.uid` into it as preconditions (409). */
+  readonly mergePatch: <T = AnyObject>(
+    resource: Resource,
+    name: ObjectName,
+    patch: object,
+    options?: Waiting & { readonly subresource?: 'status' },
+  ) => Promise<T>;
+  /** False when there was no such object. @throws KubeError 409 when a precondition does not hold */
+  readonly remove: (
+    resource: Resource,
+    name: ObjectName,
+    preconditions?: DeletePreconditions,
+    options?: Waiting,
+  ) => Promise<boolean>;
+  /** @throws KubeError 409 AlreadyExists */
+  readonly create: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
+  /** Replaces the whole object; `metadata.resourceVersion` in the body is the precondition (409). */
+  readonly update: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
+  /** Connections opened so far. */
+  readonly connectionsOpened: () => number;
+  readonly close: () => Promise<void>;
+};
+
+type ListPage<T> = {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly T[] | null;
+};
+
+/** Objects in one chunk of a list: client-go's default. */
+const PAGE = 500;
+
+/** A list that expired between two chunks is begun anew so often. */
+const LIST_TRIES = 3;
+
+/**
+ * Opens a client; connects at the first call.
+ *
+ * @param options.kubeconfig path; absent: `KUBECONFIG`, the user's default, then the pod's service account
+ * @throws when there is no usable kubeconfig
+ */
+export function connect(
+  options: { readonly kubeconfig?: string | undefined; readonly clock?: Clock; readonly random?: () => number } = {},
+): KubeClient {
+  const { clock = systemClock, random = Math.random } = options;
+  const credentials = openCredentials(options.kubeconfig, clock.nowMs);
+  const { call, stream } = createTransport(credentials, clock, random);
+
+  const named = (resource: Resource, { namespace, name }: ObjectName, body: object) => ({
+    ...body,
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    metadata: {
+      ...(body as { metadata?: object }).metadata,
+      name,
+      ...(resource.namespaced ? { namespace } : {}),
+    },
+  });
+
+  const list: KubeClient['list'] = async (resource, project, listing = {}) => {
+    const { namespace, labelSelector, fieldSelector, limit = PAGE, signal, timeoutMs } = listing;
+    type Item = Parameters<typeof project>[0];
+    for (let tries = 1; ; tries++) {
+      const items: ReturnType<typeof project>[] = [];
+      let next: string | undefined;
+      try {
+        for (;;) {
+          const page: ListPage<Item> = await call({
+            method: 'GET',
+            path: collectionPath(resource, namespace),
+            query: { labelSelector, fieldSelector, limit: `${limit}`, continue: next },
+            signal,
+            timeoutMs,
+          });
+          for (const item of page.items ?? []) items.push(project(item));
+          next = page.metadata.continue;
+          if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
+        }
+      } catch (error) {
+        if (!isExpired(error) || tries === LIST_TRIES) throw error;
+      }
+    }
+  };
+
+  return {
+    server: credentials.server,
+    namespace: credentials.namespace,
+    get: async (resource, name, waiting) => {
+      try {
+        return await call({ method: 'GET', path: objectPath(resource, name), ...waiting });
+      } catch (error) {
+        if (isKubeError(error, 404)) return undefined;
+        throw error;
+      }
+    },
+    list,
+    watch: async function* <T>(resource: Resource, watching: Parameters<KubeClient['watch']>[1]) {
+      const { namespace, labelSelector, fieldSelector, resourceVersion, signal } = watching;
+      const { timeoutSeconds = 240, inactivityMs = 90_000 } = watching;
+      const path = collectionPath(resource, namespace);
+      const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds: `${timeoutSeconds}` };
+      const body = await stream({
+        method: 'GET',
+        path,
+        query: { ...query, watch: '1', allowWatchBookmarks: 'true' },
+        signal,
+      });
+      try {
+        yield* readWatch<T>(body, { call: `WATCH ${path}`, clock, inactivityMs });
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw toKubeError(`WATCH ${path}`, error);
+      }
+    },
+    apply: (resource, name, body, { fieldManager, force = false, subresource, dryRun, ...waiting }) =>
+      call({
+        method: 'PATCH',
+        path: objectPath(resource, name, subresource),
+        query: { fieldManager, force: `${force}`, dryRun: dryRun ? 'All' : undefined },
+        contentType: 'application/apply-patch+yaml',
+        body: named(resource, name, body),
+        ...waiting,
+      }),
+    mergePatch: (resource, name, patch, { subresource, ...waiting } = {}) =>
+      call({
+        method: 'PATCH',
+        path: objectPath(resource, name, subresource),
+        contentType: 'application/merge-patch+json',
+        body: patch,
+        ...waiting,
+      }),
+    remove: async (resource, name, preconditions = {}, waiting = {}) => {
+      try {
+        await call({
+          method: 'DELETE',
+          path: objectPath(resource, name),
+          body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background', preconditions },
+          ...waiting,
+        });
+        return true;
+      } catch (error) {
+        if (isKubeError(error, 404)) return false;
+        throw error;
+      }
+    },
+    create: (resource, name, body, waiting) =>
+      call({
+        method: 'POST',
+        path: collectionPath(resource, name.namespace),
+        body: named(resource, name, body),
+        ...waiting,
+      }),
+    update: (resource, name, body, waiting) =>
+      call({ method: 'PUT', path: objectPath(resource, name), body: named(resource, name, body), ...waiting }),
+    connectionsOpened: credentials.connectionsOpened,
+    close: credentials.close,
+  };
+}

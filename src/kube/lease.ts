@@ -1,0 +1,44 @@
+import type { KubeClient } from './client.ts';
+import type { AnyObject, ObjectName } from './object.ts';
+import { LEASES } from './resource.ts';
+
+/** `spec` of a coordination.k8s.io/v1 Lease; times are MicroTime. */
+export type LeaseSpec = {
+  /** Empty or absent: released. */
+  readonly holderIdentity?: string;
+  readonly leaseDurationSeconds?: number;
+  readonly acquireTime?: string;
+  readonly renewTime?: string;
+  readonly leaseTransitions?: number;
+};
+
+export type Lease = { readonly resourceVersion: string; readonly spec: LeaseSpec };
+
+/** One Lease, with optimistic concurrency: `create` and `update` reject with 409 when another was quicker. */
+export type LeaseStore = {
+  readonly get: (signal: AbortSignal) => Promise<Lease | undefined>;
+  readonly create: (spec: LeaseSpec, signal: AbortSignal) => Promise<Lease>;
+  readonly update: (before: Lease, spec: LeaseSpec, signal: AbortSignal) => Promise<Lease>;
+};
+
+/** Kubernetes' MicroTime: RFC 3339 with exactly six decimals. @param wallMs milliseconds since the epoch */
+export function formatMicroTime(wallMs: number): string {
+  return new Date(wallMs).toISOString().replace('Z', '000Z');
+}
+
+export function createLeaseStore(client: Pick<KubeClient, 'get' | 'create' | 'update'>, name: ObjectName): LeaseStore {
+  type LeaseObject = AnyObject & { readonly spec?: LeaseSpec };
+  const toLease = ({ metadata, spec = {} }: LeaseObject): Lease => ({
+    resourceVersion: metadata.resourceVersion,
+    spec,
+  });
+  return {
+    get: async signal => {
+      const object = await client.get<LeaseObject>(LEASES, name, { signal });
+      return object && toLease(object);
+    },
+    create: async (spec, signal) => toLease(await client.create<LeaseObject>(LEASES, name, { spec }, { signal })),
+    update: async ({ resourceVersion }, spec, signal) =>
+      toLease(await client.update<LeaseObject>(LEASES, name, { metadata: { resourceVersion }, spec }, { signal })),
+  };
+}

@@ -1,0 +1,115 @@
+import type { Logger } from '../telemetry/log.ts';
+import { type AnyObject, keyOf } from './object.ts';
+import { isOlder } from './resource-version.ts';
+import { createStore, type Indexers, type Store } from './store.ts';
+import type { WatchEvent } from './watch-stream.ts';
+
+export type Change = 'added' | 'updated' | 'deleted';
+
+/** Called after the store has changed. Only enqueues: it must not wait, and what it throws is logged and dropped. */
+export type ChangeHandler<P> = (change: Change, key: string, old: P | undefined, current: P | undefined) => void;
+
+export type Entry<P> = { readonly key: string; readonly resourceVersion: string; readonly value: P };
+
+/** The mirror of the API server's objects, without how they are fetched: the pure half of a reflector. */
+export type Reflected<P> = {
+  readonly store: Omit<Store<P>, 'set' | 'remove'>;
+  readonly subscribe: (handler: ChangeHandler<P>) => () => void;
+  /** Undefined: the object is not wanted, or cannot be read (which is logged). */
+  readonly project: (object: AnyObject) => Entry<P> | undefined;
+  /** Makes a whole list the state; only differences are reported. */
+  readonly replace: (entries: readonly (Entry<P> | undefined)[], resourceVersion: string) => void;
+  /** Applies one event of a watch. An event older than what is known changes nothing. */
+  readonly apply: (event: WatchEvent<AnyObject>) => void;
+  /** Where the next watch begins; undefined before the first list. */
+  readonly cursor: () => string | undefined;
+};
+
+export function createReflected<P>(options: {
+  /** What the caches keep of an object; undefined to keep nothing of it. */
+  project: (object: AnyObject) => P | undefined;
+  indexers?: Indexers<P> | undefined;
+  log: Logger;
+}): Reflected<P> {
+  const { log } = options;
+  const indexers = Object.entries(options.indexers ?? {}).map(
+    ([name, entries]) => [name, (entry: Entry<P>) => entries(entry.value)] as const,
+  );
+  const store = createStore<Entry<P>>(Object.fromEntries(indexers));
+  const handlers = new Set<ChangeHandler<P>>();
+  let cursor: string | undefined;
+
+  function notify(change: Change, key: string, old: P | undefined, current: P | undefined): void {
+    for (const handler of handlers) {
+      try {
+        handler(change, key, old, current);
+      } catch (err) {
+        log.error({ err, key }, 'a change handler failed');
+      }
+    }
+  }
+
+  function put(entry: Entry<P>): void {
+    const old = store.get(entry.key);
+    if (old?.resourceVersion === entry.resourceVersion) return;
+    store.set(entry.key, entry);
+    notify(old === undefined ? 'added' : 'updated', entry.key, old?.value, entry.value);
+  }
+
+  function drop(key: string): void {
+    const old = store.get(key);
+    if (old === undefined) return;
+    store.remove(key);
+    notify('deleted', key, old.value, undefined);
+  }
+
+  function project(object: AnyObject): Entry<P> | undefined {
+    const key = keyOf(object.metadata);
+    try {
+      const value = options.project(object);
+      return value === undefined ? undefined : { key, resourceVersion: object.metadata.resourceVersion, value };
+    } catch (err) {
+      log.error({ err, key }, 'an object cannot be read');
+      return undefined;
+    }
+  }
+
+  return {
+    store: {
+      get: key => store.get(key)?.value,
+      keys: store.keys,
+      *values() {
+        for (const { value } of store.values()) yield value;
+      },
+      size: store.size,
+      byIndex: (index, entry) => store.byIndex(index, entry).map(({ value }) => value),
+    },
+    subscribe: handler => {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+    project,
+    replace: (entries, resourceVersion) => {
+      const listed = new Set<string>();
+      cursor = resourceVersion;
+      for (const entry of entries) {
+        if (entry === undefined) continue;
+        listed.add(entry.key);
+        put(entry);
+      }
+      // A Map may lose entries while it is walked.
+      for (const key of store.keys()) if (!listed.has(key)) drop(key);
+    },
+    apply: ({ type, object }) => {
+      const { resourceVersion } = object.metadata;
+      // A server behind the one heard before repeats the past: following it would bring deleted objects back.
+      if (cursor !== undefined && isOlder(resourceVersion, cursor)) return;
+      cursor = resourceVersion;
+      if (type === 'BOOKMARK') return;
+      const entry = type === 'DELETED' ? undefined : project(object);
+      if (entry === undefined) drop(keyOf(object.metadata));
+      else put(entry);
+    },
+    cursor: () => cursor,
+  };
+}

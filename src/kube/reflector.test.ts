@@ -1,0 +1,297 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '../telemetry/log.ts';
+import type { KubeClient } from './client.ts';
+import { errorFromStatus } from './kube-error.ts';
+import { createManualClock, type ManualClock } from './manual-clock.ts';
+import type { AnyObject } from './object.ts';
+import { createReflector } from './reflector.ts';
+import type { Resource } from './resource.ts';
+import type { WatchEvent } from './watch-stream.ts';
+
+const THINGS: Resource = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true };
+const log = createLogger({ level: 'silent' });
+
+type Thing = AnyObject & { readonly value: string };
+const thing = (name: string, version: number, value = 'v'): Thing => ({
+  metadata: { name, namespace: 'ns', uid: name, resourceVersion: `${version}` },
+  value,
+});
+
+/** An API server in a few lines: a list, and a watch whose events the test pushes. */
+function createServer() {
+  let state: { items: Thing[]; resourceVersion: string } = { items: [], resourceVersion: '1' };
+  let listFailures: unknown[] = [];
+  let end: ((how: unknown) => void) | undefined;
+  let push: ((event: WatchEvent<Thing>) => void) | undefined;
+  const watchedFrom: (string | undefined)[] = [];
+  let lists = 0;
+
+  const client = {
+    list: async (_resource: Resource, project: (object: never) => unknown) => {
+      lists++;
+      const failure = listFailures.shift();
+      if (failure !== undefined) throw failure;
+      return { items: state.items.map(item => project(item as never)), resourceVersion: state.resourceVersion };
+    },
+    watch: async function* (_resource: Resource, options: Parameters<KubeClient['watch']>[1]) {
+      watchedFrom.push(options.resourceVersion);
+      const events: WatchEvent<Thing>[] = [];
+      let wake = () => {};
+      let ended: { how: unknown } | undefined;
+      push = event => {
+        events.push(event);
+        wake();
+      };
+      end = how => {
+        ended = { how };
+        wake();
+      };
+      options.signal?.addEventListener('abort', () => end?.(options.signal?.reason));
+      for (;;) {
+        while (events.length > 0) yield events.shift() as never;
+        if (ended !== undefined) {
+          if (ended.how === undefined) return;
+          throw ended.how;
+        }
+        await new Promise<void>(resolve => {
+          wake = resolve;
+        });
+      }
+    },
+  } as Pick<KubeClient, 'list' | 'watch'>;
+
+  return {
+    client,
+    set: (items: Thing[], resourceVersion: number) => {
+      state = { items, resourceVersion: `${resourceVersion}` };
+    },
+    failLists: (...failures: unknown[]) => {
+      listFailures = failures;
+    },
+    push: (type: WatchEvent<Thing>['type'], object: Thing) => push?.({ type, object }),
+    endWatch: (how?: unknown) => end?.(how),
+    lists: () => lists,
+    watchedFrom,
+  };
+}
+
+async function start(
+  server: ReturnType<typeof createServer>,
+  clock: ManualClock,
+  options: { project?: (object: Thing) => string | undefined; relistEveryMs?: number } = {},
+) {
+  const changes: string[] = [];
+  const stop = new AbortController();
+  const reflector = createReflector<Thing, string>({
+    client: server.client,
+    resource: THINGS,
+    project: options.project ?? (object => object.value),
+    onChange: (change, key, old, current) => changes.push(`${change} ${key} ${old}→${current}`),
+    clock,
+    log,
+    random: () => 0.5,
+    ...(options.relistEveryMs === undefined ? {} : { relistEveryMs: options.relistEveryMs }),
+  });
+  const running = reflector.run(stop.signal);
+  await clock.advance(0);
+  return { reflector, changes, stop, running };
+}
+
+describe('reflector', () => {
+  it('lists, then follows the watch from there', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    server.set([thing('a', 5)], 7);
+    const { reflector, changes } = await start(server, clock);
+    expect(reflector.hasSynced()).toBe(true);
+    expect(server.watchedFrom).toEqual(['7']);
+    server.push('ADDED', thing('b', 8));
+    server.push('MODIFIED', thing('a', 9, 'w'));
+    server.push('DELETED', thing('b', 10));
+    await clock.advance(0);
+    expect(changes).toEqual([
+      'added ns/a undefined→v',
+      'added ns/b undefined→v',
+      'updated ns/a v→w',
+      'deleted ns/b v→undefined',
+    ]);
+  });
+
+  it('never goes back to what is older', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    server.set([thing('a', 5)], 7);
+    const { reflector } = await start(server, clock);
+    server.push('MODIFIED', thing('a', 12, 'new'));
+    server.push('MODIFIED', thing('a', 9, 'old'));
+    server.push('ADDED', thing('ghost', 10));
+    server.push('BOOKMARK', thing('', 11));
+    await clock.advance(0);
+    expect(reflector.store.get('ns/a')).toBe('new');
+    expect(reflector.store.get('ns/ghost')).toBeUndefined();
+    server.endWatch(new Error('cut'));
+    await clock.advance(1_000);
+    expect(server.watchedFrom).toEqual(['7', '12']);
+  });
+
+  it('moves its cursor with bookmarks', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    const { reflector } = await start(server, clock);
+    await clock.advance(60_000);
+    server.push('BOOKMARK', thing('', 100));
+    await clock.advance(0);
+    expect(reflector.lastHeardMs()).toBe(60_000);
+    server.endWatch();
+    await clock.advance(0);
+    expect(server.watchedFrom).toEqual(['1', '100']);
+    expect(server.lists()).toBe(1);
+  });
+
+  it('lists anew when its past has been compacted, and reports only differences', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    server.set([thing('a', 5), thing('b', 5)], 7);
+    const { changes } = await start(server, clock);
+    changes.length = 0;
+    server.set([thing('a', 5), thing('c', 20)], 30);
+    server.endWatch(errorFromStatus('WATCH', 410, undefined));
+    await clock.advance(1_000);
+    expect(changes).toEqual(['added ns/c undefined→v', 'deleted ns/b v→undefined']);
+    expect(server.watchedFrom).toEqual(['7', '30']);
+  });
+
+  it('tries on through every failure of the list, ever more slowly', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    const unauthorized = errorFromStatus('GET', 401, undefined);
+    server.failLists(...Array.from({ length: 20 }, () => unauthorized));
+    const { reflector } = await start(server, clock);
+    await clock.advance(2_999);
+    expect(server.lists()).toBe(4);
+    expect(reflector.hasSynced()).toBe(false);
+    await clock.advance(300_000);
+    expect(reflector.hasSynced()).toBe(true);
+  });
+
+  it('doubts its cursor after watches that bring nothing', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    await start(server, clock);
+    for (let i = 0; i < 4; i++) {
+      server.endWatch(new Error('malformed'));
+      await clock.advance(10_000);
+    }
+    expect(server.lists()).toBe(2);
+  });
+
+  it('takes an older list only when the server stays there', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    server.set([thing('a', 50)], 70);
+    const { reflector } = await start(server, clock);
+    server.set([], 30);
+    server.endWatch(errorFromStatus('WATCH', 410, undefined));
+    await clock.advance(500);
+    expect(reflector.store.get('ns/a')).toBe('v');
+    await clock.advance(30_000);
+    expect(reflector.store.get('ns/a')).toBeUndefined();
+    expect(server.watchedFrom.at(-1)).toBe('30');
+  });
+
+  it('lives with objects that cannot be read', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    server.set([thing('bad', 1), thing('good', 2)], 7);
+    const project = (object: Thing) => {
+      if (object.metadata.name === 'bad') throw new Error('cannot be read');
+      return object.value;
+    };
+    const { reflector } = await start(server, clock, { project });
+    expect([...reflector.store.keys()]).toEqual(['ns/good']);
+  });
+
+  it('keeps nothing of what the projection does not want', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    server.set([thing('a', 1, 'yes')], 7);
+    const project = (object: Thing) => (object.value === 'yes' ? 'kept' : undefined);
+    const { reflector, changes } = await start(server, clock, { project });
+    server.push('MODIFIED', thing('a', 8, 'no'));
+    await clock.advance(0);
+    expect(reflector.store.size()).toBe(0);
+    expect(changes).toEqual(['added ns/a undefined→kept', 'deleted ns/a kept→undefined']);
+  });
+
+  it('lists anew from time to time, when the watch ends', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    await start(server, clock, { relistEveryMs: 60_000 });
+    await clock.advance(61_000);
+    server.endWatch();
+    await clock.advance(0);
+    expect(server.lists()).toBe(2);
+  });
+
+  it('answers a relist with a list that began after it', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    const { reflector } = await start(server, clock);
+    server.set([thing('late', 9)], 9);
+    const relisted = reflector.relist();
+    await clock.advance(0);
+    await relisted;
+    expect(reflector.store.get('ns/late')).toBe('v');
+  });
+
+  it('ends with its signal, and then refuses to relist', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    const { reflector, stop, running } = await start(server, clock);
+    stop.abort();
+    await running;
+    await expect(reflector.relist()).rejects.toThrow('has ended');
+    expect(clock.pendingTimers()).toBe(0);
+  });
+
+  it('arrives at the server’s state whatever breaks on the way', async () => {
+    const step = fc.oneof(
+      fc.record({ do: fc.constant('put' as const), name: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ do: fc.constant('remove' as const), name: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ do: fc.constantFrom('end', 'break', 'expire', 'failList', 'miss') }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
+        const server = createServer();
+        const clock = createManualClock();
+        const { reflector, stop, running } = await start(server, clock);
+        const truth = new Map<string, Thing>();
+        let version = 1;
+        for (const action of steps) {
+          version++;
+          const name = 'name' in action ? action.name : '';
+          if (action.do === 'put') truth.set(name, thing(name, version, `${version}`));
+          if (action.do === 'remove') truth.delete(name);
+          server.set([...truth.values()], version);
+          if (action.do === 'put') server.push('MODIFIED', thing(name, version, `${version}`));
+          if (action.do === 'remove') server.push('DELETED', thing(name, version));
+          if (action.do === 'end') server.endWatch();
+          if (action.do === 'break') server.endWatch(new Error('cut'));
+          if (action.do === 'expire') server.endWatch(errorFromStatus('WATCH', 410, undefined));
+          if (action.do === 'failList') server.failLists(new Error('500'));
+          // Without this pause events fall on a watch that is not there: then only a list brings them back.
+          await clock.advance(20_000);
+        }
+        server.endWatch(errorFromStatus('WATCH', 410, undefined));
+        await clock.advance(60_000);
+        expect(Object.fromEntries([...reflector.store.keys()].map(key => [key, reflector.store.get(key)]))).toEqual(
+          Object.fromEntries([...truth].map(([name, { value }]) => [`ns/${name}`, value])),
+        );
+        stop.abort();
+        await running;
+      }),
+      { numRuns: 40 },
+    );
+  });
+});

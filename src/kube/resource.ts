@@ -1,0 +1,63 @@
+import { GROUP, VERSION } from '../api/group-version.ts';
+import type { KindDefinition } from '../api/kind.ts';
+import type { ObjectName } from './object.ts';
+
+/** A kind as the API server's paths name it. */
+export type Resource = {
+  /** Empty for the core group. */
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  /** Lower-case plural, as in the path. */
+  readonly plural: string;
+  readonly namespaced: boolean;
+};
+
+export const SECRETS: Resource = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true };
+export const EVENTS: Resource = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true };
+export const NAMESPACES: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+};
+export const LEASES: Resource = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  namespaced: true,
+};
+
+/** `apiVersion` of the kind's objects: `v1`, `sluice.dev/v1alpha1`. */
+export function apiVersionOf(resource: Resource): string {
+  return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
+}
+
+/** Path of the kind's collection: in one namespace, or in all when `namespace` is absent. */
+export function collectionPath(resource: Resource, namespace?: string): string {
+  const root = resource.group === '' ? '/api' : `/apis/${resource.group}`;
+  const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  return `${root}/${resource.version}${scope}/${resource.plural}`;
+}
+
+/** Path of one object. @throws when a namespaced kind is named without its namespace */
+export function objectPath(resource: Resource, { namespace, name }: ObjectName, subresource?: string): string {
+  if (resource.namespaced && !namespace) throw new Error(`${resource.kind} ${name} is named without a namespace`);
+  // Without this, an empty name would address the whole collection.
+  if (name === '') throw new Error(`a ${resource.kind} is named by an empty name`);
+  const path = `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}`;
+  return subresource === undefined ? path : `${path}/${subresource}`;
+}
+
+/** The paths of one of this project's own kinds. */
+export function resourceOf(kind: Pick<KindDefinition, 'kind' | 'plural' | 'scope'>): Resource {
+  return {
+    group: GROUP,
+    version: VERSION,
+    kind: kind.kind,
+    plural: kind.plural,
+    namespaced: kind.scope === 'Namespaced',
+  };
+}

@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createStore } from './store.ts';
+
+describe('store', () => {
+  it('finds what a scan would find, whatever was set and removed', () => {
+    const key = fc.constantFrom('a', 'b', 'c', 'd');
+    const value = fc.uniqueArray(fc.constantFrom('x', 'y', 'z'), { maxLength: 3 });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(key, fc.option(value)), { maxLength: 40 }), steps => {
+        const store = createStore<readonly string[]>({ tags: tags => tags });
+        const model = new Map<string, readonly string[]>();
+        for (const [name, tags] of steps) {
+          if (tags === null) {
+            store.remove(name);
+            model.delete(name);
+          } else {
+            store.set(name, tags);
+            model.set(name, tags);
+          }
+          for (const tag of ['x', 'y', 'z']) {
+            const scanned = [...model.values()].filter(tagged => tagged.includes(tag));
+            const found = store.byIndex('tags', tag);
+            expect(new Set(found)).toEqual(new Set(scanned));
+            expect(found).toHaveLength(scanned.length);
+          }
+        }
+        expect([...store.keys()].toSorted()).toEqual([...model.keys()].toSorted());
+      }),
+    );
+  });
+
+  it('refuses an index that was not declared', () => {
+    expect(() => createStore().byIndex('other', 'x')).toThrow('no index is called other');
+  });
+});

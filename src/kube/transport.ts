@@ -1,0 +1,163 @@
+import type { Readable } from 'node:stream';
+import { errors, request } from 'undici';
+import { type Clock, sleep } from './clock.ts';
+import type { Credentials } from './credentials.ts';
+import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
+
+export type Call = {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly body?: unknown;
+  /** `application/json` when absent. */
+  readonly contentType?: string;
+  readonly signal?: AbortSignal | undefined;
+  /** For one try, connecting included; 30 s when absent. */
+  readonly timeoutMs?: number | undefined;
+};
+
+export type Transport = {
+  /** Sends, reads the JSON answer. Lost connections, 429 and a 401 (with renewed credentials) are tried again. */
+  readonly call: <T>(call: Call) => Promise<T>;
+  /** One try; the answer's body as it comes, without a deadline of its own. */
+  readonly stream: (call: Call) => Promise<Readable>;
+};
+
+/** How often a call without an answer is sent again, and the first pause; the following ones double. */
+const RETRIES = 3;
+const RETRY_AFTER_MS = 100;
+
+/** A server that asks for more patience than this has its answer passed on: the work queue waits better. */
+const LONGEST_RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Every call of ours may be repeated: applies say the wanted state, updates and deletes carry preconditions, and a
+ * create that had reached the server answers AlreadyExists.
+ */
+export function createTransport(credentials: Credentials, clock: Clock, random: () => number): Transport {
+  async function send(call: Call, streaming: boolean) {
+    const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = 30_000 } = call;
+    const access = await credentials.access().catch((cause: unknown) => {
+      throw new KubeError({ call: `${method} ${path}`, status: NO_ANSWER, reason: 'CredentialsFailed', cause });
+    });
+    const url = new URL(credentials.server + path);
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+    return request(url, {
+      method,
+      dispatcher: streaming ? access.watches : access.calls,
+      headers: {
+        ...access.headers,
+        accept: 'application/json',
+        'user-agent': 'sluice',
+        ...(body === undefined ? {} : { 'content-type': contentType }),
+      },
+      body: body === undefined ? null : jsonOf(body),
+      signal: call.signal ?? null,
+      headersTimeout: timeoutMs,
+      bodyTimeout: streaming ? 0 : timeoutMs,
+    });
+  }
+
+  /** One try, with a deadline over connecting, waiting and reading. */
+  async function attempt(call: Call): Promise<unknown> {
+    const timeoutMs = call.timeoutMs ?? 30_000;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const signal = call.signal === undefined ? deadline : AbortSignal.any([call.signal, deadline]);
+    const name = `${call.method} ${call.path}`;
+    try {
+      const { statusCode, headers, body } = await send({ ...call, signal, timeoutMs }, false);
+      const text = await body.text();
+      if (statusCode >= 400) throw errorFromStatus(name, statusCode, parse(text), headerOf(headers['retry-after']));
+      const answer = parse(text);
+      if (answer === undefined) throw new KubeError({ call: name, status: statusCode, reason: 'MalformedAnswer' });
+      return answer;
+    } catch (error) {
+      call.signal?.throwIfAborted();
+      throw toKubeError(name, error);
+    }
+  }
+
+  async function call<T>(what: Call): Promise<T> {
+    let renewed = false;
+    for (let tries = 0; ; tries++) {
+      try {
+        return (await attempt(what)) as T;
+      } catch (error) {
+        if (!(error instanceof KubeError)) throw error;
+        if (error.status === 401 && !renewed) {
+          renewed = true;
+          credentials.renew();
+          continue;
+        }
+        const pauseMs = retryPauseMs(error, tries);
+        if (pauseMs === undefined) throw error;
+        await sleep(clock, pauseMs * (0.75 + random() / 2), what.signal);
+        what.signal?.throwIfAborted();
+      }
+    }
+  }
+
+  async function stream(what: Call): Promise<Readable> {
+    const name = `${what.method} ${what.path}`;
+    try {
+      const { statusCode, headers, body } = await send(what, true);
+      if (statusCode < 400) return body;
+      if (statusCode === 401) credentials.renew();
+      throw errorFromStatus(name, statusCode, parse(await body.text()), headerOf(headers['retry-after']));
+    } catch (error) {
+      what.signal?.throwIfAborted();
+      throw toKubeError(name, error);
+    }
+  }
+
+  return { call, stream };
+}
+
+/** Milliseconds until a failed call is sent again; undefined when it is not. */
+function retryPauseMs(error: KubeError, tries: number): number | undefined {
+  if (tries >= RETRIES) return undefined;
+  if (error.reason === 'ConnectionFailed') return RETRY_AFTER_MS * 2 ** tries;
+  if (error.status !== 429 || error.retryAfterSeconds === undefined) return undefined;
+  // An eviction-like 429 without the header is an answer; with it, the server only asks for patience.
+  return error.retryAfterSeconds <= LONGEST_RETRY_AFTER_SECONDS ? error.retryAfterSeconds * 1_000 : undefined;
+}
+
+/** A failure of the connection as a {@link KubeError}; its cause says which. */
+export function toKubeError(call: string, error: unknown): KubeError {
+  if (error instanceof KubeError) return error;
+  const timeout =
+    (error instanceof Error && error.name === 'TimeoutError') ||
+    error instanceof errors.HeadersTimeoutError ||
+    error instanceof errors.BodyTimeoutError;
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return new KubeError({
+    call,
+    status: NO_ANSWER,
+    reason: timeout ? 'Timeout' : 'ConnectionFailed',
+    detail: typeof code === 'string' ? code : '',
+    cause: error,
+  });
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function headerOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/**
+ * JSON that reads the same as YAML, which is how the API server reads an apply: there DEL, C1 controls, line separators
+ * and a byte order mark are refused, or turned into spaces without a word.
+ */
+export function jsonOf(value: unknown): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  return JSON.stringify(value).replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, character => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+}

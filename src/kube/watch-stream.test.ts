@@ -1,0 +1,67 @@
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createManualClock } from './manual-clock.ts';
+import { readWatch, type WatchEvent } from './watch-stream.ts';
+
+const added = (name: string, resourceVersion = '1') => ({
+  type: 'ADDED',
+  object: { metadata: { name, resourceVersion } },
+});
+
+async function collect(body: Readable): Promise<WatchEvent<unknown>[]> {
+  const events: WatchEvent<unknown>[] = [];
+  const options = { call: 'WATCH /x', clock: createManualClock(), inactivityMs: 1_000 };
+  for await (const event of readWatch<unknown>(body, options)) events.push(event);
+  return events;
+}
+
+describe('watch stream', () => {
+  it('reads the same events however the bytes are cut', async () => {
+    const events = [added('ä€😀'), added('b', '2'), added('c\\n', '3')];
+    const bytes = Buffer.from(events.map(event => `${JSON.stringify(event)}\n`).join(''));
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 8 }), async cuts => {
+        const points = [0, ...cuts.toSorted((a, b) => a - b), bytes.length];
+        const chunks = points.slice(1).map((end, i) => bytes.subarray(points[i], end));
+        expect(await collect(Readable.from(chunks.filter(chunk => chunk.length > 0)))).toEqual(events);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it.each([
+    ['not JSON', '{"type":\n'],
+    ['an unknown type', `${JSON.stringify({ ...added('a'), type: 'NEWS' })}\n`],
+    ['no resourceVersion', '{"type":"ADDED","object":{}}\n'],
+    ['null', 'null\n'],
+    ['cut off', JSON.stringify(added('a')).slice(0, -3)],
+  ])('rejects a line that is %s', async (_what, line) => {
+    await expect(collect(Readable.from([Buffer.from(line)]))).rejects.toMatchObject({ reason: 'MalformedAnswer' });
+  });
+
+  it('throws an ERROR event as the error that it tells', async () => {
+    const status = { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' };
+    const line = `${JSON.stringify({ type: 'ERROR', object: status })}\n`;
+    await expect(collect(Readable.from([Buffer.from(line)]))).rejects.toMatchObject({ status: 410 });
+  });
+
+  it('gives a silent connection up, and only a silent one', async () => {
+    const clock = createManualClock();
+    const body = new Readable({ read() {} });
+    const watch = readWatch<unknown>(body, { call: 'WATCH /x', clock, inactivityMs: 1_000 });
+    const first = watch.next();
+    await clock.advance(900);
+    body.push(`${JSON.stringify(added('a'))}\n`);
+    expect((await first).value).toEqual(added('a'));
+    const second = watch.next().then(
+      () => 'event',
+      (error: { reason: string }) => error.reason,
+    );
+    await clock.advance(999);
+    expect(body.destroyed).toBe(false);
+    await clock.advance(1);
+    expect(await second).toBe('Timeout');
+    expect(clock.pendingTimers()).toBe(0);
+  });
+});

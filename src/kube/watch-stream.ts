@@ -1,0 +1,68 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from './clock.ts';
+import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
+
+/** One line of a watch. A bookmark's object holds nothing but its resourceVersion. */
+export type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T };
+
+/** Longer than any object that etcd takes (1.5 MiB), escaped. */
+const LONGEST_LINE = 16 * 1024 * 1024;
+
+/**
+ * The events of a watch's answer, one JSON document a line, until the server ends it.
+ *
+ * @param options.inactivityMs without a byte for so long, the connection counts as dead (a bookmark comes once a minute)
+ * @throws KubeError for an ERROR event (410 when the resourceVersion is too old), a malformed or cut-off line, silence
+ */
+export async function* readWatch<T>(
+  body: Readable,
+  options: { call: string; clock: Clock; inactivityMs: number },
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  const { call, clock, inactivityMs } = options;
+  const silence = new KubeError({ call, status: NO_ANSWER, reason: 'Timeout', detail: 'nothing heard' });
+  let heardMs = clock.nowMs();
+  const look = () => {
+    const leftMs = heardMs + inactivityMs - clock.nowMs();
+    if (leftMs <= 0) body.destroy(silence);
+    else cancel = clock.setTimer(look, leftMs);
+  };
+  let cancel = clock.setTimer(look, inactivityMs);
+  try {
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      heardMs = clock.nowMs();
+      rest += decoder.decode(chunk, { stream: true });
+      if (!rest.includes('\n')) {
+        if (rest.length > LONGEST_LINE) throw malformed(call);
+        continue;
+      }
+      const lines = rest.split('\n');
+      rest = lines.pop() as string;
+      for (const line of lines) if (line !== '') yield parseLine<T>(call, line);
+    }
+    if (rest.trim() !== '') yield parseLine<T>(call, rest);
+  } finally {
+    cancel();
+    // Without a reader the connection would stay busy for good.
+    body.destroy();
+  }
+}
+
+function parseLine<T>(call: string, line: string): WatchEvent<T> {
+  let event: { type?: unknown; object?: { metadata?: { resourceVersion?: unknown }; code?: number } };
+  try {
+    event = JSON.parse(line);
+  } catch {
+    throw malformed(call);
+  }
+  if (event?.type === 'ERROR') throw errorFromStatus(call, event.object?.code ?? 500, event.object);
+  const known =
+    event?.type === 'ADDED' || event?.type === 'MODIFIED' || event?.type === 'DELETED' || event?.type === 'BOOKMARK';
+  if (!known || typeof event.object?.metadata?.resourceVersion !== 'string') throw malformed(call);
+  return event as WatchEvent<T>;
+}
+
+function malformed(call: string): KubeError {
+  return new KubeError({ call, status: NO_ANSWER, reason: 'MalformedAnswer' });
+}
