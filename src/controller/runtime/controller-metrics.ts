@@ -1,0 +1,87 @@
+import { Counter, Gauge, Histogram, type Registry } from '../../telemetry/metrics.ts';
+import { createQueueMetrics, type QueueMetrics } from './queue-metrics.ts';
+
+export type ReconcileResult = 'success' | 'requeue' | 'requeue_after' | 'error';
+
+/** What one controller reports. */
+export type ControllerMetrics = {
+  readonly reconciled: (result: ReconcileResult, seconds: number) => void;
+  readonly failed: (terminal: boolean) => void;
+  readonly setMaxConcurrent: (workers: number) => void;
+  /** +1 when a worker takes a key, -1 when it is done with it. */
+  readonly addActiveWorkers: (difference: number) => void;
+  readonly queue: QueueMetrics;
+};
+
+/** controller-runtime's buckets, seconds. */
+const BUCKETS = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75,
+  2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+];
+
+/**
+ * The `controller_runtime_*` and `workqueue_*` metrics, named as controller-runtime names them. Call once for a
+ * registry; the answer makes the metrics of one controller.
+ */
+export function createControllerMetrics(registry: Registry): (controller: string) => ControllerMetrics {
+  const registers = [registry];
+  const labelNames = ['controller'] as const;
+  const queueMetrics = createQueueMetrics(registry);
+  const total = new Counter({
+    name: 'controller_runtime_reconcile_total',
+    help: 'Reconciliations, by how they ended',
+    labelNames: ['controller', 'result'] as const,
+    registers,
+  });
+  const errors = new Counter({
+    name: 'controller_runtime_reconcile_errors_total',
+    help: 'Reconciliations that failed',
+    labelNames,
+    registers,
+  });
+  const terminal = new Counter({
+    name: 'controller_runtime_terminal_reconcile_errors_total',
+    help: 'Reconciliations that failed and are not tried again',
+    labelNames,
+    registers,
+  });
+  const time = new Histogram({
+    name: 'controller_runtime_reconcile_time_seconds',
+    help: 'Seconds that a reconciliation takes',
+    labelNames,
+    buckets: BUCKETS,
+    registers,
+  });
+  const most = new Gauge({
+    name: 'controller_runtime_max_concurrent_reconciles',
+    help: 'Workers',
+    labelNames,
+    registers,
+  });
+  const active = new Gauge({
+    name: 'controller_runtime_active_workers',
+    help: 'Workers that are at a key now',
+    labelNames,
+    registers,
+  });
+
+  return controller => {
+    for (const result of ['success', 'requeue', 'requeue_after', 'error']) total.inc({ controller, result }, 0);
+    errors.inc({ controller }, 0);
+    terminal.inc({ controller }, 0);
+    active.set({ controller }, 0);
+    return {
+      reconciled: (result, seconds) => {
+        total.inc({ controller, result });
+        time.observe({ controller }, seconds);
+      },
+      failed: isTerminal => {
+        errors.inc({ controller });
+        if (isTerminal) terminal.inc({ controller });
+      },
+      setMaxConcurrent: workers => most.set({ controller }, workers),
+      addActiveWorkers: difference => active.inc({ controller }, difference),
+      queue: queueMetrics(controller),
+    };
+  };
+}

@@ -1,0 +1,75 @@
+/** Keys that become ready at a time: a binary heap with at most one live entry a key. */
+export type DelayHeap = {
+  /** A key that already waits keeps the earlier of both times. */
+  readonly add: (key: string, readyAtMs: number) => void;
+  readonly nextMs: () => number | undefined;
+  /** Takes out one key that is ready at `nowMs`. */
+  readonly take: (nowMs: number) => string | undefined;
+  readonly size: () => number;
+  readonly clear: () => void;
+};
+
+type Entry = { readonly key: string; readonly atMs: number };
+
+export function createDelayHeap(): DelayHeap {
+  const heap: Entry[] = [];
+  // What a heap entry must still say to count; an entry that was overtaken by an earlier one stays until it surfaces.
+  const live = new Map<string, number>();
+
+  const atMs = (index: number): number => heap[index]?.atMs ?? Number.POSITIVE_INFINITY;
+
+  function swap(a: number, b: number): void {
+    const entry = heap[a] as Entry;
+    heap[a] = heap[b] as Entry;
+    heap[b] = entry;
+  }
+
+  function pop(): void {
+    const last = heap.pop() as Entry;
+    if (heap.length === 0) return;
+    heap[0] = last;
+    for (let index = 0; ; ) {
+      const left = 2 * index + 1;
+      const smaller = atMs(left + 1) < atMs(left) ? left + 1 : left;
+      if (atMs(smaller) >= atMs(index)) return;
+      swap(index, smaller);
+      index = smaller;
+    }
+  }
+
+  function dropOvertaken(): Entry | undefined {
+    for (let top = heap[0]; top !== undefined; top = heap[0]) {
+      if (live.get(top.key) === top.atMs) return top;
+      pop();
+    }
+    return undefined;
+  }
+
+  return {
+    add: (key, readyAtMs) => {
+      const waiting = live.get(key);
+      if (waiting !== undefined && waiting <= readyAtMs) return;
+      live.set(key, readyAtMs);
+      heap.push({ key, atMs: readyAtMs });
+      for (let index = heap.length - 1; index > 0; ) {
+        const parent = (index - 1) >> 1;
+        if (atMs(parent) <= atMs(index)) return;
+        swap(index, parent);
+        index = parent;
+      }
+    },
+    nextMs: () => dropOvertaken()?.atMs,
+    take: nowMs => {
+      const top = dropOvertaken();
+      if (top === undefined || top.atMs > nowMs) return undefined;
+      pop();
+      live.delete(top.key);
+      return top.key;
+    },
+    size: () => live.size,
+    clear: () => {
+      heap.length = 0;
+      live.clear();
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import type { Condition } from './conditions.ts';
+import { FAILURES_BEFORE_UNREADY, reportFailure } from './failure.ts';
+import { ReconcileError, TerminalError } from './outcome.ts';
+
+const condition = (type: string, status: Condition['status'], observedGeneration = 1): Condition => ({
+  type,
+  status,
+  reason: 'Because',
+  message: 'm',
+  observedGeneration,
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+});
+
+describe('failure', () => {
+  it('leaves a Ready object alone at first', () => {
+    const object = { generation: 1, conditions: [condition('Ready', 'True')] };
+    expect(reportFailure(new Error('x'), object, 0)).toBeUndefined();
+    expect(reportFailure(new Error('x'), object, FAILURES_BEFORE_UNREADY - 2)).toBeUndefined();
+    expect(reportFailure(new Error('x'), object, FAILURES_BEFORE_UNREADY - 1)).toBeDefined();
+  });
+
+  it('is told at once for a generation that was not Ready yet, keeping what was said of the older one', () => {
+    const object = { generation: 2, conditions: [condition('Ready', 'True'), condition('Live', 'True')] };
+    const report = reportFailure(new ReconcileError('RedisUnavailable', 'Redis does not answer'), object, 0);
+    expect(report?.conditions).toMatchObject([
+      { type: 'Ready', status: 'False', reason: 'RedisUnavailable', message: 'Redis does not answer' },
+      { type: 'Reconciling', status: 'True', reason: 'Retrying' },
+      { type: 'Live', status: 'True', observedGeneration: 1 },
+    ]);
+  });
+
+  it('stalls at once when trying again is of no use', () => {
+    const object = { generation: 1, conditions: [condition('Ready', 'True'), condition('Reconciling', 'True')] };
+    const report = reportFailure(new TerminalError('InvalidObject', 'the header is not one'), object, 0);
+    expect(report?.conditions.map(({ type, status }) => [type, status])).toEqual([
+      ['Ready', 'False'],
+      ['Stalled', 'True'],
+    ]);
+    expect(report?.event).toEqual({ type: 'Warning', reason: 'InvalidObject', message: 'the header is not one' });
+  });
+
+  it('shows no message that was not written for users', () => {
+    const report = reportFailure(new Error('550 no mailbox ada@example.com'), { generation: 1, conditions: [] }, 0);
+    expect(JSON.stringify(report)).not.toContain('ada@');
+  });
+});

@@ -1,0 +1,38 @@
+import { FINALIZER } from '../../api/well-known.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import type { Resource } from '../../kube/resource.ts';
+
+export type Patching = {
+  readonly client: Pick<KubeClient, 'mergePatch'>;
+  readonly resource: Resource;
+  readonly signal: AbortSignal;
+};
+
+export function hasFinalizer({ metadata }: AnyObject): boolean {
+  return metadata.finalizers?.includes(FINALIZER) ?? false;
+}
+
+/** The object with our finalizer on it. @throws KubeError 409 when the object has changed since it was read */
+export async function addFinalizer<P extends AnyObject>(object: P, patching: Patching): Promise<P> {
+  const finalizers = [...(object.metadata.finalizers ?? []), FINALIZER];
+  const { metadata } = await patch(object, finalizers, patching);
+  return { ...object, metadata: { ...object.metadata, finalizers, resourceVersion: metadata.resourceVersion } };
+}
+
+/** Lets the object go. An object that is gone already is what was wanted. @throws KubeError 409 as above */
+export async function removeFinalizer(object: AnyObject, patching: Patching): Promise<void> {
+  const finalizers = (object.metadata.finalizers ?? []).filter(name => name !== FINALIZER);
+  try {
+    await patch(object, finalizers, patching);
+  } catch (error) {
+    if (!isKubeError(error, 404)) throw error;
+  }
+}
+
+/** A list can only be patched whole, so the resourceVersion guards the finalizers of others. */
+function patch({ metadata }: AnyObject, finalizers: string[], { client, resource, signal }: Patching) {
+  const { uid, resourceVersion } = metadata;
+  return client.mergePatch(resource, metadata, { metadata: { uid, resourceVersion, finalizers } }, { signal });
+}

@@ -1,0 +1,78 @@
+import { Counter, Gauge, Histogram, type Registry } from '../../telemetry/metrics.ts';
+
+/** What one queue reports. Durations in seconds. */
+export type QueueMetrics = {
+  readonly added: () => void;
+  readonly retried: () => void;
+  readonly taken: (waitedSeconds: number) => void;
+  readonly finished: (workedSeconds: number) => void;
+  /** Asked at each scrape until `close`. */
+  readonly observe: (state: () => { depth: number; unfinishedSeconds: number; longestSeconds: number }) => void;
+  readonly close: () => void;
+};
+
+/** client-go's and controller-runtime's buckets for both histograms: 10 ns to 1,000 s. */
+const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1_000];
+
+/**
+ * The `workqueue_*` metrics of controller-runtime, with their names, labels and meanings, so that its dashboards
+ * work. Call once for a registry; the answer makes the metrics of one queue.
+ */
+export function createQueueMetrics(registry: Registry): (name: string) => QueueMetrics {
+  const labelNames = ['name', 'controller'] as const;
+  const registers = [registry];
+  type State = ReturnType<Parameters<QueueMetrics['observe']>[0]>;
+  const states = new Map<string, () => State>();
+  const gauge = (name: string, help: string, read: (state: State) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      collect() {
+        for (const [queue, state] of states) this.set({ name: queue, controller: queue }, read(state()));
+      },
+    });
+  gauge('workqueue_depth', 'Keys that wait to be worked on', state => state.depth);
+  gauge(
+    'workqueue_unfinished_work_seconds',
+    'Seconds of work in progress, summed over the workers; a large value means stuck ones',
+    state => state.unfinishedSeconds,
+  );
+  gauge(
+    'workqueue_longest_running_processor_seconds',
+    'Seconds that the longest running worker has been at its key',
+    state => state.longestSeconds,
+  );
+  const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added', labelNames, registers });
+  const retries = new Counter({ name: 'workqueue_retries_total', help: 'Keys added again', labelNames, registers });
+  const queued = new Histogram({
+    name: 'workqueue_queue_duration_seconds',
+    help: 'Seconds that a key waits before it is worked on',
+    labelNames,
+    buckets: BUCKETS,
+    registers,
+  });
+  const worked = new Histogram({
+    name: 'workqueue_work_duration_seconds',
+    help: 'Seconds that working on a key takes',
+    labelNames,
+    buckets: BUCKETS,
+    registers,
+  });
+
+  return name => {
+    const labels = { name, controller: name };
+    // Both counters exist from the start, so that a rate over them has no gap.
+    adds.inc(labels, 0);
+    retries.inc(labels, 0);
+    return {
+      added: () => adds.inc(labels),
+      retried: () => retries.inc(labels),
+      taken: seconds => queued.observe(labels, seconds),
+      finished: seconds => worked.observe(labels, seconds),
+      observe: state => states.set(name, state),
+      close: () => states.set(name, () => ({ depth: 0, unfinishedSeconds: 0, longestSeconds: 0 })),
+    };
+  };
+}

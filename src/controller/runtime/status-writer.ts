@@ -1,0 +1,102 @@
+import { isDeepStrictEqual } from 'node:util';
+import { FIELD_MANAGER } from '../../api/well-known.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { type AnyObject, type KubeObject, keyOf } from '../../kube/object.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { isOlder } from '../../kube/resource-version.ts';
+import { type Condition, type DesiredCondition, mergeConditions } from './conditions.ts';
+
+/** The status fields that every kind has; the kind's own stand beside them. */
+export type CommonStatus = {
+  readonly observedGeneration?: number | undefined;
+  readonly conditions?: readonly Condition[] | undefined;
+};
+
+export type StatusWriter<Spec, Status extends CommonStatus> = {
+  /** The object as this writer knows it: with the status that it wrote last, when the cache has not caught up. */
+  readonly latest: (object: KubeObject<Spec, Status>) => KubeObject<Spec, Status>;
+  /** Writes once, or not at all when nothing differs. Answers whether it wrote. @throws KubeError */
+  readonly write: (
+    object: KubeObject<Spec, Status>,
+    fields: object,
+    conditions: readonly DesiredCondition[],
+    signal?: AbortSignal,
+  ) => Promise<boolean>;
+  /** Whether this is what the writer itself wrote: its echo on the watch, which needs no work. Answers true once. */
+  readonly takeEcho: (object: AnyObject) => boolean;
+  readonly forget: (key: string) => void;
+};
+
+/**
+ * Writes statuses by server-side apply on the status subresource, by force: this controller alone owns them.
+ *
+ * @param wallMs milliseconds since the epoch, for `lastTransitionTime`
+ */
+export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
+  client: Pick<KubeClient, 'apply'>;
+  resource: Resource;
+  wallMs: () => number;
+}): StatusWriter<Spec, Status> {
+  const { client, resource, wallMs } = options;
+  /** What was written and is not in the cache yet. */
+  const written = new Map<
+    string,
+    { readonly uid: string; readonly resourceVersion: string; readonly status: Status }
+  >();
+
+  function latest(object: KubeObject<Spec, Status>): KubeObject<Spec, Status> {
+    const key = keyOf(object.metadata);
+    const own = written.get(key);
+    if (own === undefined) return object;
+    const { uid, resourceVersion } = object.metadata;
+    if (own.uid === uid && isOlder(resourceVersion, own.resourceVersion)) return { ...object, status: own.status };
+    written.delete(key);
+    return object;
+  }
+
+  return {
+    latest,
+    write: async (object, fields, desired, signal) => {
+      const { metadata, status } = latest(object);
+      const generation = metadata.generation ?? 0;
+      const conditions = mergeConditions(status?.conditions ?? [], desired, { generation, nowMs: wallMs() });
+      const next = withoutUndefined({ ...fields, observedGeneration: generation, conditions });
+      if (sameStatus(status, next)) return false;
+      // The uid keeps the status of a deleted object off its namesake.
+      const body = { metadata: { uid: metadata.uid }, status: next };
+      const answer = await client.apply<KubeObject<Spec, Status>>(resource, metadata, body, {
+        fieldManager: FIELD_MANAGER.controller,
+        force: true,
+        subresource: 'status',
+        signal,
+      });
+      const { uid, resourceVersion } = answer.metadata;
+      if (answer.status !== undefined) written.set(keyOf(metadata), { uid, resourceVersion, status: answer.status });
+      return true;
+    },
+    takeEcho: ({ metadata }) => {
+      const key = keyOf(metadata);
+      const own = written.get(key);
+      if (own?.uid !== metadata.uid || own.resourceVersion !== metadata.resourceVersion) return false;
+      // The cache has it now; 100,000 statuses are not kept twice.
+      written.delete(key);
+      return true;
+    },
+    forget: key => written.delete(key),
+  };
+}
+
+/** Whether both say the same; the order of conditions says nothing (a list-map). */
+function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
+  if (current === undefined) return false;
+  const sorted = (status: CommonStatus) => ({
+    ...status,
+    conditions: [...(status.conditions ?? [])].sort((a, b) => (a.type < b.type ? -1 : 1)),
+  });
+  return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
+}
+
+/** As JSON would carry it. */
+function withoutUndefined<T extends object>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
