@@ -1,0 +1,203 @@
+import type { StructuredCloudEvent } from './context-headers-cloudevent.ts';
+import { isStructuredCloudEvent, parseStructuredCloudEvent, readAttribute } from './context-headers-cloudevent.ts';
+import {
+  FORWARD_TOTAL_MAX_LENGTH,
+  faultOfEventId,
+  faultOfEventType,
+  faultOfForwarded,
+  faultOfGroupKey,
+} from './context-headers-limits.ts';
+import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
+import type { ProblemCode, ProblemError } from './problem.ts';
+
+/** What a stream says is lifted from a request: names of headers, the first that is there counts. */
+export interface ContextHeaders {
+  readonly eventType: readonly string[];
+  readonly groupKey: readonly string[];
+  readonly eventId: readonly string[];
+  readonly forward: readonly string[];
+}
+
+/** Used for each list that the stream leaves empty. A list that is given replaces the default, it does not extend it. */
+export const DEFAULT_CONTEXT_HEADERS: ContextHeaders = {
+  eventType: ['x-sluice-event-type', 'ce-type', 'webhook-event'],
+  groupKey: ['x-sluice-group-key', 'ce-partitionkey'],
+  eventId: ['webhook-id', 'ce-id', 'idempotency-key'],
+  forward: [],
+};
+
+/** Never lifted and never passed on, whatever a stream lists: credentials, and what belongs to one connection. */
+const NEVER_LIFTED = new Set([
+  'authorization',
+  'x-api-key',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+  'content-length',
+]);
+
+/** One place to look at: a header, which in a structured CloudEvent is the attribute of the same name. */
+interface Source {
+  readonly header: string;
+  readonly attribute: string | undefined;
+}
+
+/** ContextHeaders and event types, prepared once for many events. */
+export interface ExtractionRules {
+  readonly eventType: readonly Source[];
+  readonly groupKey: readonly Source[];
+  readonly eventId: readonly Source[];
+  readonly forward: readonly string[];
+  readonly eventTypes: ReadonlySet<string>;
+}
+
+/** A request as far as its context goes. `headers` has lower-case names, `rawHeaders` is name, value, name, value. */
+export interface RequestContext {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly rawHeaders: readonly string[];
+  readonly body: Uint8Array;
+}
+
+/** What was found; `id` is undefined when the sender gave none. Values of `forward` are latin1, as they came. */
+export interface EventContext {
+  readonly id: string | undefined;
+  readonly type: string | undefined;
+  readonly groupKey: string | undefined;
+  readonly forward: Record<string, string>;
+}
+
+/** Why there is no context: a code of the problem table, and each fault by the header or attribute that has it. */
+export interface ContextRefusal {
+  readonly code: ProblemCode;
+  readonly errors: readonly ProblemError[];
+}
+
+/** Prepares a stream's lists: names in lower case, defaults where a list is empty, credentials left out. */
+export function compileExtraction(
+  contextHeaders: Partial<ContextHeaders>,
+  eventTypes: readonly string[],
+): ExtractionRules {
+  const names = (list: keyof ContextHeaders): string[] => {
+    const given = contextHeaders[list];
+    const chosen = given === undefined || given.length === 0 ? DEFAULT_CONTEXT_HEADERS[list] : given;
+    return [...new Set(chosen.map(name => name.toLowerCase()))].filter(name => !NEVER_LIFTED.has(name));
+  };
+  const sources = (list: keyof ContextHeaders): Source[] =>
+    names(list).map(header => ({ header, attribute: header.startsWith('ce-') ? header.slice(3) : undefined }));
+  return {
+    eventType: sources('eventType'),
+    groupKey: sources('groupKey'),
+    eventId: sources('eventId'),
+    forward: names('forward'),
+    eventTypes: new Set(eventTypes),
+  };
+}
+
+/**
+ * Lifts id, type, group key and the forwarded headers from a request. The first source that is there counts, even when
+ * it is empty: a wrong value is refused (422), never skipped in favour of the next. In a structured CloudEvent the
+ * `ce-` sources are the event's own attributes; the body is read, not changed.
+ */
+export function extractContext(rules: ExtractionRules, request: RequestContext): EventContext | ContextRefusal {
+  let event: StructuredCloudEvent | undefined;
+  const contentType = request.headers['content-type'];
+  if (typeof contentType === 'string') {
+    if (isStructuredCloudEvent(contentType)) {
+      const parsed = parseStructuredCloudEvent(request.body);
+      if (parsed === 'malformed') return { code: 'malformed_cloudevent', errors: [] };
+      if (parsed === 'invalid') {
+        return { code: 'invalid_context', errors: [{ pointer: '', detail: 'must be one JSON object, a CloudEvent' }] };
+      }
+      event = parsed;
+    }
+  }
+  const errors: ProblemError[] = [];
+  const type = lift(rules.eventType, request, event, faultOfEventType, errors);
+  const groupKey = lift(rules.groupKey, request, event, faultOfGroupKey, errors);
+  const id = lift(rules.eventId, request, event, faultOfEventId, errors);
+  const forward = liftForwarded(rules.forward, request, errors);
+  const typeFault = typeof contentType === 'string' ? faultOfForwarded(contentType) : undefined;
+  if (typeFault !== undefined) errors.push({ header: 'content-type', detail: typeFault });
+  if (errors.length > 0) return { code: 'invalid_context', errors };
+  if (rules.eventTypes.size > 0 && (type === undefined || !rules.eventTypes.has(type))) {
+    return { code: 'unknown_event_type', errors: [faultOfUnknownType(rules, type)] };
+  }
+  return { id, type, groupKey, forward };
+}
+
+function lift(
+  sources: readonly Source[],
+  request: RequestContext,
+  event: StructuredCloudEvent | undefined,
+  faultOf: (value: string) => string | undefined,
+  errors: ProblemError[],
+): string | undefined {
+  for (const { header, attribute } of sources) {
+    if (event !== undefined && attribute !== undefined) {
+      const value = readAttribute(event, attribute);
+      if (value === undefined) continue;
+      const fault = value === null ? 'must be a string' : faultOf(value);
+      if (fault === undefined) return value ?? undefined;
+      errors.push({ pointer: `/${attribute}`, detail: fault });
+      return undefined;
+    }
+    const sent = request.headers[header];
+    if (typeof sent !== 'string') continue;
+    const value = attribute === undefined ? decodeUtf8Header(sent) : decodeCloudEventHeader(sent);
+    const fault =
+      // Node joins a repeated header with a comma: two group keys would silently become a third.
+      sent.includes(', ') && isHeaderRepeated(request.rawHeaders, header)
+        ? 'was sent more than once'
+        : value === undefined
+          ? faultOfEncoding(attribute)
+          : faultOf(value);
+    if (fault === undefined) return value;
+    errors.push({ header, detail: fault });
+    return undefined;
+  }
+  return undefined;
+}
+
+function faultOfEncoding(attribute: string | undefined): string {
+  return attribute === undefined ? 'is not UTF-8' : 'is not percent-encoded UTF-8 as the CloudEvents HTTP binding says';
+}
+
+function liftForwarded(
+  names: readonly string[],
+  request: RequestContext,
+  errors: ProblemError[],
+): Record<string, string> {
+  const forward: Record<string, string> = {};
+  let total = 0;
+  for (const name of names) {
+    const value = request.headers[name];
+    if (typeof value !== 'string') continue;
+    const fault = faultOfForwarded(value);
+    total += name.length + value.length;
+    if (fault !== undefined) errors.push({ header: name, detail: fault });
+    else forward[name] = value;
+  }
+  if (total > FORWARD_TOTAL_MAX_LENGTH) {
+    errors.push({ detail: 'the forwarded headers are longer than 8,192 bytes together' });
+  }
+  return forward;
+}
+
+function faultOfUnknownType(rules: ExtractionRules, type: string | undefined): ProblemError {
+  const declared = [...rules.eventTypes].slice(0, 10).join(', ');
+  const header = rules.eventType[0]?.header;
+  const more = rules.eventTypes.size > 10 ? ', …' : '';
+  return {
+    ...(header === undefined ? {} : { header }),
+    detail: `${type === undefined ? 'no event type was sent' : 'this event type is not declared'}; declared: ${declared}${more}`,
+  };
+}

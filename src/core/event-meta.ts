@@ -1,0 +1,44 @@
+import { refMs } from './refs.ts';
+
+/** Metadata of an event as its queue keeps it: short names, because it is stored with every event. */
+export interface StoredEventMeta {
+  /** Event id, as the producer gave it. */
+  i: string;
+  /** Event type. */
+  t?: string;
+  /** Content type. */
+  c?: string;
+  /** traceparent (W3C Trace Context). */
+  p?: string;
+  /** Forwarded context headers. */
+  f?: Record<string, string>;
+  /** CloudEvents `source`. */
+  s: string;
+}
+
+/** What is known of an event besides its body. */
+export interface EventMeta {
+  readonly id: string;
+  readonly type?: string;
+  readonly groupKey: string;
+  /** When ingress accepted it, ms. */
+  readonly time: number;
+  readonly contentType?: string;
+  readonly source: string;
+  readonly traceparent?: string;
+  readonly forward?: Readonly<Record<string, string>>;
+}
+
+export function parseEventMeta(stored: string, groupKey: string, ref: string): EventMeta {
+  const meta = JSON.parse(stored) as StoredEventMeta;
+  return {
+    id: meta.i,
+    groupKey,
+    time: refMs(ref),
+    source: meta.s,
+    ...(meta.t === undefined ? {} : { type: meta.t }),
+    ...(meta.c === undefined ? {} : { contentType: meta.c }),
+    ...(meta.p === undefined ? {} : { traceparent: meta.p }),
+    ...(meta.f === undefined ? {} : { forward: meta.f }),
+  };
+}

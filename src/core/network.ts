@@ -1,0 +1,121 @@
+import { BlockList, isIP } from 'node:net';
+import { REFUSED_IPV4, REFUSED_IPV6 } from './network-ranges.ts';
+
+type Family = 4 | 6;
+
+/** First and last address of a network, as numbers of 32 or 128 bits. */
+interface Span {
+  family: Family;
+  first: bigint;
+  last: bigint;
+}
+
+/** Which addresses endpoints may have. `refused` is what a connecting socket asks (`net.connect({blockList})`). */
+export interface NetworkPolicy {
+  readonly refused: BlockList;
+  readonly allowed: BlockList;
+}
+
+function ipv4Number(address: string): bigint {
+  return address.split('.').reduce((sum, octet) => sum * 256n + BigInt(octet), 0n);
+}
+
+function ipv6Number(address: string): bigint {
+  // A dotted tail (`::ffff:10.0.0.1`) stands for the last two groups (RFC 4291, 2.2).
+  const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(address);
+  if (dotted) {
+    const tail = ipv4Number(dotted[2] ?? '');
+    return ipv6Number(`${dotted[1]}${(tail >> 16n).toString(16)}:${(tail & 0xffffn).toString(16)}`);
+  }
+  const [head = '', rest] = address.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = rest === undefined || rest === '' ? [] : rest.split(':');
+  const zeros = Array.from({ length: 8 - left.length - right.length }, () => '0');
+  return [...left, ...zeros, ...right].reduce((sum, group) => (sum << 16n) + BigInt(`0x${group}`), 0n);
+}
+
+function addressOf(family: Family, value: bigint): string {
+  if (family === 4) return [24n, 16n, 8n, 0n].map(shift => String((value >> shift) & 255n)).join('.');
+  return Array.from({ length: 8 }, (_, i) => ((value >> BigInt(112 - 16 * i)) & 0xffffn).toString(16)).join(':');
+}
+
+/**
+ * The span of a CIDR network (RFC 4632, RFC 4291, 2.3); an address alone is a network of one. Host bits are ignored.
+ * Throws a RangeError that names the text.
+ */
+export function parseNetwork(cidr: string): Span {
+  const [address = '', prefix, ...more] = cidr.split('/');
+  const version = address.includes('%') ? 0 : isIP(address);
+  const bits = version === 4 ? 32 : 128;
+  const prefixLength = prefix === undefined ? bits : /^\d{1,3}$/.test(prefix) ? Number(prefix) : -1;
+  if (version === 0 || more.length > 0 || prefixLength < 0 || prefixLength > bits) {
+    throw new RangeError(`not a network in CIDR notation: ${JSON.stringify(cidr)}`);
+  }
+  const family: Family = version === 4 ? 4 : 6;
+  const size = 1n << BigInt(bits - prefixLength);
+  const value = family === 4 ? ipv4Number(address) : ipv6Number(address);
+  const first = value - (value % size);
+  return { family, first, last: first + size - 1n };
+}
+
+function subtract(from: Span, hole: Span): Span[] {
+  if (hole.family !== from.family || hole.last < from.first || hole.first > from.last) return [from];
+  const left = { ...from, last: hole.first - 1n };
+  const right = { ...from, first: hole.last + 1n };
+  return [left, right].filter(span => span.first <= span.last);
+}
+
+function blockListOf(spans: Span[]): BlockList {
+  const list = new BlockList();
+  for (const span of spans) {
+    list.addRange(addressOf(span.family, span.first), addressOf(span.family, span.last), `ipv${span.family}`);
+  }
+  return list;
+}
+
+/**
+ * The policy: public addresses, and the operator's networks besides. A BlockList knows no exceptions, so what is
+ * allowed is cut out of what is refused. Throws a RangeError for a network that is not in CIDR notation.
+ */
+export function createNetworkPolicy(allowedNetworks: readonly string[]): NetworkPolicy {
+  const allowed = allowedNetworks.map(parseNetwork);
+  const refused = [...REFUSED_IPV4, ...REFUSED_IPV6].map(range => parseNetwork(range.cidr));
+  const remaining = allowed.reduce((spans, hole) => spans.flatMap(span => subtract(span, hole)), refused);
+  return { refused: blockListOf(remaining), allowed: blockListOf(allowed) };
+}
+
+/** Whether a connection to `address` (as DNS or the URL parser gives it) may be opened. What is no address may not. */
+export function permitsAddress(policy: NetworkPolicy, address: string): boolean {
+  // A zone (`fe80::1%eth0`) is link-local by nature, and BlockList does not read it.
+  const version = address.includes('%') ? 0 : isIP(address);
+  return version !== 0 && !policy.refused.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** Why an endpoint is refused before anything is resolved. */
+export type EndpointRefusal =
+  | 'invalid_url'
+  | 'scheme_refused'
+  | 'userinfo_refused'
+  | 'plain_http_refused'
+  | 'address_refused';
+
+/**
+ * Judges an endpoint's URL without resolving it; every address is judged again when it is connected to. `https:` takes
+ * host names and permitted literals; `http:` only literals inside the operator's networks, because the name of a plain
+ * endpoint proves nothing about who answers.
+ */
+export function judgeEndpoint(url: string, policy: NetworkPolicy): 'ok' | EndpointRefusal {
+  const parsed = URL.parse(url);
+  // The parser drops tabs and newlines and trims (WHATWG URL, 4.4): what was written would not be what is called.
+  if (parsed === null || parsed.hostname === '' || /[\s\p{Cc}]/u.test(url)) return 'invalid_url';
+  if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') return 'scheme_refused';
+  if (parsed.username !== '' || parsed.password !== '') return 'userinfo_refused';
+  const host = parsed.hostname.startsWith('[') ? parsed.hostname.slice(1, -1) : parsed.hostname;
+  const version = isIP(host);
+  if (parsed.protocol === 'http:') {
+    if (version === 0) return 'plain_http_refused';
+    const named = policy.allowed.check(host, version === 4 ? 'ipv4' : 'ipv6');
+    if (!named) return permitsAddress(policy, host) ? 'plain_http_refused' : 'address_refused';
+  }
+  return version === 0 || permitsAddress(policy, host) ? 'ok' : 'address_refused';
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { PROBLEMS, problem } from './problem.ts';
+
+test('a document names its code in type and code, and carries the status of the table', () => {
+  expect(problem('queue_full')).toEqual({
+    type: 'https://sluice.dev/problems/queue_full',
+    title: PROBLEMS.queue_full.title,
+    status: 429,
+    detail: PROBLEMS.queue_full.remedy,
+    code: 'queue_full',
+  });
+});
+
+test('detail and errors of this request take the place of the general remedy; no errors, no member', () => {
+  const document = problem('invalid_context', 'Change it.', [{ header: 'ce-id', detail: 'is empty' }]);
+  expect(document.detail).toBe('Change it.');
+  expect(document.errors).toEqual([{ header: 'ce-id', detail: 'is empty' }]);
+  expect(problem('invalid_context', undefined, [])).not.toHaveProperty('errors');
+});
+
+test.each(Object.entries(PROBLEMS))(
+  '%s is a snake-case code with an error status and texts that end as they should',
+  (code, kind) => {
+    expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    expect(kind.status).toBeGreaterThanOrEqual(400);
+    expect(kind.status).toBeLessThan(600);
+    expect(kind.title).not.toMatch(/\.$/);
+    expect(kind.remedy).toMatch(/\.$/);
+  },
+);

@@ -1,0 +1,20 @@
+/**
+ * Why an event did not go to an integration. The codes are what Redis keeps (one letter an integration and event),
+ * the words what users read in metrics and answers.
+ */
+export const NOT_ROUTED = {
+  missing_group_key: 'm',
+  not_activated: 'a',
+  not_subscribed: 's',
+  integration_pending: 'p',
+  integration_closed: 'c',
+} as const;
+
+export type NotRoutedReason = keyof typeof NOT_ROUTED;
+
+const WORDS = new Map(Object.entries(NOT_ROUTED).map(([word, code]) => [code as string, word as NotRoutedReason]));
+
+/** The word of a stored code; undefined for a code that this version does not know. */
+export function notRoutedReason(code: string): NotRoutedReason | undefined {
+  return WORDS.get(code);
+}

@@ -1,0 +1,54 @@
+/**
+ * A ref is the position of an event in its queue (a Redis Stream id, `ms-seq`) in 15 fixed-width characters of
+ * Crockford base32: 10 for the milliseconds, 5 for the sequence. As strings, refs sort as their numbers do; stream ids
+ * do not (`-10` sorts before `-9`). The bounds are the year 37,648 and 33,554,432 events a millisecond.
+ */
+const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
+const VALUE = new Int8Array(128).fill(-1);
+for (let i = 0; i < ALPHABET.length; i++) VALUE[ALPHABET.charCodeAt(i)] = i;
+
+const MS_CHARS = 10;
+const SEQ_CHARS = 5;
+const REF_PATTERN = /^[0-9a-hjkmnp-tv-z]{15}$/;
+
+function encode(value: number, chars: number): string {
+  let out = '';
+  for (let i = 0; i < chars; i++) {
+    out = ALPHABET[value % 32] + out;
+    value = Math.floor(value / 32);
+  }
+  return out;
+}
+
+function decode(text: string, from: number, to: number): number {
+  let value = 0;
+  for (let i = from; i < to; i++) value = value * 32 + (VALUE[text.charCodeAt(i)] as number);
+  return value;
+}
+
+/** The ref of a stream id `ms-seq`. */
+export function refOfStreamId(id: string): string {
+  const dash = id.indexOf('-');
+  return encode(Number(id.slice(0, dash)), MS_CHARS) + encode(Number(id.slice(dash + 1)), SEQ_CHARS);
+}
+
+/** The stream id `ms-seq` of a ref. */
+export function streamIdOfRef(ref: string): string {
+  return `${refMs(ref)}-${decode(ref, MS_CHARS, MS_CHARS + SEQ_CHARS)}`;
+}
+
+/** When the event of this ref was accepted, in ms of Redis's clock. */
+export function refMs(ref: string): number {
+  return decode(ref, 0, MS_CHARS);
+}
+
+export function isRef(text: string): boolean {
+  return REF_PATTERN.test(text);
+}
+
+/** Is stream id `id` after `position`? They compare as (ms, seq), not as strings. */
+export function isAfter(id: string, position: string): boolean {
+  const [aMs, aSeq] = id.split('-').map(Number) as [number, number];
+  const [bMs, bSeq] = position.split('-').map(Number) as [number, number];
+  return aMs > bMs || (aMs === bMs && aSeq > bSeq);
+}
