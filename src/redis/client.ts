@@ -1,0 +1,185 @@
+import { createHash } from 'node:crypto';
+import { Cluster, Redis } from 'ioredis';
+import type { Logger } from '../telemetry/log.ts';
+import { type ScriptName, scriptSource } from './scripts.ts';
+
+/** What Redis answers: nested arrays of strings, numbers, null, and Buffers from the `Buffer` calls. */
+export type Reply = string | number | null | Buffer | Reply[];
+export type Argument = string | number | Buffer;
+
+/** A connection to one Redis, or to all masters of a Cluster; closes over reconnects. */
+export interface RedisClient {
+  readonly cluster: boolean;
+  /** Runs a script of `scripts/` by its hash. Rejects at once when Redis is away: nothing is queued or repeated here. */
+  readonly run: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
+  /** The same with bulk strings as Buffers. */
+  readonly runBuffers: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
+  /** One plain command whose first argument is its key. */
+  readonly call: (command: string, key: string, ...args: Argument[]) => Promise<Reply>;
+  /** A hash whose field names are ours; empty when it is not there. */
+  readonly readHash: (key: string) => Promise<Readonly<Record<string, string>>>;
+  /** A command without a key: to the server, or to every master. */
+  readonly callAll: (command: string, ...args: Argument[]) => Promise<Reply[]>;
+  /** Listens on channels; `onLost` is called when messages may have been missed. */
+  readonly subscribe: (
+    channels: readonly string[],
+    onMessage: (channel: string, message: string) => void,
+    onLost: () => void,
+  ) => void;
+  readonly publish: (channel: string, message: string) => Promise<void>;
+  /** Is a connection ready for commands? */
+  readonly isReady: () => boolean;
+  /** Called at each (re)connect, with everything that was in flight lost. */
+  readonly onReconnect: (listener: () => void) => void;
+  /** Commands sent so far, scripts counting as one. */
+  readonly commandsSent: () => number;
+  readonly close: () => Promise<void>;
+}
+
+/** The minimum that every role needs: no lost reply is ever repeated behind our back (it would write twice). */
+const FAIL_FAST = {
+  maxRetriesPerRequest: 0,
+  autoResendUnfulfilledCommands: false,
+  enableOfflineQueue: false,
+  commandTimeout: 5_000,
+  connectTimeout: 5_000,
+  lazyConnect: true,
+} as const;
+
+/** Milliseconds before the n-th reconnect: 50 ms to 1 s, with jitter. */
+function reconnectDelayMs(times: number): number {
+  return Math.min(50 * 2 ** Math.min(times, 5), 1_000) * (0.75 + Math.random() / 2);
+}
+
+type Address = { host: string; port: number; username?: string; password?: string; tls?: object };
+
+function parseUrl(url: string): Address {
+  const at = new URL(url);
+  return {
+    host: at.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(at.port || 6379),
+    ...(at.username === '' ? {} : { username: decodeURIComponent(at.username) }),
+    ...(at.password === '' ? {} : { password: decodeURIComponent(at.password) }),
+    ...(at.protocol === 'rediss:' ? { tls: {} } : {}),
+  };
+}
+
+/** Asks one of the addresses whether it is a member of a Cluster (`INFO cluster`), until one answers or all refused. */
+async function askCluster(urls: readonly string[]): Promise<boolean> {
+  let last: unknown;
+  for (const url of urls) {
+    const probe = new Redis({ ...parseUrl(url), ...FAIL_FAST, retryStrategy: () => null });
+    probe.on('error', () => {});
+    try {
+      await probe.connect();
+      return (await probe.info('cluster')).includes('cluster_enabled:1');
+    } catch (error) {
+      last = error;
+    } finally {
+      probe.disconnect();
+    }
+  }
+  throw last;
+}
+
+/**
+ * Connects to `SLUICE_REDIS_URL`: `redis://[user:password@]host:port`, `rediss://…` for TLS, several separated by
+ * commas. Whether it is a Cluster is found out from INFO; Redis must be there when a role starts.
+ */
+export async function connectRedis(url: string, log: Logger): Promise<RedisClient> {
+  const urls = url.split(',').map(each => each.trim());
+  const cluster = await askCluster(urls);
+  const first = parseUrl(urls[0] as string);
+  const nodes = urls.map(parseUrl).map(({ host, port }) => ({ host, port }));
+  const { host: _host, port: _port, ...credentials } = first;
+  const open = (): Redis | Cluster =>
+    cluster
+      ? new Cluster(nodes, {
+          redisOptions: { ...FAIL_FAST, ...credentials },
+          enableOfflineQueue: false,
+          // Otherwise what was in flight when a node's connection closed is sent again.
+          retryDelayOnFailover: 0,
+          lazyConnect: true,
+          slotsRefreshTimeout: 2_000,
+          clusterRetryStrategy: reconnectDelayMs,
+        })
+      : new Redis({ ...first, ...FAIL_FAST, retryStrategy: reconnectDelayMs });
+  const redis = open();
+  const reconnects: (() => void)[] = [];
+  let connectedOnce = false;
+  const subscribers: (Redis | Cluster)[] = [];
+  let sent = 0;
+  redis.on('error', error => log.debug({ err: error }, 'redis connection error'));
+  redis.on('ready', () => {
+    if (connectedOnce) for (const listener of reconnects) listener();
+    connectedOnce = true;
+  });
+  await redis.connect();
+
+  const shas = new Map<ScriptName, string>();
+  async function evaluate(name: ScriptName, keys: readonly string[], args: readonly Argument[], buffers: boolean) {
+    sent++;
+    const source = scriptSource(name);
+    let sha = shas.get(name);
+    if (sha === undefined) {
+      sha = createHash('sha1').update(source).digest('hex');
+      shas.set(name, sha);
+    }
+    const rest = [keys.length, ...keys, ...args] as const;
+    try {
+      return (await (buffers
+        ? redis.callBuffer('evalsha', sha, ...rest)
+        : redis.call('evalsha', sha, ...rest))) as Reply;
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return (await (buffers
+        ? redis.callBuffer('eval', source, ...rest)
+        : redis.call('eval', source, ...rest))) as Reply;
+    }
+  }
+
+  return {
+    cluster,
+    run: (name, keys, args) => evaluate(name, keys, args, false),
+    runBuffers: (name, keys, args) => evaluate(name, keys, args, true),
+    call: (command, key, ...args) => {
+      sent++;
+      return redis.call(command, key, ...args) as Promise<Reply>;
+    },
+    readHash: key => {
+      sent++;
+      return redis.hgetall(key);
+    },
+    callAll: async (command, ...args) => {
+      const targets = redis instanceof Cluster ? redis.nodes('master') : [redis];
+      sent += targets.length;
+      return Promise.all(targets.map(node => node.call(command, ...args) as Promise<Reply>));
+    },
+    subscribe: (channels, onMessage, onLost) => {
+      const listening = open();
+      subscribers.push(listening);
+      listening.on('error', error => log.debug({ err: error }, 'redis subscriber error'));
+      listening.on('message', onMessage);
+      listening.on('ready', () => {
+        listening.subscribe(...channels).then(
+          () => onLost(),
+          error => log.warn({ err: error as Error }, 'redis subscribe failed'),
+        );
+      });
+      listening.connect().catch(error => log.warn({ err: error as Error }, 'redis subscriber connect failed'));
+    },
+    publish: async (channel, message) => {
+      await redis.publish(channel, message);
+    },
+    isReady: () => redis.status === 'ready',
+    onReconnect: listener => {
+      reconnects.push(listener);
+    },
+    commandsSent: () => sent,
+    close: async () => {
+      for (const subscriber of subscribers) subscriber.disconnect();
+      redis.disconnect();
+      await Promise.resolve();
+    },
+  };
+}

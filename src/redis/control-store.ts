@@ -1,0 +1,302 @@
+import { randomUUID } from 'node:crypto';
+import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from '../core/routes.ts';
+import type { Argument, RedisClient } from './client.ts';
+import { QUEUE_FIELDS, type SlotPatch, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
+import { type InboxRef, inboxMember } from './inbox-store.ts';
+import { accountKeys, CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
+import { wakeEntry } from './queue-store.ts';
+
+/** A newer controller leads: this one must stop at once. */
+export class FencedError extends Error {
+  override readonly name = 'FencedError';
+}
+
+export interface ClusterState {
+  readonly uid: string | undefined;
+  readonly ready: boolean;
+  readonly epoch: number;
+}
+
+export interface DrainState {
+  /** Events behind the router's cursor, and subscriptions that are behind it. */
+  readonly unrouted: number;
+  /** References that are still open in the inboxes. */
+  readonly open: number;
+}
+
+/** The controller's side of Redis: routes, gates and keys. Everything that writes is fenced. */
+export interface ControlStore {
+  /** Claims the fencing epoch after the lease was won; `other` names the cluster that this Redis belongs to. */
+  readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
+  readonly readCluster: () => Promise<ClusterState>;
+  readonly markClusterReady: (fence: number) => Promise<void>;
+  /** Raises the fence of everything that the tenant has, then reads it: an older leader cannot write in between. */
+  readonly readTenant: (tenant: string, fence: number) => Promise<StoredRoutes>;
+  readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
+  /** States an account's plan where its tokens are counted. */
+  readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<void>;
+  /** Opens (`sinceMs`) or closes (null) a group key where the gate is asked; true when something changed. */
+  readonly setActivation: (
+    fence: number,
+    nowMs: number,
+    integration: string,
+    groupKey: string,
+    sinceMs: number | null,
+    inboxes: readonly InboxRef[],
+  ) => Promise<boolean>;
+  /** The same in the tenant's index of gates, which the router reads first. */
+  readonly setGate: (
+    fence: number,
+    tenant: string,
+    integration: string,
+    groupKey: string,
+    open: boolean,
+  ) => Promise<void>;
+  /** group key → since, of one integration. */
+  readonly readActivations: (integration: string) => Promise<ReadonlyMap<string, number>>;
+  /** `group key\0integration` of every open gate. */
+  readonly readGates: (tenant: string) => Promise<ReadonlySet<string>>;
+  /** Adds the tenant to the list of those that have control state. */
+  readonly enlist: (fence: number, tenant: string) => Promise<void>;
+  /** Asks the router to catch the subscriptions up, after they opened. Those that are not behind cost one look. */
+  wake(fence: number, tenant: string, queue: string, inboxes: readonly InboxRef[]): Promise<void>;
+  /** Subscriptions (`int/sub.inc`) that the cursor of the queue left behind. */
+  readonly readBehind: (tenant: string, queue: string) => Promise<ReadonlySet<string>>;
+  readonly readDrain: (tenant: string, queue: string) => Promise<DrainState>;
+  /** Removes a queue and all that lies in it. */
+  readonly dropQueue: (fence: number, tenant: string, queue: string, gen: string) => Promise<void>;
+  /** Removes an inbox, or lets it end by itself after `keepMs`. */
+  readonly dropInbox: (fence: number, tenant: string, inbox: InboxRef, keepMs: number) => Promise<void>;
+}
+
+/** Commands of one patch at most: keeps a script under a few milliseconds. */
+const PATCH_OPS = 400;
+
+export function createControlStore(redis: RedisClient): ControlStore {
+  const hgetall = redis.readHash;
+
+  async function patchSlot(fence: number, meta: string, ops: SlotPatch['ops']): Promise<void> {
+    for (let from = 0; from === 0 || from < ops.length; from += PATCH_OPS) {
+      const keys = [meta];
+      const args: Argument[] = [fence];
+      for (const { command, key, args: rest } of ops.slice(from, from + PATCH_OPS)) {
+        let index = keys.indexOf(key) + 1;
+        if (index === 0) index = keys.push(key);
+        args.push(command, index, rest.length, ...rest);
+      }
+      const answer = await redis.run('patch', keys, args);
+      if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${meta}`);
+    }
+  }
+
+  return {
+    async lead(uid, transitions, nowMs) {
+      const [answer, value] = (await redis.run('lead', [CLUSTER_KEYS.meta], [nowMs, uid, transitions])) as string[];
+      return answer === 'OK' ? { epoch: Number(value) } : { other: value as string };
+    },
+
+    async readCluster() {
+      const { uid, ready, epoch } = await hgetall(CLUSTER_KEYS.meta);
+      return { uid, ready: ready === '1', epoch: Number(epoch ?? 0) };
+    },
+
+    async markClusterReady(fence) {
+      await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'HSET', key: CLUSTER_KEYS.meta, args: ['ready', '1'] }]);
+    },
+
+    async readTenant(tenant, fence) {
+      const t = tenantKeys(tenant);
+      const index = Object.entries(await hgetall(t.index));
+      const named = (prefix: string) =>
+        index.filter(([name]) => name.startsWith(prefix)).map(([name]) => name.slice(2));
+      const slots = [
+        t.meta,
+        ...named('q:').map(queue => queueKeys(tenant, queue).meta),
+        ...named('i:').map(integration => integrationKeys(integration).meta),
+      ];
+      const fences = await Promise.all(slots.map(meta => redis.call('hget', meta, 'fence')));
+      await Promise.all(
+        slots.filter((_meta, i) => Number(fences[i] ?? 0) !== fence).map(meta => patchSlot(fence, meta, [])),
+      );
+
+      const ready = new Set<string>();
+      const queues: Record<string, QueueRoute> = {};
+      const integrations: Record<string, IntegrationRoute> = {};
+      const meta = await hgetall(t.meta);
+      if (meta.ready === '1') ready.add(t.meta);
+      await Promise.all([
+        ...named('q:').map(async queue => {
+          const key = queueKeys(tenant, queue).meta;
+          const fields = await hgetall(key);
+          if (fields.ready === '1') ready.add(key);
+          const route = parseQueue(fields);
+          if (route !== undefined) queues[queue] = route;
+        }),
+        ...named('i:').map(async integration => {
+          const i = integrationKeys(integration);
+          const fields = await hgetall(i.meta);
+          if (fields.ready === '1') ready.add(i.meta);
+          const subs = index
+            .filter(([name]) => name.startsWith(`s:${integration}:`))
+            .map(([name]) => name.slice(integration.length + 3));
+          const subscriptions: Record<string, SubscriptionRoute> = {};
+          await Promise.all(
+            subs.map(async sub => {
+              const route = parseSubscription(await hgetall(i.sub(sub)));
+              if (route !== undefined) subscriptions[sub] = route;
+            }),
+          );
+          if (fields.state === undefined) return;
+          integrations[integration] = {
+            state: fields.state as IntegrationRoute['state'],
+            sinceMs: Number(fields.since ?? 0),
+            subscriptions,
+          };
+        }),
+      ]);
+      return { ready, routes: { tenant, payer: meta.payer ?? '', keys: await hgetall(t.keys), queues, integrations } };
+    },
+
+    async patch(fence, patches) {
+      for (const { meta, ops } of patches) await patchSlot(fence, meta, ops);
+    },
+
+    async setAccount(fence, account, plan, includedTokens) {
+      const key = accountKeys(account).meta;
+      const want = { plan, included: String(includedTokens) };
+      const have = await hgetall(key);
+      if (have.plan === want.plan && have.included === want.included) return;
+      await patchSlot(fence, key, [{ command: 'HSET', key, args: Object.entries(want).flat() }]);
+    },
+
+    async setActivation(fence, nowMs, integration, groupKey, sinceMs, inboxes) {
+      const i = integrationKeys(integration);
+      const keys = [i.meta, i.act];
+      for (const inbox of inboxes) {
+        const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+        keys.push(x.pending, x.due, x.tries);
+      }
+      const answer = await redis.run('act', keys, [fence, nowMs, groupKey, sinceMs ?? '']);
+      if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${i.meta}`);
+      return answer === 'OK';
+    },
+
+    async setGate(fence, tenant, integration, groupKey, open) {
+      const t = tenantKeys(tenant);
+      const member = `${groupKey}\0${integration}`;
+      const present = (await redis.call('zscore', t.gates, member)) !== null;
+      if (present === open) return;
+      await patchSlot(fence, t.meta, [
+        open ? { command: 'ZADD', key: t.gates, args: [0, member] } : { command: 'ZREM', key: t.gates, args: [member] },
+      ]);
+    },
+
+    async readActivations(integration) {
+      // Not as an object: a group key may have any name.
+      const flat = (await redis.run('fields', [integrationKeys(integration).act], [])) as string[];
+      const activations = new Map<string, number>();
+      for (let at = 0; at < flat.length; at += 2) activations.set(flat[at] as string, Number(flat[at + 1]));
+      return activations;
+    },
+
+    async readGates(tenant) {
+      return new Set((await redis.call('zrange', tenantKeys(tenant).gates, 0, -1)) as string[]);
+    },
+
+    async enlist(fence, tenant) {
+      if ((await redis.call('sismember', CLUSTER_KEYS.tenants, tenant)) === 1) return;
+      await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'SADD', key: CLUSTER_KEYS.tenants, args: [tenant] }]);
+    },
+
+    async wake(fence, tenant, queue, inboxes) {
+      const q = queueKeys(tenant, queue);
+      const args = inboxes.map(inbox => wakeEntry(inboxMember(inbox), randomUUID().slice(0, 8)));
+      for (let at = 0; at < args.length; at += 500) {
+        await patchSlot(fence, q.meta, [{ command: 'SADD', key: q.wake, args: args.slice(at, at + 500) }]);
+      }
+    },
+
+    async readBehind(tenant, queue) {
+      return new Set((await redis.call('hkeys', queueKeys(tenant, queue).behind)) as string[]);
+    },
+
+    async readDrain(tenant, queue) {
+      const meta = await hgetall(queueKeys(tenant, queue).meta);
+      const q = queueKeys(tenant, queue, meta.gen);
+      const [behind, next, subscribers] = await Promise.all([
+        redis.call('hlen', q.behind),
+        redis.call('xrange', q.events, `(${meta.cur ?? '0-0'}`, '+', 'COUNT', 1),
+        hgetall(tenantKeys(tenant).subs(queue)),
+      ]);
+      const open = await Promise.all(
+        Object.entries(subscribers).map(async ([integration, subInc]) => {
+          const [sub, inc] = subInc.split('.') as [string, string];
+          return Number(await redis.call('zcard', inboxKeys(integration, sub, inc).pending));
+        }),
+      );
+      return { unrouted: Number(behind) + (next as unknown[]).length, open: open.reduce((a, b) => a + b, 0) };
+    },
+
+    async dropQueue(fence, tenant, queue, gen) {
+      const q = queueKeys(tenant, queue, gen);
+      const t = tenantKeys(tenant);
+      const keys = [q.events, q.bodies, q.behind, q.wake, q.meta];
+      await patchSlot(
+        fence,
+        q.meta,
+        keys.map(key => ({ command: 'DEL', key, args: [] })),
+      );
+      await patchSlot(fence, t.meta, [
+        { command: 'DEL', key: t.subs(queue), args: [] },
+        { command: 'HDEL', key: t.index, args: [`q:${queue}`] },
+      ]);
+    },
+
+    async dropInbox(fence, tenant, inbox, keepMs) {
+      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+      const i = integrationKeys(inbox.integration);
+      const t = tenantKeys(tenant);
+      const keys = [x.log, x.pending, x.due, x.claims, x.tries, x.final];
+      // The subscription's own hash goes at once: one that is made again under the same name would end with it.
+      const gone = keepMs === 0 ? [...keys, i.sub(inbox.sub)] : [i.sub(inbox.sub)];
+      await patchSlot(
+        fence,
+        i.meta,
+        gone.map(key => ({ command: 'DEL', key, args: [] })),
+      );
+      if (keepMs > 0) await Promise.all(keys.map(key => redis.call('pexpire', key, keepMs)));
+      await patchSlot(fence, t.meta, [
+        { command: 'HDEL', key: t.index, args: [`s:${inbox.integration}:${inbox.sub}`] },
+      ]);
+    },
+  };
+}
+
+function parseQueue(fields: Record<string, string>): QueueRoute | undefined {
+  if (QUEUE_FIELDS.some(field => fields[field] === undefined)) return undefined;
+  return {
+    gen: fields.gen as string,
+    state: fields.state as QueueRoute['state'],
+    retentionMs: Number(fields.retentionMs),
+    maxBytes: Number(fields.maxBytes),
+    source: fields.source as string,
+    eventTypes: JSON.parse(fields.eventTypes as string) as string[],
+    contextHeaders: JSON.parse(fields.contextHeaders as string) as QueueRoute['contextHeaders'],
+  };
+}
+
+function parseSubscription(fields: Record<string, string>): SubscriptionRoute | undefined {
+  const optional = ['unordered', 'endpoint'];
+  if (SUBSCRIPTION_FIELDS.some(field => fields[field] === undefined && !optional.includes(field))) return undefined;
+  return {
+    inc: fields.inc as string,
+    queue: fields.queue as string,
+    gen: fields.gen as string,
+    route: fields.route as SubscriptionRoute['route'],
+    send: fields.send as SubscriptionRoute['send'],
+    sinceMs: Number(fields.since ?? 0),
+    unordered: fields.unordered === '1',
+    cap: Number(fields.cap),
+    endpoint: fields.endpoint ?? '',
+  };
+}

@@ -1,0 +1,207 @@
+import { refMs } from '../core/refs.ts';
+import type { Argument, RedisClient, Reply } from './client.ts';
+import { BUCKET_MS, bucketOf, inboxKeys, integrationKeys, queueKeys } from './keys.ts';
+
+/** One subscription's inbox; written `int/sub.inc` in hints, `behind` and `wake`. */
+export interface InboxRef {
+  readonly integration: string;
+  readonly sub: string;
+  readonly inc: string;
+}
+
+export function inboxMember({ integration, sub, inc }: InboxRef): string {
+  return `${integration}/${sub}.${inc}`;
+}
+
+export function parseInboxMember(member: string): InboxRef {
+  const slash = member.indexOf('/');
+  const dot = member.indexOf('.', slash);
+  return { integration: member.slice(0, slash), sub: member.slice(slash + 1, dot), inc: member.slice(dot + 1) };
+}
+
+export interface RouteItem {
+  readonly ref: string;
+  readonly id: string;
+  readonly groupKey: string;
+  readonly tokens: number;
+}
+
+/** `flags` has one letter per item: r routed, d routed before, a not activated. */
+export type RouteAnswer =
+  | { readonly answer: 'OK'; readonly flags: string }
+  | { readonly answer: 'CLOSED' | 'PENDING' | 'REVOKED' | 'GONE' | 'REGEN' | 'FENCED' | 'PAUSED' };
+
+export interface Claim {
+  readonly lane: string;
+  readonly ref: string;
+  /** Attempts that were made and failed. */
+  readonly attempts: number;
+  /** Claims of this event that lapsed: their dispatcher died, or was away for longer than its lease. */
+  readonly lapses: number;
+}
+
+export type ClaimAnswer =
+  | {
+      readonly answer: 'OK';
+      /** Version of the subscription's configuration that the claim was made under. */
+      readonly cfgv: string;
+      /** When the inbox's next lane is due, after this claim; undefined when none waits. */
+      readonly nextMs: number | undefined;
+      readonly more: boolean;
+      readonly claims: readonly Claim[];
+    }
+  | { readonly answer: 'CLOSED' | 'PAUSED' | 'GONE' };
+
+export interface Completion {
+  readonly lane: string;
+  readonly ref: string;
+  readonly token: string;
+  readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'released';
+  /** When a failed attempt is repeated. */
+  readonly dueMs?: number;
+  /** Final record: `<outcome> <ms> <attempts> <status or reason>`. */
+  readonly record?: string;
+}
+
+export type CompletionAnswer = 'OK' | 'GONE' | 'STALE';
+
+export interface StoredEvent {
+  /** JSON of the event's metadata, as ingress stored it. */
+  readonly meta: string;
+  readonly groupKey: string;
+  readonly body: Buffer;
+}
+
+/** How long final records are kept beyond their bucket: the longest retention. */
+export const RECORD_TTL_MS = 720 * 3_600_000 + BUCKET_MS;
+
+export interface InboxStore {
+  readonly route: (
+    inbox: InboxRef,
+    nowMs: number,
+    epoch: number,
+    gen: string,
+    payer: string,
+    items: readonly RouteItem[],
+  ) => Promise<RouteAnswer>;
+  readonly claim: (
+    inbox: InboxRef,
+    nowMs: number,
+    room: number,
+    token: string,
+    leaseMs: number,
+  ) => Promise<ClaimAnswer>;
+  readonly complete: (
+    inbox: InboxRef,
+    nowMs: number,
+    items: readonly Completion[],
+  ) => Promise<readonly CompletionAnswer[]>;
+  /** The subscription's configuration as the controller wrote it; undefined when it is gone. */
+  readonly readSubscription: (
+    integration: string,
+    sub: string,
+  ) => Promise<Readonly<Record<string, string>> | undefined>;
+  readonly readEvents: (
+    tenant: string,
+    queue: string,
+    gen: string,
+    ids: readonly string[],
+  ) => Promise<(StoredEvent | undefined)[]>;
+  /** Ends up to 200 open references before `cut`; `more` while there are. */
+  readonly expire: (
+    inbox: InboxRef,
+    nowMs: number,
+    cut: string,
+  ) => Promise<{ readonly more: boolean; readonly expired: number }>;
+}
+
+export function createInboxStore(redis: RedisClient): InboxStore {
+  return {
+    async route(inbox, nowMs, epoch, gen, payer, items) {
+      const i = integrationKeys(inbox.integration);
+      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+      const args: Argument[] = [nowMs, epoch, gen, payer];
+      for (const item of items) args.push(item.ref, item.id, item.groupKey, item.tokens);
+      const reply = (await redis.run(
+        'route',
+        [i.meta, i.act, i.sub(inbox.sub), x.log, x.pending, x.due],
+        args,
+      )) as string[];
+      if (reply[0] === 'OK') return { answer: 'OK', flags: reply[1] as string };
+      return { answer: reply[0] as 'CLOSED' };
+    },
+
+    async claim(inbox, nowMs, room, token, leaseMs) {
+      const i = integrationKeys(inbox.integration);
+      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+      const reply = (await redis.run(
+        'claim',
+        [i.meta, i.act, i.sub(inbox.sub), x.pending, x.due, x.claims, x.tries],
+        [nowMs, room, token, leaseMs],
+      )) as Reply[];
+      if (reply[0] !== 'OK') return { answer: reply[0] as 'CLOSED' };
+      const claims: Claim[] = [];
+      for (let at = 4; at < reply.length; at += 4) {
+        claims.push({
+          lane: reply[at] as string,
+          ref: reply[at + 1] as string,
+          attempts: Number(reply[at + 2]),
+          lapses: Number(reply[at + 3]),
+        });
+      }
+      return {
+        answer: 'OK',
+        cfgv: reply[1] as string,
+        nextMs: reply[2] === '' ? undefined : Number(reply[2]),
+        more: reply[3] === 1,
+        claims,
+      };
+    },
+
+    async complete(inbox, nowMs, items) {
+      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+      const keys = [integrationKeys(inbox.integration).sub(inbox.sub), x.pending, x.due, x.claims, x.tries, x.final];
+      const buckets = new Map<number, number>();
+      const args: Argument[] = [nowMs, RECORD_TTL_MS];
+      for (const item of items) {
+        const bucket = bucketOf(refMs(item.ref));
+        let index = buckets.get(bucket);
+        if (index === undefined) {
+          index = keys.push(x.records(bucket));
+          buckets.set(bucket, index);
+        }
+        args.push(item.lane, item.ref, item.token, item.outcome, item.dueMs ?? 0, index, item.record ?? '');
+      }
+      return (await redis.run('complete', keys, args)) as CompletionAnswer[];
+    },
+
+    async readSubscription(integration, sub) {
+      const fields = await redis.readHash(integrationKeys(integration).sub(sub));
+      return fields.inc === undefined ? undefined : fields;
+    },
+
+    async readEvents(tenant, queue, gen, ids) {
+      const q = queueKeys(tenant, queue, gen);
+      const reply = (await redis.runBuffers('bodies', [q.events, q.bodies], ids)) as Buffer[][];
+      return reply.map(([meta, groupKey, body]) =>
+        meta === undefined
+          ? undefined
+          : { meta: meta.toString(), groupKey: groupKey?.toString() ?? '', body: body as Buffer },
+      );
+    },
+
+    async expire(inbox, nowMs, cut) {
+      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+      const sub = integrationKeys(inbox.integration).sub(inbox.sub);
+      const keys = [sub, x.log, x.pending, x.due, x.claims, x.tries, x.final];
+      // Each record lies in the bucket of its ref: where that is older than expected, the script says where to begin.
+      for (let first = bucketOf(Number(cut.split('-')[0])) - 2; ; ) {
+        const buckets = [first, first + 1, first + 2].map(x.records);
+        const reply = await redis.run('expire', [...keys, ...buckets], [nowMs, RECORD_TTL_MS, cut, first]);
+        const [word, count] = reply as [string, number];
+        if (word !== 'OLDER') return { more: word === 'MORE', expired: count };
+        first = count;
+      }
+    },
+  };
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import type { StoredEventMeta } from '../core/event-meta.ts';
+import type { QueueRoute } from '../core/routes.ts';
+import type { Argument, RedisClient } from './client.ts';
+import { BUCKET_MS, bucketOf, CLUSTER_KEYS, queueKeys, tenantKeys } from './keys.ts';
+
+const DAY_MS = 86_400_000;
+/** Event-id hashes live as long as their bucket can matter: a day of dedupe, and the bucket's own width. */
+const ID_TTL_MS = DAY_MS + 2 * BUCKET_MS;
+/** Where an id of the last 24 h may lie, besides the bucket of now; the next one when the clock was set back. */
+const OTHER_BUCKETS = [-1, -2, -3, -4, 1];
+
+export interface IngressQueue {
+  readonly gen: string;
+  readonly cfgv: string;
+  readonly state: 'open' | 'closing';
+  readonly eventTypes: readonly string[];
+  readonly contextHeaders: QueueRoute['contextHeaders'];
+  readonly maxBytes: number;
+  readonly source: string;
+}
+
+export interface IngressEvent {
+  readonly id: string;
+  readonly type: string | undefined;
+  readonly groupKey: string | undefined;
+  readonly contentType: string | undefined;
+  readonly traceparent: string | undefined;
+  readonly forward: Record<string, string>;
+  readonly body: Buffer;
+}
+
+export type IngestOutcome =
+  | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
+  | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' };
+
+/** What ingress asks of Redis. Missing control state is `unavailable`, never "does not exist". */
+export interface IngressOperations {
+  readonly readQueue: (tenant: string, queue: string) => Promise<IngressQueue | null | 'unavailable'>;
+  readonly checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
+  readonly ingest: (
+    tenant: string,
+    queue: string,
+    config: Pick<IngressQueue, 'gen' | 'cfgv' | 'source'>,
+    events: readonly IngressEvent[],
+  ) => Promise<readonly IngestOutcome[]>;
+}
+
+function storedMeta(event: IngressEvent, source: string): string {
+  const meta: StoredEventMeta = { i: event.id, s: source };
+  if (event.type !== undefined) meta.t = event.type;
+  if (event.contentType !== undefined) meta.c = event.contentType;
+  if (event.traceparent !== undefined) meta.p = event.traceparent;
+  for (const _name in event.forward) {
+    meta.f = event.forward;
+    break;
+  }
+  return JSON.stringify(meta);
+}
+
+/** 16 bytes of SHA-256 of the event id: what dedupe compares. */
+function hashOf(id: string): Buffer {
+  return createHash('sha256').update(id, 'utf8').digest().subarray(0, 16);
+}
+
+export function createIngressOperations(
+  redis: RedisClient,
+  nowMs: () => number,
+  alarm: (slot: string) => void,
+): IngressOperations {
+  /** A tenant without control state: unknown only if the cluster's list of tenants is there and does not name it. */
+  async function unknownTenant(tenant: string): Promise<false | 'unavailable'> {
+    const [ready, known] = await Promise.all([
+      redis.call('hget', CLUSTER_KEYS.meta, 'ready'),
+      redis.call('sismember', CLUSTER_KEYS.tenants, tenant),
+    ]);
+    if (ready === '1' && known === 0) return false;
+    alarm(`t:${tenant}`);
+    return 'unavailable';
+  }
+
+  return {
+    async readQueue(tenant, queue) {
+      const fields = ['ready', 'gen', 'cfgv', 'state', 'eventTypes', 'contextHeaders', 'maxBytes', 'source'];
+      const reply = (await redis.call('hmget', queueKeys(tenant, queue).meta, ...fields)) as (string | null)[];
+      const [ready, gen, cfgv, state, eventTypes, contextHeaders, maxBytes, source] = reply;
+      if (ready === '1') {
+        return {
+          gen: gen as string,
+          cfgv: cfgv as string,
+          state: state as IngressQueue['state'],
+          eventTypes: JSON.parse(eventTypes as string) as string[],
+          contextHeaders: JSON.parse(contextHeaders as string) as IngressQueue['contextHeaders'],
+          maxBytes: Number(maxBytes),
+          source: source as string,
+        };
+      }
+      const t = tenantKeys(tenant);
+      const [tenantReady, known] = await Promise.all([
+        redis.call('hget', t.meta, 'ready'),
+        redis.call('hexists', t.index, `q:${queue}`),
+      ]);
+      if (tenantReady === '1' && known === 0) return null;
+      alarm(`q:${tenant}:${queue}`);
+      return 'unavailable';
+    },
+
+    async checkKey(tenant, sha256) {
+      const t = tenantKeys(tenant);
+      const [ready, until] = await Promise.all([
+        redis.call('hget', t.meta, 'ready'),
+        redis.call('hget', t.keys, sha256),
+      ]);
+      if (ready !== '1') return unknownTenant(tenant);
+      return until !== null && (until === '' || Number(until) > nowMs());
+    },
+
+    async ingest(tenant, queue, config, events) {
+      const now = nowMs();
+      const q = queueKeys(tenant, queue, config.gen);
+      const bucket = bucketOf(now);
+      const keys = [q.meta, q.events, q.bodies, q.ids(bucket), ...OTHER_BUCKETS.map(offset => q.ids(bucket + offset))];
+      const args: Argument[] = [now, config.cfgv, ID_TTL_MS];
+      for (const event of events) {
+        args.push(hashOf(event.id), event.groupKey ?? '', storedMeta(event, config.source), event.body);
+      }
+      const [answer, ...outcomes] = (await redis.run('ingest', keys, args)) as string[];
+      if (answer !== 'OK') {
+        const refused = { answer: answer as 'STALE' | 'CLOSED' | 'GONE' };
+        return events.map(() => refused);
+      }
+      return events.map((_event, i) => {
+        const word = outcomes[2 * i] as 'OK' | 'DUP' | 'FULL';
+        return word === 'FULL' ? { answer: word } : { answer: word, ref: outcomes[2 * i + 1] as string };
+      });
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import { afterAll, beforeAll, describe, inject } from 'vitest';
+import { createLogger } from '../../telemetry/log.ts';
+import { connectRedis, type RedisClient } from '../client.ts';
+
+/** Runs the same tests on a single Redis and on a Cluster of three: a key that a script does not declare fails there. */
+export function onEachRedis(body: (redis: () => RedisClient) => void): void {
+  describe.each([
+    ['one Redis', 'redisUrl'],
+    ['a Redis Cluster', 'redisClusterUrl'],
+  ] as const)('on %s', (_name, provided) => {
+    let redis: RedisClient | undefined;
+    beforeAll(async () => {
+      redis = await connectRedis(inject(provided), createLogger({ level: 'silent' }));
+    });
+    afterAll(() => redis?.close());
+    body(() => redis as RedisClient);
+  });
+}
