@@ -1,0 +1,129 @@
+import { isIP, connect as netConnect, type Socket } from 'node:net';
+import { type SecureContext, connect as tlsConnect } from 'node:tls';
+import type { NetworkPolicy } from '../../core/network.ts';
+import { createNameLookup, type ResolveName } from './name-lookup.ts';
+
+/** Why no connection came about, in the words of an attempt's result. */
+export type ConnectFailure =
+  | 'address_refused'
+  | 'dns_failed'
+  | 'connection_refused'
+  | 'unreachable'
+  | 'connect_timeout'
+  | 'tls_error'
+  | 'connect_failed';
+
+export class ConnectError extends Error {
+  readonly code = 'SLUICE_CONNECT';
+  readonly reason: ConnectFailure;
+
+  constructor(reason: ConnectFailure, cause?: unknown) {
+    super(reason, { cause });
+    this.name = 'ConnectError';
+    this.reason = reason;
+  }
+}
+
+export interface ConnectTarget {
+  /** Without brackets. */
+  readonly hostname: string;
+  readonly port: number;
+  readonly tls: boolean;
+}
+
+/** Opens a connection; `done` is called exactly once. The function returned gives up and destroys what there is. */
+export type Connect = (
+  target: ConnectTarget,
+  session: TlsSession,
+  done: (error: ConnectError | null, socket: Socket | null) => void,
+) => () => void;
+
+/** The last TLS session of an origin, so that the next connection is resumed at a fraction of the work. */
+export interface TlsSession {
+  ticket?: Buffer;
+}
+
+const REASON_BY_CODE: Readonly<Record<string, ConnectFailure>> = {
+  ERR_IP_BLOCKED: 'address_refused',
+  SLUICE_ADDRESS_REFUSED: 'address_refused',
+  ENOTFOUND: 'dns_failed',
+  EAI_AGAIN: 'dns_failed',
+  EAI_FAIL: 'dns_failed',
+  ENODATA: 'dns_failed',
+  ECONNREFUSED: 'connection_refused',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EADDRNOTAVAIL: 'unreachable',
+  ETIMEDOUT: 'connect_timeout',
+};
+
+function reasonOf(error: unknown): ConnectFailure {
+  if (error instanceof ConnectError) return error.reason;
+  // With several addresses the socket fails with all their errors; the first address is the preferred one.
+  if (error instanceof AggregateError) return reasonOf(error.errors[0]);
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return (typeof code === 'string' ? REASON_BY_CODE[code] : undefined) ?? 'connect_failed';
+}
+
+/**
+ * A connector in two stages, TCP and then TLS over that socket, because `tls.connect` does not hand a block list on.
+ * The block list judges the address that the socket really connects to, so it holds for literals in any spelling, for
+ * every DNS answer, and for names that resolve differently the second time. The lookup filters too, which lets a name
+ * with a permitted and a refused address use the permitted one.
+ *
+ * @param connectTimeoutMs for name, TCP and TLS together
+ */
+export function createConnector(options: {
+  policy: NetworkPolicy;
+  connectTimeoutMs: number;
+  secureContext: SecureContext;
+  resolveName?: ResolveName;
+}): Connect {
+  const { policy, connectTimeoutMs, secureContext } = options;
+  const lookup = createNameLookup(policy, options.resolveName);
+
+  return (target, session, done) => {
+    let settled = false;
+    const finish = (error: unknown, socket: Socket | null, reason = error === null ? undefined : reasonOf(error)) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      if (reason === undefined) return done(null, socket);
+      tcp.destroy();
+      done(error instanceof ConnectError ? error : new ConnectError(reason, error), null);
+    };
+
+    const tcp = netConnect({
+      host: target.hostname,
+      port: target.port,
+      lookup,
+      blockList: policy.refused,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: 60_000,
+      autoSelectFamily: true,
+    });
+    const timer = setTimeout(() => finish(new ConnectError('connect_timeout'), null), connectTimeoutMs);
+
+    // This listener stays: an error of the TCP socket after TLS took it over must not end the process.
+    tcp.on('error', error => finish(error, null));
+    tcp.once('connect', () => {
+      if (!target.tls) return finish(null, tcp);
+      const tls = tlsConnect({
+        socket: tcp,
+        secureContext,
+        // `host` is what the certificate is checked against; SNI takes names only (RFC 6066, 3).
+        host: target.hostname,
+        ...(isIP(target.hostname) === 0 ? { servername: target.hostname } : {}),
+        ...(session.ticket === undefined ? {} : { session: session.ticket }),
+        ALPNProtocols: ['http/1.1'],
+      });
+      tls.on('session', ticket => {
+        session.ticket = ticket;
+      });
+      tls.on('error', error => finish(error, null, 'tls_error'));
+      tls.once('secureConnect', () => finish(null, tls));
+    });
+    return () => finish(new ConnectError('connect_failed'), null);
+  };
+}

@@ -1,0 +1,71 @@
+import { nextAttempt } from '../../core/backoff.ts';
+import type { Claim, Completion } from '../../redis/inbox-store.ts';
+import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
+import type { CachedEvent } from './event-cache.ts';
+import type { OpenSubscription } from './subscription.ts';
+
+/** Claims of one event that may lapse before it is taken for the cause (its dispatchers died of it): dead letter. */
+export const POISON_LAPSES = 5;
+/** A claim that is not on the wire by then is released: deactivation and block are barriers but for this second. */
+const CLAIM_TO_WIRE_MS = 1_000;
+
+export interface DeliverDeps {
+  readonly attempt: EndpointClient['attempt'];
+  /** Redis's clock, for what is stored. */
+  readonly nowMs: () => number;
+  /** This machine's wall clock, for `webhook-timestamp`. */
+  readonly wallMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly random: () => number;
+  readonly onAttempt: (result: AttemptResult, completion: Completion) => void;
+}
+
+/** One claimed event to its end: an attempt at most, and what is to be written of it. Never rejects. */
+export async function deliver(
+  deps: DeliverDeps,
+  subscription: OpenSubscription,
+  claim: Claim,
+  token: string,
+  claimedAtMs: number,
+  event: CachedEvent | undefined,
+): Promise<Completion> {
+  const { lane, ref, attempts } = claim;
+  const done = (outcome: Completion['outcome'], why: string): Completion => ({
+    lane,
+    ref,
+    token,
+    outcome,
+    record: `${outcome} ${deps.nowMs()} ${attempts} ${why}`,
+  });
+  if (event === undefined) return done('expired', 'expired');
+  if (claim.lapses >= POISON_LAPSES) return done('dead', 'poison');
+  if (deps.monotonicMs() - claimedAtMs > CLAIM_TO_WIRE_MS) return { lane, ref, token, outcome: 'released' };
+
+  const { endpoint, buildHeaders } = subscription;
+  const result = await deps.attempt({
+    url: endpoint.url,
+    timeoutMs: endpoint.timeoutMs,
+    headers: buildHeaders(event.meta, event.body, deps.wallMs()),
+    body: event.body,
+  });
+  const nowMs = deps.nowMs();
+  const made = attempts + 1;
+  const completion = ((): Completion => {
+    if (result.outcome === 'delivered') {
+      return { lane, ref, token, outcome: 'delivered', record: `delivered ${nowMs} ${made} ${result.status}` };
+    }
+    const next = nextAttempt({
+      schedule: endpoint.retryMs,
+      failures: made,
+      randomUnit: deps.random(),
+      retryAfterMs: result.retryAfterMs,
+      nowMs,
+    });
+    if (next === 'dead') {
+      return { lane, ref, token, outcome: 'dead', record: `dead ${nowMs} ${made} ${result.status ?? result.reason}` };
+    }
+    return { lane, ref, token, outcome: 'failed', dueMs: next.dueAtMs };
+  })();
+  deps.onAttempt(result, completion);
+  return completion;
+}

@@ -1,0 +1,220 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
+import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+/** The clocks are the real ones, and short, because what is tested is a real socket that stays silent. */
+const SHORT_MS = 80;
+
+async function serve(
+  script: Parameters<typeof startScriptedEndpoint>[0],
+  options: Partial<Parameters<typeof createEndpointClient>[0]> = {},
+) {
+  const endpoint = await startScriptedEndpoint(script);
+  const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'], ...options });
+  closing.push(endpoint.close, client.close);
+  const attempt = (timeoutMs = 5000, signal?: AbortSignal) =>
+    client.attempt({ url: endpoint.url, headers: [], body: Buffer.from('{}'), timeoutMs }, signal);
+  return { endpoint, client, attempt };
+}
+
+describe('answers that are none', () => {
+  test.each<[string, string, string]>([
+    ['garbage', 'SSH-2.0-OpenSSH_9.2\r\n', 'invalid_response'],
+    ['a version from nowhere', 'HTTP/9.9 200 OK\r\n\r\n', 'invalid_response'],
+    ['a status of letters', 'HTTP/1.1 abc OK\r\n\r\n', 'invalid_response'],
+    ['a header without a name', 'HTTP/1.1 200 OK\r\n: x\r\n\r\n', 'invalid_response'],
+    ['NUL in a header', 'HTTP/1.1 200 OK\r\nx: a\0b\r\n\r\n', 'invalid_response'],
+    ['a length of letters', 'HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n', 'invalid_response'],
+    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab', 'invalid_response'],
+    ['101 nobody asked for', 'HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n', 'invalid_response'],
+    ['100 nobody asked for', 'HTTP/1.1 100 Continue\r\n\r\n', 'invalid_response'],
+    [
+      '1,000 headers of 64 bytes',
+      `HTTP/1.1 200 OK\r\n${`x-filler: ${'y'.repeat(52)}\r\n`.repeat(1000)}\r\n`,
+      'headers_too_large',
+    ],
+    ['a header of 64 KiB', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(65_536)}\r\n\r\n`, 'headers_too_large'],
+  ])('%s', async (_name, text, reason) => {
+    const { endpoint, attempt } = await serve((socket, { nth }) =>
+      socket.write(nth === 1 ? text : answer(200), 'latin1'),
+    );
+    expect(await attempt()).toMatchObject({ outcome: 'failed', reason });
+    await endpoint.lastConnectionEnded();
+    expect(endpoint.requests).toHaveLength(1);
+    // The client is none the worse for it.
+    expect(await attempt()).toMatchObject({ outcome: 'failed', reason });
+    expect(endpoint.connections()).toBe(2);
+  });
+
+  test('1,000 small headers are an answer', async () => {
+    const headers = Array.from({ length: 1000 }, (_, i) => `x${i}: y`);
+    const { attempt } = await serve(socket => socket.write(answer(200, headers)));
+    expect(await attempt()).toMatchObject({ outcome: 'delivered' });
+  });
+
+  test('early hints come before the answer and are none', async () => {
+    const { attempt } = await serve(socket =>
+      socket.write(`HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${answer(503, ['retry-after: 3'])}`),
+    );
+    expect(await attempt()).toMatchObject({ outcome: 'failed', status: 503, retryAfterMs: 3000 });
+  });
+
+  test('early hints without end are bounded by the timeout', async () => {
+    const { attempt } = await serve(socket => {
+      const timer = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 10);
+      socket.on('close', () => clearInterval(timer));
+    });
+    expect(await attempt(SHORT_MS)).toMatchObject({ outcome: 'failed', reason: 'timeout' });
+  });
+});
+
+describe('connections that end too early', () => {
+  test('closed without an answer', async () => {
+    const { attempt } = await serve(socket => socket.end());
+    const result = await attempt();
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'connection_reset', truncated: false });
+    expect(result).not.toHaveProperty('status');
+  });
+
+  test('reset instead of an answer, on a used connection too: one attempt is one request', async () => {
+    const { endpoint, attempt } = await serve((socket, { nth }) =>
+      nth === 1 ? socket.write(answer(200)) : socket.resetAndDestroy(),
+    );
+    expect(await attempt()).toMatchObject({ outcome: 'delivered' });
+    expect(await attempt()).toMatchObject({ outcome: 'failed', reason: 'connection_reset' });
+    expect(endpoint.requests).toHaveLength(2);
+  });
+
+  test('reset within the headers', async () => {
+    const { attempt } = await serve(socket => socket.write('HTTP/1.1 200 OK\r\ncont', () => socket.resetAndDestroy()));
+    expect(await attempt()).toMatchObject({ outcome: 'failed', reason: 'connection_reset' });
+  });
+
+  test.each([
+    [200, 'delivered', 'http_2xx'],
+    [410, 'disabled', 'gone'],
+    [500, 'failed', 'http_5xx'],
+  ])('cut off within the body: %i keeps its meaning', async (status, outcome, reason) => {
+    const { attempt } = await serve(socket => socket.end(`HTTP/1.1 ${status} X\r\ncontent-length: 9\r\n\r\nhalf`));
+    const result = await attempt();
+    expect(result).toMatchObject({ outcome, reason, status, truncated: true });
+    expect(result.responseBody.toString()).toBe('half');
+  });
+
+  test('invalid chunking after the status: the status counts, the connection does not live on', async () => {
+    const { endpoint, attempt } = await serve(socket =>
+      socket.write('HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\nZZ\r\nabc'),
+    );
+    const result = await attempt();
+    expect(result).toMatchObject({ reason: 'http_5xx', truncated: true });
+    expect(result.responseBody.toString()).toBe('abc');
+    await endpoint.lastConnectionEnded();
+  });
+
+  test('a second answer that nobody asked for is never taken for the next attempt’s', async () => {
+    const { endpoint, attempt } = await serve(socket => {
+      // Both come in one piece, the worst case: the second is there before the connection is used again.
+      socket.write(answer(500, [], 'mine') + answer(200, [], 'smuggled'));
+    });
+    expect(await attempt()).toMatchObject({ status: 500 });
+    expect(await attempt()).toMatchObject({ status: 500 });
+    expect(endpoint.connections()).toBe(2);
+  });
+});
+
+describe('slow endpoints', () => {
+  test('silent after the request', async () => {
+    const { endpoint, attempt } = await serve(() => {});
+    const result = await attempt(SHORT_MS);
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'timeout' });
+    expect(result.latencyMs).toBeGreaterThanOrEqual(SHORT_MS - 2);
+    await endpoint.lastConnectionEnded();
+  });
+
+  test('headers one byte at a time', async () => {
+    const { attempt } = await serve(socket => {
+      const bytes = 'HTTP/1.1 200 OK\r\nx-slow: yes, very much so\r\n\r\n'.split('');
+      const timer = setInterval(() => socket.write(bytes.shift() ?? 'x'), 5);
+      socket.on('close', () => clearInterval(timer));
+    });
+    expect(await attempt(SHORT_MS)).toMatchObject({ outcome: 'failed', reason: 'timeout' });
+  });
+
+  test('a body one byte at a time ends with the timeout and keeps the status', async () => {
+    const { endpoint, attempt } = await serve(socket => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n');
+      const timer = setInterval(() => socket.write('x'), 5);
+      socket.on('close', () => clearInterval(timer));
+    });
+    expect(await attempt(SHORT_MS)).toMatchObject({ outcome: 'delivered', reason: 'http_2xx', truncated: true });
+    await endpoint.lastConnectionEnded();
+  });
+
+  test('an endless body is cut at 16 KiB and the connection ends', async () => {
+    let written = 0;
+    const { endpoint, attempt } = await serve(socket => {
+      socket.write('HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n');
+      const chunk = `400\r\n${'x'.repeat(1024)}\r\n`;
+      const pour = () => {
+        while (!socket.destroyed && socket.write(chunk)) written += chunk.length;
+      };
+      socket.on('drain', pour);
+      pour();
+    });
+    const result = await attempt();
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'http_5xx', truncated: true });
+    expect(result.responseBody).toHaveLength(RESPONSE_BODY_MAX);
+    await endpoint.lastConnectionEnded();
+    // What the kernel buffers, but not a stream without end.
+    expect(written).toBeLessThan(32 * 1024 * 1024);
+  });
+
+  test('a name that never resolves is a connect timeout, also when the whole attempt’s time is shorter', async () => {
+    const client = createEndpointClient({ allowedNetworks: [], connectTimeoutMs: SHORT_MS, resolveName: () => {} });
+    closing.push(client.close);
+    const request = { url: 'https://never.test/', headers: [], body: Buffer.alloc(1) };
+    expect(await client.attempt(request)).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });
+    expect(await client.attempt({ ...request, timeoutMs: SHORT_MS / 4 })).toMatchObject({ reason: 'connect_timeout' });
+  });
+
+  test('an abort ends the attempt and the connection', async () => {
+    const abort = new AbortController();
+    const { endpoint, attempt } = await serve(() => abort.abort());
+    expect(await attempt(5000, abort.signal)).toMatchObject({ outcome: 'failed', reason: 'aborted' });
+    await endpoint.lastConnectionEnded();
+    expect(await attempt(5000, abort.signal)).toMatchObject({ outcome: 'failed', reason: 'aborted' });
+    expect(endpoint.requests).toHaveLength(1);
+  });
+});
+
+describe('nobody there', () => {
+  test('a closed port', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : 0;
+    server.close();
+    await once(server, 'close');
+    const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
+    closing.push(client.close);
+    const result = await client.attempt({ url: `http://127.0.0.1:${port}/`, headers: [], body: Buffer.alloc(1) });
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'connection_refused' });
+  });
+
+  test.each(['ENOTFOUND', 'EAI_AGAIN'])('a name that answers %s', async code => {
+    const client = createEndpointClient({
+      allowedNetworks: [],
+      resolveName: (_name, _options, done) => done(Object.assign(new Error(code), { code }), []),
+    });
+    closing.push(client.close);
+    const result = await client.attempt({ url: 'https://gone.test/', headers: [], body: Buffer.alloc(1) });
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'dns_failed' });
+  });
+});

@@ -1,0 +1,123 @@
+import { once } from 'node:events';
+import { createServer as createPlainServer, type Socket } from 'node:net';
+import { createServer, type TLSSocket } from 'node:tls';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createEndpointClient } from './endpoint-client.ts';
+import type { ResolveName } from './name-lookup.ts';
+import { createCertificate } from './testing/certificate.ts';
+import { answer } from './testing/scripted-endpoint.ts';
+
+let trusted: { cert: string; key: string };
+let nameOnly: { cert: string; key: string };
+let stranger: { cert: string; key: string };
+beforeAll(() => {
+  trusted = createCertificate({ dns: ['partner.test'], ipv4: [[127, 0, 0, 1]] });
+  nameOnly = createCertificate({ dns: ['partner.test'] });
+  stranger = createCertificate({ dns: ['partner.test'] });
+});
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+const toLoopback: ResolveName = (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+
+async function serve(certificate: { cert: string; key: string }, script = (socket: Socket) => socket.end(answer(200))) {
+  const handshakes: { servername: unknown; resumed: boolean; alpn: string | false | null }[] = [];
+  const server = createServer({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] }, (socket: TLSSocket) => {
+    const servername = 'servername' in socket ? socket.servername : undefined;
+    handshakes.push({ servername, resumed: socket.isSessionReused(), alpn: socket.alpnProtocol });
+    socket.on('error', () => {});
+    socket.once('data', () => script(socket));
+  });
+  server.on('tlsClientError', () => {});
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const client = createEndpointClient({
+    allowedNetworks: ['127.0.0.1'],
+    ca: trusted.cert + nameOnly.cert,
+    resolveName: toLoopback,
+    connectTimeoutMs: 2000,
+  });
+  closing.push(
+    () => new Promise(resolve => server.close(resolve)),
+    () => client.close(),
+  );
+  const port = typeof address === 'object' ? address?.port : 0;
+  const attempt = (host: string) =>
+    client.attempt({ url: `https://${host}:${port}/hook`, headers: [], body: Buffer.from('{}') });
+  return { attempt, handshakes, port };
+}
+
+describe('https endpoints', () => {
+  test('by name: SNI says the name, HTTP/1.1 is agreed on', async () => {
+    const { attempt, handshakes } = await serve(trusted);
+    expect(await attempt('partner.test')).toMatchObject({ outcome: 'delivered', status: 200 });
+    expect(handshakes).toEqual([{ servername: 'partner.test', resumed: false, alpn: 'http/1.1' }]);
+  });
+
+  test('by address: the certificate must name the address, SNI says nothing', async () => {
+    const { attempt, handshakes } = await serve(trusted);
+    expect(await attempt('127.0.0.1')).toMatchObject({ outcome: 'delivered' });
+    expect(handshakes[0]?.servername).toBeFalsy();
+  });
+
+  test('a second connection resumes the session of the first', async () => {
+    const { attempt, handshakes } = await serve(trusted);
+    await attempt('partner.test');
+    await attempt('partner.test');
+    expect(handshakes.map(({ resumed }) => resumed)).toEqual([false, true]);
+  });
+
+  test.each([
+    ['for another name', () => trusted, 'other.test'],
+    ['of an unknown issuer', () => stranger, 'partner.test'],
+    ['that does not name the address', () => nameOnly, '127.0.0.1'],
+  ])('a certificate %s is refused before anything is sent', async (_name, certificate, host) => {
+    const { attempt, handshakes } = await serve(certificate());
+    const result = await attempt(host);
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
+    expect(result).not.toHaveProperty('status');
+    // The server may have finished its side of the handshake; no request came through it.
+    expect(handshakes.length).toBeLessThanOrEqual(1);
+    expect(await attempt(host)).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
+  });
+
+  test.each<[string, (socket: Socket) => void]>([
+    ['speaks no TLS', socket => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')],
+    ['hangs up', socket => socket.end()],
+    ['resets', socket => socket.resetAndDestroy()],
+  ])('a server that %s is a tls_error', async (_name, script) => {
+    const server = createPlainServer(socket => socket.on('error', () => {}).once('data', () => script(socket)));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const client = createEndpointClient({ allowedNetworks: ['127.0.0.1'], connectTimeoutMs: 2000 });
+    closing.push(
+      () => new Promise(resolve => server.close(resolve)),
+      () => client.close(),
+    );
+    const url = `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
+    const result = await client.attempt({ url, headers: [], body: Buffer.alloc(1) });
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
+  });
+
+  test('a server that never shakes hands is a connect timeout', async () => {
+    const sockets: Socket[] = [];
+    const server = createPlainServer(socket => sockets.push(socket.on('error', () => {})));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const client = createEndpointClient({ allowedNetworks: ['127.0.0.1'], connectTimeoutMs: 80 });
+    closing.push(
+      () => new Promise(resolve => server.close(resolve)),
+      async () => sockets.map(socket => socket.destroy()),
+      () => client.close(),
+    );
+    const url = `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
+    const result = await client.attempt({ url, headers: [], body: Buffer.alloc(1) });
+    expect(result).toMatchObject({ outcome: 'failed', reason: 'connect_timeout' });
+  });
+});

@@ -1,0 +1,195 @@
+import { createSecureContext } from 'node:tls';
+import type { Dispatcher } from 'undici';
+import { createNetworkPolicy, judgeEndpoint } from '../../core/network.ts';
+import { parseRetryAfter } from '../../core/retry-after.ts';
+import { createConnectionPool, createOrigin, type Origin } from './connection-pool.ts';
+import type { ResolveName } from './name-lookup.ts';
+import { type AttemptReason, judgeError, judgeStatus, type Outcome } from './outcome.ts';
+
+/** Bytes of a response's body that are kept, and read: 16 KiB. */
+export const RESPONSE_BODY_MAX = 16 * 1024;
+
+const RESPONSE_HEADERS_MAX = 16 * 1024;
+const DEFAULT_TIMEOUT_MS = 15_000;
+const TARGETS_MAX = 20_000;
+const NO_BODY = Buffer.alloc(0);
+
+export interface AttemptRequest {
+  readonly url: string;
+  /** For everything, from name to the last byte of the answer; 15 s when absent. */
+  readonly timeoutMs?: number;
+  /** Flat list of names and values, as `createHeaderBuilder` makes it. */
+  readonly headers: string[];
+  readonly body: Buffer;
+}
+
+export interface AttemptResult {
+  readonly outcome: Outcome;
+  readonly reason: AttemptReason;
+  /** Absent when no status line came. */
+  readonly status?: number;
+  /** What a failed answer's `Retry-After` asks for, at most 10 h. */
+  readonly retryAfterMs?: number;
+  readonly latencyMs: number;
+  /** At most 16 KiB. */
+  readonly responseBody: Buffer;
+  /** The answer's body is not complete: it was longer, or it was cut off. */
+  readonly truncated: boolean;
+}
+
+export interface EndpointClient {
+  /** One HTTP try. Never rejects for what network or endpoint do. */
+  readonly attempt: (request: AttemptRequest, signal?: AbortSignal) => Promise<AttemptResult>;
+  /** Ends all connections; attempts under way, and later ones, end as `aborted`. */
+  readonly close: () => Promise<void>;
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptReason } => ({
+  outcome: 'failed',
+  reason,
+});
+
+type Target = { origin: Origin; path: string } | 'endpoint_refused' | 'address_refused';
+
+/**
+ * A client for attempts towards many endpoints, any number at once: the caller bounds them. The status line decides: an answer that is cut off after
+ * it keeps its status, so that a 2xx whose body never ends is delivered and not sent again.
+ *
+ * @param allowedNetworks CIDR networks that endpoints may use besides public addresses
+ * @param connectTimeoutMs for name, TCP and TLS together; 5 s when absent
+ * @param ca certificates in PEM that are trusted instead of the system's
+ * @param nowMs wall clock for `Retry-After` dates
+ * @param monotonicMs clock for `latencyMs`
+ */
+export function createEndpointClient(options: {
+  allowedNetworks: readonly string[];
+  connectTimeoutMs?: number;
+  idleTimeoutMs?: number;
+  ca?: string;
+  resolveName?: ResolveName;
+  nowMs?: () => number;
+  monotonicMs?: () => number;
+}): EndpointClient {
+  const policy = createNetworkPolicy(options.allowedNetworks);
+  const nowMs = options.nowMs ?? Date.now;
+  const monotonicMs = options.monotonicMs ?? (() => performance.now());
+  const pool = createConnectionPool({
+    policy,
+    connectTimeoutMs: options.connectTimeoutMs ?? 5000,
+    idleTimeoutMs: options.idleTimeoutMs ?? 4000,
+    maxHeaderBytes: RESPONSE_HEADERS_MAX,
+    secureContext: createSecureContext(options.ca === undefined ? {} : { ca: options.ca }),
+    ...(options.resolveName === undefined ? {} : { resolveName: options.resolveName }),
+  });
+
+  let closed = false;
+
+  // Parsing and judging a URL costs more than sending to it; endpoints are few and come again and again.
+  const targets = new Map<string, Target>();
+  const origins = new Map<string, Origin>();
+  const targetOf = (url: string): Target => {
+    const known = targets.get(url);
+    if (known !== undefined) return known;
+    if (targets.size >= TARGETS_MAX) {
+      targets.clear();
+      origins.clear();
+    }
+    const target = resolveTarget(url);
+    targets.set(url, target);
+    return target;
+  };
+  const resolveTarget = (url: string): Target => {
+    const judgement = judgeEndpoint(url, policy);
+    if (judgement === 'address_refused') return judgement;
+    if (judgement !== 'ok') return 'endpoint_refused';
+    const parsed = new URL(url);
+    const origin = origins.get(parsed.origin) ?? createOrigin(parsed);
+    origins.set(parsed.origin, origin);
+    return { origin, path: parsed.pathname + parsed.search };
+  };
+
+  const attempt = (request: AttemptRequest, signal?: AbortSignal) =>
+    new Promise<AttemptResult>(resolve => {
+      const startedMs = monotonicMs();
+      let settled = false;
+      let sent = false;
+      let status = 0;
+      let retryAfterMs: number | undefined;
+      let keptBytes = 0;
+      const kept: Buffer[] = [];
+
+      const settle = (reasonWithoutStatus: AttemptReason, truncated: boolean) => {
+        settled = true;
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', onAbort);
+        const { outcome, reason } = status === 0 ? unanswered(reasonWithoutStatus) : judgeStatus(status);
+        const latencyMs = Math.max(0, monotonicMs() - startedMs);
+        const responseBody = kept.length > 1 ? Buffer.concat(kept) : (kept[0] ?? NO_BODY);
+        const result: Writable<AttemptResult> = { outcome, reason, latencyMs, responseBody, truncated };
+        if (status !== 0) result.status = status;
+        if (retryAfterMs !== undefined) result.retryAfterMs = retryAfterMs;
+        resolve(result);
+      };
+
+      let timer: NodeJS.Timeout | undefined;
+      const onAbort = () => cutOff('aborted');
+      const target = targetOf(request.url);
+      if (typeof target === 'string') return settle(target, false);
+      if (closed || signal?.aborted) return settle('aborted', false);
+
+      const connection = pool.take(target.origin);
+      const cutOff = (reason: AttemptReason) => {
+        if (settled) return;
+        settle(reason, status !== 0);
+        pool.drop(connection);
+      };
+      timer = setTimeout(() => cutOff(sent ? 'timeout' : 'connect_timeout'), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+      signal?.addEventListener('abort', onAbort, { once: true });
+
+      const handler: Dispatcher.DispatchHandler = {
+        onRequestStart() {
+          sent = true;
+        },
+        onResponseStart(_controller, statusCode, headers) {
+          // 1xx but 101 are announcements of an answer that is still to come (RFC 9110, 15.2).
+          if (settled || statusCode < 200) return;
+          status = statusCode;
+          const retryAfter = statusCode < 300 ? undefined : headers['retry-after'];
+          if (retryAfter !== undefined) {
+            retryAfterMs = parseRetryAfter(typeof retryAfter === 'string' ? retryAfter : retryAfter[0], nowMs());
+          }
+        },
+        onResponseData(_controller, chunk) {
+          if (settled) return;
+          const room = RESPONSE_BODY_MAX - keptBytes;
+          const part = chunk.length > room ? chunk.subarray(0, room) : chunk;
+          // Copied, because the chunk is a view into a read buffer of 64 KiB that would live as long.
+          if (part.length > 0) kept.push(Buffer.from(part));
+          keptBytes += part.length;
+          if (chunk.length > room) cutOff('http_2xx');
+        },
+        onResponseEnd() {
+          if (settled) return;
+          pool.give(connection);
+          settle('http_2xx', false);
+        },
+        onResponseError(_controller, error) {
+          cutOff(judgeError(error));
+        },
+      };
+      connection.client.dispatch(
+        { path: target.path, method: 'POST', headers: request.headers, body: request.body },
+        handler,
+      );
+    });
+
+  return {
+    attempt,
+    close() {
+      closed = true;
+      return pool.close();
+    },
+  };
+}

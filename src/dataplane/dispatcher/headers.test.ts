@@ -1,0 +1,141 @@
+import { CloudEvent, HTTP } from 'cloudevents';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test } from 'vitest';
+import { createHeaderBuilder, type EventMeta, encodeAttribute, webhookId } from './headers.ts';
+import { createSigner } from './signature.ts';
+
+const key = Buffer.alloc(32, 5);
+const sign = createSigner([key]);
+const body = Buffer.from('{"a":1}');
+const nowMs = Date.now();
+
+const meta: EventMeta = {
+  id: 'evt_1',
+  type: 'order.created',
+  groupKey: 'customer 42 "ü" 100%',
+  time: Date.UTC(2026, 10, 21, 12, 0, 0, 5),
+  contentType: 'application/json',
+  source: '/ten_abc/orders',
+  traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+};
+
+function build(event: EventMeta, extra: Record<string, string> = {}, replayId?: string): Record<string, string> {
+  const headers = createHeaderBuilder({ version: '1.2.3', sign, extra })(event, body, nowMs, replayId);
+  const pairs: [string, string][] = [];
+  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i] ?? '', headers[i + 1] ?? '']);
+  expect(new Set(pairs.map(([name]) => name)).size).toBe(pairs.length);
+  return Object.fromEntries(pairs);
+}
+
+describe('createHeaderBuilder', () => {
+  test('what a delivery carries', () => {
+    expect(build(meta)).toEqual({
+      'user-agent': 'sluice/1.2.3',
+      'webhook-id': 'evt_1',
+      'webhook-timestamp': String(Math.floor(nowMs / 1000)),
+      'webhook-signature': sign('evt_1', Math.floor(nowMs / 1000), body),
+      'ce-specversion': '1.0',
+      'ce-id': 'evt_1',
+      'ce-source': '/ten_abc/orders',
+      'ce-type': 'order.created',
+      'ce-time': '2026-11-21T12:00:00.005Z',
+      'ce-partitionkey': 'customer%2042%20%22%C3%BC%22%20100%25',
+      'content-type': 'application/json',
+      traceparent: meta.traceparent,
+    });
+  });
+
+  test('the public CloudEvents package reads it as the event that it is', () => {
+    const received = HTTP.toEvent({ headers: build(meta), body: body.toString() });
+    if (!(received instanceof CloudEvent)) throw new TypeError('more or less than one event');
+    expect(received).toMatchObject({
+      id: 'evt_1',
+      source: '/ten_abc/orders',
+      type: 'order.created',
+      specversion: '1.0',
+      time: '2026-11-21T12:00:00.005Z',
+      datacontenttype: 'application/json',
+      data: { a: 1 },
+    });
+    expect(decodeURIComponent(String(received.partitionkey))).toBe(meta.groupKey);
+  });
+
+  test('the public Standard Webhooks package verifies it', () => {
+    expect(new Webhook(`whsec_${key.toString('base64')}`).verify(body, build(meta))).toEqual({ a: 1 });
+  });
+
+  test('an id that no header can carry is signed as it is sent', () => {
+    const headers = build({ ...meta, id: 'bestellung ü\n1' });
+    expect(headers['webhook-id']).toBe('bestellung%20%C3%BC%0A1');
+    expect(new Webhook(`whsec_${key.toString('base64')}`).verify(body, headers)).toEqual({ a: 1 });
+  });
+
+  test('what is not known is left out, but CloudEvents needs a type', () => {
+    const headers = build({ id: 'e', groupKey: 'k', time: 0, source: '/s' });
+    expect(headers).not.toHaveProperty('content-type');
+    expect(headers).not.toHaveProperty('traceparent');
+    expect(headers['ce-type']).toBe('event');
+    expect(() => HTTP.toEvent({ headers, body: 'x' })).not.toThrow();
+  });
+
+  test('a replay says so', () => {
+    expect(build(meta, {}, 'rpl_1')).toMatchObject({ 'webhook-id': 'evt_1', 'webhook-replay': 'rpl_1' });
+  });
+
+  test('the endpoint’s headers win over forwarded ones; neither may touch what is reserved', () => {
+    const headers = build(
+      {
+        ...meta,
+        forward: {
+          'x-tenant': 'a',
+          'x-both': 'forwarded',
+          authorization: 'Bearer producer',
+          'ce-id': 'forged',
+          host: 'x',
+        },
+      },
+      {
+        Authorization: 'Bearer partner',
+        'X-Both': 'own',
+        'Webhook-Id': 'forged',
+        'Content-Length': '0',
+        'x-bad': 'a\r\nb',
+      },
+    );
+    expect(headers).toMatchObject({
+      authorization: 'Bearer partner',
+      'x-both': 'own',
+      'x-tenant': 'a',
+      'ce-id': 'evt_1',
+      'webhook-id': 'evt_1',
+    });
+    for (const name of ['host', 'content-length', 'x-bad']) expect(headers).not.toHaveProperty(name);
+  });
+
+  test('a value that would break out of its header is left out', () => {
+    const headers = build({ ...meta, contentType: 'a\r\nx: y', traceparent: '\n', forward: { 'x-a': 'b\r\nc: d' } });
+    for (const name of ['content-type', 'traceparent', 'x-a']) expect(headers).not.toHaveProperty(name);
+  });
+});
+
+describe('encodeAttribute', () => {
+  test.each([
+    ['plain-ASCII_!~', 'plain-ASCII_!~'],
+    ['Euro \u20ac \u{1F600}', 'Euro%20%E2%82%AC%20%F0%9F%98%80'],
+    ['"%', '%22%25'],
+    ['\u0000\r\n\u007f', '%00%0D%0A%7F'],
+    ['\ud800', '%EF%BF%BD'],
+    ['', ''],
+  ])('%j is %s', (value, expected) => {
+    expect(encodeAttribute(value)).toBe(expected);
+  });
+});
+
+test.each([
+  ['evt_01', 'evt_01'],
+  ['100% "sure" id', '100% "sure" id'],
+  [' padded ', '%20padded%20'],
+  ['\u00fc', '%C3%BC'],
+])('webhookId of %j is %j', (id, expected) => {
+  expect(webhookId(id)).toBe(expected);
+});

@@ -1,0 +1,215 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { createSecureContext } from 'node:tls';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createNetworkPolicy } from '../../core/network.ts';
+import { createConnector } from './connector.ts';
+import { createEndpointClient } from './endpoint-client.ts';
+import type { ResolveName } from './name-lookup.ts';
+
+/** Hears every connection to any address of this machine on its port. */
+let listener: Server;
+let port = 0;
+let heard = 0;
+
+beforeAll(async () => {
+  listener = createServer(socket => {
+    heard += 1;
+    socket.on('error', () => {});
+    socket.destroy();
+  });
+  listener.listen(0, '::');
+  await once(listener, 'listening');
+  const address = listener.address();
+  port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+});
+afterAll(() => new Promise(resolve => listener.close(resolve)));
+beforeEach(() => {
+  heard = 0;
+});
+
+const LOOPBACK = [
+  ['127.0.0.1', '127.1', '127.0.1', '127.0.0.1.', '127.255.255.254', '2130706433', '0x7f000001', '0x7F.0.0.1'],
+  ['0x7f.1', '0x7f.0.1', '0177.0.0.1', '017700000001', '00000177.0.0.1', '127.0x0.0.1', '0177.0.0.0x1', '0', '0x0'],
+  ['0.0.0.0', '00', '①②⑦.⓪.⓪.①', '１２７.０.０.１', '127。0。0。1', '127．0．0．1', '127｡0｡0｡1', '⑯⑨', '𝟙𝟚𝟟.𝟘.𝟘.𝟙'],
+  ['%31%32%37.0.0.1', '127%2e0%2e0%2e1', '%30%78%37%66%30%30%30%30%30%31', '127.0.0.\u00ad1', '127.0.0.1\u200b'],
+  ['localhost', 'LOCALHOST', 'localhost.', 'ⓛⓞⓒⓐⓛⓗⓞⓢⓣ', 'loc%61lhost'],
+  ['[::1]', '[0:0:0:0:0:0:0:1]', '[0000::0001]', '[::0.0.0.1]', '[::]', '[::0.0.0.0]', '[0::]', '[::ffff:0.0.0.0]'],
+  ['[::ffff:0:127.0.0.1]', '[::ffff:0:0]', '[::1%25lo]', '[fe80::1]', '[fe80::1%25lo]', '[fec0::1]', '[fc00::1]'],
+  ['[fd00:ec2::254]', '[ff02::1]', '[ff0e::1]', '[100::1]', '[100:0:0:1::1]', '[2001:db8::1]', '[3fff::1]'],
+  ['[5f00::1]', '[4000::1]', '[2001::1]', '[2001:0:4136:e378:8000:63bf:80ff:fffe]', '[64:ff9b:1::7f00:1]'],
+].flat();
+
+/** One address of each refused network, to be written in every way. */
+const IPV4 = [
+  [0, 1, 2, 3],
+  [10, 0, 0, 1],
+  [100, 64, 0, 1],
+  [100, 100, 100, 200],
+  [127, 0, 0, 1],
+  [168, 63, 129, 16],
+  [169, 254, 169, 254],
+  [172, 16, 0, 1],
+  [172, 31, 255, 254],
+  [192, 0, 0, 192],
+  [192, 0, 2, 1],
+  [192, 88, 99, 1],
+  [192, 168, 1, 1],
+  [198, 18, 0, 1],
+  [198, 51, 100, 1],
+  [203, 0, 113, 1],
+  [224, 0, 0, 1],
+  [255, 255, 255, 255],
+];
+
+function spellings(octets: number[]): string[] {
+  const dotted = octets.join('.');
+  const value = octets.reduce((sum, octet) => sum * 256 + octet, 0);
+  const [a = 0, b = 0, c = 0, d = 0] = octets;
+  const groups = `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  return [
+    dotted,
+    String(value),
+    `0x${value.toString(16)}`,
+    `0${value.toString(8)}`,
+    octets.map(octet => `0x${octet.toString(16)}`).join('.'),
+    octets.map(octet => `0${octet.toString(8)}`).join('.'),
+    `${a}.${(b * 256 + c) * 256 + d}`,
+    `[::ffff:${dotted}]`,
+    `[::ffff:${groups}]`,
+    `[::${dotted}]`,
+    `[64:ff9b::${dotted}]`,
+    `[2002:${groups}::1]`,
+  ];
+}
+
+const TRICKS = [
+  (p: number) => `https://example.test@127.0.0.1:${p}/`,
+  (p: number) => `https://127.0.0.1:${p}#@example.test/`,
+  (p: number) => `https://127.0.0.1:${p}\\@example.test/`,
+  (p: number) => `https:\\\\127.0.0.1:${p}\\`,
+  (p: number) => `https:127.0.0.1:${p}`,
+  (p: number) => `https:/127.0.0.1:${p}/`,
+  (p: number) => `https:////127.0.0.1:${p}/`,
+  (p: number) => `HtTpS://127.0.0.1:${p}/`,
+  (p: number) => ` https://127.0.0.1:${p}/`,
+  (p: number) => `ht\ntps://127.0.0.1:${p}/`,
+  (p: number) => `https://127.0.\t0.1:${p}/`,
+  (p: number) => `ftp://127.0.0.1:${p}/`,
+  (p: number) => `ws://127.0.0.1:${p}/`,
+  (p: number) => `file:///127.0.0.1:${p}/`,
+  (p: number) => `//127.0.0.1:${p}/`,
+  (p: number) => `127.0.0.1:${p}`,
+  () => '',
+];
+
+const toThisMachine: ResolveName = (_name, _options, done) =>
+  done(null, [
+    { address: '127.0.0.1', family: 4 },
+    { address: '::1', family: 6 },
+  ]);
+
+const attemptOf = (client: ReturnType<typeof createEndpointClient>, url: string) =>
+  client.attempt({ url, headers: [], body: Buffer.from('{}'), timeoutMs: 2000 });
+
+describe('addresses that are not public', () => {
+  const hosts = [...LOOPBACK, ...IPV4.flatMap(spellings)];
+  const urls = [
+    ...hosts.flatMap(host => [() => `https://${host}:${port}/`, () => `http://${host}:${port}/`]),
+    ...TRICKS.map(trick => () => trick(port)),
+  ];
+
+  test(`are refused in ${urls.length} spellings, and nobody hears of it`, async () => {
+    expect(urls.length).toBeGreaterThan(500);
+    // Whatever a resolver may think of these names: here they are this machine.
+    const client = createEndpointClient({ allowedNetworks: [], resolveName: toThisMachine });
+    for (const url of urls) {
+      const { outcome, reason } = await attemptOf(client, url());
+      expect({ url: url(), outcome, reason }).toEqual({
+        url: url(),
+        outcome: 'failed',
+        reason: expect.stringMatching(/^(address|endpoint)_refused$/),
+      });
+    }
+    expect(heard).toBe(0);
+    await client.close();
+  });
+
+  test('would be heard if they were not refused', async () => {
+    const client = createEndpointClient({ allowedNetworks: ['0.0.0.0/0', '::/0'], resolveName: toThisMachine });
+    const open = ['127.1', '0x7f000001', '①②⑦.⓪.⓪.①', '[::1]', '[::ffff:127.0.0.1]', '0', 'localhost', '127.0.0.1.'];
+    for (const host of open) await attemptOf(client, `https://${host}:${port}/`);
+    expect(heard).toBe(open.length);
+    await client.close();
+  });
+
+  test('are refused by the socket itself, when nothing judged the URL before', async () => {
+    const connect = createConnector({
+      policy: createNetworkPolicy([]),
+      connectTimeoutMs: 2000,
+      secureContext: createSecureContext(),
+    });
+    const literals = ['127.0.0.1', '0.0.0.0', '::1', '::', '::ffff:127.0.0.1', '::ffff:7f00:1', '0:0:0:0:0:0:0:1'];
+    // These are names for Node and addresses for the system's resolver.
+    const numeric = ['127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', 'localhost'];
+    for (const hostname of [...literals, ...numeric]) {
+      for (const tls of [true, false]) {
+        const reason = await new Promise(resolve => {
+          connect({ hostname, port, tls }, {}, error => resolve(error?.reason ?? 'connected'));
+        });
+        expect({ hostname, reason }).toEqual({ hostname, reason: 'address_refused' });
+      }
+    }
+    expect(heard).toBe(0);
+  });
+});
+
+const resolveTo =
+  (...answers: string[][]): ResolveName =>
+  (_name, _options, done) => {
+    const addresses = answers.length > 1 ? answers.shift() : answers[0];
+    done(
+      null,
+      (addresses ?? []).map(address => ({ address, family: address.includes(':') ? 6 : 4 })),
+    );
+  };
+
+describe('what a name resolves to', () => {
+  test.each(
+    [
+      IPV4.map(octets => octets.join('.')),
+      ['::1', '::', '::ffff:127.0.0.1', '64:ff9b::7f00:1', '2002:7f00:1::', 'fe80::1', 'fe80::1%lo', 'fd00:ec2::254'],
+    ].flat(),
+  )('%s is refused', async address => {
+    const client = createEndpointClient({ allowedNetworks: [], resolveName: resolveTo([address]) });
+    expect(await attemptOf(client, `https://partner.test:${port}/`)).toMatchObject({
+      outcome: 'failed',
+      reason: 'address_refused',
+    });
+    expect(heard).toBe(0);
+    await client.close();
+  });
+
+  test('is judged at each connection: a name that is bound again reaches nobody', async () => {
+    // 127.0.0.2 stands for the public address that the name shows first.
+    const client = createEndpointClient({
+      allowedNetworks: ['127.0.0.2'],
+      resolveName: resolveTo(['127.0.0.2'], ['127.0.0.1']),
+    });
+    expect(await attemptOf(client, `https://partner.test:${port}/`)).toMatchObject({ reason: 'tls_error' });
+    expect(heard).toBe(1);
+    expect(await attemptOf(client, `https://partner.test:${port}/`)).toMatchObject({ reason: 'address_refused' });
+    expect(heard).toBe(1);
+    await client.close();
+  });
+
+  test('may hold refused addresses beside a permitted one, which alone is used', async () => {
+    const client = createEndpointClient({
+      allowedNetworks: ['127.0.0.2'],
+      resolveName: resolveTo(['10.0.0.1', '127.0.0.1', '127.0.0.2', '::1']),
+    });
+    expect(await attemptOf(client, `https://partner.test:${port}/`)).toMatchObject({ reason: 'tls_error' });
+    expect(heard).toBe(1);
+    await client.close();
+  });
+});

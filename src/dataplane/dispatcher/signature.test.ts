@@ -1,0 +1,60 @@
+import { webcrypto } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, test } from 'vitest';
+import { signingKeys, signingSecret } from '../../core/signing-secret.ts';
+import { createSigner } from './signature.ts';
+
+const rootKey = Buffer.alloc(32, 3);
+const root = { rootKey, subscriptionId: 'sub_1' };
+/** The public verifier knows no clock but the real one. */
+const nowSeconds = Math.floor(Date.now() / 1000);
+
+const headersOf = (signature: string) => ({
+  'webhook-id': 'evt_1',
+  'webhook-timestamp': String(nowSeconds),
+  'webhook-signature': signature,
+});
+
+/** The package parses what it has verified as JSON; that it fails to is no failure of the signature. */
+function judge(verifier: Webhook, body: string, signature: string): string {
+  try {
+    verifier.verify(body, headersOf(signature));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) return error instanceof Error ? error.message : 'unknown';
+  }
+  return 'verified';
+}
+
+describe('createSigner', () => {
+  test.each(['', '{}', '{"text":"grüße \u{1F600}"}', 'line\r\nline\n', 'x'.repeat(256 * 1024)])(
+    'what it signs verifies with the public package (%#)',
+    body => {
+      const sign = createSigner(signingKeys(root, 1, undefined, 0));
+      const signature = sign('evt_1', nowSeconds, Buffer.from(body));
+      const verifier = new Webhook(signingSecret(rootKey, 'sub_1', 1));
+      expect(judge(verifier, body, signature)).toBe('verified');
+      expect(judge(verifier, `${body} `, signature)).toBe('No matching signature found');
+    },
+  );
+
+  test('while rotating, the holder of either secret can verify, and of an older one cannot', () => {
+    const sign = createSigner(signingKeys(root, 3, 1000, 2000));
+    const signature = sign('evt_1', nowSeconds, Buffer.from('{}'));
+    expect(signature.split(' ')).toHaveLength(2);
+    for (const version of [3, 2]) {
+      expect(new Webhook(signingSecret(rootKey, 'sub_1', version)).verify('{}', headersOf(signature))).toEqual({});
+    }
+    const oldest = new Webhook(signingSecret(rootKey, 'sub_1', 1));
+    expect(() => oldest.verify('{}', headersOf(signature))).toThrow('No matching signature found');
+  });
+
+  test('bytes that are no UTF-8 are signed as they are', async () => {
+    const [key = Buffer.alloc(0)] = signingKeys(root, 1, undefined, 0);
+    const body = Buffer.from([0xff, 0x00, 0xc3, 0x28, 0xed, 0xa0, 0x80]);
+    const signed = Buffer.concat([Buffer.from(`evt_1.${nowSeconds}.`), body]);
+    const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+    const imported = await webcrypto.subtle.importKey('raw', new Uint8Array(key), algorithm, false, ['sign']);
+    const expected = Buffer.from(await webcrypto.subtle.sign('HMAC', imported, new Uint8Array(signed)));
+    expect(createSigner([key])('evt_1', nowSeconds, body)).toBe(`v1,${expected.toString('base64')}`);
+  });
+});

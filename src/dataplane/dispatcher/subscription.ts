@@ -1,0 +1,44 @@
+import { type EndpointConfig, openEndpoint } from '../../core/endpoint-config.ts';
+import type { SealKeys } from '../../core/seal.ts';
+import { ROTATION_OVERLAP_MS, signingKeys } from '../../core/signing-secret.ts';
+import type { InboxRef, InboxStore } from '../../redis/inbox-store.ts';
+import type { EventSource } from './event-cache.ts';
+import { type BuildHeaders, createHeaderBuilder } from './headers.ts';
+import { createSigner } from './signature.ts';
+
+/** One subscription as the dispatcher works it: opened, with everything prepared that is the same for each attempt. */
+export interface OpenSubscription {
+  readonly cfgv: string;
+  readonly source: EventSource;
+  readonly endpoint: EndpointConfig;
+  readonly buildHeaders: BuildHeaders;
+  /** When the set of signing keys changes by itself, ms: the end of a rotation's overlap. */
+  readonly validUntilMs: number;
+}
+
+export interface SubscriptionKeys {
+  readonly rootKey: Uint8Array;
+  readonly sealKeys: SealKeys;
+}
+
+/** Reads and opens a subscription's configuration; undefined when it is gone or has no endpoint. */
+export async function openSubscription(
+  inboxes: Pick<InboxStore, 'readSubscription'>,
+  keys: SubscriptionKeys,
+  version: string,
+  inbox: InboxRef,
+  nowMs: number,
+): Promise<OpenSubscription | undefined> {
+  const fields = await inboxes.readSubscription(inbox.integration, inbox.sub);
+  if (fields === undefined || fields.endpoint === undefined || fields.inc !== inbox.inc) return undefined;
+  const endpoint = openEndpoint(keys.sealKeys, inbox.sub, fields.endpoint);
+  const { secretVersion, rotatedAtMs } = endpoint;
+  const signing = signingKeys({ rootKey: keys.rootKey, subscriptionId: inbox.sub }, secretVersion, rotatedAtMs, nowMs);
+  return {
+    cfgv: fields.cfgv ?? '',
+    source: { tenant: fields.tenant ?? '', queue: fields.queue ?? '', gen: fields.gen ?? '' },
+    endpoint,
+    buildHeaders: createHeaderBuilder({ version, sign: createSigner(signing), extra: endpoint.headers }),
+    validUntilMs: signing.length > 1 ? (rotatedAtMs ?? 0) + ROTATION_OVERLAP_MS : Number.POSITIVE_INFINITY,
+  };
+}

@@ -1,0 +1,51 @@
+import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+
+/** One DER value (X.690): tag, length, content. */
+function der(tag: number, ...content: Uint8Array[]): Buffer {
+  const body = Buffer.concat(content);
+  const length =
+    body.length < 128 ? [body.length] : body.length < 256 ? [0x81, body.length] : [0x82, body.length >> 8, body.length];
+  return Buffer.concat([Buffer.from([tag, ...length]), body]);
+}
+
+const sequence = (...content: Uint8Array[]) => der(0x30, ...content);
+const oid = (hex: string) => der(0x06, Buffer.from(hex, 'hex'));
+const utcTime = (ms: number) =>
+  der(0x17, Buffer.from(`${new Date(ms).toISOString().slice(2, 19).replace(/[-:T]/g, '')}Z`, 'latin1'));
+
+const ECDSA_WITH_SHA256 = sequence(oid('2a8648ce3d040302'));
+const COMMON_NAME = oid('550403');
+const SUBJECT_ALT_NAME = oid('551d11');
+
+/**
+ * A self-signed P-256 certificate (RFC 5280) for `names`, valid for a day around now, as PEM, with its key. Made anew in
+ * each run, so that no key is ever committed.
+ */
+export function createCertificate(names: { dns: string[]; ipv4?: number[][] }): { cert: string; key: string } {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  // A subject of its own: issuers are looked up by it, and of two with one name the wrong one would be tried.
+  const commonName = Buffer.from(`test endpoint ${randomBytes(4).toString('hex')}`);
+  const subject = sequence(der(0x31, sequence(COMMON_NAME, der(0x0c, commonName))));
+  const alternatives = sequence(
+    ...names.dns.map(name => der(0x82, Buffer.from(name, 'latin1'))),
+    ...(names.ipv4 ?? []).map(octets => der(0x87, Buffer.from(octets))),
+  );
+  const dayMs = 86_400_000;
+  const serial = Buffer.concat([Buffer.from([1]), randomBytes(8)]);
+  const body = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    der(0x02, serial),
+    ECDSA_WITH_SHA256,
+    subject,
+    sequence(utcTime(Date.now() - dayMs), utcTime(Date.now() + dayMs)),
+    subject,
+    createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(sequence(SUBJECT_ALT_NAME, der(0x04, alternatives)))),
+  );
+  const signature = der(0x03, Buffer.from([0]), sign('sha256', body, privateKey));
+  const base64 = sequence(body, ECDSA_WITH_SHA256, signature).toString('base64').replace(/.{64}/g, '$&\n');
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${base64}\n-----END CERTIFICATE-----\n`,
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+}

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+
+/** A request as it came over the wire. */
+export interface RawRequest {
+  readonly head: string;
+  readonly body: Buffer;
+  /** 1 for the first request of a connection. */
+  readonly nth: number;
+}
+
+export interface ScriptedEndpoint {
+  readonly port: number;
+  readonly url: string;
+  /** Connections opened so far. */
+  readonly connections: () => number;
+  readonly requests: readonly RawRequest[];
+  /** Resolves when the last connection that was opened has ended. */
+  readonly lastConnectionEnded: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+function headerLength(head: string, name: string): number {
+  return Number(new RegExp(`^${name}: (\\d+)`, 'im').exec(head)?.[1] ?? 0);
+}
+
+/**
+ * An endpoint that answers each request by writing whatever `script` likes to the bare socket, so that it can do what
+ * no HTTP server would. Listens on loopback, on a free port.
+ */
+export async function startScriptedEndpoint(
+  script: (socket: Socket, request: RawRequest) => void,
+): Promise<ScriptedEndpoint> {
+  const sockets = new Set<Socket>();
+  const requests: RawRequest[] = [];
+  let connections = 0;
+  let lastEnd: Promise<void> = Promise.resolve();
+  const server: Server = createServer(socket => {
+    connections += 1;
+    sockets.add(socket);
+    lastEnd = new Promise(resolve => socket.once('close', () => resolve()));
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {});
+    let received: Buffer = Buffer.alloc(0);
+    let nth = 0;
+    socket.on('data', chunk => {
+      received = Buffer.concat([received, chunk]);
+      const end = received.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      const head = received.toString('latin1', 0, end);
+      const total = end + 4 + headerLength(head, 'content-length');
+      if (received.length < total) return;
+      nth += 1;
+      const request = { head, body: received.subarray(end + 4, total), nth };
+      received = received.subarray(total);
+      requests.push(request);
+      script(socket, request);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return {
+    port,
+    url: `http://127.0.0.1:${port}/hook`,
+    connections: () => connections,
+    requests,
+    lastConnectionEnded: () => lastEnd,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** A complete answer with a status, headers and a body of text. */
+export function answer(status: number, headers: string[] = [], body = ''): string {
+  const lines = [`HTTP/1.1 ${status} Scripted`, ...headers, `content-length: ${Buffer.byteLength(body)}`];
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+}

@@ -1,0 +1,210 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Claim, type Completion, type InboxStore, parseInboxMember } from '../../redis/inbox-store.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import { type DeliverDeps, deliver } from './deliver.ts';
+import type { CachedEvent, ReadEvents } from './event-cache.ts';
+import { type OpenSubscription, openSubscription, type SubscriptionKeys } from './subscription.ts';
+
+/** Beyond an attempt's timeout, before a claim counts as lapsed. */
+const CLAIM_GRACE_MS = 10_000;
+/** The longest timeout that an endpoint may have: until its own is known. */
+const LONGEST_TIMEOUT_MS = 30_000;
+const RETRY_MS = 500;
+/** `setTimeout` knows no more: what is due later is looked at then. */
+const LONGEST_WAIT_MS = 2 ** 31 - 1;
+const CAPPED_RETRY_MS = 250;
+/** Claims one script call makes at most: bounds its time, and what one answer has to fetch. */
+const CLAIMS_AT_ONCE = 64;
+
+/** Attempts of the whole process; a subscription that finds none free waits for its turn. */
+export interface Room {
+  free: number;
+  readonly waiting: Set<() => void>;
+}
+
+export interface WorkerDeps extends DeliverDeps {
+  readonly inboxes: Pick<InboxStore, 'claim' | 'complete' | 'readSubscription'>;
+  readonly readEvents: ReadEvents;
+  readonly keys: SubscriptionKeys;
+  readonly version: string;
+  readonly room: Room;
+  readonly nextToken: () => string;
+  readonly alarm: (slot: string) => void;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface Worker {
+  /** Works until nothing is due and nothing is in flight; answers when something is due next. */
+  readonly run: () => Promise<number | null>;
+  /** Something became due while it works. */
+  readonly poke: () => void;
+}
+
+/**
+ * Works one subscription: claims, sends, completes. One exchange with Redis is under way at a time; what ends meanwhile
+ * is completed together in the next, in one pipeline with the next claims, so commands per delivery fall under load.
+ */
+export function createWorker(deps: WorkerDeps, member: string): Worker {
+  const inbox = parseInboxMember(member);
+  const { room } = deps;
+  let subscription: OpenSubscription | undefined;
+  let ended: Completion[] = [];
+  let inFlight = 0;
+  let due = true;
+  let nextMs: number | undefined;
+  let wake: () => void = () => {};
+
+  function poke(): void {
+    due = true;
+    wake();
+  }
+
+  async function changed(): Promise<void> {
+    const untilMs = !due && nextMs !== undefined ? nextMs - deps.nowMs() : undefined;
+    await new Promise<void>(resolve => {
+      const timer =
+        untilMs === undefined ? undefined : setTimeout(wakeDue, Math.min(LONGEST_WAIT_MS, Math.max(0, untilMs)));
+      function wakeDue(): void {
+        due = true;
+        wake();
+      }
+      wake = () => {
+        clearTimeout(timer);
+        room.waiting.delete(wake);
+        wake = () => {};
+        resolve();
+      };
+      if (due && room.free === 0) room.waiting.add(wake);
+    });
+  }
+
+  function finish(completion: Completion): void {
+    ended.push(completion);
+    inFlight--;
+    release(room);
+    // Its lane may hold the next event.
+    due = true;
+    wake();
+  }
+
+  async function send(claims: readonly Claim[], token: string, claimedAtMs: number): Promise<void> {
+    const current = subscription as OpenSubscription;
+    let events: (CachedEvent | undefined)[];
+    try {
+      events = await deps.readEvents(
+        current.source,
+        claims.map(claim => claim.ref),
+      );
+    } catch (error) {
+      deps.log.debug({ err: error, member }, 'events could not be read, claims released');
+      // Their queue may lie on a node that is away while ours answers: claiming anew at once would spin.
+      await delay(RETRY_MS);
+      for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
+      return;
+    }
+    for (const [i, claim] of claims.entries()) {
+      void deliver(deps, current, claim, token, claimedAtMs, events[i]).then(finish, async error => {
+        deps.log.error({ err: error, member }, 'attempt could not be made');
+        await delay(RETRY_MS);
+        finish({ lane: claim.lane, ref: claim.ref, token, outcome: 'released' });
+      });
+    }
+  }
+
+  /** Completes what ended and claims what there is room for, in one round trip. */
+  async function exchange(): Promise<'OK' | 'CLOSED' | 'PAUSED' | 'GONE'> {
+    const completing = ended;
+    ended = [];
+    const wanted = due && !deps.signal.aborted ? Math.min(room.free, CLAIMS_AT_ONCE) : 0;
+    room.free -= wanted;
+    if (wanted > 0) due = false;
+    const nowMs = deps.nowMs();
+    const token = deps.nextToken();
+    const claimedAtMs = deps.monotonicMs();
+    const leaseMs = (subscription?.endpoint.timeoutMs ?? LONGEST_TIMEOUT_MS) + CLAIM_GRACE_MS;
+    const [completed, claimed] = await Promise.allSettled([
+      completing.length === 0 ? [] : deps.inboxes.complete(inbox, nowMs, completing),
+      wanted === 0 ? undefined : deps.inboxes.claim(inbox, nowMs, wanted, token, leaseMs),
+    ]);
+    const answer = claimed.status === 'fulfilled' ? claimed.value : undefined;
+    const claims = answer?.answer === 'OK' ? answer.claims : [];
+    for (let unused = wanted - claims.length; unused > 0; unused--) release(room);
+    inFlight += claims.length;
+    // A completion whose answer was lost is repeated: delivered is taken whatever happened since, the rest by token.
+    if (completed.status === 'rejected') ended.push(...completing);
+    if (claimed.status === 'rejected') due = true;
+    if (answer?.answer === 'OK') {
+      if (answer.more || claims.length === wanted) due = true;
+      // Due lanes that were not given: the cap is reached, maybe by claims of other dispatchers.
+      const capped = !due && answer.nextMs !== undefined && answer.nextMs <= nowMs;
+      nextMs = capped ? nowMs + CAPPED_RETRY_MS : answer.nextMs;
+      if (claims.length > 0) await start(claims, token, claimedAtMs, answer.cfgv);
+    }
+    if (completed.status === 'rejected') throw completed.reason;
+    if (claimed.status === 'rejected') throw claimed.reason;
+    return answer?.answer ?? 'OK';
+  }
+
+  async function start(claims: readonly Claim[], token: string, claimedAtMs: number, cfgv: string): Promise<void> {
+    const stale =
+      subscription === undefined || subscription.cfgv !== cfgv || deps.wallMs() >= subscription.validUntilMs;
+    try {
+      if (stale) subscription = await openSubscription(deps.inboxes, deps.keys, deps.version, inbox, deps.wallMs());
+    } catch (error) {
+      subscription = undefined;
+      deps.log.error({ err: error, member }, 'subscription could not be opened');
+    }
+    if (subscription === undefined) {
+      for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
+      throw new Error('subscription could not be opened');
+    }
+    void send(claims, token, claimedAtMs);
+  }
+
+  async function work(): Promise<number | null> {
+    due = true;
+    for (;;) {
+      try {
+        const answer = await exchange();
+        if (answer !== 'OK') {
+          nextMs = answer === 'CLOSED' ? deps.nowMs() + 1_000 : undefined;
+          if (answer === 'CLOSED') deps.alarm(`i:${inbox.integration}`);
+        }
+      } catch (error) {
+        deps.log.debug({ err: error, member }, 'exchange failed');
+        await delay(RETRY_MS);
+        if (deps.signal.aborted && inFlight === 0) return deps.nowMs();
+        continue;
+      }
+      if (ended.length > 0) continue;
+      if (inFlight === 0 && !due) return nextMs ?? null;
+      // Stopped before what is due was claimed: the others must find it at once.
+      if (inFlight === 0 && deps.signal.aborted) return deps.nowMs();
+      if (due && room.free > 0 && !deps.signal.aborted) continue;
+      await changed();
+    }
+  }
+
+  return {
+    poke,
+    async run() {
+      // One that waits for room would not see the end.
+      const onAbort = () => wake();
+      deps.signal.addEventListener('abort', onAbort);
+      try {
+        return await work();
+      } finally {
+        deps.signal.removeEventListener('abort', onAbort);
+      }
+    },
+  };
+}
+
+function release(room: Room): void {
+  room.free++;
+  for (const wake of room.waiting) {
+    wake();
+    return;
+  }
+}

@@ -1,0 +1,191 @@
+import type { HintIndex } from '../redis/hints.ts';
+import { HINT_PARTITIONS, hintPartition } from '../redis/keys.ts';
+import type { Logger } from '../telemetry/log.ts';
+
+export interface DueLoopOptions {
+  readonly hints: Pick<HintIndex, 'pick' | 'settle' | 'listen' | 'kind'>;
+  readonly nowMs: () => number;
+  readonly log: Logger;
+  /** Members worked on at once by this process. */
+  readonly concurrency: number;
+  /** For how long a picked hint is ours: after a crash others take it over then. */
+  readonly leaseMs: number;
+  /** Works a member until nothing is due; answers when it is due next (ms), or null. */
+  readonly run: (member: string) => Promise<number | null>;
+  /** Called when a member that is being worked on became due again. */
+  readonly poke?: (member: string) => void;
+  /** At the latest, every partition is looked at this often: a lost message costs this much, an idle system one read. */
+  readonly sweepMs?: number;
+  readonly token: () => string;
+}
+
+export interface DueLoop {
+  readonly start: () => void;
+  /** Looks at every partition now, after messages may have been missed. */
+  readonly lookEverywhere: () => void;
+  /** Takes nothing new and waits for what runs. */
+  readonly stop: () => Promise<void>;
+}
+
+/** How soon what failed is tried again. */
+const RETRY_MS = 500;
+
+interface Working {
+  token: string;
+  again: boolean;
+}
+
+/**
+ * Finds due work by its hints and works each member once at a time. Hints are leased when picked and settled by
+ * compare-and-set when done, so that a crash or a wake-up in between is never lost.
+ */
+export function createDueLoop(options: DueLoopOptions): DueLoop {
+  const { hints, nowMs, log, run } = options;
+  const sweepMs = options.sweepMs ?? 2_000;
+  const working = new Map<string, Working>();
+  const dueAt = Array.from({ length: HINT_PARTITIONS }, () => 0);
+  const picking = Array.from({ length: HINT_PARTITIONS }, () => false);
+  let timer: NodeJS.Timeout | undefined;
+  let timerAt = Number.POSITIVE_INFINITY;
+  let stopped = true;
+  let rotation = 0;
+  /** Room that picks under way may fill. */
+  let reserved = 0;
+  const idle: (() => void)[] = [];
+
+  /** Makes partition `p` be looked at no later than `ms`. */
+  function arm(p: number, ms: number): void {
+    if (ms < (dueAt[p] as number)) dueAt[p] = ms;
+    schedule();
+  }
+
+  function schedule(): void {
+    if (stopped || working.size + reserved >= options.concurrency) return;
+    let soonest = Number.POSITIVE_INFINITY;
+    for (let p = 0; p < HINT_PARTITIONS; p++) if (!picking[p]) soonest = Math.min(soonest, dueAt[p] as number);
+    if (soonest === Number.POSITIVE_INFINITY || (soonest >= timerAt && timer !== undefined)) return;
+    clearTimeout(timer);
+    timerAt = soonest;
+    const inMs = Math.max(0, soonest - nowMs());
+    timer = inMs === 0 ? undefined : setTimeout(onTimer, inMs);
+    if (inMs === 0) {
+      timerAt = Number.POSITIVE_INFINITY;
+      setImmediate(onTimer);
+    }
+  }
+
+  function onTimer(): void {
+    timer = undefined;
+    timerAt = Number.POSITIVE_INFINITY;
+    if (stopped) return;
+    const now = nowMs();
+    for (let i = 0; i < HINT_PARTITIONS; i++) {
+      const p = (i + rotation) % HINT_PARTITIONS;
+      if (!picking[p] && (dueAt[p] as number) <= now) void look(p, now);
+    }
+    rotation++;
+    schedule();
+  }
+
+  async function look(p: number, now: number): Promise<void> {
+    const room = options.concurrency - working.size - reserved;
+    if (room <= 0) return;
+    const most = Math.min(room, 32);
+    picking[p] = true;
+    reserved += most;
+    dueAt[p] = now + sweepMs * (0.75 + Math.random() / 2);
+    const token = options.token();
+    try {
+      const { members, nextMs } = await hints.pick(p, now, most, options.leaseMs, token);
+      if (nextMs !== undefined && nextMs < (dueAt[p] as number)) dueAt[p] = nextMs;
+      if (members.length === most) dueAt[p] = now;
+      for (const member of members) {
+        if (stopped) await giveBack(member, token);
+        else take(member, token);
+      }
+    } catch (error) {
+      log.debug({ err: error }, 'pick failed');
+      dueAt[p] = nowMs() + 250;
+    } finally {
+      picking[p] = false;
+      reserved -= most;
+      schedule();
+      rest();
+    }
+  }
+
+  /** What was picked while stopping is due for the others at once. */
+  async function giveBack(member: string, token: string): Promise<void> {
+    await hints.settle(member, token, nowMs());
+  }
+
+  /** Lets `stop` return when nothing is under way any more. */
+  function rest(): void {
+    if (working.size === 0 && reserved === 0) for (const done of idle.splice(0)) done();
+  }
+
+  function take(member: string, token: string): void {
+    const current = working.get(member);
+    if (current !== undefined) {
+      current.token = token;
+      current.again = true;
+      options.poke?.(member);
+      return;
+    }
+    const entry: Working = { token, again: false };
+    working.set(member, entry);
+    void work(member, entry);
+  }
+
+  async function work(member: string, entry: Working): Promise<void> {
+    let next: number | null = null;
+    let settled = false;
+    try {
+      for (;;) {
+        entry.again = false;
+        let failed = false;
+        try {
+          next = stopped ? nowMs() : await run(member);
+        } catch (error) {
+          log.warn({ err: error, member }, 'work failed, tried again');
+          failed = true;
+          next = nowMs() + RETRY_MS;
+        }
+        // It became due while it was worked on: the hint is leased to us, nobody else would look before that lapses.
+        if (entry.again && !failed) continue;
+        entry.again = false;
+        settled = await hints.settle(member, entry.token, next);
+        if (!entry.again) break;
+      }
+    } catch (error) {
+      // The hint's lease lapses, and somebody picks it then.
+      log.debug({ err: error, member }, 'settle failed');
+    } finally {
+      working.delete(member);
+      // Its partition is looked at again then; others learn it from their own sweep.
+      if (settled && next !== null) armMember(member, next);
+      schedule();
+      rest();
+    }
+  }
+
+  function armMember(member: string, ms: number): void {
+    arm(hintPartition(member), ms);
+  }
+
+  return {
+    start() {
+      stopped = false;
+      hints.listen((partition, ms) => arm(partition, ms));
+      schedule();
+    },
+    lookEverywhere() {
+      for (let p = 0; p < HINT_PARTITIONS; p++) arm(p, 0);
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      if (working.size > 0 || reserved > 0) await new Promise<void>(resolve => idle.push(resolve));
+    },
+  };
+}

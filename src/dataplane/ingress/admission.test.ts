@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { startIngress } from './testing/ingress-harness.ts';
+
+let role: Awaited<ReturnType<typeof startIngress>>;
+beforeEach(async () => {
+  role = await startIngress();
+});
+afterEach(() => role.ingress.close());
+
+describe('keys', () => {
+  test.each([
+    { authorization: 'Bearer sk_0123456789abcdef', 'x-api-key': '' },
+    { authorization: 'bearer  sk_0123456789abcdef', 'x-api-key': '' },
+    { authorization: 'Basic eDp5', 'x-api-key': 'sk_0123456789abcdef' },
+  ])('%j is taken', async headers => {
+    expect((await role.send({ headers })).status).toBe(202);
+  });
+
+  test.each([
+    ['none', { 'x-api-key': '' }, 'Bearer realm="sluice"'],
+    ['wrong', { 'x-api-key': 'sk_wrong' }, 'Bearer realm="sluice", error="invalid_token"'],
+    ['wrong bearer', { authorization: 'Bearer sk_wrong' }, 'Bearer realm="sluice", error="invalid_token"'],
+    ['endless', { 'x-api-key': 'x'.repeat(5_000) }, 'Bearer realm="sluice"'],
+  ])('%s: 401, whether the queue exists or not', async (_, headers, challenge) => {
+    for (const queue of ['orders', 'nothing']) {
+      const answer = await role.send({ path: `/events/${role.store.tenant}/${queue}`, headers });
+      expect(answer).toMatchObject({ status: 401, document: { code: 'unauthenticated' } });
+      expect(answer.headers['www-authenticate']).toBe(challenge);
+    }
+  });
+
+  test('a key of one workspace opens no other', async () => {
+    expect((await role.send({})).status).toBe(202);
+    expect((await role.send({ path: `/events/ten_${'z'.repeat(20)}/orders` })).status).toBe(401);
+  });
+
+  test('control state that is missing is 503 with Retry-After, never 401 or 404; a known key lives 5 s on', async () => {
+    expect((await role.send({})).status).toBe(202);
+    role.store.lost = true;
+    role.clock.nowMs += 999;
+    expect((await role.send({})).status).toBe(202);
+    for (const headers of [{}, { 'x-api-key': 'sk_wrong' }]) {
+      role.clock.nowMs += 5_000;
+      const answer = await role.send({ headers });
+      expect(answer).toMatchObject({ status: 503, document: { code: 'unavailable' } });
+      expect(answer.headers['retry-after']).toBe('2');
+    }
+  });
+});
+
+describe('the path', () => {
+  test.each([
+    ['/events/ten_short/orders', 404],
+    ['/events/TEN_01234567890123456789/orders', 404],
+    ['/events/sandbox/orders', 404],
+    ['/events/{t}/Orders', 404],
+    ['/events/{t}/a%2fb', 404],
+    ['/events/{t}/orders;x=1', 404],
+    ['/events/{t}/orders/', 404],
+    ['/events/{t}//orders', 404],
+    ['//events/{t}/orders', 404],
+    ['/EVENTS/{t}/orders', 404],
+    ['/events/{t}/orders%00', 404],
+    ['/events/{t}/..%2forders', 404],
+    ['/events/{t}/nothing', 404],
+    ['/events/{t}/%zz', 400],
+    ['/events/{t}/%ff', 400],
+    [`/events/{t}/${'a'.repeat(64)}`, 404],
+    [`/events/{t}/${'a'.repeat(200)}`, 414],
+    ['/', 404],
+    ['/waas/streams', 404],
+    ['/events/{t}/%6frders', 202],
+    ['/events/{t}/orders?x=1', 202],
+  ])('%s: %i', async (path, status) => {
+    expect((await role.send({ path: path.replace('{t}', role.store.tenant) })).status).toBe(status);
+  });
+
+  test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const)(
+    '%s: 405 with Allow',
+    async method => {
+      const answer = await role.send({ method });
+      expect(answer.status).toBe(405);
+      expect(answer.headers.allow).toBe('POST');
+      expect((await role.send({ method, path: '/nowhere' })).status).toBe(404);
+    },
+  );
+
+  test.each(['sb_fail_code=500', 'sb_fail_count=', 'runId', 'a=1&run%49d=x', '%73b_fail_code=1'])(
+    'sandbox parameter %s: 400, before the key is looked at, and nothing is stored',
+    async query => {
+      const path = `/events/${role.store.tenant}/orders?${query}`;
+      expect(await role.send({ path })).toMatchObject({ status: 400, document: { code: 'sandbox_parameter' } });
+      expect((await role.send({ path, headers: { 'x-api-key': 'wrong' } })).status).toBe(400);
+      expect(role.store.stored).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,101 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Answers } from './answers.ts';
+import { hashIngressKey, readIngressKey } from './ingress-key.ts';
+import type { KeyChecks } from './key-checks.ts';
+import type { KnownQueue, QueueCache } from './queue-cache.ts';
+
+/** Parameters of every route that takes events, as they came: nothing of them is checked yet. */
+export interface EventParams {
+  tenant: string;
+  queue: string;
+}
+
+export type EventRequest = FastifyRequest<{ Params: EventParams }>;
+
+const TENANT_ID = /^ten_[0-9a-hjkmnp-tv-z]{20}$/;
+const QUEUE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Lets a request in, or answers it. */
+export interface Admission {
+  /** Whether both parameters can name something; answers 404 (400 without a Host header) when not. Asks nobody. */
+  readonly checkPath: (request: EventRequest, reply: FastifyReply, startedMs: number) => boolean;
+  /**
+   * The key, then the queue: 401, 503, 404, 409, in this order; so a caller without a key learns nothing about what
+   * exists. `proceed` gets the queue, and whether it was read for this very request.
+   */
+  readonly admit: (
+    request: EventRequest,
+    reply: FastifyReply,
+    startedMs: number,
+    proceed: (known: KnownQueue, fresh: boolean) => void,
+  ) => void;
+}
+
+export function createAdmission(options: {
+  keys: KeyChecks;
+  queues: QueueCache;
+  answers: Answers;
+  /** Answers a request whose handling threw. */
+  onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
+}): Admission {
+  const { keys, queues, answers, onError } = options;
+
+  async function ask(
+    request: EventRequest,
+    reply: FastifyReply,
+    startedMs: number,
+    sha256: string,
+    proceed: (known: KnownQueue, fresh: boolean) => void,
+  ): Promise<void> {
+    const { tenant, queue } = request.params;
+    if (!keys.isKnown(tenant, sha256)) {
+      const valid = await keys.check(tenant, sha256);
+      if (valid === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
+      if (!valid) return refuseKey(reply, startedMs, 'invalid_token');
+    }
+    const known = await queues.read(tenant, queue);
+    if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
+    if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
+    if (known.config.state === 'closing') return answers.sendProblem(reply, startedMs, 'stream_closing');
+    proceed(known, true);
+  }
+
+  function refuseKey(reply: FastifyReply, startedMs: number, error?: 'invalid_token'): void {
+    // RFC 6750, 3.1: no error code when no credentials were sent at all.
+    const challenge = `Bearer realm="sluice"${error === undefined ? '' : `, error="${error}"`}`;
+    answers.sendProblem(reply, startedMs, 'unauthenticated', { headers: { 'www-authenticate': challenge } });
+  }
+
+  return {
+    checkPath(request, reply, startedMs) {
+      const { tenant, queue } = request.params;
+      // RFC 9112, 3.2. Checked here because Node's own check answers without a problem document.
+      if (request.headers.host === undefined && request.raw.httpVersionMinor === 1) {
+        answers.sendProblem(reply, startedMs, 'malformed_request', { detail: 'HTTP/1.1 needs a Host header.' });
+        return false;
+      }
+      if (!TENANT_ID.test(tenant)) {
+        const detail = 'The tenant in the path is no workspace id: "ten_" and 20 lower-case characters.';
+        answers.sendProblem(reply, startedMs, 'not_found', { detail });
+        return false;
+      }
+      if (!QUEUE_NAME.test(queue)) {
+        const detail = 'The queue in the path cannot exist: names are lower-case letters, digits and "-", at most 63.';
+        answers.sendProblem(reply, startedMs, 'unknown_queue', { detail });
+        return false;
+      }
+      return true;
+    },
+    admit(request, reply, startedMs, proceed) {
+      const key = readIngressKey(request.headers);
+      if (key === undefined) return refuseKey(reply, startedMs);
+      const { tenant, queue } = request.params;
+      const sha256 = hashIngressKey(key);
+      if (keys.isKnown(tenant, sha256)) {
+        const known = queues.peek(tenant, queue);
+        if (known !== undefined) return proceed(known, false);
+      }
+      ask(request, reply, startedMs, sha256, proceed).catch((error: unknown) => onError(reply, startedMs, error));
+    },
+  };
+}

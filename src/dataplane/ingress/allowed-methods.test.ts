@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest';
+import { createAllowedMethods } from './allowed-methods.ts';
+
+test('a path that exists with other methods is told them, another is not', () => {
+  const allowed = createAllowedMethods();
+  allowed.add('POST', '/events/:tenant/:queue');
+  allowed.add(['GET', 'HEAD'], '/events/:tenant/:queue');
+  allowed.add('GET', '/a.b');
+  expect(allowed.find('/events/a/b')).toBe('GET, HEAD, POST');
+  expect(allowed.find('/a.b')).toBe('GET');
+  for (const path of ['/events/a', '/events/a/b/c', '/events/a/b/', '/events//b', '/axb']) {
+    expect(allowed.find(path)).toBeUndefined();
+  }
+});

@@ -1,0 +1,27 @@
+/** Methods by path, as they are registered; for answering 405 instead of 404. */
+export interface AllowedMethods {
+  readonly add: (method: string | readonly string[], url: string) => void;
+  /** The value of `Allow` for a path that exists with other methods; undefined when it does not exist at all. */
+  readonly find: (path: string) => string | undefined;
+}
+
+/** `url` is a route's pattern, `/events/:tenant/:queue`: whole segments are parameters, nothing else is. */
+export function createAllowedMethods(): AllowedMethods {
+  const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>();
+  return {
+    add(method, url) {
+      const route = routes.get(url) ?? {
+        pattern: new RegExp(`^${url.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[^/]+/g, '[^/]+')}$`),
+        methods: new Set<string>(),
+      };
+      for (const each of typeof method === 'string' ? [method] : method) route.methods.add(each);
+      routes.set(url, route);
+    },
+    find(path) {
+      const methods = [...routes.values()]
+        .filter(({ pattern }) => pattern.test(path))
+        .flatMap(route => [...route.methods]);
+      return methods.length === 0 ? undefined : [...new Set(methods)].toSorted().join(', ');
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { createBatches } from './batches.ts';
+import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
+import type { IngestAnswer, IngestItem, QueueConfig } from './store.ts';
+import { QUEUE } from './testing/memory-store.ts';
+
+const item = (id: string, bytes = 0): IngestItem => ({
+  id,
+  type: undefined,
+  groupKey: undefined,
+  contentType: undefined,
+  traceparent: undefined,
+  forward: {},
+  body: Buffer.alloc(bytes),
+});
+
+function harness(limits: Partial<IngressLimits> = {}) {
+  const calls: { queue: string; cfgv: string; ids: string[]; finish: (answers?: IngestAnswer[] | Error) => void }[] =
+    [];
+  const settled: string[] = [];
+  const failures: string[] = [];
+  const batches = createBatches({
+    limits: { ...INGRESS_LIMITS, ...limits },
+    onFailure: operation => failures.push(operation),
+    ingest: (_tenant, queue, config, items) =>
+      new Promise((resolve, reject) => {
+        const finish = (answers?: IngestAnswer[] | Error): void => {
+          if (answers instanceof Error) reject(answers);
+          else resolve(answers ?? items.map(each => ({ answer: 'OK', ref: each.id })));
+        };
+        calls.push({ queue, cfgv: config.cfgv, ids: items.map(each => each.id), finish });
+      }),
+  });
+  const submit = (each: IngestItem, queue = 'q', config: QueueConfig = QUEUE): boolean =>
+    batches.submit('t', queue, config, each, answer => settled.push(`${each.id} ${answer.answer}`));
+  return { batches, calls, settled, failures, submit };
+}
+
+test('what comes in one turn is one call; what comes while it is in flight is the next', async () => {
+  const { calls, settled, submit } = harness();
+  submit(item('a'));
+  submit(item('b'));
+  expect(calls).toHaveLength(0);
+  await turn();
+  submit(item('c'));
+  submit(item('d'));
+  await turn();
+  expect(calls.map(call => call.ids)).toEqual([['a', 'b']]);
+  calls[0]?.finish([{ answer: 'OK', ref: '1' }, { answer: 'FULL' }]);
+  await turn();
+  expect(settled).toEqual(['a OK', 'b FULL']);
+  expect(calls.map(call => call.ids)).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+  ]);
+});
+
+test('a call holds at most 64 events and 1 MiB of bodies', async () => {
+  const { calls, submit } = harness();
+  for (let index = 0; index < 70; index++) submit(item(`n${index}`));
+  for (let index = 0; index < 5; index++) submit(item(`b${index}`, 256 * 1024), 'big');
+  await turn();
+  expect(calls.map(call => call.ids.length)).toEqual([64, 4]);
+});
+
+test('events extracted by different configurations are never one call', async () => {
+  const { calls, submit } = harness();
+  submit(item('a'));
+  submit(item('b'), 'q', { ...QUEUE, cfgv: '2' });
+  submit(item('c'), 'q', { ...QUEUE, cfgv: '2', gen: 'g2' });
+  await turn();
+  calls[0]?.finish();
+  await turn();
+  calls[1]?.finish();
+  await turn();
+  expect(calls.map(call => [call.cfgv, call.ids])).toEqual([
+    ['1', ['a']],
+    ['2', ['b']],
+    ['2', ['c']],
+  ]);
+});
+
+test('a slow queue keeps no other waiting, and is refused more when it holds too much', async () => {
+  const { calls, settled, submit } = harness({ heldBytesPerQueue: 4 * 1024 });
+  expect(submit(item('a', 1024), 'slow')).toBe(true);
+  await turn();
+  expect(submit(item('b', 1024), 'slow')).toBe(true);
+  expect(submit(item('c', 1024), 'slow')).toBe(false);
+  expect(submit(item('d', 1024), 'quick')).toBe(true);
+  await turn();
+  calls.find(call => call.queue === 'quick')?.finish();
+  await turn();
+  expect(settled).toEqual(['d OK']);
+  // What is answered makes room, also while the queue stays busy.
+  calls.find(call => call.queue === 'slow')?.finish();
+  expect(submit(item('e', 1024), 'slow')).toBe(false);
+  await turn();
+  expect(submit(item('f', 1024), 'slow')).toBe(true);
+  await turn();
+  calls.at(-1)?.finish();
+  submit(item('g', 1024), 'slow');
+  await turn();
+  expect(submit(item('h', 1024), 'slow')).toBe(true);
+});
+
+test('a lost, a late and a short reply leave their events unavailable, and the queue goes on', async () => {
+  const { batches, calls, settled, failures, submit } = harness({ ingestTimeoutMs: 5 });
+  submit(item('a'));
+  await turn();
+  calls[0]?.finish(new Error('connection lost'));
+  submit(item('b'));
+  submit(item('c'));
+  await turn();
+  calls[1]?.finish([{ answer: 'OK', ref: '1' }]);
+  await turn();
+  submit(item('d'));
+  await batches.idle();
+  expect(settled).toEqual(['a UNAVAILABLE', 'b OK', 'c UNAVAILABLE', 'd UNAVAILABLE']);
+  expect(failures).toEqual(['ingest', 'ingest']);
+});
+
+test('one listener that throws does not keep the others from their answers', async () => {
+  const { batches, calls, settled, failures, submit } = harness();
+  batches.submit('t', 'q', QUEUE, item('a'), () => {
+    throw new Error('cannot answer');
+  });
+  submit(item('b'));
+  await turn();
+  calls[0]?.finish();
+  await batches.idle();
+  await turn();
+  expect(settled).toEqual(['b OK']);
+  expect(failures).toEqual(['answer']);
+});

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { createEventIds } from './event-id.ts';
+
+const TOP = 2 ** 40 - 1;
+
+test('an id is evt_ and a ULID: 10 characters of time, 16 of randomness', () => {
+  const next = createEventIds(
+    () => 1_469_918_176_385,
+    () => 0,
+  );
+  // The time of the ULID specification's own example, 01ARYZ6S41.
+  expect(next()).toBe('evt_01aryz6s410000000000000000');
+});
+
+test('ids of one millisecond, and after a step back of the clock, still grow', () => {
+  const times = [5, 5, 5, 4, 3, 6, 6];
+  const next = createEventIds(
+    () => times.shift() ?? 7,
+    () => 123_456_789,
+  );
+  const ids = Array.from({ length: 10 }, next);
+  expect(ids).toEqual(ids.toSorted());
+  expect(new Set(ids).size).toBe(10);
+});
+
+test('the random part carries over, at last into the time', () => {
+  const random = [0, TOP];
+  const next = createEventIds(
+    () => 1,
+    () => random.shift() ?? 0,
+  );
+  expect(next()).toBe('evt_000000000100000000zzzzzzzz');
+  expect(next()).toBe('evt_00000000010000000100000000');
+  const full = createEventIds(
+    () => 1,
+    () => TOP,
+  );
+  full();
+  expect(full()).toBe('evt_00000000020000000000000000');
+});

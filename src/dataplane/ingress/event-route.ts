@@ -1,0 +1,195 @@
+import type { FastifyReply } from 'fastify';
+import { extractContext } from '../../core/context-headers.ts';
+import type { Admission, EventRequest } from './admission.ts';
+import type { Answers } from './answers.ts';
+import { type Batches, ITEM_OVERHEAD_BYTES } from './batches.ts';
+import type { IngressMetrics } from './ingress-metrics.ts';
+import type { IngressLimits } from './limits.ts';
+import type { KnownQueue, QueueCache } from './queue-cache.ts';
+import { type BodyResult, type ByteBudget, readRequestBody } from './request-body.ts';
+import { findSandboxParameter } from './sandbox-parameters.ts';
+import type { IngestAnswer, IngestItem } from './store.ts';
+import { readTraceparent } from './traceparent.ts';
+
+/** A request whose body is here; `heldBytes` of the budget are given back when it is answered. */
+interface Arrival {
+  readonly request: EventRequest;
+  readonly reply: FastifyReply;
+  readonly startedMs: number;
+  readonly body: Buffer;
+  heldBytes: number;
+  /** Made once: a second try with another configuration keeps the id. */
+  generatedId: string | undefined;
+  retried: boolean;
+}
+
+/**
+ * Handler of `POST /events/{tenant}/{queue}`: path (404), sandbox parameters (400), key (401), queue (404, 409), size
+ * (413), context (400, 422), store. 202 `{id, duplicate}` is sent after the store acknowledged the event, never before.
+ * Plain callbacks: a promise for each step of each event would cost more than the steps.
+ */
+export function createEventRoute(options: {
+  admission: Admission;
+  queues: QueueCache;
+  batches: Batches;
+  budget: ByteBudget;
+  answers: Answers;
+  metrics: IngressMetrics;
+  limits: IngressLimits;
+  nextEventId: () => string;
+  onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
+}): (request: EventRequest, reply: FastifyReply) => void {
+  const { admission, queues, batches, budget, answers, metrics, limits, nextEventId, onError } = options;
+  const bodyOptions = { bodyBytes: limits.bodyBytes, budget };
+
+  function handleEvent(request: EventRequest, reply: FastifyReply): void {
+    const startedMs = performance.now();
+    if (!admission.checkPath(request, reply, startedMs)) return;
+    const parameter = findSandboxParameter(request.raw.url ?? '');
+    if (parameter !== undefined) {
+      const errors = [{ parameter, detail: 'is for the sandbox route only' }];
+      answers.sendProblem(reply, startedMs, 'sandbox_parameter', { errors });
+      return;
+    }
+    admission.admit(request, reply, startedMs, (known, fresh) => receive(request, reply, startedMs, known, fresh));
+  }
+
+  function receive(
+    request: EventRequest,
+    reply: FastifyReply,
+    startedMs: number,
+    known: KnownQueue,
+    fresh: boolean,
+  ): void {
+    if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
+    readRequestBody(request.raw, bodyOptions, result => {
+      if (typeof result === 'string') {
+        budget.give(ITEM_OVERHEAD_BYTES);
+        refuseBody(reply, startedMs, result);
+        return;
+      }
+      const arrival: Arrival = {
+        request,
+        reply,
+        startedMs,
+        body: result,
+        heldBytes: result.length + ITEM_OVERHEAD_BYTES,
+        generatedId: undefined,
+        retried: false,
+      };
+      guarded(arrival, () => decide(arrival, known, fresh));
+    });
+  }
+
+  function refuseBody(reply: FastifyReply, startedMs: number, reason: Exclude<BodyResult, Buffer>): void {
+    if (reason === 'aborted') answers.abandon(startedMs);
+    else answers.sendProblem(reply, startedMs, reason === 'too_large' ? 'body_too_large' : 'overloaded');
+  }
+
+  function decide(arrival: Arrival, known: KnownQueue, fresh: boolean): void {
+    const { request, reply, startedMs, body } = arrival;
+    const { headers, rawHeaders } = request.raw;
+    const context = extractContext(known.rules, { headers, rawHeaders, body });
+    if ('code' in context) {
+      // What was remembered may be older than a change that the sender was already told of: look before refusing.
+      if (!fresh) return decideAgain(arrival);
+      release(arrival);
+      return answers.sendProblem(reply, startedMs, context.code, { errors: context.errors });
+    }
+    if (context.id === undefined) arrival.generatedId ??= nextEventId();
+    const item: IngestItem = {
+      id: context.id ?? arrival.generatedId ?? '',
+      type: context.type,
+      groupKey: context.groupKey,
+      contentType: headers['content-type'],
+      traceparent: readTraceparent(headers['traceparent']),
+      forward: context.forward,
+      body,
+    };
+    const { tenant, queue } = request.params;
+    const taken = batches.submit(tenant, queue, known.config, item, answer => settle(arrival, item, answer));
+    if (taken) return;
+    release(arrival);
+    answers.sendProblem(reply, startedMs, 'overloaded');
+  }
+
+  function settle(arrival: Arrival, item: IngestItem, { answer }: IngestAnswer): void {
+    const { reply, startedMs } = arrival;
+    switch (answer) {
+      case 'OK':
+      case 'DUP':
+        metrics.countEvent(
+          answer === 'DUP' ? 'duplicate' : item.groupKey === undefined ? 'missing_group_key' : 'accepted',
+        );
+        release(arrival);
+        answers.sendAccepted(reply, startedMs, item.id, answer === 'DUP');
+        return;
+      case 'STALE':
+      case 'CLOSED':
+      case 'GONE':
+        metrics.countEvent(answer === 'STALE' ? 'stale' : answer === 'CLOSED' ? 'closed' : 'gone');
+        if (!arrival.retried) {
+          arrival.retried = true;
+          decideAgain(arrival);
+          return;
+        }
+        release(arrival);
+        answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
+        return;
+      case 'FULL':
+      case 'UNAVAILABLE':
+        metrics.countEvent(answer === 'FULL' ? 'full' : 'unavailable');
+        release(arrival);
+        answers.sendProblem(reply, startedMs, PROBLEM_OF[answer]);
+        return;
+      default:
+        answer satisfies never;
+    }
+  }
+
+  /** Reads the queue anew and decides by that. */
+  function decideAgain(arrival: Arrival): void {
+    const { request, reply, startedMs } = arrival;
+    const { tenant, queue } = request.params;
+    queues.read(tenant, queue).then(
+      known =>
+        guarded(arrival, () => {
+          if (known !== null && known !== 'unavailable' && known.config.state === 'open') {
+            return decide(arrival, known, true);
+          }
+          release(arrival);
+          const code = known === null ? 'unknown_queue' : known === 'unavailable' ? 'unavailable' : 'stream_closing';
+          answers.sendProblem(reply, startedMs, code);
+        }),
+      (error: unknown) => {
+        release(arrival);
+        onError(reply, startedMs, error);
+      },
+    );
+  }
+
+  function guarded(arrival: Arrival, step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      release(arrival);
+      onError(arrival.reply, arrival.startedMs, error);
+    }
+  }
+
+  function release(arrival: Arrival): void {
+    budget.give(arrival.heldBytes);
+    arrival.heldBytes = 0;
+  }
+
+  return handleEvent;
+}
+
+/** What a sender is told when a second try ended like the first. */
+const PROBLEM_OF = {
+  STALE: 'unavailable',
+  CLOSED: 'stream_closing',
+  GONE: 'unknown_queue',
+  FULL: 'queue_full',
+  UNAVAILABLE: 'unavailable',
+} as const;

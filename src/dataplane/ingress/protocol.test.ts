@@ -1,0 +1,199 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createLogger } from '../../telemetry/log.ts';
+import { createRegistry } from '../../telemetry/metrics.ts';
+import { createIngress } from './server.ts';
+import { createMemoryStore } from './testing/memory-store.ts';
+
+const store = createMemoryStore();
+const ingress = createIngress({
+  store,
+  registry: createRegistry(),
+  log: createLogger({ level: 'silent' }),
+  limits: { headersTimeoutMs: 50, requestTimeoutMs: 100, drainTimeoutMs: 100 },
+});
+let port = 0;
+beforeAll(async () => {
+  port = await ingress.listen(0, '127.0.0.1');
+});
+afterAll(() => ingress.close());
+
+/** Writes bytes to a new connection; resolves with all that comes back until the other side closes. */
+function exchange(bytes: string | Buffer, half = true): Promise<string> {
+  return new Promise(resolve => {
+    let got = '';
+    const socket = connect(port, '127.0.0.1', () => (half ? socket.end(bytes) : socket.write(bytes)));
+    socket.on('data', chunk => {
+      got += chunk.toString('latin1');
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(got));
+  });
+}
+
+const target = `/events/${store.tenant}/orders`;
+const key = `x-api-key: ${store.key}\r\n`;
+const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
+
+describe('what is no proper HTTP', () => {
+  test.each([
+    ['garbage', 'hello\r\n\r\n', 400],
+    ['no Host', `POST ${target} HTTP/1.1\r\n${key}Content-Length: 0\r\nConnection: close\r\n\r\n`, 400],
+    [
+      'two lengths',
+      `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`,
+      400,
+    ],
+    [
+      'length and chunks',
+      `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    ['broken chunk', `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, 400],
+    ['huge headers', `POST ${target} HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    ['NUL in a header', `POST ${target} HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n`, 400],
+    [
+      'another expectation',
+      `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Expect: tea\r\nContent-Length: 0\r\n\r\n`,
+      417,
+    ],
+  ])('%s is a problem document', async (_, bytes, status) => {
+    const answer = await exchange(bytes, false);
+    expect(statusOf(answer)).toBe(status);
+    expect(answer.toLowerCase()).toContain('content-type: application/problem+json');
+    expect(answer.toLowerCase()).toContain('connection: close');
+    expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({ status });
+    expect(store.stored).toEqual([]);
+  });
+
+  test('a head that does not end is 408', async () => {
+    expect(statusOf(await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n`, false))).toBe(408);
+  });
+
+  test('a body that does not end is 408, and nothing is stored', async () => {
+    const answer = await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 9\r\n\r\nabc`, false);
+    expect(statusOf(answer)).toBe(408);
+    expect(store.stored).toEqual([]);
+  });
+
+  test('a sender that goes away in the middle of a body leaves nothing', async () => {
+    await exchange(`POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 9\r\n\r\nabc`);
+    expect(store.stored).toEqual([]);
+  });
+});
+
+test('garbage behind a good request never takes the place of its answer', async () => {
+  const good = `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}webhook-id: g\r\nContent-Length: 2\r\n\r\nok`;
+  const gate = Promise.withResolvers<void>();
+  store.hold = gate.promise;
+  const answer = exchange(`${good}garbage\r\n\r\n`, false);
+  setImmediate(gate.resolve);
+  expect([0, 202]).toContain(statusOf(await answer));
+  store.hold = undefined;
+});
+
+const eventBytes = (id: string, more = '') =>
+  `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}webhook-id: ${id}\r\n${more}Content-Length: 2\r\n\r\nok`;
+
+test('100-continue and pipelining work', async () => {
+  expect(await exchange(eventBytes('c', 'Expect: 100-continue\r\nConnection: close\r\n'))).toMatch(
+    /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 202/,
+  );
+  const answer = await exchange(eventBytes('p1') + eventBytes('p2') + eventBytes('p3', 'Connection: close\r\n'), false);
+  expect([...answer.matchAll(/"id":"(p\d)"/g)].map(match => match[1])).toEqual(['p1', 'p2', 'p3']);
+});
+
+/** Small deterministic generator (mulberry32), so that a failure can be repeated. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return below => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+test('10,000 malformed requests: no 5xx, and the server goes on', { timeout: 120_000 }, async () => {
+  const random = createRandom(7);
+  const pick = (list: readonly string[]): string => list[random(list.length)] ?? '';
+  const pieces = [
+    '%',
+    '%00',
+    '%2f',
+    '..',
+    '//',
+    ';',
+    '?',
+    '#',
+    '\0',
+    '\t',
+    '\xff',
+    '\xc3\x28',
+    '"',
+    '{',
+    ',',
+    ', ',
+    'a',
+  ];
+  const junk = (most: number): string => Array.from({ length: random(most) }, () => pick(pieces)).join('');
+  const names = [
+    'x-sluice-group-key',
+    'ce-partitionkey',
+    'ce-id',
+    'webhook-id',
+    'x-sluice-event-type',
+    'traceparent',
+    'content-type',
+    'expect',
+    'connection',
+    'transfer-encoding',
+    'content-length',
+    'authorization',
+    '__proto__',
+    'constructor',
+    'accept-version',
+    'upgrade',
+  ];
+  const make = (): Buffer => {
+    const path = pick([
+      target,
+      target,
+      `${target}?${junk(5)}`,
+      `/events/${junk(4)}/orders`,
+      `/${junk(6)}`,
+      `${target}${junk(2)}`,
+    ]);
+    const method = pick(['POST', 'POST', 'POST', 'GET', 'PUT', 'QUERY', 'PROPFIND', 'CONNECT', 'X']);
+    const headers = Array.from({ length: random(4) }, () => {
+      return `${pick(names)}: ${pick([junk(4), 'chunked', 'application/cloudevents+json', '5', 'h2c'])}\r\n`;
+    });
+    const body = pick(['', '{}', '{"id":1,"partitionkey":[]}', '5\r\nhello\r\n0\r\n\r\n', junk(9)]);
+    const length = random(3) === 0 ? '' : `content-length: ${body.length}\r\n`;
+    const host = random(9) === 0 ? '' : 'host: x\r\n';
+    const version = pick(['HTTP/1.1', 'HTTP/1.1', 'HTTP/1.0', 'HTTP/2.0', '']);
+    const head = `${method} ${path} ${version}\r\n${host}${random(5) === 0 ? '' : key}${headers.join('')}${length}\r\n`;
+    return Buffer.from(head + body, 'latin1');
+  };
+  const seen = new Map<number, number>();
+  const failed: string[] = [];
+  for (let round = 0; round < 200; round++) {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, async () => {
+        const bytes = make();
+        return { bytes, answer: await exchange(bytes) };
+      }),
+    );
+    for (const { bytes, answer } of answers) {
+      const status = statusOf(answer);
+      seen.set(status, (seen.get(status) ?? 0) + 1);
+      if (status >= 500) failed.push(bytes.toString('latin1'));
+    }
+  }
+  expect(failed).toEqual([]);
+  // The requests are worth something only if they get everywhere.
+  const often = [...seen].filter(([, count]) => count > 10).map(([status]) => status);
+  expect(often).toEqual(expect.arrayContaining([202, 400, 401, 404, 405, 422]));
+  const good = `POST ${target} HTTP/1.1\r\nHost: x\r\n${key}Content-Length: 0\r\nConnection: close\r\n\r\n`;
+  expect(statusOf(await exchange(good))).toBe(202);
+});

@@ -1,0 +1,43 @@
+import { array, assert, boolean, constantFrom, property } from 'fast-check';
+import { expect, test } from 'vitest';
+import { findSandboxParameter } from './sandbox-parameters.ts';
+
+test.each([
+  ['/e?sb_fail_code=500', 'sb_fail_code'],
+  ['/e?sb_fail_count', 'sb_fail_count'],
+  ['/e?runId=', 'runId'],
+  ['/e?a=b&runId=x', 'runId'],
+  ['/e?a=b&&runId', 'runId'],
+  ['/e?%72un%49d=x', 'runId'],
+  ['/e?sb%5ffail%5Fcode=1', 'sb_fail_code'],
+  ['/e?+runId+=1', 'runId'],
+  ['/e?RUNID=1', 'runId'],
+  ['/e?a=1;runId=2', 'runId'],
+  ['/e?a=%ff&sb_fail_count=2', 'sb_fail_count'],
+  ['/e#x?runId=1', 'runId'],
+])('%s names %s', (target, name) => {
+  expect(findSandboxParameter(target)).toBe(name);
+});
+
+test.each(['/e', '/e?', '/e?a=runId', '/e?runIds=1', '/e?x_runId=1', '/e/runId?x=sb_fail_code', '/e?run%2549d=1'])(
+  '%s names none',
+  target => {
+    expect(findSandboxParameter(target)).toBeUndefined();
+  },
+);
+
+test('any mix of plain and percent-encoded letters of a name is found', () => {
+  assert(
+    property(
+      constantFrom('sb_fail_code', 'sb_fail_count', 'runId'),
+      array(boolean(), { minLength: 13, maxLength: 13 }),
+      constantFrom('', '=', '=5', '=%00'),
+      (name, encoded, value) => {
+        const spelled = Array.from(name, (letter, index) =>
+          encoded[index] === true ? `%${letter.charCodeAt(0).toString(16)}` : letter,
+        );
+        expect(findSandboxParameter(`/events/t/q?x=1&${spelled.join('')}${value}`)).toBe(name);
+      },
+    ),
+  );
+});

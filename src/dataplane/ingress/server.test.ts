@@ -1,0 +1,229 @@
+import { connect, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { startIngress } from './testing/ingress-harness.ts';
+import { QUEUE } from './testing/memory-store.ts';
+
+let role: Awaited<ReturnType<typeof startIngress>>;
+beforeEach(async () => {
+  role = await startIngress();
+});
+afterEach(() => role.ingress.close());
+
+describe('an event', () => {
+  test('is stored as it came, and answered with its id', async () => {
+    const body = Buffer.from([0, 255, 10, 13, 123]);
+    const headers = {
+      'content-type': 'application/x-thing',
+      'webhook-id': 'm "1"',
+      'x-sluice-event-type': 'order.created',
+      'x-sluice-group-key': 'shop-1',
+      traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+    };
+    const answer = await role.send({ headers, body });
+    expect(answer).toMatchObject({ status: 202, document: { id: 'm "1"', duplicate: false } });
+    expect(role.store.stored).toEqual([
+      {
+        id: 'm "1"',
+        type: 'order.created',
+        groupKey: 'shop-1',
+        contentType: 'application/x-thing',
+        traceparent: headers.traceparent,
+        forward: {},
+        body,
+      },
+    ]);
+    expect(await role.send({ headers, body })).toMatchObject({
+      status: 202,
+      document: { id: 'm "1"', duplicate: true },
+    });
+    expect(role.store.stored).toHaveLength(1);
+  });
+
+  test.each(['application/json', 'garbage', '', 'text/plain; charset=nonsense', 'multipart/form-data', 'a/b/c;;;'])(
+    'with content type %j is not parsed',
+    async contentType => {
+      const answer = await role.send({ headers: { 'content-type': contentType }, body: '{"no json' });
+      expect(answer.status).toBe(202);
+      expect(role.store.stored[0]?.body.toString()).toBe('{"no json');
+    },
+  );
+
+  test('may be empty, with and without a content type; an id is made', async () => {
+    const first = await role.send({});
+    const second = await role.send({ headers: { 'content-type': 'application/json' } });
+    expect([first.status, second.status]).toEqual([202, 202]);
+    expect(first.document.id).toMatch(/^evt_[0-9a-hjkmnp-tv-z]{26}$/);
+    expect(role.store.stored.map(item => item.body.length)).toEqual([0, 0]);
+  });
+
+  test('may have 262,144 bytes; one more is 413, announced or not, and nothing of it is stored', async () => {
+    const body = Buffer.alloc(256 * 1024, 'x');
+    expect((await role.send({ body })).status).toBe(202);
+    expect(role.store.stored[0]?.body.equals(body)).toBe(true);
+    const more = Buffer.alloc(256 * 1024 + 1);
+    expect(await role.send({ body: more })).toMatchObject({ status: 413, document: { code: 'body_too_large' } });
+    const chunked = await fetch(`http://127.0.0.1:${role.port}/events/${role.store.tenant}/orders`, {
+      method: 'POST',
+      headers: { 'x-api-key': role.store.key },
+      body: new Blob([more]).stream(),
+      duplex: 'half',
+    });
+    expect(chunked.status).toBe(413);
+    await chunked.body?.cancel();
+    expect((await role.send({ body: Buffer.alloc(8 * 1024 * 1024) })).status).toBe(413);
+    expect(role.store.stored).toHaveLength(1);
+  });
+});
+
+describe('a configuration that changed', () => {
+  test('is used at once: for a new type, for a new header, for a queue that is new', async () => {
+    role.store.queues.set('orders', { ...QUEUE, eventTypes: ['a'] });
+    expect((await role.send({ headers: { 'ce-type': 'a' } })).status).toBe(202);
+    expect(await role.send({ headers: { 'ce-type': 'b' } })).toMatchObject({
+      status: 422,
+      document: { code: 'unknown_event_type' },
+    });
+    role.store.queues.set('orders', { ...QUEUE, cfgv: '2', eventTypes: ['b'] });
+    expect((await role.send({ headers: { 'ce-type': 'b' } })).status).toBe(202);
+    role.store.queues.set('orders', {
+      ...QUEUE,
+      cfgv: '3',
+      contextHeaders: { ...QUEUE.contextHeaders, groupKey: ['x-shop'] },
+    });
+    expect((await role.send({ headers: { 'x-shop': '7', 'ce-type': 'z' } })).status).toBe(202);
+    expect(role.store.stored.at(-1)).toMatchObject({ groupKey: '7' });
+    const path = `/events/${role.store.tenant}/later`;
+    expect((await role.send({ path })).status).toBe(404);
+    role.store.queues.set('later', QUEUE);
+    expect((await role.send({ path })).status).toBe(202);
+  });
+
+  test('closing is 409, gone is 404, made again is 202; always at once', async () => {
+    expect((await role.send({})).status).toBe(202);
+    role.store.queues.set('orders', { ...QUEUE, state: 'closing' });
+    expect(await role.send({})).toMatchObject({ status: 409, document: { code: 'stream_closing' } });
+    role.store.queues.set('orders', { ...QUEUE, gen: 'g2' });
+    expect((await role.send({})).status).toBe(202);
+    role.store.queues.delete('orders');
+    expect(await role.send({})).toMatchObject({ status: 404, document: { code: 'unknown_queue' } });
+  });
+
+  test('without an end is 503, and the store is asked twice, not for ever', async () => {
+    role.store.answer = 'STALE';
+    expect((await role.send({})).status).toBe(503);
+    expect(role.store.calls).toEqual([1, 1]);
+  });
+});
+
+describe('a store that cannot', () => {
+  test.each([
+    ['FULL', 429, 'queue_full'],
+    ['UNAVAILABLE', 503, 'unavailable'],
+    ['GONE', 404, 'unknown_queue'],
+    ['CLOSED', 409, 'stream_closing'],
+    [new Error('reply lost'), 503, 'unavailable'],
+  ] as const)('%s: %i %s', async (answer, status, code) => {
+    role.store.answer = answer;
+    const got = await role.send({});
+    expect(got).toMatchObject({ status, document: { code } });
+    expect(got.headers['retry-after'] !== undefined).toBe(status === 429 || status === 503);
+  });
+
+  test('and never answers: 503 in time', async () => {
+    await role.ingress.close();
+    role = await startIngress({ ingestTimeoutMs: 20 });
+    role.store.hold = new Promise(() => {});
+    expect((await role.send({})).status).toBe(503);
+    role.store.hold = undefined;
+    role.store.checkKey = () => new Promise(() => {});
+    role.clock.nowMs += 5_000;
+    expect((await role.send({})).status).toBe(503);
+  });
+
+  test('memory is bounded: what does not fit is 503, and all of it comes back', async () => {
+    await role.ingress.close();
+    role = await startIngress({ heldBytes: 100_000 });
+    const gate = Promise.withResolvers<void>();
+    role.store.hold = gate.promise;
+    const body = Buffer.alloc(20_000);
+    const answers = Promise.all(
+      Array.from({ length: 12 }, () =>
+        role.send({ body }).then(answer => {
+          if (answer.status === 503) {
+            gate.resolve();
+          }
+          return answer.status;
+        }),
+      ),
+    );
+    const statuses = await answers;
+    expect(statuses.filter(status => status === 202).length).toBeGreaterThanOrEqual(4);
+    expect(statuses).toContain(503);
+    for (let round = 0; round < 10; round++) expect((await role.send({ body: Buffer.alloc(90_000) })).status).toBe(202);
+  });
+});
+
+test('context that is not valid is 422 and names the header, not the value', async () => {
+  const answer = await role.send({ headers: { 'webhook-id': 'x'.repeat(300) } });
+  expect(answer).toMatchObject({
+    status: 422,
+    document: { code: 'invalid_context', errors: [{ header: 'webhook-id', detail: 'is longer than 256 characters' }] },
+  });
+});
+
+test('500 events at once: each once, each under its own id', async () => {
+  const ids = Array.from({ length: 500 }, (_, index) => `id-${index}`);
+  const answers = await Promise.all(ids.map(id => role.send({ headers: { 'webhook-id': id }, body: `body of ${id}` })));
+  expect(answers.map(answer => answer.document.id)).toEqual(ids);
+  expect(role.store.stored.every(item => item.body.toString() === `body of ${item.id}`)).toBe(true);
+  expect(role.store.stored).toHaveLength(500);
+  expect(Math.max(...role.store.calls)).toBeLessThanOrEqual(64);
+});
+
+test('requests and events are counted', async () => {
+  await role.send({ headers: { 'webhook-id': 'a', 'ce-partitionkey': 'k' } });
+  await role.send({ headers: { 'webhook-id': 'a' } });
+  await role.send({});
+  await role.send({ headers: { 'x-api-key': 'wrong' } });
+  const text = await role.registry.metrics();
+  expect(text).toContain('sluice_ingress_requests_total{code="202"} 3');
+  expect(text).toContain('sluice_ingress_requests_total{code="401"} 1');
+  expect(text).toContain('sluice_ingress_events_total{result="accepted"} 1');
+  expect(text).toContain('sluice_ingress_events_total{result="duplicate"} 1');
+  expect(text).toContain('sluice_ingress_events_total{result="missing_group_key"} 1');
+  expect(text).toContain('sluice_ingress_request_duration_seconds_count 4');
+  expect(await role.registry.metrics()).toContain('sluice_ingress_requests_total{code="202"} 3');
+});
+
+test('closing finishes what is in progress, refuses new connections, and waits for the store', async () => {
+  const gate = Promise.withResolvers<void>();
+  role.store.hold = gate.promise;
+  const inProgress = role.send({ body: 'kept' });
+  while (role.store.calls.length === 0) await turn();
+  const closed = role.ingress.close();
+  await expect(fetch(`http://127.0.0.1:${role.port}/`)).rejects.toThrow('fetch failed');
+  gate.resolve();
+  const answer = await inProgress;
+  expect(answer.status).toBe(202);
+  expect(answer.headers.connection).toBe('close');
+  await closed;
+  expect(role.store.stored.map(item => item.body.toString())).toEqual(['kept']);
+});
+
+test('a request whose head is half here when closing begins is finished too, and the connection closed', async () => {
+  const head = `POST /events/${role.store.tenant}/orders HTTP/1.1\r\nHost: x\r\nx-api-key: ${role.store.key}\r\n`;
+  const accepted = Promise.withResolvers<Socket>();
+  role.ingress.app.server.once('connection', accepted.resolve);
+  const socket = connect(role.port, '127.0.0.1');
+  socket.write(head);
+  const serverSide = await accepted.promise;
+  while (serverSide.bytesRead < head.length) await turn();
+  const closed = role.ingress.close();
+  socket.write('Content-Length: 4\r\n\r\nlate');
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  await closed;
+  expect(answer).toMatch(/^HTTP\/1\.1 202 Accepted\r\nconnection: close\r\n/i);
+  expect(role.store.stored.map(item => item.body.toString())).toEqual(['late']);
+});

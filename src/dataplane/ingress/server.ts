@@ -1,0 +1,181 @@
+import { randomBytes } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, problem } from '../../core/problem.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Registry } from '../../telemetry/metrics.ts';
+import { type Admission, createAdmission } from './admission.ts';
+import { createAllowedMethods } from './allowed-methods.ts';
+import { type Answers, createAnswers } from './answers.ts';
+import { createBatches } from './batches.ts';
+import { createEventIds } from './event-id.ts';
+import { createEventRoute } from './event-route.ts';
+import { createFailureLog } from './failures.ts';
+import { createIngressMetrics } from './ingress-metrics.ts';
+import { createKeyChecks } from './key-checks.ts';
+import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
+import { answerProtocolError } from './protocol-errors.ts';
+import { createQueueCache } from './queue-cache.ts';
+import { type ByteBudget, createByteBudget } from './request-body.ts';
+import type { IngressStore } from './store.ts';
+
+/** What further routes of the same server share with the production route. */
+export interface IngressShared {
+  readonly admission: Admission;
+  readonly answers: Answers;
+  readonly budget: ByteBudget;
+  readonly limits: IngressLimits;
+  readonly nextEventId: () => string;
+}
+
+/** The ingress role. */
+export interface Ingress {
+  /** Resolves with the port that is listened on; `port` 0 takes a free one. */
+  readonly listen: (port: number, host?: string) => Promise<number>;
+  /**
+   * Takes no new connections, finishes what is in progress (each answer says `Connection: close`), and cuts what is
+   * left after `drainTimeoutMs`. Resolves when nothing is on its way to the store any more.
+   */
+  readonly close: () => Promise<void>;
+  readonly address: () => AddressInfo | undefined;
+  /** For further routes, before `listen`. Bodies of all routes are unread: see request-body.ts. */
+  readonly app: FastifyInstance;
+  readonly shared: IngressShared;
+}
+
+/**
+ * HTTP server for `POST /events/{tenant}/{queue}`. Everything it answers that is no success is a problem document.
+ * `nowMs` is the wall clock in milliseconds; it ages what is remembered and dates generated ids.
+ */
+export function createIngress(options: {
+  store: IngressStore;
+  registry: Registry;
+  log: Logger;
+  limits?: Partial<IngressLimits>;
+  nowMs?: () => number;
+}): Ingress {
+  const { store, log, nowMs = Date.now } = options;
+  const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
+  const metrics = createIngressMetrics(options.registry);
+  let closing = false;
+  const answers = createAnswers(metrics, () => closing);
+  const onFailure = createFailureLog(log, nowMs);
+  const budget = createByteBudget(limits.heldBytes);
+  const nextEventId = createEventIds(nowMs, () => randomBytes(5).readUIntBE(0, 5));
+  const keys = createKeyChecks({
+    checkKey: (tenant, sha256) => store.checkKey(tenant, sha256),
+    limits,
+    nowMs,
+    onFailure,
+  });
+  const queues = createQueueCache({
+    readQueue: (tenant, queue) => store.readQueue(tenant, queue),
+    limits,
+    nowMs,
+    onFailure,
+  });
+  const batches = createBatches({
+    ingest: (tenant, queue, config, items) => store.ingest(tenant, queue, config, items),
+    limits,
+    onFailure,
+  });
+  const onError = (reply: FastifyReply, startedMs: number, error: unknown) => {
+    log.error({ err: error }, 'request failed');
+    answers.sendProblem(reply, startedMs, 'internal');
+  };
+  const admission = createAdmission({ keys, queues, answers, onError });
+  const handleEvent = createEventRoute({
+    admission,
+    queues,
+    batches,
+    budget,
+    answers,
+    metrics,
+    limits,
+    nextEventId,
+    onError,
+  });
+
+  const app = Fastify({
+    logger: false,
+    // Read timeouts: Fastify leaves both at 0, which lets a sender hold a connection for ever.
+    requestTimeout: limits.requestTimeoutMs,
+    connectionTimeout: limits.connectionTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    // Requests that are here when closing begins are finished: an event is not refused for a restart.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 128 },
+    http: {
+      requireHostHeader: false,
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      connectionsCheckingInterval: Math.min(5_000, limits.headersTimeoutMs),
+    },
+    clientErrorHandler: (error, socket) =>
+      answerProtocolError(error, socket, status => metrics.countRequest(status, 0)),
+    frameworkErrors: answerFrameworkError,
+  });
+
+  const allowed = createAllowedMethods();
+  app.addHook('onRoute', route => allowed.add(route.method, route.url));
+  // Declared as without body, so that no parser of Fastify touches one, whatever its content type: routes read it.
+  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  app.setErrorHandler((error: FastifyError, _request, reply) => answerFrameworkError(error, _request, reply));
+  app.setNotFoundHandler((request, reply) => answerUnrouted(request, reply));
+  app.post('/events/:tenant/:queue', handleEvent);
+  app.server.on('checkExpectation', (_request, response: ServerResponse) =>
+    answerPlainly(response, 'expectation_failed'),
+  );
+
+  function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
+    const allow = allowed.find((request.raw.url ?? '').replace(/[?#].*$/s, ''));
+    if (allow === undefined) answers.sendProblem(reply, performance.now(), 'not_found');
+    else answers.sendProblem(reply, performance.now(), 'method_not_allowed', { headers: { allow } });
+  }
+
+  function answerFrameworkError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+    if (error.code === 'FST_ERR_NOT_FOUND') return answerUnrouted(request, reply);
+    const status = error.statusCode ?? 500;
+    if (status >= 500) return onError(reply, performance.now(), error);
+    answers.sendProblem(reply, performance.now(), status === 414 ? 'uri_too_long' : 'malformed_request');
+  }
+
+  function answerPlainly(response: ServerResponse, code: ProblemCode): void {
+    const { status } = PROBLEMS[code];
+    metrics.countRequest(status, 0);
+    const document = JSON.stringify(problem(code));
+    const headers = { 'content-type': PROBLEM_CONTENT_TYPE, 'content-length': document.length, connection: 'close' };
+    response.writeHead(status, headers).end(document);
+  }
+
+  function address(): AddressInfo | undefined {
+    const bound = app.server.address();
+    return bound === null || typeof bound === 'string' ? undefined : bound;
+  }
+
+  return {
+    app,
+    shared: { admission, answers, budget, limits, nextEventId },
+    address,
+    async listen(port, host = '0.0.0.0') {
+      await app.listen({ port, host });
+      return address()?.port ?? port;
+    },
+    async close() {
+      closing = true;
+      const cut = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
+      // Node closes idle connections once, when closing begins; those that become idle later would stay for the whole
+      // keep-alive time.
+      const sweep = setInterval(() => app.server.closeIdleConnections(), 50);
+      try {
+        await app.close();
+        await batches.idle();
+      } finally {
+        clearTimeout(cut);
+        clearInterval(sweep);
+      }
+    },
+  };
+}

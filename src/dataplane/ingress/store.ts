@@ -1,0 +1,47 @@
+import type { ContextHeaders } from '../../core/context-headers.ts';
+
+/** What ingress needs to know of one queue. The store compares `gen` and `cfgv` with its own at each ingest. */
+export interface QueueConfig {
+  readonly gen: string;
+  readonly cfgv: string;
+  readonly state: 'open' | 'closing';
+  readonly eventTypes: readonly string[];
+  readonly contextHeaders: ContextHeaders;
+  /** Quota of the queue, in bytes of stored events; kept by the store. */
+  readonly maxBytes: number;
+  readonly source: string;
+}
+
+/** One event as it is stored: what was lifted from the request, and the body byte by byte. */
+export interface IngestItem {
+  readonly id: string;
+  readonly type: string | undefined;
+  readonly groupKey: string | undefined;
+  readonly contentType: string | undefined;
+  readonly traceparent: string | undefined;
+  readonly forward: Record<string, string>;
+  readonly body: Buffer;
+}
+
+/**
+ * OK stored, DUP known already (both acknowledged); STALE the configuration changed; CLOSED the queue takes no more;
+ * GONE it does not exist; FULL its quota is used up; UNAVAILABLE nothing is known and nothing was promised.
+ */
+export type IngestAnswer =
+  | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
+  | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' | 'UNAVAILABLE' };
+
+/** What ingress asks of the store. A promise that is rejected counts as unavailable. */
+export interface IngressStore {
+  /** Queue configuration; null: does not exist (404); 'unavailable': control state missing or unreadable (503). */
+  readQueue: (tenant: string, queue: string) => Promise<QueueConfig | null | 'unavailable'>;
+  /** Is this SHA-256 (hex) of an ingress key valid for the tenant now? 'unavailable' as above. */
+  checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
+  /** One atomic script call for one queue, at most 64 items and 1 MiB of bodies; answers per item, in order. */
+  ingest: (
+    tenant: string,
+    queue: string,
+    config: QueueConfig,
+    items: readonly IngestItem[],
+  ) => Promise<readonly IngestAnswer[]>;
+}

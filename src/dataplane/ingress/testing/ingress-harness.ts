@@ -1,0 +1,52 @@
+import { request } from 'undici';
+import { expect } from 'vitest';
+import { createLogger } from '../../../telemetry/log.ts';
+import { createRegistry } from '../../../telemetry/metrics.ts';
+import type { IngressLimits } from '../limits.ts';
+import { createIngress } from '../server.ts';
+import { createMemoryStore } from './memory-store.ts';
+
+const PROBLEM = 'application/problem+json';
+
+/** What any answer may hold, of a problem or a success. */
+interface Answer {
+  id?: string;
+  code?: string;
+}
+
+/** For tests: an ingress on a port of its own, with a store in memory and a clock that stands until it is moved. */
+export async function startIngress(limits: Partial<IngressLimits> = {}) {
+  const store = createMemoryStore();
+  const registry = createRegistry();
+  const clock = { nowMs: 1_000_000 };
+  const log = createLogger({ level: 'silent' });
+  const ingress = createIngress({ store, registry, log, limits, nowMs: () => clock.nowMs });
+  const port = await ingress.listen(0, '127.0.0.1');
+
+  async function send(options: {
+    path?: string;
+    method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD' | 'OPTIONS' | 'TRACE';
+    headers?: Record<string, string>;
+    body?: string | Buffer;
+  }) {
+    const answer = await request(`http://127.0.0.1:${port}${options.path ?? `/events/${store.tenant}/orders`}`, {
+      method: options.method ?? 'POST',
+      headers: { 'x-api-key': store.key, ...options.headers },
+      body: options.body ?? null,
+    });
+    const text = await answer.body.text();
+    const document: Answer = text === '' ? {} : JSON.parse(text);
+    // Whatever is refused is refused by a problem document, and none of them echoes a key.
+    const refused = answer.statusCode >= 400 && text !== '';
+    expect({ type: refused ? answer.headers['content-type'] : PROBLEM, leaks: text.includes(store.key) }).toEqual({
+      type: PROBLEM,
+      leaks: false,
+    });
+    expect(refused ? document : {}).toMatchObject(
+      refused ? { status: answer.statusCode, type: `https://sluice.dev/problems/${document.code}` } : {},
+    );
+    return { status: answer.statusCode, headers: answer.headers, document };
+  }
+
+  return { store, registry, clock, ingress, port, send };
+}

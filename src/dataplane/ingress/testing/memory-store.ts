@@ -1,0 +1,66 @@
+import { hash } from 'node:crypto';
+import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
+
+/** For tests: the rules of the store in memory, for one workspace, with every state at hand. */
+export interface MemoryStore extends IngressStore {
+  readonly tenant: string;
+  readonly key: string;
+  readonly queues: Map<string, QueueConfig>;
+  readonly stored: IngestItem[];
+  /** Sizes of the ingest calls so far. */
+  readonly calls: number[];
+  /** When set, ingest waits for it. */
+  hold: Promise<void> | undefined;
+  /** When set, this is what ingest answers, or throws. */
+  answer: IngestAnswer['answer'] | Error | undefined;
+  lost: boolean;
+}
+
+export const QUEUE: QueueConfig = {
+  gen: 'g1',
+  cfgv: '1',
+  state: 'open',
+  eventTypes: [],
+  contextHeaders: { eventType: [], groupKey: [], eventId: [], forward: [] },
+  maxBytes: 1_000_000,
+  source: '/orders',
+};
+
+export function createMemoryStore(): MemoryStore {
+  const key = 'sk_0123456789abcdef';
+  const sha256 = hash('sha256', key);
+  const known = new Set<string>();
+  const store: MemoryStore = {
+    tenant: `ten_${'0123456789'.repeat(2)}`,
+    key,
+    queues: new Map([['orders', QUEUE]]),
+    stored: [],
+    calls: [],
+    hold: undefined,
+    answer: undefined,
+    lost: false,
+    readQueue: async (tenant, queue) => {
+      if (store.lost) return 'unavailable';
+      return tenant === store.tenant ? (store.queues.get(queue) ?? null) : null;
+    },
+    checkKey: async (tenant, given) => (store.lost ? 'unavailable' : tenant === store.tenant && given === sha256),
+    ingest: async (_tenant, queue, config, items) => {
+      store.calls.push(items.length);
+      await store.hold;
+      const { answer } = store;
+      if (answer instanceof Error) throw answer;
+      const now = store.queues.get(queue);
+      return items.map(item => {
+        if (answer !== undefined && answer !== 'OK' && answer !== 'DUP') return { answer };
+        if (now === undefined) return { answer: 'GONE' };
+        if (now.cfgv !== config.cfgv || now.gen !== config.gen) return { answer: 'STALE' };
+        if (now.state === 'closing') return { answer: 'CLOSED' };
+        if (known.has(item.id)) return { answer: 'DUP', ref: item.id };
+        known.add(item.id);
+        store.stored.push(item);
+        return { answer: 'OK', ref: item.id };
+      });
+    },
+  };
+  return store;
+}

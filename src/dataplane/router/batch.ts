@@ -1,0 +1,176 @@
+import { type BatchItem, type BatchPlan, planBatch, refuse, whyOf } from '../../core/batch.ts';
+import type { NotRoutedReason } from '../../core/reasons.ts';
+import { streamIdOfRef } from '../../core/refs.ts';
+import type { Hint } from '../../redis/hints.ts';
+import { type InboxRef, type InboxStore, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
+import type { Account, Lookup, OwnedQueue, QueueEntry } from '../../redis/queue-store.ts';
+
+/** References one `route` call takes. */
+const ROUTE_ITEMS = 200;
+/** An inbox that has not answered by then stays behind: well within the owner's lease, or the batch could never commit. */
+const ROUTE_PATIENCE_MS = 2_000;
+
+export interface BatchDeps {
+  readonly inboxes: Pick<InboxStore, 'route'>;
+  /** Lowers the dispatchers' hints: always before the cursor moves, also for duplicates. */
+  readonly lower: (hints: readonly Hint[]) => Promise<void>;
+  readonly nowMs: () => number;
+  /** Tells the controller that control state is missing. */
+  readonly alarm: (slot: string) => void;
+}
+
+export interface RoutedBatch {
+  readonly refused: BatchPlan['refused'];
+  /** Subscriptions that could not take their part now: they stay behind, at the batch's start. */
+  readonly paused: readonly string[];
+  /** The same for those to be tried again by the router itself: no answer, or state that is being rebuilt. */
+  readonly unreachable: readonly string[];
+  /** References that lie in an inbox now; of those that could not take their part, none is counted before they did. */
+  readonly routed: number;
+  readonly tokens: number;
+  readonly keyless: number;
+  /** Events that at least one inbox took, or that one which is behind may still take. */
+  readonly taken: ReadonlySet<string>;
+}
+
+/** Thrown when another router took the queue over: nothing more may be written for it. */
+export class FencedError extends Error {
+  override readonly name = 'FencedError';
+}
+
+const FINAL: Partial<Record<string, NotRoutedReason>> = {
+  PENDING: 'integration_pending',
+  REVOKED: 'integration_closed',
+  GONE: 'not_subscribed',
+  REGEN: 'not_subscribed',
+};
+
+/**
+ * Routes one batch: asks every subscribed inbox, in one script per 200 references, and collects what the cursor's
+ * commit has to say. Repeating a batch is safe: inboxes dedupe by their last ref.
+ */
+export async function routeBatch(
+  deps: BatchDeps,
+  queue: OwnedQueue,
+  entries: readonly QueueEntry[],
+  lookup: Lookup,
+  /** Which entries a subscription takes part in; those that are behind are left out of the main pass. */
+  wants: (member: string, id: string) => boolean = () => true,
+): Promise<RoutedBatch> {
+  const inboxes = new Map<string, InboxRef>();
+  for (const [integration, subInc] of lookup.subscriptions) {
+    inboxes.set(integration, parseInboxMember(`${integration}/${subInc}`));
+  }
+  const plan = planBatch(entries, inboxes.keys(), lookup.gates);
+  const paused: string[] = [];
+  const unreachable: string[] = [];
+  const hints: Hint[] = [];
+  const taken = new Set<string>();
+  let routed = 0;
+  let tokens = 0;
+
+  async function offer(integration: string, inbox: InboxRef, items: readonly BatchItem[]): Promise<void> {
+    const mine: BatchItem[] = [];
+    const complete = await offerParts(integration, inbox, items, mine);
+    // Who stays behind is offered the whole batch again: it counts then, once.
+    for (const item of complete ? mine : items) taken.add(item.ref);
+    if (!complete) return;
+    routed += mine.length;
+    for (const item of mine) tokens += item.tokens;
+  }
+
+  /** False when the inbox stays behind. What it took meanwhile is deduped by it when it is offered again. */
+  async function offerParts(integration: string, inbox: InboxRef, items: readonly BatchItem[], mine: BatchItem[]) {
+    const member = inboxMember(inbox);
+    for (let at = 0; at < items.length; at += ROUTE_ITEMS) {
+      const part = items.slice(at, at + ROUTE_ITEMS);
+      let reply: Awaited<ReturnType<InboxStore['route']>>;
+      try {
+        reply = await within(
+          ROUTE_PATIENCE_MS,
+          deps.inboxes.route(inbox, deps.nowMs(), queue.epoch, queue.gen, lookup.payer, part),
+        );
+      } catch (error) {
+        // Out of memory concerns every inbox: the whole batch waits. Anything else concerns this slot alone.
+        if (error instanceof Error && error.message.startsWith('OOM')) throw error;
+        unreachable.push(member);
+        return false;
+      }
+      if (reply.answer === 'FENCED') throw new FencedError(`queue ${queue.queue} is owned by a newer router`);
+      if (reply.answer === 'PAUSED') {
+        paused.push(member);
+        return false;
+      }
+      if (reply.answer === 'CLOSED') {
+        deps.alarm(`i:${integration}`);
+        unreachable.push(member);
+        return false;
+      }
+      if (reply.answer !== 'OK') {
+        for (const item of part) refuse(plan.refused, item.ref, integration, FINAL[reply.answer] as NotRoutedReason);
+        continue;
+      }
+      for (const [i, item] of part.entries()) {
+        if (reply.flags[i] === 'a') refuse(plan.refused, item.ref, integration, 'not_activated');
+        else mine.push(item);
+      }
+      hints.push({ member, dueMs: deps.nowMs() });
+    }
+    return true;
+  }
+
+  await Promise.all(
+    [...plan.offers].map(async ([integration, items]) => {
+      const inbox = inboxes.get(integration) as InboxRef;
+      const member = inboxMember(inbox);
+      const mine = items.filter(item => wants(member, item.id));
+      for (const item of items) if (!wants(member, item.id)) taken.add(item.ref);
+      if (mine.length > 0) await offer(integration, inbox, mine);
+    }),
+  );
+  // Who is behind, or fell behind just now, is asked again later: its reasons are noted then.
+  const later = new Set([...paused, ...unreachable]);
+  for (const [ref, reasons] of plan.refused) {
+    const id = streamIdOfRef(ref);
+    for (const integration of reasons.keys()) {
+      const member = inboxMember(inboxes.get(integration) as InboxRef);
+      if (later.has(member) || !wants(member, id)) reasons.delete(integration);
+    }
+    if (reasons.size === 0) plan.refused.delete(ref);
+  }
+  if (hints.length > 0) await deps.lower(hints);
+  return { refused: plan.refused, paused, unreachable, routed, tokens, keyless: plan.keyless, taken };
+}
+
+/** Rejects when the promise takes longer; what it does later is nobody's concern. */
+async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Counters and reasons of a batch; `entries` only for the main pass, which counts each event once. */
+export function accountOf(batch: RoutedBatch, entries: readonly QueueEntry[] = []): Account {
+  const counters = new Map<string, number>();
+  const count = (name: string, by: number) => {
+    if (by > 0) counters.set(name, (counters.get(name) ?? 0) + by);
+  };
+  let bytes = 0;
+  for (const entry of entries) bytes += entry.bytes;
+  count('in', entries.length);
+  count('bytes', bytes);
+  count('routed', batch.routed);
+  count('tokens', batch.tokens);
+  if (entries.length > 0) {
+    count('notRouted', entries.length - batch.taken.size);
+    count('r:missing_group_key', batch.keyless);
+  }
+  for (const reasons of batch.refused.values()) for (const reason of reasons.values()) count(`r:${reason}`, 1);
+  return { counters, why: whyOf(batch.refused) };
+}

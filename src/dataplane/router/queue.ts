@@ -1,0 +1,178 @@
+import { isAfter } from '../../core/refs.ts';
+import type { InboxStore } from '../../redis/inbox-store.ts';
+import { parseInboxMember } from '../../redis/inbox-store.ts';
+import {
+  type BatchResult,
+  type CatchUpResult,
+  type Lookup,
+  OWNER_LEASE_MS,
+  type OwnedQueue,
+  type QueuePage,
+  type QueueRef,
+  type QueueStore,
+  wokenMember,
+} from '../../redis/queue-store.ts';
+import { accountOf, type BatchDeps, FencedError, type RoutedBatch, routeBatch } from './batch.ts';
+
+const BATCH_EVENTS = 256;
+/** References that one batch may make: bounds the time until the cursor moves. */
+const BATCH_REFERENCES = 20_000;
+const TRIM_EVERY_MS = 60_000;
+/** How soon state that is missing, or an inbox that did not answer, is tried again. */
+const RETRY_MS = 1_000;
+
+export interface QueueRouterDeps extends BatchDeps {
+  readonly inboxes: Pick<InboxStore, 'route' | 'expire'>;
+  readonly queues: QueueStore;
+  /** Unique for each start of a process: a restarted router is another owner. */
+  readonly owner: string;
+  readonly onBatch: (batch: RoutedBatch, entries: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Routes one queue until it has nothing to do. Everything is read from the persisted cursor; nothing of a batch is kept
+ * over a failure, so that any router may go on where this one stopped.
+ *
+ * @returns when the queue is due again (ms of Redis's clock): for retention, for a retry; null when never.
+ */
+export async function routeQueue(
+  deps: QueueRouterDeps,
+  ref: QueueRef,
+  trimmed: Map<string, number>,
+): Promise<number | null> {
+  const ownership = await deps.queues.own(ref, deps.nowMs(), deps.owner);
+  if (ownership.answer === 'HELD') return Math.min(ownership.untilMs, deps.nowMs() + OWNER_LEASE_MS);
+  if (ownership.answer === 'CLOSED') {
+    deps.alarm(`q:${ref.tenant}:${ref.queue}`);
+    return deps.nowMs() + RETRY_MS;
+  }
+  const queue: OwnedQueue = { ...ref, epoch: ownership.epoch, gen: ownership.gen };
+  const name = `${ref.tenant}:${ref.queue}`;
+  let limit = BATCH_EVENTS;
+  let retryCatchUpAt = 0;
+  let result: BatchResult | undefined;
+  while (!deps.signal.aborted) {
+    const page = await deps.queues.next(queue, deps.nowMs(), limit, result);
+    result = undefined;
+    if (typeof page === 'string') return page === 'CLOSED' ? deps.nowMs() + RETRY_MS : deps.nowMs();
+    const now = deps.nowMs();
+    let { behind } = page;
+    if (page.wake.length > 0 && now >= retryCatchUpAt) {
+      const outcome = await catchUp(deps, queue, page);
+      if (outcome === 'refused') return deps.nowMs();
+      if (outcome.unreachable) retryCatchUpAt = deps.nowMs() + RETRY_MS;
+      // Who has just joined takes part in this very page: its entries are the first that the catch-up did not bring.
+      behind = outcome.behind;
+    }
+    const oldestMs = page.oldestId === undefined ? undefined : Number(page.oldestId.split('-')[0]);
+    const due = oldestMs !== undefined && oldestMs + ownership.retentionMs < now;
+    if (page.entries.length === 0) {
+      if (page.wake.length > 0) {
+        if (deps.nowMs() < retryCatchUpAt) return retryCatchUpAt;
+        continue;
+      }
+      if (oldestMs === undefined) return null;
+      if (!due) return oldestMs + ownership.retentionMs + 1;
+    }
+    const mayTrimAt = (trimmed.get(name) ?? 0) + TRIM_EVERY_MS;
+    if (due && mayTrimAt > now && page.entries.length === 0) return mayTrimAt;
+    if (due && mayTrimAt <= now) {
+      trimmed.set(name, now);
+      if ((await trimQueue(deps, queue, now - ownership.retentionMs)) === 'closed') return deps.nowMs() + RETRY_MS;
+    }
+    if (page.entries.length === 0) continue;
+    const lookup = await lookUp(deps, queue, page);
+    if (lookup === undefined) return deps.nowMs() + RETRY_MS;
+    limit = eventsFor(lookup.subscriptions.size);
+    const entries = page.entries.slice(0, limit);
+    const batch = await routeBatch(deps, queue, entries, lookup, member => !behind.has(member));
+    deps.onBatch(batch, entries.length);
+    result = {
+      ...accountOf(batch, entries),
+      from: page.cursor,
+      to: (entries.at(-1) as { id: string }).id,
+      behind: [...batch.paused, ...batch.unreachable],
+      wake: batch.unreachable,
+    };
+    // On a stop the batch's commit is left out: whoever goes on routes it again, and the inboxes dedupe it.
+  }
+  return deps.nowMs();
+}
+
+/** Events of one batch, by the number of subscriptions that each may go to. */
+function eventsFor(subscriptions: number): number {
+  return Math.max(1, Math.min(BATCH_EVENTS, Math.floor(BATCH_REFERENCES / Math.max(1, subscriptions))));
+}
+
+async function lookUp(
+  deps: QueueRouterDeps,
+  queue: OwnedQueue,
+  page: Pick<QueuePage, 'entries'>,
+): Promise<Lookup | undefined> {
+  const groupKeys = new Set<string>();
+  for (const { groupKey } of page.entries) if (groupKey !== '') groupKeys.add(groupKey);
+  const lookup = await deps.queues.lookup(queue, [...groupKeys]);
+  if (lookup === undefined) deps.alarm(`t:${queue.tenant}`);
+  return lookup;
+}
+
+type CaughtUp = { readonly behind: QueuePage['behind']; readonly unreachable: boolean };
+
+/** One step for the whole cohort of subscriptions that were woken: they are read once, from the earliest position. */
+async function catchUp(deps: QueueRouterDeps, queue: OwnedQueue, page: QueuePage): Promise<CaughtUp | 'refused'> {
+  const woken = Map.groupBy(page.wake, wokenMember);
+  const cohort = [...woken.keys()].filter(member => page.behind.has(member));
+  const entriesOf = (members: readonly string[]) => members.flatMap(member => woken.get(member) ?? []);
+  const astray = entriesOf([...woken.keys()].filter(member => !page.behind.has(member)));
+  const position = (member: string) => page.behind.get(member) as string;
+  const from = cohort
+    .map(position)
+    .reduce<string | undefined>((a, b) => (a !== undefined && isAfter(b, a) ? a : b), undefined);
+  const limit = eventsFor(cohort.length);
+  const read = await deps.queues.catchUp(queue, deps.nowMs(), limit, from, nothingMoved(astray));
+  if (typeof read === 'string') return 'refused';
+  if (cohort.length === 0) return { behind: read.behind, unreachable: false };
+  const lookup = await lookUp(deps, queue, read);
+  if (lookup === undefined) return { behind: read.behind, unreachable: true };
+  const members = new Set(cohort);
+  const cohortOnly = new Map([...lookup.subscriptions].filter(([int, subInc]) => members.has(`${int}/${subInc}`)));
+  const batch = await routeBatch(
+    deps,
+    queue,
+    read.entries,
+    { ...lookup, subscriptions: cohortOnly },
+    (member, id) => members.has(member) && isAfter(id, position(member)),
+  );
+  deps.onBatch(batch, 0);
+  const failed = new Set([...batch.paused, ...batch.unreachable]);
+  const to = read.entries.length < limit ? read.cursor : (read.entries.at(-1) as { id: string }).id;
+  const moved = cohort
+    .filter(member => !failed.has(member) && (isAfter(to, position(member)) || to === read.cursor))
+    .map(member => ({ sub: member, from: position(member), to }));
+  const joined = to === read.cursor ? moved.map(({ sub }) => sub) : [];
+  const committed: CatchUpResult = { ...accountOf(batch), moved, woken: entriesOf([...joined, ...batch.paused]) };
+  const answer = await deps.queues.catchUp(queue, deps.nowMs(), 1, undefined, committed);
+  if (typeof answer === 'string') return 'refused';
+  return { behind: answer.behind, unreachable: batch.unreachable.length > 0 };
+}
+
+function nothingMoved(woken: readonly string[]): CatchUpResult | undefined {
+  return woken.length === 0 ? undefined : { counters: new Map(), why: [], moved: [], woken };
+}
+
+/** Retention: the inboxes end their references first, then the events go; bodies stay until then, for replay. */
+async function trimQueue(deps: QueueRouterDeps, queue: OwnedQueue, cutMs: number): Promise<'done' | 'closed'> {
+  const cut = `${cutMs}-0`;
+  const lookup = await deps.queues.lookup(queue, []);
+  if (lookup === undefined) return 'closed';
+  for (const [integration, subInc] of lookup.subscriptions) {
+    const inbox = parseInboxMember(`${integration}/${subInc}`);
+    while ((await deps.inboxes.expire(inbox, deps.nowMs(), cut)).more);
+  }
+  for (let more: boolean | 'FENCED' = true; more === true; ) {
+    more = await deps.queues.trim(queue, cut);
+    if (more === 'FENCED') throw new FencedError(`queue ${queue.queue} is owned by a newer router`);
+  }
+  return 'done';
+}
