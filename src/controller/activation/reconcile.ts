@@ -1,0 +1,127 @@
+import { pairIsOpen } from '../../core/activation-state.ts';
+import { publicId, tenantId } from '../../core/ids.ts';
+import { integrationState } from '../../core/integration-state.ts';
+import { cacheBehind, isKubeError } from '../../kube/kube-error.ts';
+import { inboxMember } from '../../redis/inbox-store.ts';
+import type { Room } from '../room.ts';
+import type { CommonStatus, StatusWriter } from '../runtime/status-writer.ts';
+import { inboxesOf, type OpenGate } from '../tenant/apply.ts';
+import { type Cached, pairKey } from '../world.ts';
+import { planActivation } from './plan.ts';
+
+export interface Pair {
+  readonly namespace: string;
+  readonly integration: string;
+  readonly groupKey: string;
+}
+
+/** The inverse of `pairKey`: names hold no slash, a group key may. */
+export function parsePair(key: string): Pair {
+  const first = key.indexOf('/');
+  const second = key.indexOf('/', first + 1);
+  return { namespace: key.slice(0, first), integration: key.slice(first + 1, second), groupKey: key.slice(second + 1) };
+}
+
+function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
+  return pairIsOpen(
+    activations.map(({ metadata, spec }) => ({
+      revoked: spec.revoked === true,
+      deleting: metadata.deletionTimestamp !== undefined,
+    })),
+  );
+}
+
+/** Since when the pair is open, as the statuses remember it: what a rebuilt Redis starts from. */
+function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number): number {
+  const times = activations.flatMap(({ status }) => {
+    const effective = status?.conditions?.find(({ type }) => type === 'Effective');
+    return effective?.status === 'True' ? [Date.parse(effective.lastTransitionTime)] : [];
+  });
+  return times.length === 0 ? nowMs : Math.min(...times);
+}
+
+/** `int_…` → open group keys of the workspace, out of the caches. */
+export function openGatesOf(
+  { world, nowMs }: Pick<Room, 'world' | 'nowMs'>,
+  namespace: string,
+): Map<string, OpenGate[]> {
+  const gates = new Map<string, OpenGate[]>();
+  const now = nowMs();
+  for (const integration of world.Integration.store.byIndex('namespace', namespace)) {
+    const { name } = integration.metadata;
+    const ofIntegration = world.Activation.store.byIndex('integration', `${namespace}/${name}`);
+    const open: OpenGate[] = [];
+    for (const [groupKey, activations] of Map.groupBy(ofIntegration, ({ spec }) => spec.groupKey)) {
+      if (isOpen(activations)) open.push({ groupKey, sinceMs: openSinceMs(activations, now) });
+    }
+    if (open.length > 0) gates.set(publicId('Integration', namespace, name), open);
+  }
+  return gates;
+}
+
+/**
+ * Brings one pair into force: opening goes inbox side first, then the tenant's index; closing likewise, so that the
+ * authority is never behind. Its statuses are written after the commit: they are the barrier's word.
+ */
+export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activation'>['spec'], CommonStatus>) {
+  const { world, control, tenants } = room;
+
+  async function commit({ namespace, integration, groupKey }: Pair): Promise<boolean> {
+    const activations = world.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
+    const open = isOpen(activations) && world.Integration.store.get(`${namespace}/${integration}`) !== undefined;
+    const routes = tenants.compiled(namespace)?.routes;
+    if (routes === undefined) throw cacheBehind(`routes of ${namespace}`);
+    const id = publicId('Integration', namespace, integration);
+    const fence = room.fence();
+    const nowMs = room.nowMs();
+    const inboxes = open ? inboxesOf(routes, id) : [];
+    await control.setActivation(fence, nowMs, id, groupKey, open ? nowMs : null, inboxes);
+    if (open && inboxes.length > 0) {
+      await room.inboxHints.lower(inboxes.map(inbox => ({ member: inboxMember(inbox), dueMs: nowMs })));
+    }
+    await control.setGate(fence, tenantId(namespace), id, groupKey, open);
+    return open;
+  }
+
+  return async (key: string, context: { readonly signal: AbortSignal }): Promise<void> => {
+    const pair = parsePair(key);
+    const { namespace } = pair;
+    // Objects as they were when the decision was made: what is written for them is true of that state.
+    const activations = world.Activation.store.byIndex('pair', key);
+    const integration = world.Integration.store.get(`${namespace}/${pair.integration}`);
+    if (world.Workspace.store.get(namespace) === undefined && activations.length > 0) {
+      for (const activation of activations) {
+        const outcome = planActivation({
+          ...pair,
+          revoked: activation.spec.revoked === true,
+          open: false,
+          state: undefined,
+        });
+        await status.write(activation, outcome.status ?? {}, outcome.conditions, context.signal);
+      }
+      return;
+    }
+    let open: boolean;
+    try {
+      if (!tenants.isSynced(namespace)) await tenants.sync(namespace);
+      open = await room.shared(namespace, () => commit(pair));
+    } catch (error) {
+      throw room.explain(error);
+    }
+    const expiresAt = integration?.status?.invitation?.expiresAt;
+    const state =
+      integration &&
+      integrationState(
+        { spec: integration.spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) },
+        room.wallMs(),
+      );
+    for (const activation of activations) {
+      const outcome = planActivation({ ...pair, revoked: activation.spec.revoked === true, open, state });
+      try {
+        await status.write(activation, outcome.status ?? {}, outcome.conditions, context.signal);
+      } catch (error) {
+        if (!isKubeError(error, 404)) throw error;
+      }
+    }
+  };
+}

@@ -1,0 +1,191 @@
+import { hostname } from 'node:os';
+import type { CompileOptions } from '../core/compile-routes.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import { createLeaseStore } from '../kube/lease.ts';
+import { type AnyObject, keyOf } from '../kube/object.ts';
+import type { ControlStore } from '../redis/control-store.ts';
+import type { HintIndex } from '../redis/hints.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Registry } from '../telemetry/metrics.ts';
+import { reconcileAccount } from './account/reconcile.ts';
+import { openGatesOf, reconcilePair } from './activation/reconcile.ts';
+import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
+import { reconcileIntegration } from './integration/reconcile.ts';
+import { createLeading } from './leading.ts';
+import { explainRedisFailure, type Room } from './room.ts';
+import { createControllerMetrics } from './runtime/controller-metrics.ts';
+import { createElector } from './runtime/elector.ts';
+import { createEventRecorder } from './runtime/event-recorder.ts';
+import { createKeyedController } from './runtime/keyed-controller.ts';
+import { createKindController } from './runtime/kind-controller.ts';
+import { createRuntime, type Runtime } from './runtime/runtime.ts';
+import { type CommonStatus, createStatusWriter } from './runtime/status-writer.ts';
+import { createSources } from './sources.ts';
+import { finalizeSubscription, reconcileSubscription } from './subscription/reconcile.ts';
+import { createSharedLocks } from './tenant/shared-lock.ts';
+import { gatherTenant, objectsOfTenant } from './tenant/snapshot.ts';
+import { createTenants } from './tenant/tenants.ts';
+import { finalizeWorkspace, reconcileWorkspace } from './workspace/reconcile.ts';
+import { type Cached, createWorld, resourceOf } from './world.ts';
+
+export interface ControllerOptions {
+  readonly client: KubeClient;
+  readonly control: ControlStore;
+  readonly queueHints: Pick<HintIndex, 'lower'>;
+  readonly inboxHints: Pick<HintIndex, 'lower'>;
+  /** Calls back with the slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that another role found without control state. */
+  readonly onAlarm: (listener: (slot: string) => void) => void;
+  readonly onReconnect: (listener: () => void) => void;
+  /** Redis's clock, ms. */
+  readonly nowMs: () => number;
+  readonly rootKey: Uint8Array;
+  readonly compile: Omit<CompileOptions, 'nowMs'>;
+  /** Namespace of the Lease. */
+  readonly namespace: string;
+  /** Unique to this process. */
+  readonly identity: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+}
+
+/** The controller role: caches, election, one controller a kind, and one for the routes of the tenants. */
+export function createController(options: ControllerOptions): Runtime {
+  const { client, control, clock, log, registry, nowMs, queueHints, inboxHints } = options;
+  const world = createWorld(client, clock, log);
+  const events = createEventRecorder({ client, clock, log, component: 'sluice-controller', instance: hostname() });
+  const locks = createSharedLocks();
+  const sources = createSources(world);
+
+  const tenants = createTenants({
+    control,
+    queueHints,
+    inboxHints,
+    nowMs,
+    compile: options.compile,
+    fence: () => leading.fence(),
+    explain: explainRedisFailure,
+    gather: name => gatherTenant(world, uid => tenants.isRemoved(uid), name),
+    objectsOf: name => objectsOfTenant(world, name),
+    openGates: name => openGatesOf({ world, nowMs }, name),
+    exclusively: locks.exclusively,
+    onChanged: (name, uids) => enqueueObjects(name, uids),
+  });
+  const leading = createLeading({
+    client,
+    control,
+    world,
+    tenants,
+    events,
+    enqueueTenant: name => routes.enqueue(name, 'background'),
+    enqueueAccount: name => accounts.enqueue(name, 'background'),
+    nowMs,
+    clock,
+    log,
+  });
+  const room: Room = {
+    client,
+    world,
+    tenants,
+    control,
+    inboxHints,
+    nowMs,
+    fence: () => leading.fence(),
+    wallMs: clock.wallMs,
+    rootKey: options.rootKey,
+    explain: explainRedisFailure,
+    shared: locks.shared,
+  };
+
+  const metricsOf = createControllerMetrics(registry);
+  const engine = (name: string, workers: number) => ({
+    name,
+    workers,
+    client,
+    events,
+    clock,
+    log,
+    metrics: metricsOf(name),
+  });
+  const accounts = createKindController({
+    ...engine('account', 1),
+    reflector: world.Account,
+    reconcile: reconcileAccount(room),
+  });
+  const workspaces = createKindController({
+    ...engine('workspace', 4),
+    reflector: world.Workspace,
+    reconcile: reconcileWorkspace(room),
+    finalize: finalizeWorkspace(room),
+    sources: sources.workspace,
+  });
+  const streams = createKindController({
+    ...engine('catalogstream', 4),
+    reflector: world.CatalogStream,
+    reconcile: reconcileStream(room),
+    finalize: finalizeStream(room),
+    sources: [sources.inWorkspace('CatalogStream')],
+  });
+  const integrations = createKindController({
+    ...engine('integration', 4),
+    reflector: world.Integration,
+    reconcile: reconcileIntegration(room),
+    sources: [sources.inWorkspace('Integration')],
+  });
+  const subscriptions = createKindController({
+    ...engine('subscription', 4),
+    reflector: world.Subscription,
+    reconcile: reconcileSubscription(room),
+    finalize: finalizeSubscription(room),
+    sources: sources.subscription,
+  });
+  const activationStatus = createStatusWriter<Cached<'Activation'>['spec'], CommonStatus>({
+    client,
+    resource: resourceOf('Activation'),
+    wallMs: clock.wallMs,
+  });
+  const activations = createKeyedController({
+    ...engine('activation', 8),
+    reconcile: reconcilePair(room, activationStatus),
+    sources: sources.pair(activationStatus.takeEcho),
+  });
+  /** Changes of objects that nobody waits for, and deletions, come into force here. */
+  const routes = createKeyedController({
+    ...engine('routes', 4),
+    reconcile: name => tenants.sync(name),
+    sources: sources.routes,
+  });
+
+  /** Statuses follow the routes: of the subscriptions that changed, or of everything in the tenant. */
+  function enqueueObjects(name: string, uids: ReadonlySet<string> | 'all'): void {
+    const concerns = ({ metadata }: AnyObject) => uids === 'all' || uids.has(metadata.uid);
+    for (const object of world.Subscription.store.byIndex('producer', name)) {
+      if (concerns(object)) subscriptions.enqueue(keyOf(object.metadata), 'background');
+    }
+    if (uids !== 'all') return;
+    workspaces.enqueue(name, 'background');
+    for (const key of sources.inNamespace('CatalogStream', name)) streams.enqueue(key, 'background');
+    for (const key of sources.inNamespace('Integration', name)) integrations.enqueue(key, 'background');
+  }
+
+  options.onAlarm(leading.onAlarm);
+  options.onReconnect(leading.onReconnect);
+  return createRuntime({
+    reflectors: Object.values(world),
+    controllers: [accounts, workspaces, streams, integrations, subscriptions, activations, routes],
+    elector: createElector({
+      leases: createLeaseStore(client, { namespace: options.namespace, name: 'sluice-controller' }),
+      identity: options.identity,
+      clock,
+      log,
+    }),
+    prepare: leading.begin,
+    finish: async () => {
+      leading.end();
+      await events.flush();
+    },
+    clock,
+    log,
+  });
+}

@@ -1,0 +1,148 @@
+import { describe, expect, test } from 'vitest';
+import type { IntegrationState } from '../core/integration-state.ts';
+import { planActivation } from './activation/plan.ts';
+import { planDraining, planStream } from './catalog-stream/plan.ts';
+import { planIntegration } from './integration/plan.ts';
+import type { DesiredCondition } from './runtime/conditions.ts';
+import { planSubscription, type SubscriptionFacts } from './subscription/plan.ts';
+import { planWorkspace } from './workspace/plan.ts';
+
+/** `Type=Status/Reason` of every condition, as a reader would say it. */
+function said({ conditions }: { readonly conditions: readonly DesiredCondition[] }): string[] {
+  return conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+}
+
+describe('activation', () => {
+  const facts = {
+    namespace: 'acme',
+    integration: 'globex',
+    groupKey: 'k',
+    revoked: false,
+    open: true,
+    state: 'Active' as IntegrationState,
+  };
+  test.each<[{ state?: IntegrationState | undefined; revoked?: boolean; open?: boolean }, string[]]>([
+    [{}, ['Ready=True/GateOpen', 'Effective=True/Routing']],
+    [{ state: 'Pending' }, ['Ready=True/GateOpen', 'Effective=False/IntegrationPending']],
+    [{ state: 'Declined' }, ['Ready=True/GateOpen', 'Effective=False/IntegrationClosed']],
+    [{ revoked: true, open: false }, ['Ready=True/GateClosed', 'Effective=False/Revoked']],
+    [{ open: false }, ['Ready=True/GateClosed', 'Effective=False/RevokedElsewhere']],
+    [{ state: undefined, open: false }, ['Ready=Unknown/WaitingForIntegration', 'Reconciling=True/Progressing']],
+  ])('%j', (change, expected) => {
+    expect(said(planActivation({ ...facts, ...change } as typeof facts))).toEqual(expected);
+  });
+});
+
+describe('integration', () => {
+  const facts = {
+    namespace: 'acme',
+    name: 'globex',
+    state: 'Active' as IntegrationState,
+    invited: false,
+    workspaceExists: true,
+    invitation: undefined,
+  };
+  test.each<[Partial<typeof facts>, string[]]>([
+    [{}, ['Ready=True/Active', 'Accepted=True/DirectGrant']],
+    [{ invited: true }, ['Ready=True/Active', 'Accepted=True/InvitationAccepted']],
+    [{ state: 'Pending', invited: true }, ['Ready=True/Pending', 'Accepted=False/Pending']],
+    [{ state: 'Declined' }, ['Ready=True/Closed', 'Accepted=False/Declined']],
+    [{ state: 'Expired' }, ['Ready=True/Closed', 'Accepted=False/Expired']],
+    [{ state: 'Revoked' }, ['Ready=True/Closed', 'Accepted=False/Revoked']],
+    [
+      { workspaceExists: false },
+      ['Ready=Unknown/WaitingForWorkspace', 'Reconciling=True/Progressing', 'Accepted=True/DirectGrant'],
+    ],
+  ])('%j', (change, expected) => {
+    expect(said(planIntegration({ ...facts, ...change }))).toEqual(expected);
+  });
+});
+
+describe('subscription', () => {
+  const facts: SubscriptionFacts = {
+    namespace: 'globex',
+    name: 'acme-orders',
+    producer: 'acme',
+    stream: 'orders',
+    verdict: { ready: 'Admitted', live: 'Live' },
+    admittedAt: undefined,
+    signing: undefined,
+    secretVersion: 1,
+    now: '2026-01-02T03:04:05Z',
+  };
+  test.each<[SubscriptionFacts['verdict'], string[]]>([
+    [{ ready: 'Admitted', live: 'Live' }, ['Ready=True/Admitted', 'Live=True/Live']],
+    [{ ready: 'Admitted', live: 'Blocked' }, ['Ready=True/Admitted', 'Live=False/Blocked']],
+    [{ ready: 'Admitted', live: 'Suspended' }, ['Ready=True/Admitted', 'Live=False/Suspended']],
+    [
+      { ready: 'Admitted', live: 'EndpointRefused', detail: 'address_refused' },
+      ['Ready=True/Admitted', 'Live=False/EndpointRefused'],
+    ],
+    [
+      { ready: 'WaitingForGrant', live: 'NotAdmitted' },
+      ['Ready=Unknown/WaitingForGrant', 'Reconciling=True/Progressing', 'Live=False/NotAdmitted'],
+    ],
+    [
+      { ready: 'Duplicate', live: 'NotAdmitted' },
+      ['Ready=False/Duplicate', 'Stalled=True/Duplicate', 'Live=False/NotAdmitted'],
+    ],
+    [{ ready: 'StreamDeprecated', live: 'NotAdmitted' }, ['Ready=False/StreamDeprecated', 'Live=False/NotAdmitted']],
+  ])('%j', (verdict, expected) => {
+    expect(said(planSubscription({ ...facts, verdict }))).toEqual(expected);
+  });
+
+  test('a refused endpoint says what to change', () => {
+    const verdict = { ready: 'Admitted', live: 'EndpointRefused', detail: 'plain_http_refused' } as const;
+    expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain('use https');
+  });
+
+  test('is admitted once, and remembers when', () => {
+    expect(planSubscription(facts).status?.admittedAt).toBe(facts.now);
+    expect(planSubscription({ ...facts, admittedAt: '2025-01-01T00:00:00Z' }).status?.admittedAt).toBe(
+      '2025-01-01T00:00:00Z',
+    );
+    expect(
+      planSubscription({ ...facts, verdict: { ready: 'WaitingForGrant', live: 'NotAdmitted' } }).status?.admittedAt,
+    ).toBeUndefined();
+  });
+
+  test('a higher secret version is a rotation, now; the same one is none', () => {
+    const signing = { version: 1, rotatedAt: '2025-01-01T00:00:00Z' };
+    expect(planSubscription({ ...facts, signing }).status?.signing).toEqual(signing);
+    expect(planSubscription({ ...facts, signing, secretVersion: 2 }).status?.signing).toEqual({
+      version: 2,
+      rotatedAt: facts.now,
+    });
+    expect(planSubscription({ ...facts, signing, secretVersion: undefined }).status?.signing).toEqual(signing);
+  });
+});
+
+describe('workspace', () => {
+  const facts = { name: 'acme', namespace: 'adopted', accountExists: true, account: 'acme', producer: false } as const;
+  test.each([
+    [{}, ['Ready=True/NamespaceReady']],
+    [{ namespace: 'foreign' }, ['Ready=False/NamespaceNotAdopted', 'Stalled=True/NamespaceNotAdopted']],
+    [{ accountExists: false }, ['Ready=Unknown/WaitingForAccount', 'Reconciling=True/Progressing']],
+  ] as const)('%j', (change, expected) => {
+    expect(said(planWorkspace({ ...facts, ...change }))).toEqual(expected);
+  });
+});
+
+describe('stream', () => {
+  const facts = { namespace: 'acme', name: 'orders', published: true, workspaceExists: true };
+  test('published, deprecated, waiting, draining', () => {
+    expect(said(planStream(facts))).toEqual(['Ready=True/QueueReady', 'Published=True/Published']);
+    expect(said(planStream({ ...facts, published: false }))).toEqual([
+      'Ready=True/QueueReady',
+      'Published=False/Deprecated',
+    ]);
+    expect(said(planStream({ ...facts, workspaceExists: false }))[0]).toBe('Ready=Unknown/WaitingForWorkspace');
+    expect(said(planDraining(facts, { unrouted: 1, open: 2 })).slice(0, 2)).toEqual([
+      'Ready=False/Draining',
+      'Reconciling=True/Draining',
+    ]);
+  });
+  test('says where to send events', () => {
+    expect(planStream(facts).status?.ingressPath).toBe(`/events/${planStream(facts).status?.tenantPublicId}/orders`);
+  });
+});

@@ -1,0 +1,49 @@
+import type { KubeClient } from '../kube/client.ts';
+import type { ControlStore } from '../redis/control-store.ts';
+import type { HintIndex } from '../redis/hints.ts';
+import { ReconcileError } from './runtime/outcome.ts';
+import type { Tenants } from './tenant/tenants.ts';
+import type { World } from './world.ts';
+
+/** What the rooms of the kinds work with: verbs and caches, no clients of their own. */
+export interface Room {
+  readonly client: Pick<KubeClient, 'get' | 'create' | 'apply'>;
+  readonly world: World;
+  readonly tenants: Tenants;
+  readonly control: ControlStore;
+  readonly inboxHints: Pick<HintIndex, 'lower'>;
+  /** This leader's fencing epoch; throws while it has none. */
+  readonly fence: () => number;
+  /** Redis's clock, ms. */
+  readonly nowMs: () => number;
+  /** The wall clock, for timestamps in statuses, ms. */
+  readonly wallMs: () => number;
+  readonly rootKey: Uint8Array;
+  readonly explain: (error: unknown) => unknown;
+  /** Holds activations off while a tenant's are being restored. */
+  readonly shared: <T>(tenant: string, run: () => Promise<T>) => Promise<T>;
+}
+
+/** A failure of Redis as objects tell it; everything else is left as it is. */
+export function explainRedisFailure(error: unknown): unknown {
+  if (error instanceof ReconcileError || !(error instanceof Error)) return error;
+  const redis = /^(ReplyError|MaxRetriesPerRequestError|ClusterAllFailedError|FencedError)$/.test(error.name);
+  const away = /Connection is closed|enableOfflineQueue|Command timed out|ECONN|LOADING|CLUSTERDOWN/.test(
+    error.message,
+  );
+  if (!redis && !away) return error;
+  return new ReconcileError('RedisUnavailable', 'Redis does not answer as it should; tried again', { cause: error });
+}
+
+/** How long a deletion waits for Redis before the object is let go: a namespace is never stuck. */
+export const LET_GO_AFTER_MS = 60_000;
+
+/** For how long the object has been on its way out, ms. */
+export function deletingForMs(deletionTimestamp: string | undefined, wallMs: number): number {
+  return deletionTimestamp === undefined ? 0 : wallMs - Date.parse(deletionTimestamp);
+}
+
+/** RFC 3339 in whole seconds, as Kubernetes writes times. */
+export function timestampOf(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
+}

@@ -1,0 +1,93 @@
+import { type AnyObject, keyOf } from '../kube/object.ts';
+import type { Reflector } from '../kube/reflector.ts';
+import { type KeySource, keysFrom } from './runtime/keyed-controller.ts';
+import { type Cached, pairKey, type World } from './world.ts';
+
+/** Which keys of which controller a change of something else concerns. */
+export type Sources = ReturnType<typeof createSources>;
+
+const nameOf = (object: AnyObject | undefined): string[] => (object === undefined ? [] : [object.metadata.name]);
+const homeOf = (object: AnyObject | undefined): string[] =>
+  object === undefined ? [] : [object.metadata.namespace ?? ''];
+
+/** Came or went; an edit concerns nobody else. */
+function isBirthOrDeath(old: unknown, current: unknown): boolean {
+  return old === undefined || current === undefined;
+}
+
+function keyOfPair({ metadata, spec }: Cached<'Activation'>): string {
+  return pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey);
+}
+
+export function createSources(world: World) {
+  const inNamespace = (kind: 'CatalogStream' | 'Integration', namespace: string): string[] =>
+    world[kind].store.byIndex('namespace', namespace).map(({ metadata }) => keyOf(metadata));
+
+  /** Any change of what a spec says, or of the object's existence: what the routes are made of. */
+  const specOf = (reflector: Reflector<AnyObject>): KeySource =>
+    keysFrom(reflector, (old, current) =>
+      old?.metadata.generation === current?.metadata.generation &&
+      old?.metadata.finalizers?.length === current?.metadata.finalizers?.length
+        ? []
+        : homeOf(current ?? old),
+    );
+
+  return {
+    /** Workspaces: of a changed account; of a namespace that got its first stream or lost its last. */
+    workspace: [
+      keysFrom(world.Account, (old, current) =>
+        nameOf(current ?? old).flatMap(name => world.Workspace.store.byIndex('account', name).flatMap(nameOf)),
+      ),
+      keysFrom(world.CatalogStream, (old, current) => (isBirthOrDeath(old, current) ? homeOf(current ?? old) : [])),
+    ],
+    /** Streams and integrations: of a workspace that came or went. */
+    inWorkspace: (kind: 'CatalogStream' | 'Integration'): KeySource =>
+      keysFrom(world.Workspace, (old, current) =>
+        isBirthOrDeath(old, current) ? nameOf(current ?? old).flatMap(name => inNamespace(kind, name)) : [],
+      ),
+    /** Subscriptions: whose mirrored secret was changed or deleted by somebody. */
+    subscription: [
+      keysFrom(world.signingSecrets, (old, current) => {
+        const { namespace, owner } = current ?? old ?? {};
+        return owner === undefined ? [] : [`${namespace}/${owner}`];
+      }),
+    ],
+    /** Pairs: of a changed activation that is not the controller's own echo; of an integration that changed state. */
+    pair: (isEcho: (object: AnyObject) => boolean): KeySource[] => [
+      keysFrom(world.Activation, (old, current) => {
+        if (current !== undefined && isEcho(current)) return [];
+        return [old, current].flatMap(each => (each === undefined ? [] : [keyOfPair(each)]));
+      }),
+      keysFrom(world.Integration, (old, current) => {
+        const accepted = (each: Cached<'Integration'> | undefined) =>
+          each?.status?.conditions?.find(({ type }) => type === 'Accepted')?.reason;
+        const object = current ?? old;
+        if (object === undefined || (!isBirthOrDeath(old, current) && accepted(old) === accepted(current))) return [];
+        return world.Activation.store.byIndex('integration', keyOf(object.metadata)).map(keyOfPair);
+      }),
+      keysFrom(world.Workspace, (old, current) =>
+        isBirthOrDeath(old, current)
+          ? nameOf(current ?? old).flatMap(name => world.Activation.store.byIndex('namespace', name).map(keyOfPair))
+          : [],
+      ),
+    ],
+    /** Tenants: whatever their routes are made of. */
+    routes: [
+      keysFrom(world.Workspace, (old, current) => nameOf(current ?? old)),
+      ...[world.CatalogStream, world.Package, world.Integration, world.Block].map(kind =>
+        specOf(kind as Reflector<AnyObject>),
+      ),
+      keysFrom(world.Subscription, (old, current) =>
+        old?.metadata.generation === current?.metadata.generation &&
+        old?.metadata.finalizers?.length === current?.metadata.finalizers?.length &&
+        old?.status?.signing?.rotatedAt === current?.status?.signing?.rotatedAt
+          ? []
+          : [(current ?? old)?.spec.producer ?? ''],
+      ),
+      keysFrom(world.ingressKeys, (old, current) =>
+        [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),
+      ),
+    ],
+    inNamespace,
+  };
+}

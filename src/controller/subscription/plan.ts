@@ -1,0 +1,99 @@
+import { CONDITION, REASON } from '../../api/condition-reasons.ts';
+import type { SubscriptionStatus } from '../../api/subscription.ts';
+import type { SubscriptionVerdict } from '../../core/compile-routes.ts';
+import { publicId } from '../../core/ids.ts';
+import type { DesiredCondition } from '../runtime/conditions.ts';
+import type { Outcome } from '../runtime/outcome.ts';
+
+const condition = CONDITION.Subscription;
+const reason = REASON.Subscription;
+
+export interface SubscriptionFacts {
+  readonly namespace: string;
+  readonly name: string;
+  readonly producer: string;
+  readonly stream: string;
+  readonly verdict: SubscriptionVerdict;
+  /** As the status has it; set once, when the subscription is first admitted. */
+  readonly admittedAt: string | undefined;
+  readonly signing: SubscriptionStatus['signing'];
+  /** Version that the spec asks for; undefined without an endpoint. */
+  readonly secretVersion: number | undefined;
+  readonly now: string;
+}
+
+const WAITING_MESSAGE = {
+  WaitingForWorkspace: (facts: SubscriptionFacts) => `the producer's workspace ${facts.producer} does not exist yet`,
+  WaitingForGrant: (facts: SubscriptionFacts) =>
+    `${facts.producer} grants this workspace no integration of that name: its Integration has to name ${facts.namespace} in spec.workspace`,
+  WaitingForStream: (facts: SubscriptionFacts) => `stream ${facts.stream} does not exist yet`,
+} as const;
+
+const REFUSED_MESSAGE = {
+  Duplicate: 'an older Subscription for the same integration and stream exists; delete one of them',
+  StreamDeprecated: 'the stream is deprecated and takes no new subscriptions',
+} as const;
+
+const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
+  Live: 'events flow',
+  Blocked: 'the producer blocks the stream; routing pauses, nothing is lost within the retention',
+  Suspended: 'spec.suspended; routing pauses, nothing is lost within the retention',
+  EndpointRefused: 'the endpoint may not be called; events are kept in the inbox',
+  IntegrationClosed: 'the integration is closed',
+  NotAdmitted: 'not admitted; see Ready',
+};
+
+const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
+  address_refused: 'its address is in a network that the operator does not allow',
+  plain_http_refused: 'http is only for addresses (not names) in networks that the operator allows; use https',
+  header_from_secret: 'a header takes its value from a Secret, which is not supported yet; give the value',
+};
+
+function readiness(facts: SubscriptionFacts): DesiredCondition[] {
+  const { ready } = facts.verdict;
+  if (ready === 'Admitted') {
+    return [
+      { type: condition.Ready, status: 'True', reason: reason.Ready.Admitted, message: 'the routes are in force' },
+    ];
+  }
+  if (ready === 'Duplicate' || ready === 'StreamDeprecated') {
+    const message = REFUSED_MESSAGE[ready];
+    const refused = { status: 'False', reason: reason.Ready[ready], message } as const;
+    const stalled = { type: condition.Stalled, status: 'True', reason: reason.Stalled.Duplicate, message } as const;
+    return [{ type: condition.Ready, ...refused }, ...(ready === 'Duplicate' ? [stalled] : [])];
+  }
+  const message = WAITING_MESSAGE[ready](facts);
+  return [
+    { type: condition.Ready, status: 'Unknown', reason: reason.Ready[ready], message },
+    { type: condition.Reconciling, status: 'True', reason: reason.Reconciling.Progressing, message },
+  ];
+}
+
+/** Version and time of the newest signing secret: a higher version is a rotation, now. */
+function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
+  const { signing, secretVersion } = facts;
+  if (secretVersion === undefined || signing?.version === secretVersion) return signing;
+  return { version: secretVersion, rotatedAt: facts.now };
+}
+
+/** The status of a subscription whose routes are in force. */
+export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
+  const { verdict } = facts;
+  const detail = verdict.detail === undefined ? '' : `: ${DETAIL_MESSAGE[verdict.detail] ?? verdict.detail}`;
+  return {
+    status: {
+      publicId: publicId('Subscription', facts.namespace, facts.name),
+      admittedAt: facts.admittedAt ?? (verdict.ready === 'Admitted' ? facts.now : undefined),
+      signing: rotation(facts),
+    },
+    conditions: [
+      ...readiness(facts),
+      {
+        type: condition.Live,
+        status: verdict.live === 'Live' ? 'True' : 'False',
+        reason: reason.Live[verdict.live],
+        message: LIVE_MESSAGE[verdict.live] + detail,
+      },
+    ],
+  };
+}

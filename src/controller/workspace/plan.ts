@@ -1,0 +1,54 @@
+import { CONDITION, REASON } from '../../api/condition-reasons.ts';
+import { WORKSPACE_LABEL } from '../../api/well-known.ts';
+import type { WorkspaceStatus } from '../../api/workspace.ts';
+import { tenantId } from '../../core/ids.ts';
+import { type Outcome, waiting } from '../runtime/outcome.ts';
+
+export interface WorkspaceFacts {
+  readonly name: string;
+  /** The namespace of the same name: ours (made or labelled), another's, or going away. */
+  readonly namespace: 'adopted' | 'foreign' | 'terminating';
+  readonly accountExists: boolean;
+  readonly account: string;
+  readonly producer: boolean;
+}
+
+/** The status of a workspace, from what was found. */
+export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
+  const { name } = facts;
+  const reasons = REASON.Workspace.Ready;
+  const status = { publicId: tenantId(name), namespace: name, producer: facts.producer };
+  if (facts.namespace === 'foreign') {
+    const message = `namespace ${name} exists and is not for this workspace: label it ${WORKSPACE_LABEL}=${name}, or choose another name`;
+    return {
+      status: { ...status, namespace: undefined },
+      conditions: [
+        { type: CONDITION.Workspace.Ready, status: 'False', reason: reasons.NamespaceNotAdopted, message },
+        { type: CONDITION.Workspace.Stalled, status: 'True', reason: reasons.NamespaceNotAdopted, message },
+      ],
+      events: [{ type: 'Warning', reason: reasons.NamespaceNotAdopted, message }],
+      // The namespace is not watched; its label may come at any time.
+      requeueAfterMs: 10_000,
+    };
+  }
+  if (facts.namespace === 'terminating') {
+    return waiting(CONDITION.Workspace.Reconciling, `namespace ${name} is being deleted`, {
+      status,
+      requeueAfterMs: 5_000,
+    });
+  }
+  if (!facts.accountExists) {
+    return waiting(reasons.WaitingForAccount, `account ${facts.account} does not exist yet`, { status });
+  }
+  return {
+    status,
+    conditions: [
+      {
+        type: CONDITION.Workspace.Ready,
+        status: 'True',
+        reason: reasons.NamespaceReady,
+        message: 'the namespace is there and the routes are in force',
+      },
+    ],
+  };
+}

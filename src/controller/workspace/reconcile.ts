@@ -1,0 +1,55 @@
+import { WORKSPACE_LABEL } from '../../api/well-known.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import { NAMESPACES } from '../../kube/resource.ts';
+import { deletingForMs, LET_GO_AFTER_MS, type Room } from '../room.ts';
+import type { Cached } from '../world.ts';
+import { planWorkspace, type WorkspaceFacts } from './plan.ts';
+
+/** Creates or adopts the namespace; a namespace of somebody else is left alone. */
+async function claimNamespace({ client }: Room, name: string): Promise<WorkspaceFacts['namespace']> {
+  let found = await client.get<AnyObject>(NAMESPACES, { name });
+  if (found === undefined) {
+    try {
+      found = await client.create<AnyObject>(
+        NAMESPACES,
+        { name },
+        { metadata: { labels: { [WORKSPACE_LABEL]: name } } },
+      );
+    } catch (error) {
+      if (!isKubeError(error, 409)) throw error;
+      found = await client.get<AnyObject>(NAMESPACES, { name });
+    }
+  }
+  if (found?.metadata.deletionTimestamp !== undefined) return 'terminating';
+  return found?.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
+}
+
+export function reconcileWorkspace(room: Room) {
+  return async (workspace: Cached<'Workspace'>) => {
+    const { name } = workspace.metadata;
+    const namespace = await claimNamespace(room, name);
+    const outcome = planWorkspace({
+      name,
+      namespace,
+      account: workspace.spec.account,
+      accountExists: room.world.Account.store.get(workspace.spec.account) !== undefined,
+      producer:
+        workspace.spec.producer === true || room.world.CatalogStream.store.byIndex('namespace', name).length > 0,
+    });
+    if (namespace === 'adopted') await room.tenants.inForce(name, workspace);
+    return outcome;
+  };
+}
+
+/** Closes the workspace's routing; its namespace and what lies in Redis stay. */
+export function finalizeWorkspace(room: Room) {
+  return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
+    try {
+      await room.tenants.inForce(workspace.metadata.name, workspace);
+    } catch (error) {
+      if (deletingForMs(workspace.metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) throw error;
+    }
+    return 'done';
+  };
+}

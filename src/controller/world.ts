@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto';
+import { GROUP, VERSION } from '../api/group-version.ts';
+import { KINDS, type KindName, type ObjectOf } from '../api/kinds.ts';
+import {
+  INGRESS_KEY_FIELD,
+  INGRESS_KEY_SECRET_TYPE,
+  PAUSED_ANNOTATION,
+  SIGNING_SECRET_FIELD,
+  SIGNING_SECRET_TYPE,
+} from '../api/well-known.ts';
+import type { KubeClient } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import { type AnyObject, type KubeObject, slimObject } from '../kube/object.ts';
+import { createReflector, type Reflector } from '../kube/reflector.ts';
+import { type Resource, SECRETS } from '../kube/resource.ts';
+import type { Logger } from '../telemetry/log.ts';
+
+/** An object of a kind as the caches hold it. */
+export type Cached<K extends KindName> = KubeObject<ObjectOf<K>['spec'], NonNullable<ObjectOf<K>['status']>>;
+
+/** What is kept of a Secret with an ingress key: never the key. */
+export interface IngressKeySecret {
+  readonly namespace: string;
+  readonly sha256: string;
+}
+
+type SecretObject = AnyObject & {
+  readonly metadata: { readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[] };
+  readonly data?: Readonly<Record<string, string>>;
+};
+
+/** What is kept of a mirrored signing secret. */
+export interface SigningSecretMirror {
+  readonly namespace: string;
+  /** base64 */
+  readonly data: string | undefined;
+  /** Name of the Subscription that it belongs to. */
+  readonly owner: string | undefined;
+}
+
+type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
+
+export function resourceOf(kind: KindName): Resource {
+  const { plural, scope } = KINDS[kind];
+  return { group: GROUP, version: VERSION, kind, plural, namespaced: scope === 'Namespaced' };
+}
+
+const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
+
+/** Key of an activation's pair; integration names hold no slash. */
+export function pairKey(namespace: string, integration: string, groupKey: string): string {
+  return `${namespace}/${integration}/${groupKey}`;
+}
+
+/** Everything that the controller watches: one reflector a kind, over one connection. */
+export type World = ReturnType<typeof createWorld>;
+
+export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
+  function reflect<K extends KindName>(kind: K, indexers: Indexes<K>): Reflector<Cached<K>> {
+    return createReflector<Cached<K>, Cached<K>>({
+      client,
+      clock,
+      log,
+      resource: resourceOf(kind),
+      project: object => slimObject(object, [PAUSED_ANNOTATION]) as Cached<K>,
+      indexers,
+    });
+  }
+  return {
+    Account: reflect('Account', {}),
+    Workspace: reflect('Workspace', { account: object => [object.spec.account] }),
+    CatalogStream: reflect('CatalogStream', byNamespace),
+    Package: reflect('Package', byNamespace),
+    Integration: reflect('Integration', byNamespace),
+    Block: reflect('Block', byNamespace),
+    Subscription: reflect('Subscription', { ...byNamespace, producer: object => [object.spec.producer] }),
+    Activation: reflect('Activation', {
+      ...byNamespace,
+      integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
+      pair: ({ metadata, spec }) => [pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey)],
+    }),
+    /** Mirrors of signing secrets, to be mended when somebody changes or deletes one; base64, as Kubernetes has it. */
+    signingSecrets: createReflector<SecretObject, SigningSecretMirror>({
+      client,
+      clock,
+      log,
+      resource: SECRETS,
+      fieldSelector: `type=${SIGNING_SECRET_TYPE}`,
+      project: ({ metadata, data }) => ({
+        namespace: metadata.namespace ?? '',
+        data: data?.[SIGNING_SECRET_FIELD],
+        owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Subscription')?.name,
+      }),
+    }),
+    ingressKeys: createReflector<SecretObject, IngressKeySecret>({
+      client,
+      clock,
+      log,
+      resource: SECRETS,
+      fieldSelector: `type=${INGRESS_KEY_SECRET_TYPE}`,
+      project: ({ metadata, data }) => {
+        const key = data?.[INGRESS_KEY_FIELD];
+        if (key === undefined) return undefined;
+        const sha256 = createHash('sha256').update(Buffer.from(key, 'base64')).digest('hex');
+        return { namespace: metadata.namespace ?? '', sha256 };
+      },
+      indexers: { namespace: secret => [secret.namespace] },
+    }),
+  };
+}
