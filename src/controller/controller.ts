@@ -164,6 +164,8 @@ export function createController(options: ControllerOptions): Runtime {
       if (concerns(object)) subscriptions.enqueue(keyOf(object.metadata), 'background');
     }
     if (uids !== 'all') return;
+    // Those that failed meanwhile would wait for their backoff.
+    for (const key of sources.unsettledPairs(name)) activations.enqueue(key, 'background');
     workspaces.enqueue(name, 'background');
     for (const key of sources.inNamespace('CatalogStream', name)) streams.enqueue(key, 'background');
     for (const key of sources.inNamespace('Integration', name)) integrations.enqueue(key, 'background');

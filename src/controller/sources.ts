@@ -32,9 +32,15 @@ export function createSources(world: World) {
         : homeOf(current ?? old),
     );
 
+  /** A namespace is called as its workspace is; one that lost its label is not the workspace's any more. */
+  const namespaces: KeySource = keysFrom(world.namespaces, (old, current) =>
+    [old, current].flatMap(each => (each === undefined ? [] : [each.workspace])),
+  );
+
   return {
-    /** Workspaces: of a changed account; of a namespace that got its first stream or lost its last. */
+    /** Workspaces: of a changed account or namespace; of a namespace that got its first stream or lost its last. */
     workspace: [
+      namespaces,
       keysFrom(world.Account, (old, current) =>
         nameOf(current ?? old).flatMap(name => world.Workspace.store.byIndex('account', name).flatMap(nameOf)),
       ),
@@ -73,6 +79,7 @@ export function createSources(world: World) {
     ],
     /** Tenants: whatever their routes are made of. */
     routes: [
+      namespaces,
       keysFrom(world.Workspace, (old, current) => nameOf(current ?? old)),
       ...[world.CatalogStream, world.Package, world.Integration, world.Block].map(kind =>
         specOf(kind as Reflector<AnyObject>),
@@ -89,5 +96,12 @@ export function createSources(world: World) {
       ),
     ],
     inNamespace,
+    /** Pairs of a namespace with an activation whose present generation is not in force yet. */
+    unsettledPairs: (namespace: string): string[] =>
+      world.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
+        const ready = activation.status?.conditions?.find(({ type }) => type === 'Ready');
+        const settled = ready?.status === 'True' && ready.observedGeneration === activation.metadata.generation;
+        return settled ? [] : [keyOfPair(activation)];
+      }),
   };
 }

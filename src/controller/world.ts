@@ -7,12 +7,13 @@ import {
   PAUSED_ANNOTATION,
   SIGNING_SECRET_FIELD,
   SIGNING_SECRET_TYPE,
+  WORKSPACE_LABEL,
 } from '../api/well-known.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import { type AnyObject, type KubeObject, slimObject } from '../kube/object.ts';
 import { createReflector, type Reflector } from '../kube/reflector.ts';
-import { type Resource, SECRETS } from '../kube/resource.ts';
+import { NAMESPACES, type Resource, SECRETS } from '../kube/resource.ts';
 import type { Logger } from '../telemetry/log.ts';
 
 /** An object of a kind as the caches hold it. */
@@ -78,6 +79,18 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
       ...byNamespace,
       integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
       pair: ({ metadata, spec }) => [pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey)],
+    }),
+    /** Namespaces that say which workspace may have them. */
+    namespaces: createReflector<AnyObject, { readonly workspace: string; readonly deleting: boolean }>({
+      client,
+      clock,
+      log,
+      resource: NAMESPACES,
+      labelSelector: WORKSPACE_LABEL,
+      project: ({ metadata }) => ({
+        workspace: metadata.labels?.[WORKSPACE_LABEL] ?? '',
+        deleting: metadata.deletionTimestamp !== undefined,
+      }),
     }),
     /** Mirrors of signing secrets, to be mended when somebody changes or deletes one; base64, as Kubernetes has it. */
     signingSecrets: createReflector<SecretObject, SigningSecretMirror>({

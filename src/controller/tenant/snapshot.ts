@@ -25,7 +25,10 @@ function msOf(time: string | undefined): number | undefined {
 /** Everything that decides the routes of the workspace `name`, out of the caches. */
 export function gatherTenant(world: World, isRemoved: (uid: string) => boolean, name: string): TenantSnapshot {
   const workspace = world.Workspace.store.get(name);
-  const open = workspace !== undefined && workspace.metadata.deletionTimestamp === undefined && isProtected(workspace);
+  // A namespace that somebody else made, without the label, is not the workspace's: nothing in it comes into force.
+  const adopted = world.namespaces.store.get(name)?.workspace === name;
+  const deleting = workspace?.metadata.deletionTimestamp !== undefined;
+  const open = workspace !== undefined && adopted && !deleting && isProtected(workspace);
   const of = <P>(kind: { store: { byIndex: (index: string, entry: string) => readonly P[] } }, index = 'namespace') =>
     kind.store.byIndex(index, name);
   return {

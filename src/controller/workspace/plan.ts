@@ -27,8 +27,6 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
         { type: CONDITION.Workspace.Stalled, status: 'True', reason: reasons.NamespaceNotAdopted, message },
       ],
       events: [{ type: 'Warning', reason: reasons.NamespaceNotAdopted, message }],
-      // The namespace is not watched; its label may come at any time.
-      requeueAfterMs: 10_000,
     };
   }
   if (facts.namespace === 'terminating') {

@@ -1,28 +1,26 @@
 import { WORKSPACE_LABEL } from '../../api/well-known.ts';
-import { isKubeError } from '../../kube/kube-error.ts';
+import { cacheBehind, isKubeError } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { NAMESPACES } from '../../kube/resource.ts';
 import { deletingForMs, LET_GO_AFTER_MS, type Room } from '../room.ts';
 import type { Cached } from '../world.ts';
 import { planWorkspace, type WorkspaceFacts } from './plan.ts';
 
-/** Creates or adopts the namespace; a namespace of somebody else is left alone. */
-async function claimNamespace({ client }: Room, name: string): Promise<WorkspaceFacts['namespace']> {
-  let found = await client.get<AnyObject>(NAMESPACES, { name });
+/** Creates the namespace, or finds it adopted; a namespace of somebody else is left alone. */
+async function claimNamespace({ client, world }: Room, name: string): Promise<WorkspaceFacts['namespace']> {
+  const known = world.namespaces.store.get(name);
+  if (known !== undefined) return known.deleting ? 'terminating' : known.workspace === name ? 'adopted' : 'foreign';
+  const found = await client.get<AnyObject>(NAMESPACES, { name });
   if (found === undefined) {
     try {
-      found = await client.create<AnyObject>(
-        NAMESPACES,
-        { name },
-        { metadata: { labels: { [WORKSPACE_LABEL]: name } } },
-      );
+      await client.create(NAMESPACES, { name }, { metadata: { labels: { [WORKSPACE_LABEL]: name } } });
     } catch (error) {
       if (!isKubeError(error, 409)) throw error;
-      found = await client.get<AnyObject>(NAMESPACES, { name });
     }
+    throw cacheBehind(`namespace ${name}`);
   }
-  if (found?.metadata.deletionTimestamp !== undefined) return 'terminating';
-  return found?.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
+  if (found.metadata.deletionTimestamp !== undefined) return 'terminating';
+  return found.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
 }
 
 export function reconcileWorkspace(room: Room) {
