@@ -98,3 +98,8 @@ export function isExpired(error: unknown): boolean {
 export function cacheBehind(what: string): KubeError {
   return new KubeError({ call: what, status: 409, reason: 'CacheBehind' });
 }
+
+/** The object has changed since it was read: reading it again is all that is needed. Not so when a field is another manager's. */
+export function isStale(error: unknown): boolean {
+  return isKubeError(error, 409) && error.reason === 'Conflict' && error.conflictManagers.length === 0;
+}

@@ -35,8 +35,8 @@ const LONGEST_RETRY_AFTER_SECONDS = 5;
  * create that had reached the server answers AlreadyExists.
  */
 export function createTransport(credentials: Credentials, clock: Clock, random: () => number): Transport {
-  async function send(call: Call, streaming: boolean) {
-    const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = 30_000 } = call;
+  async function send(what: Call, streaming: boolean) {
+    const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = 30_000 } = what;
     const access = await credentials.access().catch((cause: unknown) => {
       throw new KubeError({ call: `${method} ${path}`, status: NO_ANSWER, reason: 'CredentialsFailed', cause });
     });
@@ -52,27 +52,27 @@ export function createTransport(credentials: Credentials, clock: Clock, random: 
         ...(body === undefined ? {} : { 'content-type': contentType }),
       },
       body: body === undefined ? null : jsonOf(body),
-      signal: call.signal ?? null,
+      signal: what.signal ?? null,
       headersTimeout: timeoutMs,
       bodyTimeout: streaming ? 0 : timeoutMs,
     });
   }
 
   /** One try, with a deadline over connecting, waiting and reading. */
-  async function attempt(call: Call): Promise<unknown> {
-    const timeoutMs = call.timeoutMs ?? 30_000;
+  async function attempt(what: Call): Promise<unknown> {
+    const timeoutMs = what.timeoutMs ?? 30_000;
     const deadline = AbortSignal.timeout(timeoutMs);
-    const signal = call.signal === undefined ? deadline : AbortSignal.any([call.signal, deadline]);
-    const name = `${call.method} ${call.path}`;
+    const signal = what.signal === undefined ? deadline : AbortSignal.any([what.signal, deadline]);
+    const name = `${what.method} ${what.path}`;
     try {
-      const { statusCode, headers, body } = await send({ ...call, signal, timeoutMs }, false);
+      const { statusCode, headers, body } = await send({ ...what, signal, timeoutMs }, false);
       const text = await body.text();
       if (statusCode >= 400) throw errorFromStatus(name, statusCode, parse(text), headerOf(headers['retry-after']));
       const answer = parse(text);
       if (answer === undefined) throw new KubeError({ call: name, status: statusCode, reason: 'MalformedAnswer' });
       return answer;
     } catch (error) {
-      call.signal?.throwIfAborted();
+      what.signal?.throwIfAborted();
       throw toKubeError(name, error);
     }
   }

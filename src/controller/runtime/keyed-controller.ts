@@ -1,5 +1,5 @@
 import type { Clock } from '../../kube/clock.ts';
-import { isKubeError } from '../../kube/kube-error.ts';
+import { isStale } from '../../kube/kube-error.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
@@ -93,7 +93,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
       return 'requeue_after';
     } catch (err) {
       if (lost.aborted) return 'requeue';
-      if (isKubeError(err, 409)) {
+      if (isStale(err)) {
         // The cache was behind: no failure, the next turn sees the newer object.
         log.debug({ err, key }, 'conflict, tried again');
         current.addRateLimited(key);

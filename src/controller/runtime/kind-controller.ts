@@ -1,6 +1,6 @@
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';
-import { isKubeError } from '../../kube/kube-error.ts';
+import { isKubeError, isStale } from '../../kube/kube-error.ts';
 import type { KubeObject } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Logger } from '../../telemetry/log.ts';
@@ -75,7 +75,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   }
 
   async function writeFailure(object: P, error: unknown, { failures, signal, log }: ReconcileContext): Promise<void> {
-    if (signal.aborted || isKubeError(error, 409)) return;
+    if (signal.aborted || isStale(error)) return;
     const { conditions, observedGeneration: _, ...fields } = object.status ?? {};
     const report = reportFailure(error, { generation: object.metadata.generation ?? 0, conditions }, failures);
     if (report === undefined) return;

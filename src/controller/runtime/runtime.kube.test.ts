@@ -68,7 +68,7 @@ function startReplica(identity: string) {
       if (object.spec.displayName === 'broken') throw new Error('broken');
       const ready = { type: 'Ready', status: 'True', reason: 'Compiled', message: 'compiled' } as const;
       return {
-        status: { streams: object.spec.streams?.length ?? 0 },
+        status: { streamCount: object.spec.streams?.length ?? 0 },
         conditions: [ready],
         events: [{ type: 'Normal', reason: 'Compiled', message: 'compiled' }],
       };
@@ -132,7 +132,7 @@ describe('runtime against a real API server', () => {
     await apply('gold', { streams: ['orders'] });
     const object = await readyPackage('gold');
     expect(object.metadata.finalizers).toEqual([FINALIZER]);
-    expect(object.status).toMatchObject({ streams: 1, observedGeneration: 1 });
+    expect(object.status).toMatchObject({ streamCount: 1, observedGeneration: 1 });
     const { managedFields } = object.metadata as unknown as {
       managedFields: { manager: string; operation: string; subresource?: string }[];
     };
@@ -172,9 +172,9 @@ describe('runtime against a real API server', () => {
   it('mends a status that somebody else has changed', async () => {
     await apply('mended', { streams: [] });
     await readyPackage('mended');
-    const status = { streams: 99 };
+    const status = { streamCount: 99 };
     await client.mergePatch(PACKAGES, { namespace, name: 'mended' }, { status }, { subresource: 'status' });
-    await until(async () => (await get('mended'))?.status?.streams === 0);
+    await until(async () => (await get('mended'))?.status?.streamCount === 0);
   });
 
   it('says what failed, and recovers', async () => {

@@ -91,7 +91,7 @@ function sameStatus(current: CommonStatus | undefined, next: CommonStatus): bool
   if (current === undefined) return false;
   const sorted = (status: CommonStatus) => ({
     ...status,
-    conditions: [...(status.conditions ?? [])].sort((a, b) => (a.type < b.type ? -1 : 1)),
+    conditions: (status.conditions ?? []).toSorted((a, b) => (a.type < b.type ? -1 : 1)),
   });
   return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
 }
