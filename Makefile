@@ -26,7 +26,7 @@ generate: setup ## write the files that are derived from the schemas in src/api
 	@$(NODE) config/generate.ts
 
 run: setup ## a whole Sluice on this machine: Kubernetes API, Redis, all roles; Ctrl-C ends it
-	@$(NODE) test/support/run.ts
+	@PATH="$(CURDIR)/bin:$$PATH" exec bin/node test/support/run.ts
 
 bench: setup ## measure throughput and latency on this machine
 	@$(NODE) test/bench/main.ts

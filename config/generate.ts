@@ -1,9 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import { buildCrd } from '../src/api/crd.ts';
 import { GROUP } from '../src/api/group-version.ts';
 import { KINDS } from '../src/api/kinds.ts';
+import { renderDocs } from './docs.ts';
 
 /** One generated file: its path from the root of the project, and its text. */
 export interface GeneratedFile {
@@ -35,19 +36,19 @@ function readOrNothing(path: string): string | undefined {
   }
 }
 
-function main(root: string, args: readonly string[]): number {
-  const files = renderCrds();
+async function main(root: string, args: readonly string[]): Promise<number> {
+  const files = [...renderCrds(), ...(await renderDocs())];
   const drifted = driftedFiles(root, files);
   if (args.includes('--check')) {
     for (const path of drifted) process.stderr.write(`${path} is not what config/generate.ts writes: run it\n`);
     return drifted.length === 0 ? 0 : 1;
   }
-  mkdirSync(join(root, 'crds'), { recursive: true });
   for (const file of files.filter(({ path }) => drifted.includes(path))) {
+    mkdirSync(dirname(join(root, file.path)), { recursive: true });
     writeFileSync(join(root, file.path), file.text);
     process.stdout.write(`wrote ${file.path}\n`);
   }
   return 0;
 }
 
-if (import.meta.main) process.exitCode = main(join(import.meta.dirname, '..'), process.argv.slice(2));
+if (import.meta.main) process.exitCode = await main(join(import.meta.dirname, '..'), process.argv.slice(2));

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { ensureBinaries } from './binaries.ts';
 
@@ -18,7 +19,8 @@ export async function applyDefinitions(kubeconfig: string, folder: string): Prom
   const names = (await readdir(folder)).filter(name => name.endsWith('.yaml'));
   if (names.length === 0) return 0;
   const { kubectl } = await ensureBinaries(['kubectl']);
-  const access = ['--kubeconfig', kubeconfig];
+  // Discovery that kubectl caches of a cluster on a port that another one had before is wrong.
+  const access = ['--kubeconfig', kubeconfig, '--cache-dir', join(dirname(kubeconfig), 'kubectl-cache')];
   await run(kubectl, [...access, 'apply', '--server-side', '--force-conflicts', '-f', folder]);
   await run(kubectl, [...access, 'wait', '--for=condition=Established', '--timeout=30s', '-f', folder]);
   return names.length;

@@ -18,6 +18,9 @@ export type Received = {
   readonly atMs: number;
 };
 
+/** How long `GET /received?id=` waits. */
+const LOOK_FOR_MS = 10_000;
+
 export type Receiver = {
   readonly port: number;
   /** The next `count` requests are answered with 503. */
@@ -31,7 +34,8 @@ export type Receiver = {
 
 /**
  * A partner's endpoint: `POST` to any path is a delivery, verified and answered with 200 (401 when the signature does
- * not hold). Beside it `POST /fail?next=<n>` makes the next n fail, and `GET /received` lists what came, as JSON.
+ * not hold). Beside it `POST /fail?next=<n>` makes the next n fail, and `GET /received` lists what came, as JSON, one
+ * line each; with `?id=<webhook-id>` only that event, and it waits (10 s at most) until it was answered with 200.
  *
  * @param options.port 0 takes a free one
  * @param options.readSecrets the `whsec_` secrets that may sign now; asked again when one does not fit
@@ -77,11 +81,38 @@ export async function startReceiver(options: {
     return status;
   }
 
+  function waitFor(fits: (received: Received) => boolean, withinMs: number): Promise<Received | undefined> {
+    return new Promise(resolve => {
+      const found = all.find(fits);
+      if (found !== undefined) return resolve(found);
+      const end = (received: Received | undefined): void => {
+        clearTimeout(timer);
+        watchers.delete(watch);
+        resolve(received);
+      };
+      const watch = (received: Received): void => {
+        if (fits(received)) end(received);
+      };
+      const timer = setTimeout(end, withinMs, undefined);
+      watchers.add(watch);
+    });
+  }
+
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://receiver');
-    if (request.method === 'GET') {
-      response.setHeader('content-type', 'application/json');
-      response.end(`${JSON.stringify(pathname === '/received' ? all.map(summary) : { failing })}\n`);
+    if (request.method === 'GET' && pathname === '/received') {
+      const id = searchParams.get('id');
+      if (id !== null) await waitFor(received => received.id === id && received.status === 200, LOOK_FOR_MS);
+      response.setHeader('content-type', 'application/x-ndjson');
+      response.end(
+        all
+          .filter(received => id === null || received.id === id)
+          .map(summary)
+          .join(''),
+      );
+    } else if (request.method !== 'POST') {
+      response.statusCode = 404;
+      response.end('there are GET /received and POST /fail?next=<n>; any other POST is a delivery\n');
     } else if (pathname === '/fail') {
       failing = Number(searchParams.get('next')) || 0;
       response.end(`the next ${failing} deliveries are answered with 503\n`);
@@ -108,21 +139,7 @@ export async function startReceiver(options: {
       failing = count;
     },
     received: () => all,
-    waitFor: (fits, withinMs) =>
-      new Promise(resolve => {
-        const found = all.find(fits);
-        if (found !== undefined) return resolve(found);
-        const end = (received: Received | undefined): void => {
-          clearTimeout(timer);
-          watchers.delete(watch);
-          resolve(received);
-        };
-        const watch = (received: Received): void => {
-          if (fits(received)) end(received);
-        };
-        const timer = setTimeout(end, withinMs, undefined);
-        watchers.add(watch);
-      }),
+    waitFor,
     stop: () =>
       new Promise(resolve => {
         server.close(() => resolve());
@@ -148,6 +165,6 @@ function judgeSignature(
   return { refusal };
 }
 
-function summary({ id, type, groupKey, signature, status, body }: Received): object {
-  return { id, type, groupKey, signature, status, body: body.toString('utf8') };
+function summary({ id, type, groupKey, signature, status, body }: Received): string {
+  return `${JSON.stringify({ id, type, groupKey, signature, status, body: body.toString('utf8') })}\n`;
 }

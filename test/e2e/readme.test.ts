@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { renderMetrics } from '../../config/docs-metrics.ts';
+import { startTour, type TourProcess } from '../support/tour/process.ts';
+import { missingLines, readExamples } from '../support/tour/readme.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** Commands that are not run here, and why. */
+const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[] = [
+  { commands: /^make run +#.*\nmake test +#/, because: 'this is part of `make test`' },
+  { commands: /^make run$/, because: 'the tour runs already' },
+  { commands: /^\. \/tmp\/sluice-run-XXXXXX\/env$/, because: 'the real line stands before each example' },
+];
+
+const examples = readExamples(readFileSync(join(ROOT, 'README.md'), 'utf8')).map(example => ({
+  ...example,
+  first: example.commands.split('\n')[0] ?? '',
+  skipped: SKIPPED.find(({ commands }) => commands.test(example.commands.trim()))?.because,
+}));
+
+let tour: TourProcess;
+/** The line that the tour prints for other terminals. */
+let line: string;
+
+beforeAll(async () => {
+  tour = await startTour();
+  line = (await tour.waitForLine(/^ +\. .*\/env$/, 120_000)).trim();
+});
+
+afterAll(() => tour?.remove());
+
+async function run(commands: string): Promise<{ code: number; output: string }> {
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', `${line}\n${commands}`], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended = new Promise<number>(resolve => child.once('close', code => resolve(code ?? 1)));
+  const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  return { code, output: `${stdout}${stderr}` };
+}
+
+/** Only looks, so it may be looked again: a counter is there a moment after what it counts. */
+function isReading(commands: string): boolean {
+  return /^(curl -s "\$OPS_URL|kubectl get)/.test(commands) && commands.trim().split('\n').length === 1;
+}
+
+test('the skipped examples are the known ones, and the others are many', () => {
+  expect(examples.filter(({ skipped }) => skipped !== undefined)).toHaveLength(SKIPPED.length);
+  expect(examples.length).toBeGreaterThan(12);
+});
+
+test.each(examples.filter(({ skipped }) => skipped === undefined))('README: $first', async ({ commands, output }) => {
+  let result = await run(commands);
+  for (let tries = 0; isReading(commands) && result.code !== 0 && tries < 20; tries++) result = await run(commands);
+  expect(result).toMatchObject({ code: 0 });
+  expect({ missing: missingLines(output, result.output), in: result.output }).toMatchObject({ missing: [] });
+});
+
+function row(name = '', type = '', help = ''): string {
+  return `${name} (${type}): ${help}`;
+}
+
+test('docs/metrics.md has every metric that a process with all roles has, in the same words', async () => {
+  const { output } = await run('curl -s "$OPS_URL/metrics"');
+  const live = [...output.matchAll(/^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)/gm)];
+  const page = await renderMetrics();
+  const documented = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| .* \| (.*) \|$/gm)];
+  expect(documented.map(([, name, type, help]) => row(name, type, help)).toSorted()).toEqual(
+    live.map(([, name, help, type]) => row(name, type, help)).toSorted(),
+  );
+});
+
+test('the tour ends as it is told to, and leaves nothing behind', async () => {
+  tour.kill('SIGTERM');
+  expect(await tour.exited).toBe(143);
+  expect(await tour.leftovers()).toEqual([]);
+});

@@ -1,0 +1,91 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { WRONG } from '../support/tour/narrator.ts';
+import { MAKE_RUN, processesOf, startTour, type TourProcess } from '../support/tour/process.ts';
+
+async function start(...options: Parameters<typeof startTour>): Promise<TourProcess> {
+  const tour = await startTour(...options);
+  onTestFinished(tour.remove);
+  return tour;
+}
+
+test('tells the whole story within half a minute, and leaves nothing behind', async () => {
+  const tour = await start(['--once']);
+  const code = await tour.exited;
+  const output = tour.output();
+  expect(output).not.toContain(WRONG);
+  for (const line of [
+    /Redis answers at redis:\/\/127\.0\.0\.1:\d+/,
+    /the Kubernetes API answers at https:\/\/127\.0\.0\.1:\d+/,
+    /sluice is ready/,
+    /applied config\/samples: 10 objects/,
+    /8 of them became Ready within /,
+    /published order\.created of customer-42: 202 id evt_\w{26} after \d+ ms/,
+    /delivered to globex \d+ ms after it was accepted; its signature is valid; answered 200/,
+    /order-2 twice: 202 id order-2 \(duplicate: false\), then 202 id order-2 \(duplicate: true\)/,
+    /not_routed_total\{reason="not_activated"\} went from 0 to 1; globex got nothing/,
+    /with a wrong key: 401 unauthenticated/,
+    /does not declare: 422 unknown_event_type/,
+    /event 1 of 3 answered 503, 1\.\d\d s later/,
+    /event 1 of 3 answered 200, [23]\.\d\d s later/,
+    /3 of 3 delivered, after 5 attempts/,
+    /patched to revoked: true; Effective=false \(Revoked\)/,
+    /patched to revoked: false; Effective=true \(Routing\)/,
+    /the story ends: all as it should be/,
+  ]) {
+    expect(output).toMatch(line);
+  }
+  expect(code).toBe(0);
+  const first = /\[ *([\d.]+) s\] the first delivery came/.exec(output);
+  expect(Number(first?.[1])).toBeLessThan(30);
+  expect(await tour.leftovers()).toEqual([]);
+});
+
+test('Ctrl-C in the middle of the start leaves nothing behind', async () => {
+  const tour = await start();
+  await tour.waitForLine(/Redis answers/, 60_000);
+  // So that an empty list at the end means something.
+  expect(await processesOf(tour.folder)).not.toEqual([]);
+  tour.kill('SIGINT');
+  expect(await tour.exited).toBe(130);
+  expect(await tour.leftovers()).toEqual([]);
+});
+
+test('Ctrl-C while it stays up ends everything in order', async () => {
+  const tour = await start();
+  await tour.waitForLine(/Everything runs/, 120_000);
+  const running = (await processesOf(tour.folder)).join('\n');
+  for (const program of ['redis-server', 'etcd', 'kube-apiserver', 'src/main.ts all'])
+    expect(running).toContain(program);
+  tour.kill('SIGINT');
+  expect(await tour.exited).toBe(130);
+  expect(tour.output()).not.toMatch(/could not be ended|sluice ended by itself/);
+  expect(await tour.leftovers()).toEqual([]);
+});
+
+test('a crash leaves nothing behind', async () => {
+  const tour = await start();
+  await tour.waitForLine(/sluice is ready/, 60_000);
+  tour.kill('SIGKILL');
+  expect(await tour.exited).toBe('SIGKILL');
+  expect(await tour.leftovers()).toEqual([]);
+});
+
+test('a signal to make alone ends everything too', async () => {
+  const tour = await start([], MAKE_RUN);
+  await tour.waitForLine(/sluice is ready/, 120_000);
+  tour.kill('SIGTERM');
+  await tour.exited;
+  expect(await tour.leftovers()).toEqual([]);
+});
+
+test('the end of sluice is told with its log, and ends everything', async () => {
+  const tour = await start();
+  await tour.waitForLine(/Everything runs/, 120_000);
+  const line = (await processesOf(tour.folder)).find(each => each.includes('src/main.ts all'));
+  const pid = Number(/^process (\d+)/.exec(line ?? '')?.[1]);
+  process.kill(pid, 'SIGKILL');
+  expect(await tour.exited).toBe(1);
+  expect(tour.output()).toContain('sluice ended by itself');
+  expect(tour.output()).toContain("the end of sluice's log:");
+  expect(await tour.leftovers()).toEqual([]);
+});

@@ -1,0 +1,151 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ensureBinaries } from './kubernetes/binaries.ts';
+import type { Sluice } from './sluice.ts';
+import { stopOnSignal } from './stop-signal.ts';
+import { createClosers } from './tour/closers.ts';
+import { type Environment, formatEnvironment, formatInvitation } from './tour/invitation.ts';
+import { createNarrator, formatMs } from './tour/narrator.ts';
+import { whenOrphaned } from './tour/orphan.ts';
+import { createPublisher } from './tour/publisher.ts';
+import { type Received, type Receiver, startReceiver } from './tour/receiver.ts';
+import { copySamples, createIngressKey, readSigningSecrets, SAMPLE_PORT, SAMPLES } from './tour/samples.ts';
+import { kubectl, lines, type Stack, startStack } from './tour/stack.ts';
+import {
+  type Scene,
+  tellClosedGate,
+  tellDelivery,
+  tellDuplicate,
+  tellRefusals,
+  tellRetries,
+  tellRevocation,
+} from './tour/story.ts';
+
+/**
+ * A whole Sluice on this machine, and a story that shows it at work; then it stays until Ctrl-C. With `--once` it ends
+ * after the story: exit code 0, or 1 when something was not as it should be.
+ */
+
+const LOOK_EVERY_MS = 200;
+
+const once = process.argv.includes('--once');
+const closers = createClosers();
+const narrator = createNarrator({ write: console.log, nowMs: () => performance.now() });
+
+let sluice: Sluice | undefined;
+/** A signal came: what breaks from now on breaks because it is ended. */
+let ending = false;
+
+/** Deliveries are told one by one only after the story, which tells its own. */
+let storyIsTold = false;
+
+function tellReceived({ id, type, groupKey, signature, status }: Received): void {
+  if (!storyIsTold) return;
+  const verdict = signature === 'valid' ? 'signature valid' : `signature NOT valid (${signature.refusal})`;
+  narrator.tell(`globex received ${id} (${type}, ${groupKey}), ${verdict}, answered ${status}`);
+}
+
+async function startEndpoint({ cluster }: Stack): Promise<Receiver> {
+  const options = {
+    readSecrets: () => readSigningSecrets(cluster, 'globex', 'acme-orders'),
+    onReceived: tellReceived,
+  };
+  try {
+    return await startReceiver({ ...options, port: SAMPLE_PORT });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    return startReceiver({ ...options, port: 0 });
+  }
+}
+
+async function applySamples({ cluster, folder }: Stack, receiver: Receiver): Promise<void> {
+  const free = receiver.port === SAMPLE_PORT;
+  if (!free) narrator.tell(`port ${SAMPLE_PORT} is taken: the samples are applied with ${receiver.port} in its place`);
+  const started = performance.now();
+  const applied = await kubectl(cluster, ['apply', '-f', free ? SAMPLES : await copySamples(folder, receiver.port)]);
+  narrator.tell(`applied config/samples: ${lines(applied)} objects`);
+  const all = ['waas,waas-admin', '--all', '--all-namespaces'];
+  const ready = await kubectl(cluster, ['wait', '--for=condition=Ready', '--timeout=60s', ...all]);
+  narrator.tell(`${lines(ready)} of them became Ready within ${formatMs(performance.now() - started)}`);
+}
+
+async function run(): Promise<void> {
+  const stack = await startStack({ tell: narrator.tell, closers });
+  ({ sluice } = stack);
+  const { cluster, folder } = stack;
+  const receiver = await startEndpoint(stack);
+  closers.add(receiver.stop);
+  narrator.tell(`the endpoint of globex listens on port ${receiver.port}`);
+  await applySamples(stack, receiver);
+  const key = await createIngressKey(cluster, 'acme', 'shop');
+  const path = await kubectl(cluster, ['get', 'cstream', 'orders', '-n', 'acme', '-o=jsonpath={.status.ingressPath}']);
+  const eventsUrl = `${stack.sluice.ingressUrl}${path}`;
+  narrator.tell(`made an ingress key of acme: Secret shop, type sluice.dev/ingress-key; events go to POST ${path}`);
+
+  const scene: Scene = {
+    narrator,
+    cluster,
+    receiver,
+    publish: createPublisher({ url: eventsUrl, key }),
+    quietMs: 300,
+    countNotActivated: () => stack.sluice.metric('sluice_router_not_routed_total', { reason: 'not_activated' }),
+  };
+  await tellDelivery(scene);
+  await tellDuplicate(scene);
+  await tellClosedGate(scene);
+  await tellRefusals(scene);
+  await tellRetries(scene);
+  await tellRevocation(scene);
+
+  const problems = narrator.problems();
+  const summary =
+    problems.length === 0 ? 'all as it should be' : `${problems.length} things were not as they should be`;
+  narrator.tell(`the story ends: ${summary}`);
+  if (once) return;
+  storyIsTold = true;
+  const environment: Environment = {
+    kubeconfig: cluster.kubeconfig,
+    kubectlCache: join(folder, 'kubectl-cache'),
+    kubectl: (await ensureBinaries(['kubectl'])).kubectl,
+    eventsUrl,
+    key,
+    opsUrl: stack.sluice.opsUrl,
+    receiverPort: receiver.port,
+  };
+  const file = join(folder, 'env');
+  await writeFile(file, formatEnvironment(environment), { mode: 0o600 });
+  console.log(formatInvitation({ environment, file, log: stack.sluice.log }));
+  while (stack.sluice.running()) await delay(LOOK_EVERY_MS);
+  throw new Error('sluice ended by itself');
+}
+
+async function explain(cause: unknown): Promise<void> {
+  console.error(cause instanceof Error ? cause.message : cause);
+  if (sluice === undefined) return;
+  const log = await readFile(sluice.log, 'utf8').catch(() => '');
+  console.error(`the end of sluice's log:\n${log.trimEnd().split('\n').slice(-15).join('\n')}`);
+}
+
+stopOnSignal(async () => {
+  ending = true;
+  console.log('\nending …');
+  await closers.closeAll();
+});
+
+// make passes a signal on to the shell of its recipe only, which dies of it and leaves this program alone.
+if (process.env.MAKELEVEL !== undefined) {
+  whenOrphaned(() => {
+    if (!ending) process.kill(process.pid, 'SIGTERM');
+  });
+}
+
+try {
+  await run();
+  process.exitCode = narrator.problems().length === 0 ? 0 : 1;
+} catch (error) {
+  if (!ending) await explain(error);
+  process.exitCode = 1;
+}
+// After a signal it is the handler that ends the process.
+if (!ending) await closers.closeAll();

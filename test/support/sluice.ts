@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ChildProcess, type Exit, startChild, waitUntilReady } from './child-process.ts';
+import { freePorts } from './free-port.ts';
+import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
+
+const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'sluice');
+const START_DEADLINE_MS = 60_000;
+
+export type SluiceRole = 'all' | 'controller' | 'ingress' | 'router' | 'dispatcher';
+
+export type SluiceOptions = {
+  /** Path; may be one that nobody answers at. */
+  kubeconfig: string;
+  redisUrl: string;
+  /** Absent: `all`, in one process. */
+  role?: SluiceRole;
+  /** Further variables; `undefined` takes one away. */
+  env?: Readonly<Record<string, string | undefined>>;
+  /** Return once the process runs, ready or not. */
+  unready?: boolean;
+};
+
+export type Sluice = {
+  /** Of the process that runs now; another after a restart. */
+  readonly pid: number;
+  /** `http://127.0.0.1:<port>`, the same after a restart. */
+  readonly ingressUrl: string;
+  readonly opsUrl: string;
+  /** Path of the file that the process's output is appended to. */
+  readonly log: string;
+  readonly running: () => boolean;
+  /** Lines of the log so far, parsed; what is no JSON is left out. */
+  readonly logLines: () => Promise<Record<string, unknown>[]>;
+  /** Sum of a metric's samples whose labels are these. */
+  readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
+  /** SIGKILL when absent; waits for the end unless the process only sleeps or goes on. */
+  readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
+  /** SIGTERM; resolves with how it ended, at the latest by SIGKILL after 30 s. Safe to call twice. */
+  readonly stop: () => Promise<Exit>;
+  /** Ends it if it runs, starts it on the same ports, and waits until it is ready. */
+  readonly restart: () => Promise<void>;
+};
+
+/** One folder for this test process: the root key that all roles share, and the logs. */
+let shared: Promise<TemporaryFolder> | undefined;
+let count = 0;
+
+async function makeShared(): Promise<TemporaryFolder> {
+  const folder = await temporaryFolder('sluice');
+  await writeFile(join(folder.path, 'root.key'), randomBytes(32), { mode: 0o600 });
+  return folder;
+}
+
+/** This process's environment without what steers Sluice, so that a developer's own settings change no test. */
+function cleanEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
+}
+
+/**
+ * Starts `bin/sluice` with one role (or all) on free loopback ports. Endpoints on 127.0.0.0/8 are allowed unless `env`
+ * says otherwise; all processes of one test run share a root key. It is gone with this process, however that ends.
+ *
+ * @throws with the log's end when it is not ready within 60 s
+ */
+export async function startSluice(options: SluiceOptions): Promise<Sluice> {
+  shared ??= makeShared();
+  const folder = (await shared).path;
+  const role = options.role ?? 'all';
+  const [ingressPort = 0, opsPort = 0] = await freePorts(2);
+  const log = join(folder, `${role}-${++count}.log`);
+  const opsUrl = `http://127.0.0.1:${opsPort}`;
+  const env: NodeJS.ProcessEnv = {
+    ...cleanEnvironment(),
+    KUBECONFIG: options.kubeconfig,
+    SLUICE_REDIS_URL: options.redisUrl,
+    SLUICE_INGRESS_PORT: `${ingressPort}`,
+    SLUICE_OPS_PORT: `${opsPort}`,
+    SLUICE_ROOT_KEY_FILE: join(folder, 'root.key'),
+    SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
+    ...options.env,
+  };
+
+  const isReady = async () => (await fetch(`${opsUrl}/readyz`)).status === 200;
+  async function start(): Promise<ChildProcess> {
+    const child = startChild({ command: COMMAND, args: [role], log, env });
+    if (!options.unready) {
+      await waitUntilReady(child, isReady, { name: `sluice ${role}`, deadlineMs: START_DEADLINE_MS });
+    }
+    return child;
+  }
+
+  let child = await start();
+  async function kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    child.kill(signal);
+    if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') await child.exited;
+  }
+  return {
+    get pid() {
+      return child.pid;
+    },
+    ingressUrl: `http://127.0.0.1:${ingressPort}`,
+    opsUrl,
+    log,
+    running: () => child.running(),
+    logLines: async () => (await readFile(log, 'utf8')).split('\n').flatMap(parseLine),
+    metric: async (name, labels = {}) => sumOf(await (await fetch(`${opsUrl}/metrics`)).text(), name, labels),
+    kill,
+    stop: async () => {
+      await child.stop(30_000);
+      return child.exited;
+    },
+    restart: async () => {
+      await kill();
+      child = await start();
+    },
+  };
+}
+
+function parseLine(line: string): Record<string, unknown>[] {
+  try {
+    return [JSON.parse(line) as Record<string, unknown>];
+  } catch {
+    return [];
+  }
+}
+
+/** Of Prometheus's text format: the sum of all samples of `name` that carry these labels. */
+function sumOf(text: string, name: string, labels: Readonly<Record<string, string>>): number {
+  let sum = 0;
+  for (const line of text.split('\n')) {
+    const sample = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (sample?.[1] !== name) continue;
+    const wanted = Object.entries(labels).every(([label, value]) => sample[2]?.includes(`${label}="${value}"`));
+    if (wanted) sum += Number(sample[3]);
+  }
+  return sum;
+}

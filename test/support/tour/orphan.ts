@@ -1,0 +1,12 @@
+const LOOK_EVERY_MS = 250;
+
+/** Calls once when the process that started this one has ended. */
+export function whenOrphaned(call: () => void): void {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    call();
+  }, LOOK_EVERY_MS);
+  timer.unref();
+}

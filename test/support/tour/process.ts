@@ -1,0 +1,118 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+
+/** The program of `make run` as a child, for tests: its folder for temporary files is its own. */
+export type TourProcess = {
+  readonly pid: number;
+  /** All of its temporary files are below it. */
+  readonly folder: string;
+  /** What it has written so far, both outputs. */
+  readonly output: () => string;
+  /** The first line, written or to come, that fits. @throws with the output when it ends, or `withinMs` pass, before */
+  readonly waitForLine: (pattern: RegExp, withinMs: number) => Promise<string>;
+  /** Exit code, or the signal's name. */
+  readonly exited: Promise<number | NodeJS.Signals>;
+  readonly kill: (signal: NodeJS.Signals) => void;
+  /** Files that are left below its folder, and processes that it started and that still run; asked again for 5 s. */
+  readonly leftovers: () => Promise<string[]>;
+  /** Kills it if it runs, and removes the folder. */
+  readonly remove: () => Promise<void>;
+};
+
+/** bin/node becomes Node itself, so the process is the program's. */
+const PROGRAM = [join(ROOT, 'bin', 'node'), join(ROOT, 'test', 'support', 'run.ts')];
+
+/** As a user starts it; the process is make's. */
+export const MAKE_RUN = ['make', '--no-print-directory', 'run'];
+
+export async function startTour(
+  args: readonly string[] = [],
+  [command = '', ...first]: readonly string[] = PROGRAM,
+): Promise<TourProcess> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-tour-'));
+  const child = spawn(command, [...first, ...args], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, TMPDIR: folder },
+  });
+  const lines: string[] = [];
+  const watchers = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', line => {
+      lines.push(line);
+      for (const watch of watchers) watch();
+    });
+  }
+  let ended = false;
+  const exited = new Promise<number | NodeJS.Signals>(resolve => {
+    child.once('close', (code, signal) => {
+      ended = true;
+      resolve(signal ?? code ?? 1);
+      for (const watch of watchers) watch();
+    });
+  });
+  const output = (): string => lines.join('\n');
+
+  return {
+    pid: child.pid ?? 0,
+    folder,
+    output,
+    exited,
+    kill: signal => child.kill(signal),
+    waitForLine: (pattern, withinMs) =>
+      new Promise((resolve, reject) => {
+        const end = (settle: () => void): void => {
+          clearTimeout(timer);
+          watchers.delete(watch);
+          settle();
+        };
+        const fail = (why: string): void =>
+          end(() => reject(new Error(`no line with ${pattern}: ${why}. It wrote:\n${output()}`)));
+        const watch = (): void => {
+          const line = lines.find(each => pattern.test(each));
+          if (line !== undefined) end(() => resolve(line));
+          else if (ended) fail('it has ended');
+        };
+        const timer = setTimeout(fail, withinMs, `${withinMs} ms have passed`);
+        watchers.add(watch);
+        watch();
+      }),
+    leftovers: async () => {
+      for (let tries = 0; ; tries++) {
+        const left = [...(await readdir(folder)), ...(await processesOf(folder))];
+        if (left.length === 0 || tries >= 50) return left;
+        await new Promise(resolve => setTimeout(resolve, 100));
+      }
+    },
+    remove: async () => {
+      if (!ended) child.kill('SIGKILL');
+      await exited;
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    },
+  };
+}
+
+/**
+ * The processes that have to do with a folder: it is in their arguments or environment, or they are in it. Redis
+ * overwrites the first two. Where there is no /proc, nothing is found.
+ */
+export async function processesOf(folder: string): Promise<string[]> {
+  const pids = (await readdir('/proc').catch(() => [])).filter(name => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async pid => {
+      const [args, environment, cwd] = await Promise.all([
+        readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''),
+        readFile(`/proc/${pid}/environ`, 'utf8').catch(() => ''),
+        readlink(`/proc/${pid}/cwd`).catch(() => ''),
+      ]);
+      const concerns = [args, environment, cwd].some(text => text.includes(folder));
+      return concerns ? [`process ${pid}: ${args.replaceAll('\0', ' ')}`] : [];
+    }),
+  );
+  return found.flat();
+}

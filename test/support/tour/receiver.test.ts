@@ -1,0 +1,96 @@
+import { Webhook } from 'standardwebhooks';
+import { expect, onTestFinished, test } from 'vitest';
+import { type Receiver, startReceiver } from './receiver.ts';
+
+const OLD = `whsec_${Buffer.from('an old secret of 24 byte').toString('base64')}`;
+const NEW = `whsec_${Buffer.from('a newer secret, 24 bytes').toString('base64')}`;
+
+async function start(readSecrets: () => Promise<readonly string[]>): Promise<Receiver> {
+  const receiver = await startReceiver({ port: 0, readSecrets });
+  onTestFinished(receiver.stop);
+  return receiver;
+}
+
+async function send(receiver: Receiver, id: string, secret: string, body = '{}'): Promise<number> {
+  const now = new Date();
+  const response = await fetch(`http://127.0.0.1:${receiver.port}/hooks`, {
+    method: 'POST',
+    headers: {
+      'webhook-id': id,
+      'webhook-timestamp': `${Math.floor(now.getTime() / 1_000)}`,
+      'webhook-signature': new Webhook(secret).sign(id, now, '{}'),
+      'ce-type': 'order.created',
+      'ce-partitionkey': 'customer%2042',
+    },
+    body,
+  });
+  return response.status;
+}
+
+test('verifies each delivery, and asks again for the secret when it does not fit', async () => {
+  let secrets = [OLD];
+  let reads = 0;
+  const receiver = await start(async () => {
+    reads++;
+    return secrets;
+  });
+  expect(await send(receiver, 'a', OLD)).toBe(200);
+  expect(await send(receiver, 'b', OLD)).toBe(200);
+  expect(reads).toBe(1);
+  secrets = [NEW];
+  expect(await send(receiver, 'c', NEW)).toBe(200);
+  expect(reads).toBe(2);
+  expect(receiver.received()[0]).toMatchObject({
+    id: 'a',
+    type: 'order.created',
+    groupKey: 'customer 42',
+    status: 200,
+  });
+});
+
+test.each([
+  ['by another secret', NEW, '{}', 'No matching signature found'],
+  ['for another body', OLD, '{"more":1}', 'No matching signature found'],
+])('refuses what was signed %s', async (_what, secret, body, refusal) => {
+  const receiver = await start(async () => [OLD]);
+  expect(await send(receiver, 'a', secret, body)).toBe(401);
+  expect(receiver.received()[0]?.signature).toEqual({ refusal });
+});
+
+test('refuses everything while there is no secret', async () => {
+  const receiver = await start(async () => []);
+  expect(await send(receiver, 'a', OLD)).toBe(401);
+});
+
+test('fails as often as it is told to, over HTTP too', async () => {
+  const receiver = await start(async () => [OLD]);
+  receiver.failNext(1);
+  expect([await send(receiver, 'a', OLD), await send(receiver, 'a', OLD)]).toEqual([503, 200]);
+  const answer = await fetch(`http://127.0.0.1:${receiver.port}/fail?next=1`, { method: 'POST' });
+  expect(await answer.text()).toBe('the next 1 deliveries are answered with 503\n');
+  expect([await send(receiver, 'b', OLD), await send(receiver, 'b', OLD)]).toEqual([503, 200]);
+});
+
+test('lists what came, of one event once it is taken', async () => {
+  const receiver = await start(async () => [OLD]);
+  receiver.failNext(1);
+  const listed = fetch(`http://127.0.0.1:${receiver.port}/received?id=a`);
+  for (const id of ['a', 'b', 'a']) await send(receiver, id, OLD);
+  const text = await (await listed).text();
+  const found = text
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as object);
+  expect(found).toMatchObject([
+    { id: 'a', status: 503, signature: 'valid' },
+    { id: 'a', status: 200, body: '{}' },
+  ]);
+});
+
+test('waits for what is to come, and no longer than asked', async () => {
+  const receiver = await start(async () => [OLD]);
+  const waiting = receiver.waitFor(({ id }) => id === 'a', 10_000);
+  await send(receiver, 'a', OLD);
+  expect(await waiting).toMatchObject({ id: 'a' });
+  expect(await receiver.waitFor(({ id }) => id === 'b', 1)).toBeUndefined();
+});

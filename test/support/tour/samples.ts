@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Cluster } from '../kubernetes/cluster.ts';
+import { kubectl } from './stack.ts';
+
+export const SAMPLES = join(import.meta.dirname, '..', '..', '..', 'config', 'samples');
+
+/** Port of the endpoint in the sample Subscription. */
+export const SAMPLE_PORT = 9797;
+
+/** The samples for an endpoint on another port: copies in `folder`. @returns the copies' folder */
+export async function copySamples(folder: string, port: number): Promise<string> {
+  const copies = join(folder, 'samples');
+  await mkdir(copies);
+  for (const name of (await readdir(SAMPLES)).filter(file => file.endsWith('.yaml'))) {
+    const text = await readFile(join(SAMPLES, name), 'utf8');
+    await writeFile(join(copies, name), text.replaceAll(`127.0.0.1:${SAMPLE_PORT}`, `127.0.0.1:${port}`));
+  }
+  return copies;
+}
+
+/**
+ * Makes an ingress key for a workspace: a Secret of type `sluice.dev/ingress-key` in its namespace. Several may be
+ * valid at once.
+ *
+ * @returns the key
+ */
+export async function createIngressKey(cluster: Cluster, workspace: string, name: string): Promise<string> {
+  const key = randomBytes(24).toString('base64url');
+  await kubectl(
+    cluster,
+    ['apply', '-f', '-'],
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: workspace },
+      type: 'sluice.dev/ingress-key',
+      stringData: { key },
+    }),
+  );
+  return key;
+}
+
+/** The signing secret of a subscription, from the Secret that the controller writes; empty while there is none. */
+export async function readSigningSecrets(cluster: Cluster, namespace: string, subscription: string): Promise<string[]> {
+  const secret = ['secret', `${subscription}-signing`, '-n', namespace, '--ignore-not-found'];
+  const { stdout } = await cluster.kubectl(['get', ...secret, '-o=jsonpath={.data.secret}']);
+  return stdout === '' ? [] : [Buffer.from(stdout, 'base64').toString('utf8')];
+}

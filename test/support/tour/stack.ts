@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { type Cluster, startCluster } from '../kubernetes/cluster.ts';
+import { startRedis } from '../redis/server.ts';
+import { type Sluice, startSluice } from '../sluice.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import type { Closers } from './closers.ts';
+
+const CRDS = join(import.meta.dirname, '..', '..', '..', 'crds');
+
+/** Namespace of the controller's Lease, the default of SLUICE_NAMESPACE. */
+const SYSTEM_NAMESPACE = 'sluice-system';
+
+export type Stack = {
+  /** Temporary folder of this run; gone with it. */
+  readonly folder: string;
+  readonly cluster: Cluster;
+  /** The process with all roles. */
+  readonly sluice: Sluice;
+};
+
+/** Runs kubectl and gives its output. @throws with what it wrote to standard error */
+export async function kubectl(cluster: Cluster, args: readonly string[], stdin?: string): Promise<string> {
+  const { code, stdout, stderr } = await cluster.kubectl(args, stdin === undefined ? {} : { stdin });
+  if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr.trim()}`);
+  return stdout;
+}
+
+/** How many lines a command wrote: kubectl says a line for each object. */
+export function lines(output: string): number {
+  return output.trim().split('\n').length;
+}
+
+/**
+ * A whole Sluice on loopback: Kubernetes' API with our kinds, Redis that fsyncs each write, and `bin/sluice all` with
+ * a root key of its own. What is started is handed to `closers` at once, so that it can be ended in the middle.
+ */
+export async function startStack(options: { tell: (line: string) => void; closers: Closers }): Promise<Stack> {
+  const { tell, closers } = options;
+  const folder = await temporaryFolder('run');
+  closers.add(folder.remove);
+  const [cluster, redis] = await Promise.all([
+    startCluster().then(started => {
+      closers.add(started.stop);
+      tell(`the Kubernetes API answers at ${started.url}`);
+      return started;
+    }),
+    startRedis({ appendonly: true, appendfsync: 'always' }).then(started => {
+      closers.add(started.stop);
+      tell(`Redis answers at ${started.url}`);
+      return started;
+    }),
+  ]);
+  const definitions = ['-f', CRDS];
+  await kubectl(cluster, ['apply', '--server-side', ...definitions]);
+  const served = await kubectl(cluster, ['wait', '--for=condition=Established', '--timeout=30s', ...definitions]);
+  await kubectl(cluster, ['create', 'namespace', SYSTEM_NAMESPACE]);
+  tell(`the API serves the ${lines(served)} kinds of Sluice`);
+
+  const sluice = await startSluice({
+    kubeconfig: cluster.kubeconfig,
+    redisUrl: redis.url,
+    env: { SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128', SLUICE_LOG_LEVEL: process.env.SLUICE_LOG_LEVEL ?? 'info' },
+  });
+  closers.add(async () => {
+    await sluice.stop();
+  });
+  tell(`sluice is ready: all roles in one process, ${sluice.opsUrl}/readyz`);
+  return { folder: folder.path, cluster, sluice };
+}
