@@ -149,7 +149,9 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
         } catch (error) {
           log.warn({ err: error, member }, 'work failed, tried again');
           failed = true;
-          next = nowMs() + RETRY_MS;
+          // Held on to meanwhile: a hint that is lowered all the time would make a failing run spin.
+          await new Promise(resolve => setTimeout(resolve, RETRY_MS));
+          next = nowMs();
         }
         // It became due while it was worked on: the hint is leased to us, nobody else would look before that lapses.
         if (entry.again && !failed) continue;

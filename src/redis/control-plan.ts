@@ -127,7 +127,8 @@ function indexOf(routes: TenantRoutes): Fields {
 
 /** Subscriptions per queue that the router asks: all that are not closed, covered ones too. */
 function subscribersOf(routes: TenantRoutes): Record<string, Fields> {
-  const byQueue: Record<string, Fields> = {};
+  // Without a prototype: `constructor` is a good name for a queue.
+  const byQueue: Record<string, Fields> = Object.create(null);
   for (const queue of Object.keys(routes.queues)) byQueue[queue] = {};
   for (const [integration, route] of Object.entries(routes.integrations)) {
     for (const [sub, { inc, queue, route: open }] of Object.entries(route.subscriptions)) {
@@ -156,7 +157,7 @@ export function planRoutes(have: StoredRoutes, wanted: TenantRoutes): RoutesPlan
 
   for (const [queue, route] of Object.entries(want.queues)) {
     const q = queueKeys(tenant, queue);
-    const old = have.routes.queues[queue];
+    const old = Object.hasOwn(have.routes.queues, queue) ? have.routes.queues[queue] : undefined;
     const made = old === undefined || old.gen !== route.gen;
     const ops: PatchOp[] = [];
     if (made && old !== undefined) {

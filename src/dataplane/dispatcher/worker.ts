@@ -15,6 +15,7 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1;
 const CAPPED_RETRY_MS = 250;
 /** Claims one script call makes at most: bounds its time, and what one answer has to fetch. */
 const CLAIMS_AT_ONCE = 64;
+const COMPLETIONS_AT_ONCE = 256;
 
 /** Attempts of the whole process; a subscription that finds none free waits for its turn. */
 export interface Room {
@@ -49,7 +50,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   const inbox = parseInboxMember(member);
   const { room } = deps;
   let subscription: OpenSubscription | undefined;
-  let ended: Completion[] = [];
+  const ended: Completion[] = [];
   let inFlight = 0;
   let due = true;
   let nextMs: number | undefined;
@@ -114,8 +115,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
 
   /** Completes what ended and claims what there is room for, in one round trip. */
   async function exchange(): Promise<'OK' | 'CLOSED' | 'PAUSED' | 'GONE'> {
-    const completing = ended;
-    ended = [];
+    const completing = ended.splice(0, COMPLETIONS_AT_ONCE);
     const wanted = due && !deps.signal.aborted ? Math.min(room.free, CLAIMS_AT_ONCE) : 0;
     room.free -= wanted;
     if (wanted > 0) due = false;

@@ -28,6 +28,8 @@ export interface QueueRouterDeps extends BatchDeps {
   readonly owner: string;
   readonly onBatch: (batch: RoutedBatch, entries: number) => void;
   readonly signal: AbortSignal;
+  /** Events of a batch at most; default 256. */
+  readonly batchEvents?: number;
 }
 
 /**
@@ -49,7 +51,8 @@ export async function routeQueue(
   }
   const queue: OwnedQueue = { ...ref, epoch: ownership.epoch, gen: ownership.gen };
   const name = `${ref.tenant}:${ref.queue}`;
-  let limit = BATCH_EVENTS;
+  const most = deps.batchEvents ?? BATCH_EVENTS;
+  let limit = most;
   let retryCatchUpAt = 0;
   let result: BatchResult | undefined;
   while (!deps.signal.aborted) {
@@ -84,7 +87,7 @@ export async function routeQueue(
     if (page.entries.length === 0) continue;
     const lookup = await lookUp(deps, queue, page);
     if (lookup === undefined) return deps.nowMs() + RETRY_MS;
-    limit = eventsFor(lookup.subscriptions.size);
+    limit = eventsFor(lookup.subscriptions.size, most);
     const entries = page.entries.slice(0, limit);
     const batch = await routeBatch(deps, queue, entries, lookup, member => !behind.has(member));
     deps.onBatch(batch, entries.length);
@@ -101,8 +104,8 @@ export async function routeQueue(
 }
 
 /** Events of one batch, by the number of subscriptions that each may go to. */
-function eventsFor(subscriptions: number): number {
-  return Math.max(1, Math.min(BATCH_EVENTS, Math.floor(BATCH_REFERENCES / Math.max(1, subscriptions))));
+function eventsFor(subscriptions: number, most: number): number {
+  return Math.max(1, Math.min(most, Math.floor(BATCH_REFERENCES / Math.max(1, subscriptions))));
 }
 
 async function lookUp(
@@ -129,7 +132,7 @@ async function catchUp(deps: QueueRouterDeps, queue: OwnedQueue, page: QueuePage
   const from = cohort
     .map(position)
     .reduce<string | undefined>((a, b) => (a !== undefined && isAfter(b, a) ? a : b), undefined);
-  const limit = eventsFor(cohort.length);
+  const limit = eventsFor(cohort.length, deps.batchEvents ?? BATCH_EVENTS);
   const read = await deps.queues.catchUp(queue, deps.nowMs(), limit, from, nothingMoved(astray));
   if (typeof read === 'string') return 'refused';
   if (cohort.length === 0) return { behind: read.behind, unreachable: false };

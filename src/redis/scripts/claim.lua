@@ -16,7 +16,6 @@ local now, room = tonumber(ARGV[1]), tonumber(ARGV[2])
 local free = tonumber(s[2]) - redis.call('HLEN', KEYS[6])
 local lease = string.format('%.0f', now + tonumber(ARGV[4]))
 local out, taken, full = { 'OK', s[3], '', 0 }, 0, false
-local active = {}
 local lanes = {}
 if free > 0 then
   lanes = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', ARGV[1], 'LIMIT', 0, 64)
@@ -30,20 +29,24 @@ else
     end
   end
 end
-for _, lane in ipairs(lanes) do
+local keys = {}
+for i, lane in ipairs(lanes) do keys[i] = laneKey(lane) end
+local active = #lanes > 0 and redis.call('HMGET', KEYS[2], unpack(keys)) or {}
+local holders = #lanes > 0 and redis.call('HMGET', KEYS[6], unpack(lanes)) or {}
+local tried = redis.call('EXISTS', KEYS[7]) == 1
+local claims, dues = {}, {}
+for i, lane in ipairs(lanes) do
   if taken >= room then
     full = true
     break
   end
-  local gk = laneKey(lane)
-  if active[gk] == nil then active[gk] = redis.call('HEXISTS', KEYS[2], gk) == 1 end
-  local held = redis.call('HGET', KEYS[6], lane)
-  if not active[gk] then
+  local held = holders[i]
+  if not active[i] then
     if held then
       redis.call('HDEL', KEYS[6], lane)
       free = free + 1
     end
-    if gk == lane then
+    if keys[i] == lane then
       redis.call('ZREM', KEYS[5], lane)
     else
       redis.call('ZADD', KEYS[5], string.format('%.0f', now + 60000), lane)
@@ -57,15 +60,17 @@ for _, lane in ipairs(lanes) do
         free = free + 1
       end
     elseif held or free > 0 then
-      local n, lapses, due = tries(redis.call('HGET', KEYS[7], ref))
+      local n, lapses, due = tries(tried and redis.call('HGET', KEYS[7], ref))
       if held then
         lapses = lapses + 1
         redis.call('HSET', KEYS[7], ref, n .. ' ' .. lapses .. ' ' .. string.format('%.0f', due))
       else
         free = free - 1
       end
-      redis.call('HSET', KEYS[6], lane, ARGV[3] .. '|' .. ref)
-      redis.call('ZADD', KEYS[5], lease, lane)
+      claims[#claims + 1] = lane
+      claims[#claims + 1] = ARGV[3] .. '|' .. ref
+      dues[#dues + 1] = lease
+      dues[#dues + 1] = lane
       taken = taken + 1
       out[#out + 1] = lane
       out[#out + 1] = ref
@@ -76,6 +81,10 @@ for _, lane in ipairs(lanes) do
       break
     end
   end
+end
+if taken > 0 then
+  redis.call('HSET', KEYS[6], unpack(claims))
+  redis.call('ZADD', KEYS[5], unpack(dues))
 end
 if not full and #lanes == 64 then out[4] = 1 end
 local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')

@@ -5,9 +5,10 @@
 -- ARGV  1 nowMs  2 cfgv  3 ttlMs of the id bucket  4.. (16-byte id hash, group key or '', metadata, body)*
 -- Returns {OK, (OK|DUP|FULL, stream id or '')*} or one word: STALE (another cfgv), CLOSED, GONE (no such queue).
 -- Refused as a whole, before its first write, when Redis is out of memory (no allow-oom).
---@include ref
 local DAY = 86400000
 local now = tonumber(ARGV[1])
+-- When an event was accepted, by its stream id.
+local function idMs(id) return tonumber(string.match(id, '^%d+')) end
 local meta = redis.call('HMGET', KEYS[1], 'ready', 'cfgv', 'state', 'bytes', 'maxBytes', 'ms')
 if meta[1] ~= '1' then return { 'GONE' } end
 if meta[2] ~= ARGV[2] then return { 'STALE' } end
@@ -18,21 +19,17 @@ local n = (#ARGV - 3) / 4
 local hashes = {}
 for i = 1, n do hashes[i] = ARGV[4 * i] end
 local seen = {}
-for k = 5, #KEYS do
+for k = 4, #KEYS do
   local found = redis.call('HMGET', KEYS[k], unpack(hashes))
   for i = 1, n do
-    if found[i] and now - refMs(found[i]) < DAY then seen[i] = found[i] end
+    if found[i] and now - idMs(found[i]) < DAY then seen[hashes[i]] = found[i] end
   end
 end
-local out, stored = { 'OK' }, 0
+local out, ids = { 'OK' }, {}
 for i = 1, n do
   local at = 4 * i
   local size = #ARGV[at + 3]
-  local known = seen[i]
-  if not known then
-    local ref = redis.call('HGET', KEYS[4], ARGV[at])
-    if ref and now - refMs(ref) < DAY then known = ref end
-  end
+  local known = seen[hashes[i]]
   if known then
     out[#out + 1] = 'DUP'
     out[#out + 1] = known
@@ -42,15 +39,16 @@ for i = 1, n do
   else
     local id = redis.call('XADD', KEYS[2], ms .. '-*', 'g', ARGV[at + 1], 's', size, 'm', ARGV[at + 2])
     redis.call('XADD', KEYS[3], id, 'b', ARGV[at + 3])
-    local ref = refOf(id)
-    redis.call('HSET', KEYS[4], ARGV[at], ref)
+    seen[hashes[i]] = id
+    ids[#ids + 1] = hashes[i]
+    ids[#ids + 1] = id
     bytes = bytes + size
-    stored = stored + 1
     out[#out + 1] = 'OK'
-    out[#out + 1] = ref
+    out[#out + 1] = id
   end
 end
-if stored > 0 then
+if #ids > 0 then
+  redis.call('HSET', KEYS[4], unpack(ids))
   redis.call('HSET', KEYS[1], 'bytes', bytes, 'ms', ms)
   if redis.call('PTTL', KEYS[4]) < 0 then redis.call('PEXPIRE', KEYS[4], ARGV[3]) end
 end

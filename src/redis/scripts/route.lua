@@ -20,6 +20,7 @@ local now = tonumber(ARGV[1])
 local floor = math.max(tonumber(meta[3] or '0'), tonumber(s[3] or '0')) - 2000
 local last, n = s[5] or '', 0
 local out, active = {}, {}
+local pend, due = {}, {}
 for i = 5, #ARGV, 4 do
   local ref, id, gk = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local flag
@@ -34,8 +35,11 @@ for i = 5, #ARGV, 4 do
     local ms = tonumber(string.match(id, '^%d+'))
     if since and (now - ms <= 10000 or (ms >= since - 2000 and ms >= floor)) then
       redis.call('XADD', KEYS[4], id, 'g', gk)
-      redis.call('ZADD', KEYS[5], 0, gk .. '\0' .. ref)
-      redis.call('ZADD', KEYS[6], 'NX', now, s[6] and (gk .. '\0' .. ref) or gk)
+      local member = gk .. '\0' .. ref
+      pend[#pend + 1] = '0'
+      pend[#pend + 1] = member
+      due[#due + 1] = ARGV[1]
+      due[#due + 1] = s[6] and member or gk
       n = n + 1
       last = ref
       flag = 'r'
@@ -46,6 +50,9 @@ for i = 5, #ARGV, 4 do
   out[#out + 1] = flag
 end
 if n > 0 then
+  redis.call('ZADD', KEYS[5], unpack(pend))
+  -- A lane that waits for a retry, or is claimed, keeps its time.
+  redis.call('ZADD', KEYS[6], 'NX', unpack(due))
   redis.call('HSET', KEYS[3], 'last', last, 'epoch', ARGV[2])
   redis.call('HINCRBY', KEYS[3], 'n:routed', n)
 elseif s[4] ~= ARGV[2] then

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { refOfStreamId } from '../../core/refs.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../../core/routes.ts';
 import type { RedisClient } from '../client.ts';
 import { planRoutes } from '../control-plan.ts';
@@ -6,7 +7,6 @@ import { createControlStore } from '../control-store.ts';
 import { createInboxStore, type InboxRef, type RouteItem } from '../inbox-store.ts';
 import { createIngressOperations, type IngressEvent } from '../ingress-store.ts';
 import { createQueueStore, type OwnedQueue, type QueueEntry } from '../queue-store.ts';
-import { refOfStreamId } from '../../core/refs.ts';
 
 export const START_MS = 1_800_000_000_000;
 export const QUEUE = 'orders';

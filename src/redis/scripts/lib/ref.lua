@@ -1,20 +1,20 @@
 local CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz'
+local function crockford(n, width)
+  local out = ''
+  for _ = 1, width do
+    local d = n % 32
+    out = string.sub(CROCKFORD, d + 1, d + 1) .. out
+    n = (n - d) / 32
+  end
+  return out
+end
+-- Events that are stored together share their millisecond: it is written once.
+local lastMs, lastTime
 -- Stream id 'ms-seq' to its 15-character ref (src/core/refs.ts has the same in TypeScript).
 local function refOf(id)
   local ms, seq = string.match(id, '^(%d+)-(%d+)$')
-  ms, seq = tonumber(ms), tonumber(seq)
-  local out = {}
-  for i = 15, 11, -1 do
-    local d = seq % 32
-    out[i] = string.sub(CROCKFORD, d + 1, d + 1)
-    seq = (seq - d) / 32
-  end
-  for i = 10, 1, -1 do
-    local d = ms % 32
-    out[i] = string.sub(CROCKFORD, d + 1, d + 1)
-    ms = (ms - d) / 32
-  end
-  return table.concat(out)
+  if ms ~= lastMs then lastMs, lastTime = ms, crockford(tonumber(ms), 10) end
+  return lastTime .. crockford(tonumber(seq), 5)
 end
 -- Milliseconds of a ref.
 local function refMs(ref)

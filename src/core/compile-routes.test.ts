@@ -1,0 +1,229 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { BlockSpec } from '../api/block.ts';
+import type { SubscriptionSpec } from '../api/subscription.ts';
+import { type CompileOptions, compileRoutes } from './compile-routes.ts';
+import { publicId, tenantId } from './ids.ts';
+import type { TenantSnapshot } from './snapshot.ts';
+
+const FOLDER = new URL('../../test/golden/routes/', import.meta.url);
+const TENANT = 'acme';
+const NOW_MS = 1_000;
+
+/** Short form of a tenant's objects, by name; what is left out is as in most cases. */
+interface Given {
+  readonly workspace?: null;
+  readonly streams?: Record<string, { public?: boolean; deleting?: boolean }>;
+  readonly packages?: Record<string, { streams: string[]; archived?: true }>;
+  readonly integrations?: Record<string, { workspace?: string; declined?: true; revoked?: true; expiresMs?: number }>;
+  /** `<integration> <CatalogStream|Package> <target>` */
+  readonly blocks?: readonly string[];
+  readonly subscriptions?: Record<string, SubscriptionGiven>;
+}
+interface SubscriptionGiven {
+  readonly integration: string;
+  readonly stream: string;
+  readonly namespace?: string;
+  readonly endpoint?: string | null;
+  readonly suspended?: true;
+  readonly ordering?: 'None';
+  readonly createdMs?: number;
+  readonly uid?: string;
+  readonly deleting?: true;
+  readonly admittedMs?: number | null;
+}
+interface Then {
+  /** Account; `none` when nobody pays. */
+  readonly payer?: string;
+  readonly queues: Record<string, string>;
+  readonly integrations: Record<string, string>;
+  readonly routes: Record<string, string>;
+  /** By subscription: ready, live, detail. */
+  readonly verdicts: Record<string, string>;
+}
+
+const options: CompileOptions = {
+  nowMs: NOW_MS,
+  queueMaxBytes: 10,
+  judgeEndpoint: url => (url.includes('refused') ? 'refused_by_policy' : 'ok'),
+  sealEndpoint: (subscription, { url }) => `sealed ${subscription} ${url}`,
+};
+
+function metaOf(name: string, namespace: string, more: { createdMs?: number; uid?: string; deleting?: boolean } = {}) {
+  return {
+    name,
+    namespace,
+    uid: more.uid ?? `uid-${name}`,
+    createdMs: more.createdMs ?? 1,
+    deleting: more.deleting === true,
+  };
+}
+
+function snapshotOf(given: Given): TenantSnapshot {
+  const each = <T>(objects: Record<string, T> | undefined) => Object.entries(objects ?? {});
+  return {
+    name: TENANT,
+    ...(given.workspace === null ? {} : { workspace: { spec: { account: 'main' } } }),
+    secretKeys: [],
+    streams: each(given.streams).map(([name, stream]) => ({
+      ...metaOf(name, TENANT, stream),
+      spec: { public: stream.public ?? true, retention: '1h', deletionPolicy: 'Retain' },
+    })),
+    packages: each(given.packages).map(([name, spec]) => ({ ...metaOf(name, TENANT), spec })),
+    integrations: each(given.integrations).map(([name, { expiresMs, ...spec }]) => ({
+      ...metaOf(name, TENANT),
+      spec,
+      ...(expiresMs === undefined ? {} : { expiresMs }),
+    })),
+    blocks: (given.blocks ?? []).map((block, i) => {
+      const [integration, kind, name] = block.split(' ') as [string, 'CatalogStream' | 'Package', string];
+      const spec: BlockSpec = { integration, target: { kind, name }, onUnblock: 'Continue' };
+      return { ...metaOf(`block-${i}`, TENANT), spec };
+    }),
+    subscriptions: each(given.subscriptions).map(([name, short]) => {
+      const { integration, stream, suspended } = short;
+      const url = short.endpoint === undefined ? 'https://partner.example/hook' : short.endpoint;
+      const spec: SubscriptionSpec = {
+        producer: TENANT,
+        integration,
+        stream,
+        ordering: short.ordering ?? 'ByGroupKey',
+        deletionPolicy: 'Retain',
+        ...(suspended === undefined ? {} : { suspended }),
+        ...(url === null ? {} : { endpoint: { url } }),
+      };
+      const admittedMs = short.admittedMs === undefined ? 500 : short.admittedMs;
+      return {
+        ...metaOf(name, short.namespace ?? 'partner', short),
+        spec,
+        ...(admittedMs === null ? {} : { admittedMs }),
+      };
+    }),
+  };
+}
+
+/** The compiled routes in the words of the golden files: names instead of ids. */
+function readable(given: Given): Required<Then> {
+  const { routes, verdicts } = compileRoutes(snapshotOf(given), options);
+  expect(routes.tenant).toBe(tenantId(TENANT));
+  const names = (kind: 'Integration' | 'Subscription', objects: Record<string, { namespace?: string }> | undefined) =>
+    new Map(
+      Object.entries(objects ?? {}).map(([name, { namespace }]) => [
+        publicId(kind, kind === 'Integration' ? TENANT : (namespace ?? 'partner'), name),
+        name,
+      ]),
+    );
+  const integrations = names('Integration', given.integrations as Record<string, object>);
+  const subscriptions = names('Subscription', given.subscriptions);
+  const shown: Record<string, string> = {};
+  for (const [int, route] of Object.entries(routes.integrations)) {
+    for (const [sub, { queue, route: routing, send, unordered, endpoint }] of Object.entries(route.subscriptions)) {
+      const extras = [...(unordered ? ['unordered'] : []), ...(endpoint === '' ? ['pull only'] : [])];
+      const parts = [`${queue} to ${integrations.get(int)}`, `route ${routing}`, `send ${send}`, ...extras];
+      shown[subscriptions.get(sub) ?? sub] = parts.join(', ');
+      if (endpoint !== '') expect(endpoint).toBe(`sealed ${sub} https://partner.example/hook`);
+    }
+  }
+  const uids = new Map(
+    Object.entries(given.subscriptions ?? {}).map(([name, { uid }]) => [uid ?? `uid-${name}`, name]),
+  );
+  return {
+    payer: routes.payer === '' ? 'none' : routes.payer === publicId('Account', '', 'main') ? 'main' : routes.payer,
+    queues: Object.fromEntries(Object.entries(routes.queues).map(([name, { state }]) => [name, state])),
+    integrations: Object.fromEntries(
+      Object.entries(routes.integrations).map(([int, { state }]) => [integrations.get(int) ?? int, state]),
+    ),
+    routes: shown,
+    verdicts: Object.fromEntries(
+      [...verdicts].map(([uid, { ready, live, detail }]) => [
+        uids.get(uid) ?? uid,
+        [ready, live, ...(detail === undefined ? [] : [detail])].join(' '),
+      ]),
+    ),
+  };
+}
+
+describe('golden files: one rule of access each', () => {
+  const files = readdirSync(FOLDER).filter(file => file.endsWith('.yaml'));
+  test('are there', () => expect(files.length).toBeGreaterThan(20));
+  test.each(files)('%s', file => {
+    const golden = parse(readFileSync(new URL(file, FOLDER), 'utf8')) as { rule: string; given: Given; then: Then };
+    expect(Object.keys(golden)).toEqual(['rule', 'given', 'then']);
+    expect(readable(golden.given)).toEqual({ payer: 'main', ...golden.then });
+  });
+});
+
+const subscriptionOf = (world: Given, name: string) => (world.subscriptions ?? {})[name] as SubscriptionGiven;
+
+describe('any tenant', () => {
+  const streams = fc.constantFrom('orders', 'refunds', 'constructor');
+  const packages = fc.constantFrom('basic', 'money');
+  const integrations = fc.constantFrom('shop', 'bank');
+  const given = fc.record<Given>({
+    streams: fc.dictionary(streams, fc.record({ public: fc.boolean(), deleting: fc.boolean() })),
+    packages: fc.dictionary(packages, fc.record({ streams: fc.array(streams) })),
+    integrations: fc.dictionary(
+      integrations,
+      fc.oneof(
+        fc.constant({ workspace: 'partner' }),
+        fc.constant({}),
+        fc.constant({ workspace: 'partner', revoked: true as const }),
+      ),
+    ),
+    blocks: fc.array(
+      fc.oneof(
+        fc.tuple(integrations, streams).map(([int, stream]) => `${int} CatalogStream ${stream}`),
+        fc.tuple(integrations, packages).map(([int, pkg]) => `${int} Package ${pkg}`),
+      ),
+    ),
+    subscriptions: fc.dictionary(
+      fc.constantFrom('s1', 's2', 's3', 's4'),
+      fc.record({ integration: integrations, stream: streams, createdMs: fc.nat(3) }),
+    ),
+  });
+
+  test('a subscription is paused exactly when a block of its stream, or of a package with it, covers it', () => {
+    fc.assert(
+      fc.property(given, world => {
+        const { routes } = readable(world);
+        for (const [name, route] of Object.entries(routes)) {
+          const { integration, stream } = subscriptionOf(world, name);
+          const covered = (world.blocks ?? []).some(block => {
+            const [int, kind, target] = block.split(' ') as [string, string, string];
+            const inside =
+              Object.hasOwn(world.packages ?? {}, target) && world.packages?.[target]?.streams.includes(stream);
+            return int === integration && (kind === 'Package' ? inside === true : target === stream);
+          });
+          expect(route).toContain(covered ? 'route paused, send held' : 'route open, send open');
+        }
+      }),
+    );
+  });
+
+  test('an integration and a stream have one route at most, and only by a grant; order of the objects says nothing', () => {
+    fc.assert(
+      fc.property(given, world => {
+        const one = readable(world);
+        const pairs = Object.values(one.routes).map(route => route.split(',')[0]);
+        expect(new Set(pairs).size).toBe(pairs.length);
+        for (const name of Object.keys(one.routes)) {
+          const { integration } = subscriptionOf(world, name);
+          expect(one.integrations[integration]).toBe('active');
+        }
+        const backward = <T>(objects: Record<string, T> | undefined) =>
+          Object.fromEntries(Object.entries(objects ?? {}).toReversed());
+        const other = readable({
+          ...world,
+          streams: backward(world.streams),
+          packages: backward(world.packages),
+          integrations: backward(world.integrations),
+          blocks: world.blocks?.toReversed() ?? [],
+          subscriptions: backward(world.subscriptions),
+        });
+        expect(other).toEqual(one);
+      }),
+    );
+  });
+});

@@ -1,0 +1,55 @@
+import type { Hint, HintIndex, Picked } from '../../redis/hints.ts';
+import { hintPartition } from '../../redis/keys.ts';
+
+/** A hint index in memory, with the semantics of the scripts; every call is counted. */
+export function createMemoryHints() {
+  const due = new Map<string, number>();
+  const tokens = new Map<string, string>();
+  const listeners: ((partition: number, ms: number) => void)[] = [];
+  const calls = { pick: 0, settle: 0 };
+  /** When set, calls wait for it: what others do meanwhile comes in between. */
+  const gate: { pick?: Promise<void>; settle?: Promise<void>; failing?: boolean } = {};
+
+  const hints: HintIndex = {
+    kind: 'd',
+    lower: async (lowered: readonly Hint[]) => {
+      for (const { member, dueMs } of lowered) {
+        tokens.delete(member);
+        const had = due.get(member);
+        if (had !== undefined && had <= dueMs) continue;
+        due.set(member, dueMs);
+        for (const listener of listeners) listener(hintPartition(member), dueMs);
+      }
+    },
+    pick: async (partition, nowMs, most, leaseMs, token): Promise<Picked> => {
+      calls.pick++;
+      await gate.pick;
+      if (gate.failing) throw new Error('redis is away');
+      const mine = () => [...due].filter(([member]) => hintPartition(member) === partition);
+      const members = mine()
+        .filter(([, ms]) => ms <= nowMs)
+        .slice(0, most)
+        .map(([member]) => member);
+      for (const member of members) {
+        due.set(member, nowMs + leaseMs);
+        tokens.set(member, token);
+      }
+      const next = Math.min(...mine().map(([, ms]) => ms));
+      return { members, nextMs: Number.isFinite(next) ? next : undefined };
+    },
+    settle: async (member, token, nextMs) => {
+      calls.settle++;
+      await gate.settle;
+      if (gate.failing) throw new Error('redis is away');
+      if (tokens.get(member) !== token) return false;
+      tokens.delete(member);
+      if (nextMs === null) due.delete(member);
+      else due.set(member, nextMs);
+      return true;
+    },
+    listen: onDue => {
+      listeners.push(onDue);
+    },
+  };
+  return { hints, due, tokens, calls, gate };
+}

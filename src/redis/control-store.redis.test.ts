@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { planRoutes } from './control-plan.ts';
+import { FencedError } from './control-store.ts';
+import { CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
+import { onEachRedis } from './testing/each-redis.ts';
+import { createTenant, items, QUEUE, START_MS } from './testing/tenant.ts';
+
+onEachRedis(redis => {
+  const start = () => createTenant(redis());
+
+  describe('fencing', () => {
+    test('a deposed leader writes nothing, not even where the new one has not written yet', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      await t.control.readTenant(t.tenant, 2);
+      await expect(t.apply(t.routes({ x: { state: 'closed' } }))).rejects.toThrow(FencedError);
+      await expect(t.activate('x', 'k')).rejects.toThrow(FencedError);
+      await expect(t.deactivate('x', 'k')).rejects.toThrow(FencedError);
+      await expect(t.control.wake(1, t.tenant, QUEUE, [t.inboxOf('x')])).rejects.toThrow(FencedError);
+      expect(await redis().call('hget', integrationKeys(t.nameOf('x')).meta, 'state')).toBe('active');
+      t.fence.epoch = 2;
+      await t.apply(t.routes({ x: { state: 'closed' } }));
+      expect(await redis().call('hget', integrationKeys(t.nameOf('x')).meta, 'state')).toBe('closed');
+    });
+
+    test('the fence outlives a stream that is made again', async () => {
+      const t = start();
+      t.fence.epoch = 5;
+      await t.apply(t.routes({}));
+      await t.apply(t.routes({}, { gen: 'gen2' }));
+      const { meta } = queueKeys(t.tenant, QUEUE);
+      expect(await redis().call('hget', meta, 'fence')).toBe('5');
+      await expect(
+        t.control.patch(4, [{ meta, ops: [{ command: 'HSET', key: meta, args: ['state', 'closing'] }] }]),
+      ).rejects.toThrow(FencedError);
+      await t.control.patch(5, [{ meta, ops: [{ command: 'DEL', key: meta, args: [] }] }]);
+      expect(await redis().call('exists', meta)).toBe(0);
+    });
+
+    test('patch does only what it knows', async () => {
+      const t = start();
+      const { meta } = tenantKeys(t.tenant);
+      const ops = [{ command: 'FLUSHALL' as 'DEL', key: meta, args: [] }];
+      await expect(t.control.patch(1, [{ meta, ops }])).rejects.toThrow('patch does not do FLUSHALL');
+    });
+
+    test('a patch of many operations is written in parts', async () => {
+      const t = start();
+      const { meta, gates } = tenantKeys(t.tenant);
+      const ops = Array.from({ length: 1_001 }, (_, i) => ({
+        command: 'ZADD' as const,
+        key: gates,
+        args: [0, `k${i}`],
+      }));
+      await t.control.patch(1, [{ meta, ops }]);
+      expect(await redis().call('zcard', gates)).toBe(1_001);
+    });
+  });
+
+  test('lead: each epoch is above all before it; a Redis of another cluster is refused', async () => {
+    const t = start();
+    const had = await t.control.readCluster();
+    const uid = had.uid ?? randomUUID();
+    const first = (await t.control.lead(uid, 3, START_MS)) as { epoch: number };
+    expect(first.epoch).toBeGreaterThanOrEqual(Math.max(START_MS, had.epoch + 1));
+    // Also with a clock that was set back.
+    expect(await t.control.lead(uid, 3, 5)).toEqual({ epoch: first.epoch + 1 });
+    expect(await t.control.lead(uid, first.epoch + 100, 5)).toEqual({ epoch: first.epoch + 100 });
+    expect(await t.control.lead('another', 0, START_MS * 2)).toEqual({ other: uid });
+    await t.control.markClusterReady(first.epoch + 100);
+    expect(await t.control.readCluster()).toEqual({ uid, ready: true, epoch: first.epoch + 100 });
+    await t.control.enlist(first.epoch + 100, t.tenant);
+    expect(await redis().call('sismember', CLUSTER_KEYS.tenants, t.tenant)).toBe(1);
+  });
+
+  describe('routes', () => {
+    test('what was written is read back, and then there is nothing more to write', async () => {
+      const t = start();
+      const want = t.routes({
+        x: {},
+        y: { state: 'pending', sub: { route: 'paused', send: 'held', unordered: true, endpoint: '', cap: 3 } },
+      });
+      await t.apply(want);
+      const stored = await t.control.readTenant(t.tenant, 1);
+      expect(stored.routes).toEqual({
+        ...want,
+        integrations: {
+          ...want.integrations,
+          [t.nameOf('y')]: { ...want.integrations[t.nameOf('y')], sinceMs: 0 },
+        },
+      });
+      const again = planRoutes(stored, want);
+      expect(again).toMatchObject({ patches: [], ready: [], opened: [], queuesTouched: [] });
+    });
+
+    test('what no object wants any more is closed, and keeps what lies in it', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      await t.activate('x', 'k');
+      const [entry] = await t.ingest(['k']);
+      const inbox = t.inboxOf('x');
+      await t.inboxes.route(inbox, t.nowMs(), START_MS, 'gen1', '', items([entry as { id: string; groupKey: string }]));
+      await t.apply({ ...t.routes({}, null), keys: {} });
+      const { routes } = await t.control.readTenant(t.tenant, 1);
+      expect(routes.queues[QUEUE]).toMatchObject({ state: 'closing' });
+      expect(routes.integrations[inbox.integration]).toMatchObject({
+        state: 'closed',
+        subscriptions: { [inbox.sub]: { route: 'closed', send: 'held' } },
+      });
+      expect(await redis().call('zcard', inboxKeys(inbox.integration, inbox.sub, inbox.inc).pending)).toBe(1);
+      expect((await t.queues.lookup(t.queue, []))?.subscriptions.size).toBe(0);
+      expect(await t.control.readDrain(t.tenant, QUEUE)).toEqual({ unrouted: 1, open: 0 });
+    });
+
+    test('a subscription that is made again under its name starts anew', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      await t.activate('x', 'k');
+      const [entry] = await t.ingest(['k']);
+      await t.inboxes.route(t.inboxOf('x'), t.nowMs(), START_MS, 'gen1', '', items([entry as never]));
+      await t.apply(t.routes({}));
+      await t.control.dropInbox(1, t.tenant, t.inboxOf('x'), 60_000);
+      await t.apply(t.routes({ x: { sub: { inc: 'inc2', sinceMs: START_MS } } }));
+      const key = integrationKeys(t.nameOf('x')).sub('sub_x');
+      const fields = await redis().readHash(key);
+      expect(fields).toMatchObject({ inc: 'inc2', since: String(START_MS) });
+      expect(fields.last).toBeUndefined();
+      expect(await redis().call('pttl', key)).toBe(-1);
+      expect(await redis().call('pttl', inboxKeys(t.nameOf('x'), 'sub_x', 'inc1').pending)).toBeGreaterThan(0);
+    });
+
+    test('dropInbox with nothing to keep, dropQueue: nothing is left that they named', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      await t.activate('x', 'k');
+      const [entry] = await t.ingest(['k']);
+      const inbox = t.inboxOf('x');
+      await t.inboxes.route(inbox, t.nowMs(), START_MS, 'gen1', '', items([entry as never]));
+      await t.control.dropInbox(1, t.tenant, inbox, 0);
+      await t.control.dropQueue(1, t.tenant, QUEUE, 'gen1');
+      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+      const q = queueKeys(t.tenant, QUEUE, 'gen1');
+      const left = [
+        x.log,
+        x.pending,
+        x.due,
+        integrationKeys(inbox.integration).sub(inbox.sub),
+        q.meta,
+        q.events,
+        q.bodies,
+      ];
+      for (const key of left) expect([key, await redis().call('exists', key)]).toEqual([key, 0]);
+      const { routes } = await t.control.readTenant(t.tenant, 1);
+      expect(routes.queues).toEqual({});
+      expect(routes.integrations[inbox.integration]?.subscriptions).toEqual({});
+    });
+  });
+
+  test('an activation keeps its since, and says whether anything changed', async () => {
+    const t = start();
+    await t.apply(t.routes({ x: {} }));
+    const set = (sinceMs: number | null) =>
+      t.control.setActivation(1, t.nowMs(), t.nameOf('x'), '__proto__', sinceMs, []);
+    expect(await set(5)).toBe(true);
+    expect(await set(6)).toBe(false);
+    expect(await t.control.readActivations(t.nameOf('x'))).toEqual(new Map([['__proto__', 5]]));
+    expect(await set(null)).toBe(true);
+    expect(await set(null)).toBe(false);
+    expect(await t.control.readActivations(t.nameOf('x'))).toEqual(new Map());
+  });
+
+  test('more subscriptions than one script takes are woken', async () => {
+    const t = start();
+    await t.apply(t.routes({}));
+    const many = Array.from({ length: 9_000 }, (_, i) => ({ integration: `int_${i}`, sub: 'sub', inc: 'i' }));
+    await t.control.wake(1, t.tenant, QUEUE, many);
+    expect(await redis().call('scard', queueKeys(t.tenant, QUEUE).wake)).toBe(9_000);
+  });
+});

@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { createLogger } from '../telemetry/log.ts';
+import { connectRedis } from './client.ts';
+import { createHintIndex } from './hints.ts';
+import { HINT_PARTITIONS, hintPartition } from './keys.ts';
+import { onEachRedis } from './testing/each-redis.ts';
+import { START_MS } from './testing/tenant.ts';
+
+onEachRedis(redis => {
+  /** Shares the index with other tests: the time of each is its own, far from theirs. */
+  function start() {
+    const hints = createHintIndex(redis(), 'd');
+    const member = `int_${randomUUID()}/sub_x.inc`;
+    const partition = hintPartition(member);
+    const pick = async (nowMs: number, token: string, leaseMs = 1_000) => {
+      const { members, nextMs } = await hints.pick(partition, nowMs, 10_000, leaseMs, token);
+      return { picked: members.includes(member), nextMs };
+    };
+    onTestFinished(async () => {
+      await redis().call('zrem', `{d:${partition}}:due`, member);
+    });
+    return { hints, member, partition, pick };
+  }
+
+  test('a lowered hint is picked once, and again when its lease has passed', async () => {
+    const { hints, member, pick } = start();
+    await hints.lower([{ member, dueMs: START_MS }]);
+    expect((await pick(START_MS - 1, 't0')).picked).toBe(false);
+    expect((await pick(START_MS, 't1')).picked).toBe(true);
+    expect((await pick(START_MS + 999, 't2')).picked).toBe(false);
+    expect((await pick(START_MS + 1_000, 't3')).picked).toBe(true);
+    // The first one's lease is over: it decides nothing any more.
+    expect(await hints.settle(member, 't1', null)).toBe(false);
+    expect(await hints.settle(member, 't3', null)).toBe(true);
+    expect((await pick(START_MS + 9_000_000, 't4')).picked).toBe(false);
+  });
+
+  test('lowering meanwhile makes settle a no-op: no wake-up is lost, whatever the clock says', async () => {
+    const { hints, member, pick } = start();
+    for (const loweredTo of [START_MS - 5, START_MS, START_MS + 999, START_MS + 5_000]) {
+      await hints.lower([{ member, dueMs: START_MS }]);
+      await pick(START_MS, 't');
+      await hints.lower([{ member, dueMs: loweredTo }]);
+      expect(await hints.settle(member, 't', null)).toBe(false);
+      expect((await pick(START_MS + 5_000, 'u')).picked).toBe(true);
+      expect(await hints.settle(member, 'u', null)).toBe(true);
+    }
+  });
+
+  test('settle raises to the next time; lowering takes the earlier of two', async () => {
+    const { hints, member, pick } = start();
+    await hints.lower([{ member, dueMs: START_MS }]);
+    await pick(START_MS, 't1');
+    expect(await hints.settle(member, 't1', START_MS + 60_000)).toBe(true);
+    await hints.lower([{ member, dueMs: START_MS + 90_000 }]);
+    expect((await pick(START_MS + 59_999, 't2')).picked).toBe(false);
+    await hints.lower([{ member, dueMs: START_MS + 30_000 }]);
+    expect((await pick(START_MS + 30_000, 't3')).picked).toBe(true);
+    await hints.settle(member, 't3', null);
+  });
+
+  test('says what is next in the partition', async () => {
+    const { hints, member, pick } = start();
+    await hints.lower([{ member, dueMs: 5 }]);
+    expect((await pick(1, 't')).nextMs).toBe(5);
+    await pick(5, 't');
+    await hints.settle(member, 't', null);
+  });
+
+  test('who listens hears of a hint that was lowered, and first of all that it may have missed some', async () => {
+    const { hints, member, partition, pick } = start();
+    const listener = await connectRedis(
+      inject(redis().cluster ? 'redisClusterUrl' : 'redisUrl'),
+      createLogger({ level: 'silent' }),
+    );
+    onTestFinished(() => listener.close());
+    const heard = new Map<number, number[]>();
+    let all = () => {};
+    let waiting: () => boolean = () => true;
+    createHintIndex(listener, 'd').listen((p, ms) => {
+      heard.set(p, [...(heard.get(p) ?? []), ms]);
+      if (waiting()) all();
+    });
+    const until = (condition: () => boolean) =>
+      new Promise<void>(resolve => {
+        waiting = condition;
+        all = resolve;
+        if (condition()) resolve();
+      });
+    await until(() => heard.size === HINT_PARTITIONS);
+    expect([...heard.values()].every(([first]) => first === 0)).toBe(true);
+    await hints.lower([{ member, dueMs: START_MS - 77 }]);
+    await until(() => heard.get(partition)?.includes(START_MS - 77) === true);
+    // Lowered to the same again: nothing changed, nobody is told.
+    await hints.lower([{ member, dueMs: START_MS - 77 }]);
+    await hints.lower([{ member, dueMs: START_MS - 78 }]);
+    await until(() => heard.get(partition)?.includes(START_MS - 78) === true);
+    expect(heard.get(partition)?.filter(ms => ms === START_MS - 77)).toHaveLength(1);
+    await pick(START_MS, 't');
+    await hints.settle(member, 't', null);
+  });
+});
