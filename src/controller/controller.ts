@@ -21,6 +21,7 @@ import { createKeyedController } from './runtime/keyed-controller.ts';
 import { createKindController } from './runtime/kind-controller.ts';
 import { createRuntime, type Runtime } from './runtime/runtime.ts';
 import { type CommonStatus, createStatusWriter } from './runtime/status-writer.ts';
+import type { RetryPauses } from './runtime/work-queue.ts';
 import { createSources } from './sources.ts';
 import { finalizeSubscription, reconcileSubscription } from './subscription/reconcile.ts';
 import { createSharedLocks } from './tenant/shared-lock.ts';
@@ -49,6 +50,12 @@ export interface ControllerOptions {
   readonly log: Logger;
   readonly registry: Registry;
 }
+
+/**
+ * Pauses between tries of what failed. Short at most: what a Redis or an API server that was away held up is in force
+ * within seconds of its return, and a deletion that waits for Redis is let go near its bound (`LET_GO_AFTER_MS`).
+ */
+const RETRY: RetryPauses = { firstMs: 5, mostMs: 5_000 };
 
 /** The controller role: caches, election, one controller a kind, and one for the routes of the tenants. */
 export function createController(options: ControllerOptions): Runtime {
@@ -96,6 +103,10 @@ export function createController(options: ControllerOptions): Runtime {
     rootKey: options.rootKey,
     explain: explainRedisFailure,
     shared: locks.shared,
+    tellLetGo: (kind, { metadata }) => {
+      const message = 'Redis did not answer for a minute: let go of, without removing what Redis has of it';
+      events.record({ resource: resourceOf(kind), metadata }, { type: 'Warning', reason: 'RedisUnavailable', message });
+    },
   };
 
   const metricsOf = createControllerMetrics(registry);
@@ -106,6 +117,7 @@ export function createController(options: ControllerOptions): Runtime {
     events,
     clock,
     log,
+    retry: RETRY,
     metrics: metricsOf(name),
   });
   const accounts = createKindController({

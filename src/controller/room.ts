@@ -1,4 +1,6 @@
+import type { KindName } from '../api/kinds.ts';
 import type { KubeClient } from '../kube/client.ts';
+import type { AnyObject } from '../kube/object.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { HintIndex } from '../redis/hints.ts';
 import { ReconcileError } from './runtime/outcome.ts';
@@ -22,6 +24,8 @@ export interface Room {
   readonly explain: (error: unknown) => unknown;
   /** Holds activations off while a tenant's are being restored. */
   readonly shared: <T>(tenant: string, run: () => Promise<T>) => Promise<T>;
+  /** Records the Event of an object whose deletion did not wait for Redis any longer. */
+  readonly tellLetGo: (kind: KindName, object: AnyObject) => void;
 }
 
 /** A failure of Redis as objects tell it; everything else is left as it is. */

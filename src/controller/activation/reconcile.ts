@@ -1,9 +1,11 @@
 import { pairIsOpen } from '../../core/activation-state.ts';
 import { publicId, tenantId } from '../../core/ids.ts';
 import { integrationState } from '../../core/integration-state.ts';
-import { cacheBehind, isKubeError } from '../../kube/kube-error.ts';
+import { cacheBehind, isKubeError, isStale } from '../../kube/kube-error.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';
 import type { Room } from '../room.ts';
+import { reportFailure } from '../runtime/failure.ts';
+import type { ReconcileContext } from '../runtime/keyed-controller.ts';
 import type { CommonStatus, StatusWriter } from '../runtime/status-writer.ts';
 import { inboxesOf, type OpenGate } from '../tenant/apply.ts';
 import { type Cached, pairKey } from '../world.ts';
@@ -83,7 +85,25 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     return open;
   }
 
-  return async (key: string, context: { readonly signal: AbortSignal }): Promise<void> => {
+  /** As the engine does for the kinds that it reconciles one by one; no Events, they may be 100,000. */
+  async function writeFailure(
+    activations: readonly Cached<'Activation'>[],
+    error: unknown,
+    { failures, signal, log }: ReconcileContext,
+  ): Promise<void> {
+    if (signal.aborted || isStale(error)) return;
+    for (const activation of activations) {
+      const { conditions, observedGeneration: _, ...fields } = status.latest(activation).status ?? {};
+      const generation = activation.metadata.generation ?? 0;
+      const report = reportFailure(error, { generation, conditions }, failures);
+      if (report === undefined) continue;
+      await status
+        .write(activation, fields, report.conditions, signal)
+        .catch((err: unknown) => log.debug({ err }, 'a failure could not be written'));
+    }
+  }
+
+  return async (key: string, context: ReconcileContext): Promise<void> => {
     const pair = parsePair(key);
     const { namespace } = pair;
     // Objects as they were when the decision was made: what is written for them is true of that state.
@@ -106,7 +126,9 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
       if (!tenants.isSynced(namespace)) await tenants.sync(namespace);
       open = await room.shared(namespace, () => commit(pair));
     } catch (error) {
-      throw room.explain(error);
+      const explained = room.explain(error);
+      await writeFailure(activations, explained, context);
+      throw explained;
     }
     const expiresAt = integration?.status?.invitation?.expiresAt;
     const state =

@@ -54,6 +54,7 @@ export function finalizeStream(room: Room) {
       );
     } catch (error) {
       if (deletingForMs(stream.metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) throw room.explain(error);
+      room.tellLetGo('CatalogStream', stream);
     }
     return 'done';
   };

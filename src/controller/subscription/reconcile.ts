@@ -45,6 +45,7 @@ export function finalizeSubscription(room: Room) {
       );
     } catch (error) {
       if (deletingForMs(metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) throw room.explain(error);
+      room.tellLetGo('Subscription', subscription);
     }
     return 'done';
   };

@@ -47,6 +47,7 @@ export function finalizeWorkspace(room: Room) {
       await room.tenants.inForce(workspace.metadata.name, workspace);
     } catch (error) {
       if (deletingForMs(workspace.metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) throw error;
+      room.tellLetGo('Workspace', workspace);
     }
     return 'done';
   };
