@@ -105,7 +105,10 @@ export function createController(options: ControllerOptions): Runtime {
     shared: locks.shared,
     tellLetGo: (kind, { metadata }) => {
       const message = 'Redis did not answer for a minute: let go of, without removing what Redis has of it';
-      events.record({ resource: resourceOf(kind), metadata }, { type: 'Warning', reason: 'RedisUnavailable', message });
+      events.record(
+        { resource: resourceOf(kind), metadata },
+        { type: 'Warning', reason: 'LetGoWithoutRedis', message },
+      );
     },
   };
 

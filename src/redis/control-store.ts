@@ -259,11 +259,8 @@ export function createControlStore(redis: RedisClient): ControlStore {
       const keys = [x.log, x.pending, x.due, x.claims, x.tries, x.final];
       // The subscription's own hash goes at once: one that is made again under the same name would end with it.
       const gone = keepMs === 0 ? [...keys, i.sub(inbox.sub)] : [i.sub(inbox.sub)];
-      await patchSlot(
-        fence,
-        i.meta,
-        gone.map(key => ({ command: 'DEL', key, args: [] })),
-      );
+      const ops = gone.map(key => ({ command: 'DEL' as const, key, args: [] }));
+      await patchSlot(fence, i.meta, ops);
       if (keepMs > 0) await Promise.all(keys.map(key => redis.call('pexpire', key, keepMs)));
       await patchSlot(fence, t.meta, [
         { command: 'HDEL', key: t.index, args: [`s:${inbox.integration}:${inbox.sub}`] },

@@ -3,7 +3,7 @@ import { keepUnowned, type RoutesPlan, type StoredRoutes } from '../../redis/con
 import type { ControlStore } from '../../redis/control-store.ts';
 import type { HintIndex } from '../../redis/hints.ts';
 import { type InboxRef, inboxMember } from '../../redis/inbox-store.ts';
-import { integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
+import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 
 /** An open group key of an integration (`int_…`). */
 export interface OpenGate {
@@ -119,11 +119,7 @@ async function wakeOpened(
   const nowMs = deps.nowMs();
   const byQueue = Map.groupBy(opened, each => each.queue);
   for (const [queue, subs] of byQueue) {
-    const q = queueKeys(wanted.tenant, queue);
-    const behind = await deps.control.readBehind(wanted.tenant, queue);
-    const args = subs.map(inboxMember).filter(member => behind.has(member));
-    if (args.length > 0)
-      await deps.control.patch(fence, [{ meta: q.meta, ops: [{ command: 'SADD', key: q.wake, args }] }]);
+    await deps.control.wake(fence, wanted.tenant, queue, subs);
   }
   await deps.queueHints.lower(
     [...byQueue.keys()].map(queue => ({ member: `${wanted.tenant}:${queue}`, dueMs: nowMs })),
