@@ -1,5 +1,5 @@
 import type { HintIndex } from '../redis/hints.ts';
-import { HINT_PARTITIONS, hintPartition } from '../redis/keys.ts';
+import { HINT_PARTITIONS } from '../redis/keys.ts';
 import type { Logger } from '../telemetry/log.ts';
 
 export interface DueLoopOptions {
@@ -31,6 +31,8 @@ export interface DueLoop {
 const RETRY_MS = 500;
 
 interface Working {
+  /** Where its hint was picked. */
+  partition: number;
   token: string;
   again: boolean;
 }
@@ -100,8 +102,8 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
       if (nextMs !== undefined && nextMs < (dueAt[p] as number)) dueAt[p] = nextMs;
       if (members.length === most) dueAt[p] = now;
       for (const member of members) {
-        if (stopped) await giveBack(member, token);
-        else take(member, token);
+        if (stopped) await giveBack(p, member, token);
+        else take(p, member, token);
       }
     } catch (error) {
       log.debug({ err: error }, 'pick failed');
@@ -115,8 +117,8 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
   }
 
   /** What was picked while stopping is due for the others at once. */
-  async function giveBack(member: string, token: string): Promise<void> {
-    await hints.settle(member, token, nowMs());
+  async function giveBack(p: number, member: string, token: string): Promise<void> {
+    await hints.settle(p, member, token, nowMs());
   }
 
   /** Lets `stop` return when nothing is under way any more. */
@@ -124,15 +126,16 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     if (working.size === 0 && reserved === 0) for (const done of idle.splice(0)) done();
   }
 
-  function take(member: string, token: string): void {
+  function take(p: number, member: string, token: string): void {
     const current = working.get(member);
     if (current !== undefined) {
+      current.partition = p;
       current.token = token;
       current.again = true;
       options.poke?.(member);
       return;
     }
-    const entry: Working = { token, again: false };
+    const entry: Working = { partition: p, token, again: false };
     working.set(member, entry);
     void work(member, entry);
   }
@@ -156,7 +159,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
         // It became due while it was worked on: the hint is leased to us, nobody else would look before that lapses.
         if (entry.again && !failed) continue;
         entry.again = false;
-        settled = await hints.settle(member, entry.token, next);
+        settled = await hints.settle(entry.partition, member, entry.token, next);
         if (!entry.again) break;
       }
     } catch (error) {
@@ -165,14 +168,10 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     } finally {
       working.delete(member);
       // Its partition is looked at again then; others learn it from their own sweep.
-      if (settled && next !== null) armMember(member, next);
+      if (settled && next !== null) arm(entry.partition, next);
       schedule();
       rest();
     }
-  }
-
-  function armMember(member: string, ms: number): void {
-    arm(hintPartition(member), ms);
   }
 
   return {

@@ -26,7 +26,7 @@ onEachRedis(redis => {
         return entries.map(({ id }) => refOfStreamId(id));
       },
       claim: (room = 64, token = 't1') => t.inboxes.claim(inbox, t.nowMs(), room, token, LEASE_MS),
-      complete: (...done: Completion[]) => t.inboxes.complete(inbox, t.nowMs(), done),
+      complete: async (...done: Completion[]) => (await t.inboxes.complete(inbox, t.nowMs(), done)).answers,
     };
   }
   const lanes = (answer: ClaimAnswer) =>

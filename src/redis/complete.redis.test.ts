@@ -27,7 +27,7 @@ onEachRedis(redis => {
         return entries.map(({ id }) => refOfStreamId(id));
       },
       claim: (token = 't1') => t.inboxes.claim(inbox, t.nowMs(), 64, token, LEASE_MS),
-      complete: (...done: Completion[]) => t.inboxes.complete(inbox, t.nowMs(), done),
+      complete: async (...done: Completion[]) => (await t.inboxes.complete(inbox, t.nowMs(), done)).answers,
     };
   }
   const done = (lane: string, ref: string, outcome: Completion['outcome'], more = {}): Completion => ({

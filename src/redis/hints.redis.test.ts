@@ -31,8 +31,8 @@ onEachRedis(redis => {
     expect((await pick(START_MS + 999, 't2')).picked).toBe(false);
     expect((await pick(START_MS + 1_000, 't3')).picked).toBe(true);
     // The first one's lease is over: it decides nothing any more.
-    expect(await hints.settle(member, 't1', null)).toBe(false);
-    expect(await hints.settle(member, 't3', null)).toBe(true);
+    expect(await hints.settle(hintPartition(member), member, 't1', null)).toBe(false);
+    expect(await hints.settle(hintPartition(member), member, 't3', null)).toBe(true);
     expect((await pick(START_MS + 9_000_000, 't4')).picked).toBe(false);
   });
 
@@ -42,9 +42,9 @@ onEachRedis(redis => {
       await hints.lower([{ member, dueMs: START_MS }]);
       await pick(START_MS, 't');
       await hints.lower([{ member, dueMs: loweredTo }]);
-      expect(await hints.settle(member, 't', null)).toBe(false);
+      expect(await hints.settle(hintPartition(member), member, 't', null)).toBe(false);
       expect((await pick(START_MS + 5_000, 'u')).picked).toBe(true);
-      expect(await hints.settle(member, 'u', null)).toBe(true);
+      expect(await hints.settle(hintPartition(member), member, 'u', null)).toBe(true);
     }
   });
 
@@ -52,12 +52,12 @@ onEachRedis(redis => {
     const { hints, member, pick } = start();
     await hints.lower([{ member, dueMs: START_MS }]);
     await pick(START_MS, 't1');
-    expect(await hints.settle(member, 't1', START_MS + 60_000)).toBe(true);
+    expect(await hints.settle(hintPartition(member), member, 't1', START_MS + 60_000)).toBe(true);
     await hints.lower([{ member, dueMs: START_MS + 90_000 }]);
     expect((await pick(START_MS + 59_999, 't2')).picked).toBe(false);
     await hints.lower([{ member, dueMs: START_MS + 30_000 }]);
     expect((await pick(START_MS + 30_000, 't3')).picked).toBe(true);
-    await hints.settle(member, 't3', null);
+    await hints.settle(hintPartition(member), member, 't3', null);
   });
 
   test('says what is next in the partition', async () => {
@@ -65,7 +65,7 @@ onEachRedis(redis => {
     await hints.lower([{ member, dueMs: 5 }]);
     expect((await pick(1, 't')).nextMs).toBe(5);
     await pick(5, 't');
-    await hints.settle(member, 't', null);
+    await hints.settle(hintPartition(member), member, 't', null);
   });
 
   test('who listens hears of a hint that was lowered, and first of all that it may have missed some', async () => {
@@ -98,6 +98,6 @@ onEachRedis(redis => {
     await until(() => heard.get(partition)?.includes(START_MS - 78) === true);
     expect(heard.get(partition)?.filter(ms => ms === START_MS - 77)).toHaveLength(1);
     await pick(START_MS, 't');
-    await hints.settle(member, 't', null);
+    await hints.settle(hintPartition(member), member, 't', null);
   });
 });

@@ -104,9 +104,9 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
     ] as Completion['outcome'];
     const wasOpen = open.has(ref);
     const due = t.nowMs() + 5_000;
-    const [word] = await t.inboxes.complete(inbox, t.nowMs(), [
-      { lane, ref, token, outcome, dueMs: due, record: outcome },
-    ]);
+    const {
+      answers: [word],
+    } = await t.inboxes.complete(inbox, t.nowMs(), [{ lane, ref, token, outcome, dueMs: due, record: outcome }]);
     if (!wasOpen) expect(word).toBe('GONE');
     else if (outcome === 'delivered' || untilMs > t.nowMs()) expect(word).toBe('OK');
     if (word !== 'OK') return;

@@ -65,6 +65,13 @@ export interface Completion {
 
 export type CompletionAnswer = 'OK' | 'GONE' | 'STALE';
 
+export interface Completed {
+  /** One for each completion, in order. */
+  readonly answers: readonly CompletionAnswer[];
+  /** When the inbox's next lane is due, after this; undefined when none waits. */
+  readonly nextMs: number | undefined;
+}
+
 export interface StoredEvent {
   /** JSON of the event's metadata, as ingress stored it. */
   readonly meta: string;
@@ -91,11 +98,7 @@ export interface InboxStore {
     token: string,
     leaseMs: number,
   ) => Promise<ClaimAnswer>;
-  readonly complete: (
-    inbox: InboxRef,
-    nowMs: number,
-    items: readonly Completion[],
-  ) => Promise<readonly CompletionAnswer[]>;
+  readonly complete: (inbox: InboxRef, nowMs: number, items: readonly Completion[]) => Promise<Completed>;
   /** The subscription's configuration as the controller wrote it; undefined when it is gone. */
   readonly readSubscription: (
     integration: string,
@@ -172,7 +175,8 @@ export function createInboxStore(redis: RedisClient): InboxStore {
         }
         args.push(item.lane, item.ref, item.token, item.outcome, item.dueMs ?? 0, index, item.record ?? '');
       }
-      return (await redis.run('complete', keys, args)) as CompletionAnswer[];
+      const [next, ...answers] = (await redis.run('complete', keys, args)) as [string, ...CompletionAnswer[]];
+      return { answers, nextMs: next === '' ? undefined : Number(next) };
     },
 
     async readSubscription(integration, sub) {

@@ -79,7 +79,10 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     const inboxes = open ? inboxesOf(routes, id) : [];
     await control.setActivation(fence, nowMs, id, groupKey, open ? nowMs : null, inboxes);
     if (open && inboxes.length > 0) {
-      await room.inboxHints.lower(inboxes.map(inbox => ({ member: inboxMember(inbox), dueMs: nowMs })));
+      const tenant = tenantId(namespace);
+      await room.inboxHints.lower(
+        inboxes.map(inbox => ({ member: inboxMember(inbox), dueMs: nowMs, home: `${tenant}:${inbox.queue}` })),
+      );
     }
     await control.setGate(fence, tenantId(namespace), id, groupKey, open);
     return open;

@@ -96,9 +96,10 @@ async function restoreActivations(deps: ApplyDeps, { name, fence, stored, wanted
   if (ops.length > 0) await control.patch(fence, [{ meta: tenant.meta, ops }]);
 }
 
-export function inboxesOf(routes: TenantRoutes, integration: string): InboxRef[] {
+/** The inboxes of an integration, each with its queue. */
+export function inboxesOf(routes: TenantRoutes, integration: string): (InboxRef & { readonly queue: string })[] {
   const subscriptions = routes.integrations[integration]?.subscriptions ?? {};
-  return Object.entries(subscriptions).map(([sub, { inc }]) => ({ integration, sub, inc }));
+  return Object.entries(subscriptions).map(([sub, { inc, queue }]) => ({ integration, sub, inc, queue }));
 }
 
 function everyOpen(routes: TenantRoutes): RoutesPlan['opened'] {
@@ -124,5 +125,7 @@ async function wakeOpened(
   await deps.queueHints.lower(
     [...byQueue.keys()].map(queue => ({ member: `${wanted.tenant}:${queue}`, dueMs: nowMs })),
   );
-  await deps.inboxHints.lower(opened.map(each => ({ member: inboxMember(each), dueMs: nowMs })));
+  await deps.inboxHints.lower(
+    opened.map(each => ({ member: inboxMember(each), dueMs: nowMs, home: `${wanted.tenant}:${each.queue}` })),
+  );
 }

@@ -53,6 +53,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   const ended: Completion[] = [];
   let inFlight = 0;
   let due = true;
+  /** The last completions left something due: the next ones probably will. */
+  let hadMore = false;
   let nextMs: number | undefined;
   let wake: () => void = () => {};
 
@@ -84,8 +86,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     ended.push(completion);
     inFlight--;
     release(room);
-    // Its lane may hold the next event.
-    due = true;
+    // Its lane may hold the next event: claimed in the same round trip when the last one left something due.
+    if (hadMore) due = true;
     wake();
   }
 
@@ -124,7 +126,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     const claimedAtMs = deps.monotonicMs();
     const leaseMs = (subscription?.endpoint.timeoutMs ?? LONGEST_TIMEOUT_MS) + CLAIM_GRACE_MS;
     const [completed, claimed] = await Promise.allSettled([
-      completing.length === 0 ? [] : deps.inboxes.complete(inbox, nowMs, completing),
+      completing.length === 0 ? undefined : deps.inboxes.complete(inbox, nowMs, completing),
       wanted === 0 ? undefined : deps.inboxes.claim(inbox, nowMs, wanted, token, leaseMs),
     ]);
     const answer = claimed.status === 'fulfilled' ? claimed.value : undefined;
@@ -134,6 +136,12 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     // A completion whose answer was lost is repeated: delivered is taken whatever happened since, the rest by token.
     if (completed.status === 'rejected') ended.push(...completing);
     if (claimed.status === 'rejected') due = true;
+    const after = completed.status === 'fulfilled' ? completed.value : undefined;
+    if (after !== undefined) {
+      hadMore = after.nextMs !== undefined && after.nextMs <= nowMs;
+      nextMs = after.nextMs;
+      if (hadMore && wanted === 0) due = true;
+    }
     if (answer?.answer === 'OK') {
       if (answer.more || claims.length === wanted) due = true;
       // Due lanes that were not given: the cap is reached, maybe by claims of other dispatchers.

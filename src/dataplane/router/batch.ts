@@ -5,6 +5,8 @@ import type { Hint } from '../../redis/hints.ts';
 import { type InboxRef, type InboxStore, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
 import type { Account, Lookup, OwnedQueue, QueueEntry } from '../../redis/queue-store.ts';
 
+import { queueMember } from './queue-member.ts';
+
 /** References one `route` call takes. */
 const ROUTE_ITEMS = 200;
 /** An inbox that has not answered by then stays behind: well within the owner's lease, or the batch could never commit. */
@@ -114,7 +116,7 @@ export async function routeBatch(
         if (reply.flags[i] === 'a') refuse(plan.refused, item.ref, integration, 'not_activated');
         else mine.push(item);
       }
-      hints.push({ member, dueMs: deps.nowMs() });
+      hints.push({ member, dueMs: deps.nowMs(), home: queueMember(queue.tenant, queue.queue) });
     }
     return true;
   }

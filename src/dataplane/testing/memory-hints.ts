@@ -37,7 +37,7 @@ export function createMemoryHints() {
       const next = Math.min(...mine().map(([, ms]) => ms));
       return { members, nextMs: Number.isFinite(next) ? next : undefined };
     },
-    settle: async (member, token, nextMs) => {
+    settle: async (_partition, member, token, nextMs) => {
       calls.settle++;
       await gate.settle;
       if (gate.failing) throw new Error('redis is away');

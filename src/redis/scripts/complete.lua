@@ -3,10 +3,10 @@
 -- KEYS  1 I:s:<sub>  2 X:pend  3 X:due  4 X:cl  5 X:try  6 X:fin  7.. X:rec:<6h>
 -- ARGV  1 nowMs  2 ttlMs of a record bucket  3.. (lane, ref, token, outcome, due ms, index of the record's key, record)*
 --       outcome: delivered, dead, expired (final, with record), failed (again at `due`), released (again at once, no attempt counted)
--- Returns one word per item: OK, GONE (not open any more), STALE (another claim holds the lane).
+-- Returns {next due ms or '', one word per item*}: OK, GONE (not open any more), STALE (another claim holds the lane).
 -- `delivered` is taken while the reference is open, whatever the token: the partner has it.
 --@include lanes
-local now, counts, out = tonumber(ARGV[1]), {}, {}
+local now, counts, out = tonumber(ARGV[1]), {}, { '' }
 local final = { delivered = true, dead = true, expired = true }
 local lanes, at = {}, {}
 for i = 3, #ARGV, 7 do
@@ -73,4 +73,6 @@ end
 -- A subscription that is gone is not made again by its counters.
 if next(counts) and redis.call('EXISTS', KEYS[1]) == 0 then counts = {} end
 for outcome, n in pairs(counts) do redis.call('HINCRBY', KEYS[1], 'n:' .. outcome, n) end
+local first = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
+if first[2] then out[1] = first[2] end
 return out

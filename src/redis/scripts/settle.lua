@@ -1,13 +1,21 @@
 #!lua flags=allow-oom
--- Raises or removes a leased hint, by compare-and-set on its token: plain removal would lose a wake-up.
+-- Raises or removes leased hints, by compare-and-set on their tokens: plain removal would lose a wake-up.
 -- KEYS  1 due  2 st
--- ARGV  1 member  2 token  3 next due ms, or '' for none
--- Returns OK, or KEPT when it was lowered or leased again meanwhile.
-if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] then return 'KEPT' end
-redis.call('HDEL', KEYS[2], ARGV[1])
-if ARGV[3] == '' then
-  redis.call('ZREM', KEYS[1], ARGV[1])
-else
-  redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+-- ARGV  (member, token, next due ms, or '' for none)*
+-- Returns a word each: OK, or KEPT when it was lowered or leased again meanwhile.
+local out = {}
+for i = 1, #ARGV, 3 do
+  local member, next = ARGV[i], ARGV[i + 2]
+  if redis.call('HGET', KEYS[2], member) ~= ARGV[i + 1] then
+    out[#out + 1] = 'KEPT'
+  else
+    redis.call('HDEL', KEYS[2], member)
+    if next == '' then
+      redis.call('ZREM', KEYS[1], member)
+    else
+      redis.call('ZADD', KEYS[1], next, member)
+    end
+    out[#out + 1] = 'OK'
+  end
 end
-return 'OK'
+return out
