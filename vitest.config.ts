@@ -11,7 +11,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/system/**', 'test/e2e/**', 'test/bench/**'],
+          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/system/**', 'test/e2e/**'],
         },
       },
       {

@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { type ChildProcess, startChild, waitUntilReady } from '../support/child-process.ts';
+import { freePort, freePorts } from '../support/free-port.ts';
+import { type RedisServer, startRedis } from '../support/redis/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const START_DEADLINE_MS = 60_000;
+
+/** A process of the bench and the loopback ports that it was given. */
+/** This process's environment without what steers Sluice. */
+const OWN_ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
+
+export interface Member {
+  readonly pid: number;
+  readonly port: number;
+  /** Of its commands, or of /metrics. */
+  readonly controlPort: number;
+}
+
+/** Everything that the bench runs. */
+export interface Fleet {
+  readonly rootKey: Buffer;
+  readonly endpointPorts: readonly number[];
+  readonly redis: Readonly<Record<'sluice' | 'xadd' | 'bullmq', RedisServer>>;
+  readonly producer: Member;
+  readonly receiver: Member;
+  readonly bare: Member;
+  readonly xadd: Member;
+  readonly ingress: Member;
+  readonly bullmqIngress: Member;
+  readonly bullmqWorker: Member;
+  /** Started after the ingress figures were taken, so that ingress is measured alone. */
+  readonly startPipeline: () => Promise<{ router: Member; dispatcher: Member }>;
+  readonly stop: () => Promise<void>;
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+/** Rewriting the file in the middle of a run would hit one variant and not the other: it is done between runs. */
+function startBenchRedis(): Promise<RedisServer> {
+  return startRedis({ appendonly: true, appendfsync: 'always', extra: ['--auto-aof-rewrite-percentage', '0'] });
+}
+
+/**
+ * Starts generator, receiver, baselines, three Redis servers (one a variant, all with `appendfsync always`) and Sluice's
+ * ingress.
+ *
+ * @param roleEnv further environment of Sluice's roles, by role
+ */
+export async function startFleet(
+  endpoints: number,
+  roleEnv: (role: string) => NodeJS.ProcessEnv = () => ({}),
+): Promise<Fleet> {
+  const folder = await temporaryFolder('bench');
+  const rootKey = randomBytes(32);
+  const rootKeyFile = join(folder.path, 'root.key');
+  await writeFile(rootKeyFile, rootKey);
+  const children: ChildProcess[] = [];
+  const servers: RedisServer[] = [];
+
+  async function start(
+    name: string,
+    port: number,
+    options: Omit<Parameters<typeof startChild>[0], 'log'>,
+  ): Promise<ChildProcess> {
+    const child = startChild({ ...options, log: join(folder.path, `${name}.log`) });
+    children.push(child);
+    await waitUntilReady(child, () => accepts(port), { name, deadlineMs: START_DEADLINE_MS });
+    return child;
+  }
+
+  /** A program of this folder; `readyPort` is the one that it opens last. */
+  async function program(file: string, port: number, controlPort: number, args: readonly number[]): Promise<Member> {
+    const { pid } = await start(file.replace('/', '-'), controlPort, {
+      command: process.execPath,
+      args: [join(import.meta.dirname, `${file}.ts`), ...args.map(String)],
+    });
+    return { pid, port, controlPort };
+  }
+
+  async function role(name: string, redisUrl: string): Promise<Member> {
+    const [port, controlPort] = (await freePorts(2)) as [number, number];
+    const { pid } = await start(name, controlPort, {
+      command: join(ROOT, 'bin', 'sluice'),
+      args: [name],
+      env: {
+        ...OWN_ENVIRONMENT,
+        SLUICE_REDIS_URL: redisUrl,
+        SLUICE_INGRESS_PORT: String(port),
+        SLUICE_OPS_PORT: String(controlPort),
+        SLUICE_ROOT_KEY_FILE: rootKeyFile,
+        SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
+        SLUICE_LOG_LEVEL: 'warn',
+        ...roleEnv(name),
+      },
+    });
+    return { pid, port, controlPort };
+  }
+
+  async function stop(): Promise<void> {
+    await Promise.all(children.map(child => child.stop()));
+    await Promise.all(servers.map(server => server.stop()));
+    await folder.remove();
+  }
+
+  async function redisServer(): Promise<RedisServer> {
+    const server = await startBenchRedis();
+    servers.push(server);
+    return server;
+  }
+
+  async function startAll(): Promise<Fleet> {
+    const redis = { sluice: await redisServer(), xadd: await redisServer(), bullmq: await redisServer() };
+    const endpointPorts = await freePorts(endpoints);
+    const producerPort = await freePort();
+    const receiverPort = await freePort();
+    const barePort = await freePort();
+    const xaddPort = await freePort();
+    const [bullmqPort, bullmqControl, workerControl] = (await freePorts(3)) as [number, number, number];
+    return {
+      rootKey,
+      endpointPorts,
+      redis,
+      producer: await program('producer', producerPort, producerPort, [producerPort]),
+      receiver: await program('receiver', receiverPort, receiverPort, [receiverPort, ...endpointPorts]),
+      bare: await program('servers/bare', barePort, barePort, [barePort]),
+      xadd: await program('servers/xadd', xaddPort, xaddPort, [xaddPort, redis.xadd.port]),
+      bullmqIngress: await program('servers/bullmq-ingress', bullmqPort, bullmqControl, [
+        bullmqPort,
+        redis.bullmq.port,
+        bullmqControl,
+      ]),
+      bullmqWorker: await program('servers/bullmq-worker', workerControl, workerControl, [
+        redis.bullmq.port,
+        workerControl,
+        ...endpointPorts,
+      ]),
+      ingress: await role('ingress', redis.sluice.url),
+      startPipeline: async () => ({
+        router: await role('router', redis.sluice.url),
+        dispatcher: await role('dispatcher', redis.sluice.url),
+      }),
+      stop,
+    };
+  }
+
+  return startAll().catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
+}

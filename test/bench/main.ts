@@ -1,0 +1,137 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, release } from 'node:os';
+import { join } from 'node:path';
+import { stopOnSignal } from '../support/stop-signal.ts';
+import { connectControlState } from './control-state.ts';
+import { figuresOf, judgeRuns, type Measured, reaches } from './figures.ts';
+import { startFleet } from './fleet.ts';
+import {
+  byPipe,
+  type Effort,
+  measureAt,
+  measureIngress,
+  measureMemory,
+  measureNeighbour,
+  measureOverload,
+  type Subscriptions,
+  searchCapacity,
+} from './measurements.ts';
+import { formatCorrectness, formatFigures } from './report.ts';
+import type { PipeRun } from './run.ts';
+import { median } from './statistics.ts';
+import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './variants.ts';
+
+/** `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little. */
+
+const FULL: Effort = {
+  rounds: 2,
+  overloadRounds: 6,
+  ingressRounds: 5,
+  ingressMs: 2_000,
+  probeMs: 3_000,
+  latencyMs: 4_000,
+  neighbourRounds: 7,
+  neighbourMs: 2_500,
+  memoryEvents: 20_000,
+};
+const QUICK: Effort = {
+  rounds: 1,
+  overloadRounds: 2,
+  ingressRounds: 1,
+  ingressMs: 1_000,
+  probeMs: 1_000,
+  latencyMs: 1_000,
+  neighbourRounds: 1,
+  neighbourMs: 1_000,
+  memoryEvents: 2_000,
+};
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const quick = process.argv.includes('--quick');
+const effort = quick ? QUICK : FULL;
+const report = (line: string) => console.log(`  ${line}`);
+
+function describeMachine(): string {
+  const [first] = cpus();
+  const redis = execFileSync('redis-server', ['--version'], { encoding: 'utf8' }).match(/v=\S+/)?.[0] ?? '';
+  return `${cpus().length} cores (${first?.model.trim() ?? 'unknown'}), Linux ${release()}, Node ${process.version}, Redis ${redis.slice(2)}`;
+}
+
+const machine = describeMachine();
+console.log(
+  [
+    `Sluice bench on ${machine}.`,
+    'Generator, receiver, every role and Redis share these cores: absolute figures are of this machine and its other',
+    'users; compare the ratios, which are taken between runs that alternate. Events of 1 KiB, 100 group keys,',
+    'appendonly yes, appendfsync always for all.',
+  ].join('\n'),
+);
+const startedMs = performance.now();
+const fleet = await startFleet(10);
+stopOnSignal(fleet.stop);
+const failures: string[] = [];
+try {
+  const state = await connectControlState(fleet.redis.sluice.url, fleet.rootKey);
+  const ingress = await measureIngress(fleet, await state.write(fleet.ingress.port, []), effort, report);
+  await emptyRedis(fleet.redis.xadd);
+
+  const { router, dispatcher } = await fleet.startPipeline();
+  const sluice = createSluicePipe(fleet, [fleet.ingress, router, dispatcher], state);
+  const bullmq = createBullmqPipe(fleet);
+  const runs = byPipe<PipeRun>();
+  const onRun = (run: PipeRun) => {
+    runs[run.pipe][run.endpoints as Subscriptions].push(run);
+    if (process.argv.includes('--verbose')) report(JSON.stringify(run));
+  };
+  const pipes = [sluice, bullmq];
+  // Both warm up before the first probe counts.
+  await measureAt(
+    fleet,
+    pipes,
+    () => 300,
+    { ...effort, rounds: 1 },
+    onRun,
+    () => {},
+  );
+
+  const highest = await searchCapacity(fleet, pipes, effort, onRun, report);
+  const part = (pipe: Pipe['name'], k: Subscriptions, of: number) => median(highest[pipe][k]) * of;
+  const greater = (k: Subscriptions) => Math.max(part('sluice', k, 1), part('bullmq', k, 1));
+  const overload = await measureOverload(fleet, pipes, greater, effort, onRun, report);
+  const lesserHalf = (k: Subscriptions) => Math.min(part('sluice', k, 0.5), part('bullmq', k, 0.5));
+  const even = await measureAt(fleet, pipes, lesserHalf, effort, onRun, report);
+  const half = await measureAt(fleet, [sluice], k => part('sluice', k, 0.5), effort, onRun, report);
+  const memory = await measureMemory(fleet, sluice, k => part('sluice', k, 0.7), effort, onRun, report);
+  const neighbour = await measureNeighbour(fleet, sluice, part('sluice', 10, 0.3), effort, onRun, report);
+  await state.close();
+
+  const correctness = (pipe: Pipe['name']) => judgeRuns([...runs[pipe][1], ...runs[pipe][10]]);
+  const measured: Measured = {
+    ingress,
+    highest,
+    overload,
+    even,
+    half: half.sluice,
+    memory,
+    neighbour,
+    correctness: correctness('sluice'),
+  };
+  const figures = figuresOf(measured);
+  console.log(`\n${formatFigures(figures)}\n`);
+  console.log(formatCorrectness('Sluice', measured.correctness));
+  console.log(`${formatCorrectness('BullMQ', correctness('bullmq'))} (it promises no order)`);
+  const { missing, duplicates, outOfOrder } = measured.correctness;
+  if (missing + duplicates + outOfOrder > 0) failures.push('Sluice lost, repeated or reordered events');
+
+  const folder = join(ROOT, 'bench-results');
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, `${new Date().toISOString().replaceAll(':', '-')}.json`);
+  const judged = figures.map(figure => ({ ...figure, reached: reaches(figure) }));
+  writeFileSync(file, JSON.stringify({ machine, effort, figures: judged, measured, runs }, null, 1));
+  console.log(`${Math.round((performance.now() - startedMs) / 1_000)} s; ${file.slice(ROOT.length + 1)}`);
+} finally {
+  await fleet.stop();
+}
+for (const failure of failures) console.error(failure);
+process.exit(failures.length > 0 ? 1 : 0);

@@ -1,0 +1,224 @@
+import { sendCommand } from './commands.ts';
+import type { Fleet } from './fleet.ts';
+import type { Sent } from './producer.ts';
+import { searchRate } from './rate-search.ts';
+import { CONNECTIONS, type PipeRun, runPipe } from './run.ts';
+import { emptyRedis, type Pipe } from './variants.ts';
+import type { Target } from './wire.ts';
+
+/** How long and how often things are measured. */
+export interface Effort {
+  readonly rounds: number;
+  readonly overloadRounds: number;
+  readonly ingressRounds: number;
+  readonly ingressMs: number;
+  readonly probeMs: number;
+  readonly latencyMs: number;
+  readonly neighbourRounds: number;
+  readonly neighbourMs: number;
+  readonly memoryEvents: number;
+}
+
+export const SUBSCRIPTIONS = [1, 10] as const;
+export type Subscriptions = (typeof SUBSCRIPTIONS)[number];
+
+type Report = (line: string) => void;
+
+/** Accepted requests a second, round by round, of each variant. */
+export interface IngressRates {
+  readonly bare: number[];
+  readonly xadd: number[];
+  readonly sluice: number[];
+}
+
+function plainTarget(port: number): Target {
+  return { port, path: '/events', headers: {} };
+}
+
+/** Closed loop, the variants in turn, so that what else the machine does hits all alike. The first round warms up. */
+export async function measureIngress(
+  fleet: Fleet,
+  sluice: Target,
+  { ingressRounds, ingressMs }: Effort,
+  report: Report,
+): Promise<IngressRates> {
+  const targets = { bare: plainTarget(fleet.bare.port), xadd: plainTarget(fleet.xadd.port), sluice };
+  const rates: IngressRates = { bare: [], xadd: [], sluice: [] };
+  for (let round = 0; round <= ingressRounds; round++) {
+    await emptyRedis(fleet.redis.xadd);
+    for (const variant of ['bare', 'xadd', 'sluice'] as const) {
+      const order = { target: targets[variant], run: 0, connections: CONNECTIONS, durationMs: ingressMs };
+      const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'closed', order);
+      if (sent.refused > 0) throw new Error(`${variant} refused ${sent.refused} requests`);
+      if (round > 0) rates[variant].push((sent.accepted * 1_000) / sent.elapsedMs);
+    }
+    if (round > 0)
+      report(
+        `ingress ${round}: ${Object.entries(rates)
+          .map(([name, values]) => `${name} ${Math.round(values.at(-1) ?? 0)}/s`)
+          .join(', ')}`,
+      );
+  }
+  return rates;
+}
+
+/** A measurement of one pipe at one number of subscriptions, round by round. */
+export type ByPipe<T> = Record<Pipe['name'], Record<Subscriptions, T[]>>;
+
+export function byPipe<T>(): ByPipe<T> {
+  return { sluice: { 1: [], 10: [] }, bullmq: { 1: [], 10: [] } };
+}
+
+const FIRST_RATE: Record<Subscriptions, number> = { 1: 1_500, 10: 250 };
+/** Rates are found to within 5 %. */
+const TOLERANCE = 1.05;
+const MOST_PROBES = { first: 12, later: 6 };
+
+/**
+ * The highest rate that is held, by pipe and number of subscriptions: one search for each in every round, probe by
+ * probe in turn. Later rounds begin at the result before. Every run goes to `onRun`.
+ */
+export async function searchCapacity(
+  fleet: Fleet,
+  pipes: readonly Pipe[],
+  { rounds, probeMs }: Effort,
+  onRun: (run: PipeRun) => void,
+  report: Report,
+): Promise<ByPipe<number>> {
+  const found = byPipe<number>();
+  for (let round = 0; round < rounds; round++) {
+    for (const endpoints of SUBSCRIPTIONS) {
+      const searches = pipes.map(pipe => {
+        const previous = found[pipe.name][endpoints].at(-1);
+        const search = searchRate({
+          start: previous || FIRST_RATE[endpoints],
+          step: previous ? 1.1 : 1.5,
+          tolerance: TOLERANCE,
+          mostProbes: previous ? MOST_PROBES.later : MOST_PROBES.first,
+        });
+        return { pipe, search };
+      });
+      for (let open = true; open; ) {
+        open = false;
+        for (const { pipe, search } of searches) {
+          const rate = search.next();
+          if (rate === undefined) continue;
+          open = true;
+          const run = await runPipe(fleet, pipe, { endpoints, rate, count: Math.round((rate * probeMs) / 1_000) });
+          onRun(run);
+          search.record(run.held);
+        }
+      }
+      for (const { pipe, search } of searches) found[pipe.name][endpoints].push(search.held());
+      report(
+        `highest rate ${round + 1}, ${endpoints} subscription(s): ${searches.map(({ pipe, search }) => `${pipe.name} ${search.held()} events/s`).join(', ')}`,
+      );
+    }
+  }
+  return found;
+}
+
+/** How far above the highest rate found the pipes are driven to see what they do at most. */
+const OVERLOAD = 1.5;
+
+/**
+ * What arrives a second when both pipes get the same events faster than either takes them, in turn. A search needs a
+ * quiet machine for minutes, a pair of runs for seconds.
+ */
+export async function measureOverload(
+  fleet: Fleet,
+  pipes: readonly Pipe[],
+  highest: (endpoints: Subscriptions) => number,
+  { overloadRounds, probeMs }: Effort,
+  onRun: (run: PipeRun) => void,
+  report: Report,
+): Promise<ByPipe<PipeRun>> {
+  const runs = byPipe<PipeRun>();
+  for (let round = 0; round < overloadRounds; round++) {
+    for (const endpoints of SUBSCRIPTIONS) {
+      const rate = Math.round(highest(endpoints) * OVERLOAD);
+      for (const pipe of round % 2 === 0 ? pipes : pipes.toReversed()) {
+        const run = await runPipe(fleet, pipe, { endpoints, rate, count: Math.round((rate * probeMs) / 1_000) });
+        onRun(run);
+        runs[pipe.name][endpoints].push(run);
+      }
+    }
+    report(`overload ${round + 1} of ${overloadRounds}`);
+  }
+  return runs;
+}
+
+/** Latency, CPU and commands at given rates, the pipes in turn. */
+export async function measureAt(
+  fleet: Fleet,
+  pipes: readonly Pipe[],
+  rates: (endpoints: Subscriptions) => number,
+  { rounds, latencyMs }: Effort,
+  onRun: (run: PipeRun) => void,
+  report: Report,
+): Promise<ByPipe<PipeRun>> {
+  const runs = byPipe<PipeRun>();
+  for (let round = 0; round < rounds; round++) {
+    for (const endpoints of SUBSCRIPTIONS) {
+      for (const pipe of pipes) {
+        const rate = Math.max(1, Math.round(rates(endpoints)));
+        const run = await runPipe(fleet, pipe, { endpoints, rate, count: Math.round((rate * latencyMs) / 1_000) });
+        onRun(run);
+        runs[pipe.name][endpoints].push(run);
+      }
+    }
+    report(`latency ${round + 1} of ${rounds}`);
+  }
+  return runs;
+}
+
+/** Bytes of Redis memory that one event of 1 KiB holds after it was delivered, by number of subscriptions. */
+export async function measureMemory(
+  fleet: Fleet,
+  sluice: Pipe,
+  rates: (endpoints: Subscriptions) => number,
+  { memoryEvents }: Effort,
+  onRun: (run: PipeRun) => void,
+  report: Report,
+): Promise<Record<Subscriptions, number>> {
+  const bytes: Record<Subscriptions, number> = { 1: Number.NaN, 10: Number.NaN };
+  for (const endpoints of SUBSCRIPTIONS) {
+    const rate = Math.max(1, Math.round(rates(endpoints)));
+    const run = await runPipe(fleet, sluice, { endpoints, rate, count: memoryEvents });
+    onRun(run);
+    bytes[endpoints] = run.bytesPerEvent;
+  }
+  report('memory');
+  return bytes;
+}
+
+export interface Neighbour {
+  readonly alone: PipeRun[];
+  readonly beside: PipeRun[];
+}
+
+/** p99 of nine endpoints, with the tenth answering and with the tenth hanging, in turn. */
+export async function measureNeighbour(
+  fleet: Fleet,
+  sluice: Pipe,
+  rate: number,
+  { neighbourRounds, neighbourMs }: Effort,
+  onRun: (run: PipeRun) => void,
+  report: Report,
+): Promise<Neighbour> {
+  const runs: Neighbour = { alone: [], beside: [] };
+  for (let round = 0; round < neighbourRounds; round++) {
+    for (const hangs of round % 2 === 0 ? [false, true] : [true, false]) {
+      const load = {
+        endpoints: 10,
+        rate: Math.max(1, Math.round(rate)),
+        count: Math.round((rate * neighbourMs) / 1_000),
+      };
+      const run = await runPipe(fleet, sluice, { ...load, observed: 9, ...(hangs ? { hanging: 9 } : {}) });
+      onRun(run);
+      runs[hangs ? 'beside' : 'alone'].push(run);
+    }
+    report(`neighbour ${round + 1} of ${neighbourRounds}`);
+  }
+  return runs;
+}

@@ -1,0 +1,137 @@
+import { createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { serveCommands } from './commands.ts';
+import { contentLength } from './connection.ts';
+import { quantile } from './statistics.ts';
+import { GROUP_KEYS, nowUs, readField } from './wire.ts';
+
+/**
+ * The partners' endpoints, all in one process: `receiver.ts <control port> <port>…`, one port per endpoint. It answers
+ * 204 at once, records how long each event took since its planned sending, and checks order and completeness.
+ */
+
+export interface Expectation {
+  readonly run: number;
+  /** Events that each endpoint is to get. */
+  readonly events: number;
+  /** How many of the endpoints take part: the first ones. */
+  readonly endpoints: number;
+  /** How many of them count for latency: the first ones. */
+  readonly observed: number;
+  /** Index of the one that accepts and never answers. */
+  readonly hanging?: number;
+}
+
+/** What arrived; the hanging endpoint does not count. */
+export interface Received {
+  readonly complete: boolean;
+  readonly unique: number;
+  readonly expected: number;
+  readonly duplicates: number;
+  /** Events that came after a later one of their group key, at the same endpoint. */
+  readonly outOfOrder: number;
+  /** Monotonic µs of the last arrival. */
+  readonly lastUs: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+const NO_CONTENT = Buffer.from('HTTP/1.1 204 No Content\r\n\r\n');
+const HEAD_END = Buffer.from('\r\n\r\n');
+
+let expectation: Expectation = { run: 0, events: 0, endpoints: 0, observed: 0 };
+let expected = 0;
+let seen: Uint8Array[] = [];
+let newest: Int32Array[] = [];
+let latencies: number[] = [];
+let unique = 0;
+let duplicates = 0;
+let outOfOrder = 0;
+let lastUs = 0;
+const hung = new Set<Socket>();
+
+function record(endpoint: number, bytes: Buffer, body: number): void {
+  if (readField(bytes, body, 'run') !== expectation.run) return;
+  const n = readField(bytes, body, 'n');
+  const key = readField(bytes, body, 'key');
+  const at = nowUs();
+  const mine = seen[endpoint] as Uint8Array;
+  if (mine[n] === 1) {
+    duplicates++;
+    return;
+  }
+  mine[n] = 1;
+  const last = newest[endpoint] as Int32Array;
+  if (n < (last[key] as number)) outOfOrder++;
+  else last[key] = n;
+  unique++;
+  if (endpoint < expectation.observed) latencies.push(at - readField(bytes, body, 'sent'));
+  lastUs = at;
+}
+
+function serveEndpoint(endpoint: number, port: number): void {
+  const server = createServer({ noDelay: true }, socket => {
+    let rest: Buffer | undefined;
+    socket.on('error', () => {});
+    socket.on('close', () => hung.delete(socket));
+    socket.on('data', chunk => {
+      let bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk]);
+      rest = undefined;
+      for (;;) {
+        const head = bytes.indexOf(HEAD_END);
+        if (head < 0) break;
+        const body = head + HEAD_END.length;
+        const end = body + contentLength(bytes, head);
+        if (bytes.length < end) break;
+        if (endpoint === expectation.hanging) {
+          hung.add(socket);
+        } else {
+          record(endpoint, bytes, body);
+          socket.write(NO_CONTENT);
+        }
+        if (bytes.length === end) return;
+        bytes = bytes.subarray(end);
+      }
+      rest = bytes;
+    });
+  });
+  server.listen(port, '127.0.0.1', 4_096);
+}
+
+function begin(next: Expectation): void {
+  for (const socket of hung) socket.destroy();
+  hung.clear();
+  expectation = next;
+  expected = next.events * (next.endpoints - (next.hanging === undefined ? 0 : 1));
+  seen = Array.from({ length: next.endpoints }, () => new Uint8Array(next.events));
+  newest = Array.from({ length: next.endpoints }, () => new Int32Array(GROUP_KEYS).fill(-1));
+  latencies = [];
+  unique = 0;
+  duplicates = 0;
+  outOfOrder = 0;
+  lastUs = 0;
+}
+
+function isComplete(): boolean {
+  return unique === expected;
+}
+
+/** Waits until everything came, at most until `untilUs`; then a little longer, for what must not come. */
+async function finish({ untilUs, graceMs }: { untilUs: number; graceMs: number }): Promise<Received> {
+  while (!isComplete() && nowUs() < untilUs) await delay(10);
+  await delay(graceMs);
+  return {
+    complete: isComplete(),
+    unique,
+    expected,
+    duplicates,
+    outOfOrder,
+    lastUs,
+    p50Ms: quantile(latencies, 0.5) / 1_000,
+    p99Ms: quantile(latencies, 0.99) / 1_000,
+  };
+}
+
+const [controlPort, ...ports] = process.argv.slice(2).map(Number);
+ports.forEach((port, endpoint) => serveEndpoint(endpoint, port));
+serveCommands(controlPort as number, { begin, finish });

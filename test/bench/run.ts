@@ -1,0 +1,119 @@
+import { sendCommand } from './commands.ts';
+import type { Fleet } from './fleet.ts';
+import { readCpuSeconds } from './process-cpu.ts';
+import type { OpenLoop, Sent } from './producer.ts';
+import type { Expectation, Received } from './receiver.ts';
+import type { Pipe } from './variants.ts';
+
+/** Connections of the generator; it divides the number of group keys. */
+export const CONNECTIONS = 50;
+/** A rate is held when everything has arrived so soon after the last planned send. */
+const DRAIN_MS = 1_000;
+/** How long what is missing then is waited for, to tell late from lost. */
+const PATIENCE_MS = 15_000;
+/** How long after the last expected event another copy of one may come. */
+const GRACE_MS = 30;
+
+/** One open-loop run through a pipe. Times in ms, from the planned send to the arrival at the endpoint. */
+export interface PipeRun {
+  readonly pipe: Pipe['name'];
+  readonly endpoints: number;
+  readonly rate: number;
+  readonly held: boolean;
+  /** Deliveries that had to come. */
+  readonly expected: number;
+  readonly drainMs: number;
+  /** Deliveries a second, from the first planned send to the last arrival. */
+  readonly deliveredPerSecond: number;
+  readonly refused: number;
+  readonly missing: number;
+  readonly duplicates: number;
+  readonly outOfOrder: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly acceptP50Ms: number;
+  readonly acceptP99Ms: number;
+  /** CPU seconds of the pipe's processes, and of its Redis, per 1,000 deliveries. */
+  readonly cpuPerThousand: number;
+  readonly redisCpuPerThousand: number;
+  readonly commandsPerDelivery: number;
+  /** `used_memory` after delivery less before, by events. */
+  readonly bytesPerEvent: number;
+}
+
+let lastRun = 0;
+
+async function usedMemory(pipe: Pipe): Promise<number> {
+  return Number(/used_memory:(\d+)/.exec(String(await pipe.redis.command('INFO', 'memory')))?.[1]);
+}
+
+/** Sends `count` events at `rate` a second (evenly spaced) to `endpoints` endpoints each, and waits for all of them. */
+export async function runPipe(
+  fleet: Fleet,
+  pipe: Pipe,
+  load: {
+    endpoints: number;
+    rate: number;
+    count: number;
+    /** Endpoints whose latency counts: the first ones; all when absent. */
+    observed?: number;
+    /** Index of an endpoint that accepts and never answers. */
+    hanging?: number;
+  },
+): Promise<PipeRun> {
+  const { endpoints, rate, count } = load;
+  const run = ++lastRun;
+  const target = await pipe.prepare(endpoints);
+  const expectation: Expectation = {
+    run,
+    events: count,
+    endpoints,
+    observed: load.observed ?? endpoints,
+    ...(load.hanging === undefined ? {} : { hanging: load.hanging }),
+  };
+  await sendCommand(fleet.receiver.controlPort, 'begin', expectation);
+  const before = await Promise.all([
+    readCpuSeconds(pipe.pids),
+    readCpuSeconds([pipe.redis.pid]),
+    pipe.readCommands(),
+    usedMemory(pipe),
+  ]);
+  const order: OpenLoop = { target, run, connections: CONNECTIONS, rate, count, patienceMs: PATIENCE_MS };
+  const sent = await sendCommand<Sent>(fleet.producer.controlPort, 'open', order);
+  const untilUs = sent.endUs + PATIENCE_MS * 1_000;
+  const got = await sendCommand<Received>(fleet.receiver.controlPort, 'finish', { untilUs, graceMs: GRACE_MS });
+  const after = await Promise.all([
+    readCpuSeconds(pipe.pids),
+    readCpuSeconds([pipe.redis.pid]),
+    pipe.readCommands(),
+    usedMemory(pipe),
+  ]);
+  const [cpu, redisCpu, commands, bytes] = after.map((value, index) => value - (before[index] as number)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  const drainMs = Math.max(0, (got.lastUs - sent.endUs) / 1_000);
+  return {
+    pipe: pipe.name,
+    endpoints,
+    rate,
+    held: got.complete && sent.accepted === count && drainMs < DRAIN_MS,
+    expected: got.expected,
+    drainMs,
+    deliveredPerSecond: got.unique / ((count - 1) / rate + drainMs / 1_000),
+    refused: sent.refused,
+    missing: got.expected - got.unique,
+    duplicates: got.duplicates,
+    outOfOrder: got.outOfOrder,
+    p50Ms: got.p50Ms,
+    p99Ms: got.p99Ms,
+    acceptP50Ms: sent.p50Ms,
+    acceptP99Ms: sent.p99Ms,
+    cpuPerThousand: (cpu * 1_000) / got.unique,
+    redisCpuPerThousand: (redisCpu * 1_000) / got.unique,
+    commandsPerDelivery: commands / got.unique,
+    bytesPerEvent: bytes / count,
+  };
+}

@@ -1,0 +1,8 @@
+import Fastify from 'fastify';
+
+/** Baseline (a): Fastify that reads 1 KiB and answers 202. `bare.ts <port>` */
+
+const app = Fastify({ logger: false });
+app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+app.post('/events', (_request, reply) => reply.code(202).send({ id: 'none', duplicate: false }));
+await app.listen({ port: Number(process.argv[2]), host: '127.0.0.1' });

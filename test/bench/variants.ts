@@ -1,0 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RedisServer } from '../support/redis/server.ts';
+import { sendCommand } from './commands.ts';
+import type { ControlState } from './control-state.ts';
+import type { Fleet, Member } from './fleet.ts';
+import type { Target } from './wire.ts';
+
+/** A pipe from a producer to endpoints, as the measurements see it. */
+export interface Pipe {
+  readonly name: 'sluice' | 'bullmq';
+  /** Empties its Redis and prepares for so many endpoints. @returns where to send events */
+  readonly prepare: (endpoints: number) => Promise<Target>;
+  /** Its processes, without Redis. */
+  readonly pids: readonly number[];
+  readonly redis: RedisServer;
+  /** Commands that its processes sent to Redis so far; a script counts as one. */
+  readonly readCommands: () => Promise<number>;
+}
+
+/** Empties a Redis and its append-only file, so that no run pays for the one before. */
+export async function emptyRedis(redis: RedisServer): Promise<void> {
+  await redis.command('FLUSHALL');
+  await redis.command('BGREWRITEAOF');
+  for (;;) {
+    const info = String(await redis.command('INFO', 'persistence'));
+    if (/aof_rewrite_in_progress:0/.test(info) && /aof_rewrite_scheduled:0/.test(info)) return;
+    await delay(20);
+  }
+}
+
+async function readMetric(port: number, name: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const value = new RegExp(`^${name} (.+)$`, 'm').exec(text)?.[1];
+  if (value === undefined) throw new Error(`no metric ${name}`);
+  return Number(value);
+}
+
+export function createSluicePipe(fleet: Fleet, roles: readonly Member[], state: ControlState): Pipe {
+  return {
+    name: 'sluice',
+    async prepare(endpoints) {
+      await emptyRedis(fleet.redis.sluice);
+      return state.write(fleet.ingress.port, fleet.endpointPorts.slice(0, endpoints));
+    },
+    pids: roles.map(({ pid }) => pid),
+    redis: fleet.redis.sluice,
+    async readCommands() {
+      const each = await Promise.all(roles.map(role => readMetric(role.controlPort, 'sluice_redis_commands_total')));
+      return each.reduce((sum, count) => sum + count, 0);
+    },
+  };
+}
+
+export function createBullmqPipe(fleet: Fleet): Pipe {
+  const halves = [fleet.bullmqIngress, fleet.bullmqWorker];
+  return {
+    name: 'bullmq',
+    async prepare(endpoints) {
+      await emptyRedis(fleet.redis.bullmq);
+      await sendCommand(fleet.bullmqIngress.controlPort, 'endpoints', { count: endpoints });
+      return { port: fleet.bullmqIngress.port, path: '/events', headers: {} };
+    },
+    pids: halves.map(({ pid }) => pid),
+    redis: fleet.redis.bullmq,
+    async readCommands() {
+      const each = await Promise.all(halves.map(half => sendCommand<number>(half.controlPort, 'commands')));
+      return each.reduce((sum, count) => sum + count, 0);
+    },
+  };
+}
