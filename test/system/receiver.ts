@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** One attempt as the partner saw it. */
+export interface Attempt {
+  /** Path of the endpoint without its slash: which subscription. */
+  readonly subscription: string;
+  /** `webhook-id` */
+  readonly id: string;
+  readonly groupKey: string;
+  readonly sha256: string;
+  readonly headers: IncomingMessage['headers'];
+  /** How many attempts at this subscription there were before. */
+  readonly sequence: number;
+  /** When the body had arrived, by `performance.now()`. */
+  readonly atMs: number;
+  /** How often the id came to this subscription before. */
+  readonly earlier: number;
+}
+
+/**
+ * What the partner does with an attempt: a status, or `lost`: it takes the event and the connection breaks before the
+ * answer.
+ */
+export type Answer = number | 'lost' | { readonly status: number; readonly afterMs: number };
+
+export type Recorded = Attempt & {
+  /** Undefined: not answered yet, or never. */
+  readonly status: number | 'lost' | undefined;
+  /** When the answer was handed to the operating system. */
+  readonly answeredMs: number | undefined;
+};
+
+export interface Receiver {
+  /** URL of the endpoint of one subscription. */
+  readonly urlOf: (subscription: string) => string;
+  /** In the order of arrival, over all subscriptions. */
+  readonly attempts: readonly Recorded[];
+  /** Connections taken so far. */
+  readonly connections: () => number;
+  /** Distinct ids that were answered with 2xx, of one subscription. */
+  readonly delivered: (subscription: string) => ReadonlySet<string>;
+  /** What it does from now on; 204 at first. */
+  readonly behave: (script: (attempt: Attempt) => Answer) => void;
+  readonly clear: () => void;
+  readonly close: () => Promise<void>;
+}
+
+/** A partner's endpoints on one loopback port, that records every attempt and answers as it is told to. */
+export async function startReceiver(): Promise<Receiver> {
+  const attempts: (Attempt & { status: Recorded['status']; answeredMs: number | undefined })[] = [];
+  const delivered = new Map<string, Set<string>>();
+  const counts = new Map<string, number>();
+  const seen = new Map<string, number>();
+  let connections = 0;
+  let script: (attempt: Attempt) => Answer = () => 204;
+
+  function count(counter: Map<string, number>, key: string): number {
+    const before = counter.get(key) ?? 0;
+    counter.set(key, before + 1);
+    return before;
+  }
+
+  function deliveredTo(subscription: string): Set<string> {
+    let ids = delivered.get(subscription);
+    if (ids === undefined) delivered.set(subscription, (ids = new Set()));
+    return ids;
+  }
+
+  const server = createServer((request, response) => {
+    void (async () => {
+      const body = await buffer(request);
+      const subscription = (request.url ?? '/').slice(1);
+      const id = String(request.headers['webhook-id']);
+      const attempt: (typeof attempts)[number] = {
+        subscription,
+        id,
+        groupKey: decodeURIComponent(String(request.headers['ce-partitionkey'] ?? '')),
+        sha256: createHash('sha256').update(body).digest('hex'),
+        headers: request.headers,
+        sequence: count(counts, subscription),
+        atMs: performance.now(),
+        earlier: count(seen, `${subscription}\n${id}`),
+        status: undefined,
+        answeredMs: undefined,
+      };
+      attempts.push(attempt);
+      const answer = script(attempt);
+      if (typeof answer === 'object') await delay(answer.afterMs);
+      const status = typeof answer === 'object' ? answer.status : answer;
+      if (status === 'lost') request.socket.destroy();
+      else response.writeHead(status, { 'content-length': 0 }).end();
+      attempt.status = status;
+      attempt.answeredMs = performance.now();
+      if (status !== 'lost' && status >= 200 && status < 300) deliveredTo(subscription).add(id);
+    })().catch(() => {
+      // The sender died in the middle of its request: nothing was received.
+    });
+  });
+  server.on('connection', () => connections++);
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    urlOf: subscription => `http://127.0.0.1:${port}/${subscription}`,
+    attempts,
+    connections: () => connections,
+    delivered: deliveredTo,
+    behave: next => {
+      script = next;
+    },
+    clear: () => {
+      attempts.length = 0;
+      for (const each of [delivered, counts, seen]) each.clear();
+    },
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Sluice } from '../support/sluice.ts';
+import { eventually } from './deadline.ts';
+import { type Installation, install } from './installation.ts';
+import { makeSample, type Publisher } from './publisher.ts';
+import { type Running, settle } from './small-world.ts';
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
+  publisher = world.publisherOf(sluice);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+/** One event that fails three times: the pauses between its attempts, ms. */
+async function pausesOf(id: string): Promise<number[]> {
+  const { receiver } = world;
+  receiver.behave(({ earlier }) => (earlier < 3 ? 500 : 204));
+  await publisher.publish(makeSample(id, 'key', id));
+  await eventually(`${id} is delivered`, async () => receiver.delivered('ada').has(id), { withinMs: 60_000 });
+  const times = receiver.attempts.filter(attempt => attempt.id === id).map(({ atMs }) => atMs);
+  return times.slice(1).map((atMs, i) => Math.round(atMs - (times[i] as number)));
+}
+
+// Nothing else is on its way then that would wake the subscription's worker by chance.
+it.each<[string, () => Promise<unknown>]>([
+  ['the first of all', async () => {}],
+  ['a later one', async () => {}],
+  ['one after Redis forgot its scripts', () => installed.redis.command('SCRIPT', 'FLUSH')],
+  ['one after Redis was restarted', () => installed.redis.restart()],
+])('retries a lone event when it is due: %s', async (what, before) => {
+  await before();
+  const pauses = await pausesOf(what.replaceAll(' ', '-'));
+  console.log(`${what}: pauses of ${pauses.join(', ')} ms; the schedule says 200`);
+  expect(pauses).toHaveLength(3);
+  // Never early, and late by at most 20 % (the jitter), and what a busy machine adds.
+  expect(Math.min(...pauses)).toBeGreaterThanOrEqual(199);
+  expect(Math.max(...pauses)).toBeLessThan(1_000);
+});
+
+it('goes on with the next event of a key at once, after Redis forgot its scripts', async () => {
+  const { receiver } = world;
+  receiver.behave(() => ({ status: 204, afterMs: 300 }));
+  await installed.redis.command('SCRIPT', 'FLUSH');
+  const startedMs = performance.now();
+  for (let n = 0; n < 3; n++) await publisher.publish(makeSample(`lane.${n}`, 'key', 'x'));
+  await eventually('all three', async () => receiver.delivered('ada').has('lane.2'), { withinMs: 60_000 });
+  const tookMs = performance.now() - startedMs;
+  console.log(`three events of a key, 300 ms each: ${Math.round(tookMs)} ms`);
+  expect(tookMs).toBeLessThan(3_000);
+});
