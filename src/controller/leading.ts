@@ -130,14 +130,20 @@ export function createLeading(deps: LeadingDeps) {
     /** Ends what the term began, before the lease is released. */
     end: () => step(),
 
-    /** Another role found a slot without control state. */
+    /** Another role found a slot without control state. When everything is lost, the watch rebuilds it, on a second look. */
     onAlarm: (slot: string): void => {
       const name = fence === undefined ? undefined : tenantOfSlot(slot);
       const now = clock.nowMs();
       if (name === undefined || now - (alarms.get(name) ?? Number.NEGATIVE_INFINITY) < SAME_ALARM_MS) return;
       alarms.set(name, now);
-      tenants.forget([name]);
-      deps.enqueueTenant(name);
+      control.readCluster().then(
+        ({ ready }) => {
+          if (!ready) return;
+          tenants.forget([name]);
+          deps.enqueueTenant(name);
+        },
+        error => log.debug({ err: error as Error }, 'redis cannot be asked'),
+      );
     },
 
     /** What was in flight may or may not be in Redis, and Redis may have come back older: everything is read again. */

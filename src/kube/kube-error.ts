@@ -101,5 +101,6 @@ export function cacheBehind(what: string): KubeError {
 
 /** The object has changed since it was read: reading it again is all that is needed. Not so when a field is another manager's. */
 export function isStale(error: unknown): boolean {
-  return isKubeError(error, 409) && error.reason === 'Conflict' && error.conflictManagers.length === 0;
+  if (!isKubeError(error, 409) || error.conflictManagers.length > 0) return false;
+  return error.reason === 'Conflict' || error.reason === 'CacheBehind';
 }

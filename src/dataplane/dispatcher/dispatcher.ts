@@ -7,7 +7,7 @@ import { createDueLoop } from '../due-loop.ts';
 import type { DeliverDeps } from './deliver.ts';
 import type { EndpointClient } from './endpoint-client.ts';
 import { createEventCache } from './event-cache.ts';
-import type { SubscriptionKeys } from './subscription.ts';
+import type { OpenSubscription, SubscriptionKeys } from './subscription.ts';
 import { createWorker, type Room, type Worker } from './worker.ts';
 
 export interface DispatcherOptions {
@@ -34,7 +34,7 @@ export interface Dispatcher {
 }
 
 /** How long a picked hint is this process's: others take the subscription over then, if it died. */
-const HINT_LEASE_MS = 20_000;
+const HINT_LEASE_MS = 10_000;
 
 function createDispatcherMetrics(registry: Registry, room: Room, size: number) {
   const registers = [registry];
@@ -82,6 +82,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     readEvents: createEventCache(options.inboxes, options.cacheBytes ?? 32 * 1024 * 1024),
     keys: options.keys,
     version: options.version,
+    opened: new Map<string, OpenSubscription>(),
     room,
     nextToken: () => `${process}${(turn++).toString(36)}`,
     alarm: options.alarm,

@@ -67,6 +67,7 @@ async function start(redis: RedisClient, sub: SubscriptionShort = {}, keys = ['a
     readEvents: createEventCache(t.inboxes, 1_000_000),
     keys: { rootKey, sealKeys },
     version: '0',
+    opened: new Map(),
     room,
     nextToken: () => `t${turn++}`,
     alarm: () => {},

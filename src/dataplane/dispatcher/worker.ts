@@ -15,6 +15,7 @@ const LONGEST_WAIT_MS = 2 ** 31 - 1;
 const CAPPED_RETRY_MS = 250;
 /** Claims one script call makes at most: bounds its time, and what one answer has to fetch. */
 const CLAIMS_AT_ONCE = 64;
+const OPENED_AT_MOST = 20_000;
 const COMPLETIONS_AT_ONCE = 256;
 
 /** Attempts of the whole process; a subscription that finds none free waits for its turn. */
@@ -28,6 +29,8 @@ export interface WorkerDeps extends DeliverDeps {
   readonly readEvents: ReadEvents;
   readonly keys: SubscriptionKeys;
   readonly version: string;
+  /** What is known of subscriptions that were worked before, by member; a claim says when it is out of date. */
+  readonly opened: Map<string, OpenSubscription>;
   readonly room: Room;
   readonly nextToken: () => string;
   readonly alarm: (slot: string) => void;
@@ -49,7 +52,7 @@ export interface Worker {
 export function createWorker(deps: WorkerDeps, member: string): Worker {
   const inbox = parseInboxMember(member);
   const { room } = deps;
-  let subscription: OpenSubscription | undefined;
+  let subscription = deps.opened.get(member);
   const ended: Completion[] = [];
   let inFlight = 0;
   let due = true;
@@ -147,6 +150,11 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       // Due lanes that were not given: the cap is reached, maybe by claims of other dispatchers.
       const capped = !due && answer.nextMs !== undefined && answer.nextMs <= nowMs;
       nextMs = capped ? nowMs + CAPPED_RETRY_MS : answer.nextMs;
+      // The completions may have come after the claim: a script that Redis did not know is sent again.
+      if (after?.nextMs !== undefined) {
+        if (after.nextMs > nowMs) nextMs = Math.min(nextMs ?? after.nextMs, after.nextMs);
+        else if (claims.length === 0 && !capped) due = true;
+      }
       if (claims.length > 0) await start(claims, token, claimedAtMs, answer.cfgv);
     }
     if (completed.status === 'rejected') throw completed.reason;
@@ -154,15 +162,20 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     return answer?.answer ?? 'OK';
   }
 
-  async function start(claims: readonly Claim[], token: string, claimedAtMs: number, cfgv: string): Promise<void> {
-    const stale =
-      subscription === undefined || subscription.cfgv !== cfgv || deps.wallMs() >= subscription.validUntilMs;
+  async function open(): Promise<void> {
     try {
-      if (stale) subscription = await openSubscription(deps.inboxes, deps.keys, deps.version, inbox, deps.wallMs());
+      subscription = await openSubscription(deps.inboxes, deps.keys, deps.version, inbox, deps.wallMs());
     } catch (error) {
       subscription = undefined;
       deps.log.error({ err: error, member }, 'subscription could not be opened');
     }
+    if (deps.opened.size >= OPENED_AT_MOST) deps.opened.clear();
+    if (subscription === undefined) deps.opened.delete(member);
+    else deps.opened.set(member, subscription);
+  }
+
+  async function start(claims: readonly Claim[], token: string, claimedAtMs: number, cfgv: string): Promise<void> {
+    if (subscription?.cfgv !== cfgv || deps.wallMs() >= subscription.validUntilMs) await open();
     if (subscription === undefined) {
       for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
       throw new Error('subscription could not be opened');
@@ -172,6 +185,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
 
   async function work(): Promise<number | null> {
     due = true;
+    // The lease of a claim follows from the endpoint's timeout: after a crash nobody waits longer than that for it.
+    if (subscription === undefined) await open();
     for (;;) {
       try {
         const answer = await exchange();
