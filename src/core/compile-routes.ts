@@ -1,4 +1,4 @@
-import { CONTEXT_HEADER_DEFAULTS } from '../api/context-headers.ts';
+import { chooseHeaders } from '../api/context-headers.ts';
 import { parseDurationMs } from '../api/durations.ts';
 import { ENDPOINT_DEFAULTS } from '../api/endpoint.ts';
 import type { EndpointConfig } from './endpoint-config.ts';
@@ -183,7 +183,6 @@ function signing({ signedVersion, rotatedMs }: SubscriptionSnapshot, secretVersi
 
 function queueOf(tenant: string, stream: StreamSnapshot, open: boolean, options: CompileOptions): QueueRoute {
   const { spec } = stream;
-  const headers = { ...CONTEXT_HEADER_DEFAULTS, ...spec.contextHeaders };
   return {
     gen: generationOf(stream.uid),
     state: open && !stream.deleting ? 'open' : 'closing',
@@ -191,12 +190,7 @@ function queueOf(tenant: string, stream: StreamSnapshot, open: boolean, options:
     maxBytes: options.queueMaxBytes,
     source: `/events/${tenant}/${stream.name}`,
     eventTypes: [...new Set(spec.eventTypes ?? [])],
-    contextHeaders: {
-      eventType: headers.eventType ?? CONTEXT_HEADER_DEFAULTS.eventType,
-      groupKey: headers.groupKey ?? CONTEXT_HEADER_DEFAULTS.groupKey,
-      eventId: headers.eventId ?? CONTEXT_HEADER_DEFAULTS.eventId,
-      forward: headers.forward ?? CONTEXT_HEADER_DEFAULTS.forward,
-    },
+    contextHeaders: chooseHeaders(spec.contextHeaders),
   };
 }
 

@@ -21,6 +21,15 @@ function structured(event: unknown, headers: Record<string, string> = {}, lists:
 }
 
 describe('defaults', () => {
+  test('a list that is given replaces the default; an empty one reads none', () => {
+    const headers = { 'x-sluice-group-key': 'k', 'x-shop': 's', 'webhook-id': 'i' };
+    expect(extract(headers, { lists: { groupKey: ['X-Shop'] } })).toMatchObject({ groupKey: 's', id: 'i' });
+    expect(extract(headers, { lists: { groupKey: [], eventId: [] } })).toMatchObject({
+      groupKey: undefined,
+      id: undefined,
+    });
+  });
+
   test('nothing sent: nothing found, and that is accepted', () => {
     expect(extract({})).toEqual({ id: undefined, type: undefined, groupKey: undefined, forward: {} });
   });

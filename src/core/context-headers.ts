@@ -1,3 +1,4 @@
+import { CONTEXT_HEADER_DEFAULTS } from '../api/context-headers.ts';
 import type { StructuredCloudEvent } from './context-headers-cloudevent.ts';
 import { isStructuredCloudEvent, parseStructuredCloudEvent, readAttribute } from './context-headers-cloudevent.ts';
 import {
@@ -17,14 +18,6 @@ export interface ContextHeaders {
   readonly eventId: readonly string[];
   readonly forward: readonly string[];
 }
-
-/** Used for each list that the stream leaves empty. A list that is given replaces the default, it does not extend it. */
-export const DEFAULT_CONTEXT_HEADERS: ContextHeaders = {
-  eventType: ['x-sluice-event-type', 'ce-type', 'webhook-event'],
-  groupKey: ['x-sluice-group-key', 'ce-partitionkey'],
-  eventId: ['webhook-id', 'ce-id', 'idempotency-key'],
-  forward: [],
-};
 
 /** Never lifted and never passed on, whatever a stream lists: credentials, and what belongs to one connection. */
 const NEVER_LIFTED = new Set([
@@ -81,14 +74,13 @@ export interface ContextRefusal {
   readonly errors: readonly ProblemError[];
 }
 
-/** Prepares a stream's lists: names in lower case, defaults where a list is empty, credentials left out. */
+/** Prepares a stream's lists: names in lower case, defaults where there is no list, credentials left out. An empty list reads none. */
 export function compileExtraction(
   contextHeaders: Partial<ContextHeaders>,
   eventTypes: readonly string[],
 ): ExtractionRules {
   const names = (list: keyof ContextHeaders): string[] => {
-    const given = contextHeaders[list];
-    const chosen = given === undefined || given.length === 0 ? DEFAULT_CONTEXT_HEADERS[list] : given;
+    const chosen = contextHeaders[list] ?? CONTEXT_HEADER_DEFAULTS[list];
     return [...new Set(chosen.map(name => name.toLowerCase()))].filter(name => !NEVER_LIFTED.has(name));
   };
   const sources = (list: keyof ContextHeaders): Source[] =>

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { chooseHeaders } from '../../src/api/context-headers.ts';
 import { IN_FLIGHT_CAP } from '../../src/core/compile-routes.ts';
 import { sealEndpoint } from '../../src/core/endpoint-config.ts';
 import { crockford } from '../../src/core/ids.ts';
@@ -77,7 +78,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
             maxBytes: 4 * 1024 ** 3,
             source: '/bench',
             eventTypes: [],
-            contextHeaders: { eventType: [], groupKey: [], eventId: [], forward: [] },
+            contextHeaders: chooseHeaders(undefined),
           },
         },
         integrations: Object.fromEntries(receivers.map(({ port, int, sub }) => [int, integration(port, sub, nowMs)])),

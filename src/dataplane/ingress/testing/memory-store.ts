@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { CONTEXT_HEADER_DEFAULTS } from '../../../api/context-headers.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 
 /** For tests: the rules of the store in memory, for one workspace, with every state at hand. */
@@ -21,7 +22,7 @@ export const QUEUE: QueueConfig = {
   cfgv: '1',
   state: 'open',
   eventTypes: [],
-  contextHeaders: { eventType: [], groupKey: [], eventId: [], forward: [] },
+  contextHeaders: CONTEXT_HEADER_DEFAULTS,
   maxBytes: 1_000_000,
   source: '/orders',
 };
