@@ -21,11 +21,13 @@ export interface EventMeta {
   readonly id: string;
   readonly type?: string;
   readonly groupKey: string;
-  /** When ingress accepted it, ms. */
+  /** When ingress accepted it, in ms since the epoch. */
   readonly time: number;
   readonly contentType?: string;
+  /** CloudEvents `source`, a URI reference. */
   readonly source: string;
   readonly traceparent?: string;
+  /** Context headers of the producer's request that are passed on. */
   readonly forward?: Readonly<Record<string, string>>;
 }
 

@@ -17,6 +17,7 @@ export interface IngressQueue {
   readonly state: 'open' | 'closing';
   readonly eventTypes: readonly string[];
   readonly contextHeaders: QueueRoute['contextHeaders'];
+  /** Quota of the queue, in bytes of stored events; kept by the store. */
   readonly maxBytes: number;
   readonly source: string;
 }

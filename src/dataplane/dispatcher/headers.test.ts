@@ -1,7 +1,8 @@
 import { CloudEvent, HTTP } from 'cloudevents';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { createHeaderBuilder, type EventMeta, encodeAttribute, webhookId } from './headers.ts';
+import type { EventMeta } from '../../core/event-meta.ts';
+import { createHeaderBuilder, encodeAttribute, webhookId } from './headers.ts';
 import { createSigner } from './signature.ts';
 
 const key = Buffer.alloc(32, 5);

@@ -1,20 +1,6 @@
+import type { EventMeta } from '../../core/event-meta.ts';
 import { isHeaderValue, mayEndpointSet, mayForward } from '../../core/network-headers.ts';
 import type { Sign } from './signature.ts';
-
-/** What is known of an event besides its body. */
-export interface EventMeta {
-  readonly id: string;
-  readonly type?: string;
-  readonly groupKey: string;
-  /** When ingress accepted it, in ms since the epoch. */
-  readonly time: number;
-  readonly contentType?: string;
-  /** CloudEvents `source`, a URI reference. */
-  readonly source: string;
-  readonly traceparent?: string;
-  /** Context headers of the producer's request that are passed on. */
-  readonly forward?: Readonly<Record<string, string>>;
-}
 
 /** `ce-type` of an event that came without a type: CloudEvents requires one. */
 export const UNTYPED = 'event';

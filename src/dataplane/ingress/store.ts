@@ -1,27 +1,10 @@
-import type { ContextHeaders } from '../../core/context-headers.ts';
+import type { IngressEvent, IngressQueue } from '../../redis/ingress-store.ts';
 
 /** What ingress needs to know of one queue. The store compares `gen` and `cfgv` with its own at each ingest. */
-export interface QueueConfig {
-  readonly gen: string;
-  readonly cfgv: string;
-  readonly state: 'open' | 'closing';
-  readonly eventTypes: readonly string[];
-  readonly contextHeaders: ContextHeaders;
-  /** Quota of the queue, in bytes of stored events; kept by the store. */
-  readonly maxBytes: number;
-  readonly source: string;
-}
+export type QueueConfig = IngressQueue;
 
 /** One event as it is stored: what was lifted from the request, and the body byte by byte. */
-export interface IngestItem {
-  readonly id: string;
-  readonly type: string | undefined;
-  readonly groupKey: string | undefined;
-  readonly contentType: string | undefined;
-  readonly traceparent: string | undefined;
-  readonly forward: Record<string, string>;
-  readonly body: Buffer;
-}
+export type IngestItem = IngressEvent;
 
 /**
  * OK stored, DUP known already (both acknowledged); STALE the configuration changed; CLOSED the queue takes no more;
