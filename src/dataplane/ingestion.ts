@@ -3,12 +3,10 @@ import type { IngressOperations } from '../redis/ingress-store.ts';
 import type { IngressStore } from './ingress/store.ts';
 import { queueMember } from './router/queue-member.ts';
 
-/** Beyond this, a hint that was lowered before its events says that ingress has died in between. */
-const LOST_INGEST_MS = 2_000;
-
 /**
- * Stores events and wakes the router. The hint is lowered to two seconds from now with the events, and to now when they
- * are stored: if this process dies in between, the router looks then, and nothing has to be swept.
+ * Stores events and sees to it that a router looks at them. While one is at work on the queue, storing them is enough: it
+ * goes on until it finds the queue empty, and says so in the step that finds it. Otherwise the queue's hint is lowered,
+ * after the events are stored and before anybody is told: a hint that was lowered earlier may be used up by then.
  */
 export function createIngestion(deps: {
   readonly operations: IngressOperations;
@@ -20,12 +18,10 @@ export function createIngestion(deps: {
     readQueue: operations.readQueue,
     checkKey: operations.checkKey,
     ingest: async (tenant, queue, config, items) => {
-      const member = queueMember(tenant, queue);
-      const early = lower([{ member, dueMs: nowMs() + LOST_INGEST_MS }]);
-      const [answers] = await Promise.all([operations.ingest(tenant, queue, config, items), early]);
-      // Not awaited: what is acknowledged is stored, and the early hint is there.
-      lower([{ member, dueMs: nowMs() }]).catch(() => {});
-      return answers;
+      const { outcomes, awake } = await operations.ingest(tenant, queue, config, items);
+      const stored = outcomes.some(({ answer }) => answer === 'OK' || answer === 'DUP');
+      if (awake || !stored) return { answers: outcomes };
+      return { answers: outcomes, seen: lower([{ member: queueMember(tenant, queue), dueMs: nowMs() }]) };
     },
   };
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { refMs } from '../core/refs.ts';
 import type { IngressQueue } from './ingress-store.ts';
 import { BUCKET_MS, CLUSTER_KEYS, queueKeys } from './keys.ts';
+import { OWNER_LEASE_MS, type QueuePage } from './queue-store.ts';
 import { onEachRedis } from './testing/each-redis.ts';
 import { createTenant, event, QUEUE, START_MS } from './testing/tenant.ts';
 
@@ -12,10 +13,12 @@ onEachRedis(redis => {
     const t = createTenant(redis());
     await t.apply(t.routes({}, queue));
     const config = (await t.ingress.readQueue(t.tenant, QUEUE)) as IngressQueue;
-    const ingest = (...events: ReturnType<typeof event>[]) => t.ingress.ingest(t.tenant, QUEUE, config, events);
+    const ingestAs = async (as: IngressQueue, ...events: ReturnType<typeof event>[]) =>
+      (await t.ingress.ingest(t.tenant, QUEUE, as, events)).outcomes;
+    const ingest = (...events: ReturnType<typeof event>[]) => ingestAs(config, ...events);
     const lengthOf = async (key: 'events' | 'bodies') =>
       redis().call('xlen', queueKeys(t.tenant, QUEUE, config.gen)[key]);
-    return { t, config, ingest, lengthOf };
+    return { t, config, ingest, ingestAs, lengthOf };
   }
 
   test('stores each event once, and says where', async () => {
@@ -93,15 +96,15 @@ onEachRedis(redis => {
   });
 
   test('STALE, CLOSED and GONE store nothing', async () => {
-    const { t, config, ingest, lengthOf } = await start();
+    const { t, ingest, ingestAs, lengthOf } = await start();
     await t.apply(t.routes({}, { eventTypes: ['new.rule'] }));
     expect(await ingest(event('a', 'k'), event('b', 'k'))).toEqual([{ answer: 'STALE' }, { answer: 'STALE' }]);
     await t.apply(t.routes({}, { state: 'closing' }));
     const closing = (await t.ingress.readQueue(t.tenant, QUEUE)) as IngressQueue;
     expect(closing.state).toBe('closing');
-    expect(await t.ingress.ingest(t.tenant, QUEUE, closing, [event('a', 'k')])).toEqual([{ answer: 'CLOSED' }]);
+    expect(await ingestAs(closing, event('a', 'k'))).toEqual([{ answer: 'CLOSED' }]);
     await redis().call('hdel', queueKeys(t.tenant, QUEUE).meta, 'ready');
-    expect(await t.ingress.ingest(t.tenant, QUEUE, config, [event('a', 'k')])).toEqual([{ answer: 'GONE' }]);
+    expect(await ingest(event('a', 'k'))).toEqual([{ answer: 'GONE' }]);
     expect(await lengthOf('events')).toBe(0);
   });
 
@@ -119,12 +122,32 @@ onEachRedis(redis => {
   });
 
   test('a queue that was made again knows nothing of the old one', async () => {
-    const { t, ingest } = await start();
+    const { t, ingest, ingestAs } = await start();
     await ingest(event('a', 'k'));
     await t.apply(t.routes({}, { gen: 'gen2' }));
-    const config = (await t.ingress.readQueue(t.tenant, QUEUE)) as IngressQueue;
-    expect(config.gen).toBe('gen2');
-    expect(await t.ingress.ingest(t.tenant, QUEUE, config, [event('a', 'k')])).toMatchObject([{ answer: 'OK' }]);
+    const newer = (await t.ingress.readQueue(t.tenant, QUEUE)) as IngressQueue;
+    expect(newer.gen).toBe('gen2');
+    expect(await ingestAs(newer, event('a', 'k'))).toMatchObject([{ answer: 'OK' }]);
+  });
+
+  test('says whether a router is at work, until the step in which it finds the queue empty', async () => {
+    const { t, config } = await start();
+    const awake = async (id: string) => (await t.ingress.ingest(t.tenant, QUEUE, config, [event(id, 'k')])).awake;
+    expect(await awake('a')).toBe(false);
+    const queue = await t.own();
+    expect(await awake('b')).toBe(true);
+    const page = (await t.queues.next(queue, t.clock.ms, 10)) as QueuePage;
+    expect(await awake('c')).toBe(true);
+    const idOf = ({ entries }: QueuePage) => entries.at(-1)?.id as string;
+    const result = { from: page.cursor, to: idOf(page), behind: [], wake: [], counters: new Map(), why: [] };
+    const rest = (await t.queues.next(queue, t.clock.ms, 10, result)) as QueuePage;
+    expect(rest.entries).toHaveLength(1);
+    // It died, or hangs: after its lease nobody is at work.
+    t.clock.ms += OWNER_LEASE_MS;
+    expect(await awake('c')).toBe(false);
+    const last = { ...result, from: idOf(page), to: idOf(rest) };
+    expect(((await t.queues.next(queue, t.clock.ms, 10, last)) as QueuePage).entries).toEqual([]);
+    expect(await awake('c')).toBe(false);
   });
 
   test('what does not exist is told from what is not known', async () => {

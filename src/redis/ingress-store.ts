@@ -36,16 +36,25 @@ export type IngestOutcome =
   | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
   | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' };
 
+/** What became of one call. */
+export interface Ingested {
+  /** One for each event. */
+  readonly outcomes: readonly IngestOutcome[];
+  /** A router is at work on the queue and will see what was stored: its hint need not be lowered. */
+  readonly awake: boolean;
+}
+
 /** What ingress asks of Redis. Missing control state is `unavailable`, never "does not exist". */
 export interface IngressOperations {
   readonly readQueue: (tenant: string, queue: string) => Promise<IngressQueue | null | 'unavailable'>;
   readonly checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
+  /** Stores up to 64 events, each once per id within 24 h. */
   readonly ingest: (
     tenant: string,
     queue: string,
     config: Pick<IngressQueue, 'gen' | 'cfgv' | 'source'>,
     events: readonly IngressEvent[],
-  ) => Promise<readonly IngestOutcome[]>;
+  ) => Promise<Ingested>;
 }
 
 function storedMeta(event: IngressEvent, source: string): string {
@@ -126,15 +135,16 @@ export function createIngressOperations(
       for (const event of events) {
         args.push(hashOf(event.id), event.groupKey ?? '', storedMeta(event, config.source), event.body);
       }
-      const [answer, ...outcomes] = (await redis.run('ingest', keys, args)) as string[];
+      const [answer, awake, ...words] = (await redis.run('ingest', keys, args)) as string[];
       if (answer !== 'OK') {
         const refused = { answer: answer as 'STALE' | 'CLOSED' | 'GONE' };
-        return events.map(() => refused);
+        return { awake: false, outcomes: events.map(() => refused) };
       }
-      return events.map((_event, i) => {
-        const word = outcomes[2 * i] as 'OK' | 'DUP' | 'FULL';
-        return word === 'FULL' ? { answer: word } : { answer: word, ref: refOfStreamId(outcomes[2 * i + 1] as string) };
+      const outcomes = events.map((_event, i): IngestOutcome => {
+        const word = words[2 * i] as 'OK' | 'DUP' | 'FULL';
+        return word === 'FULL' ? { answer: word } : { answer: word, ref: refOfStreamId(words[2 * i + 1] as string) };
       });
+      return { awake: awake === '1', outcomes };
     },
   };
 }

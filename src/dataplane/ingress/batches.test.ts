@@ -16,8 +16,12 @@ const item = (id: string, bytes = 0): IngestItem => ({
 });
 
 function harness(limits: Partial<IngressLimits> = {}) {
-  const calls: { queue: string; cfgv: string; ids: string[]; finish: (answers?: IngestAnswer[] | Error) => void }[] =
-    [];
+  const calls: {
+    queue: string;
+    cfgv: string;
+    ids: string[];
+    finish: (answers?: IngestAnswer[] | Error, seen?: Promise<void>) => void;
+  }[] = [];
   const settled: string[] = [];
   const failures: string[] = [];
   const batches = createBatches({
@@ -25,9 +29,10 @@ function harness(limits: Partial<IngressLimits> = {}) {
     onFailure: operation => failures.push(operation),
     ingest: (_tenant, queue, config, items) =>
       new Promise((resolve, reject) => {
-        const finish = (answers?: IngestAnswer[] | Error): void => {
+        const finish = (given?: IngestAnswer[] | Error, seen?: Promise<void>): void => {
+          const answers = given ?? items.map(each => ({ answer: 'OK' as const, ref: each.id }));
           if (answers instanceof Error) reject(answers);
-          else resolve(answers ?? items.map(each => ({ answer: 'OK', ref: each.id })));
+          else resolve(seen === undefined ? { answers } : { answers, seen });
         };
         calls.push({ queue, cfgv: config.cfgv, ids: items.map(each => each.id), finish });
       }),
@@ -118,6 +123,36 @@ test('a lost, a late and a short reply leave their events unavailable, and the q
   await batches.idle();
   expect(settled).toEqual(['a UNAVAILABLE', 'b OK', 'c UNAVAILABLE', 'd UNAVAILABLE']);
   expect(failures).toEqual(['ingest', 'ingest']);
+});
+
+test('nobody is told before a router is sure to look; the next call does not wait for that', async () => {
+  const { batches, calls, settled, failures, submit } = harness({ ingestTimeoutMs: 50 });
+  const seen = Promise.withResolvers<void>();
+  submit(item('a'));
+  await turn();
+  submit(item('b'));
+  calls[0]?.finish(undefined, seen.promise);
+  await turn();
+  expect(calls.map(call => call.ids)).toEqual([['a'], ['b']]);
+  calls[1]?.finish();
+  await turn();
+  expect(settled).toEqual(['b OK']);
+  let idle = false;
+  const whenIdle = batches.idle().then(() => {
+    idle = true;
+  });
+  await turn();
+  expect(idle).toBe(false);
+  seen.resolve();
+  await whenIdle;
+  expect(settled).toEqual(['b OK', 'a OK']);
+
+  submit(item('c'));
+  await turn();
+  calls[2]?.finish(undefined, Promise.reject(new Error('connection lost')));
+  await batches.idle();
+  expect(settled.at(-1)).toBe('c UNAVAILABLE');
+  expect(failures).toEqual(['lower']);
 });
 
 test('one listener that throws does not keep the others from their answers', async () => {

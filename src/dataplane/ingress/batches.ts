@@ -49,29 +49,60 @@ export function createBatches(options: {
   const { ingest, limits, onFailure } = options;
   const busy = new Map<string, QueueBatches>();
   let whenIdle: (() => void)[] = [];
+  /** Calls whose events are stored, and not known to be looked at yet. */
+  let unseen = 0;
 
   function send(of: QueueBatches): void {
     const batch = takeBatch(of, limits);
     const config = batch[0]?.config;
     if (config === undefined) {
       busy.delete(of.key);
-      if (busy.size === 0) for (const resolve of whenIdle.splice(0)) resolve();
+      rest();
       return;
     }
     const items = batch.map(waiting => waiting.item);
     withDeadline(limits.ingestTimeoutMs, () => ingest(of.tenant, of.queue, config, items)).then(
-      answers => settle(of, batch, answers),
+      ({ answers, seen }) => {
+        if (seen !== undefined) tellWhenSeen(batch, answers, seen);
+        // First the next call, then the answers: the store works while they are written.
+        release(of, batch);
+        if (seen === undefined) tell(batch, answers);
+      },
       (error: unknown) => {
         onFailure('ingest', error);
-        settle(of, batch, []);
+        release(of, batch);
+        tell(batch, []);
       },
     );
   }
 
-  function settle(of: QueueBatches, batch: readonly Waiting[], answers: readonly IngestAnswer[]): void {
+  function release(of: QueueBatches, batch: readonly Waiting[]): void {
     for (const { item } of batch) of.heldBytes -= item.body.length + ITEM_OVERHEAD_BYTES;
-    // First the next call, then the answers: the store works while they are written.
     send(of);
+  }
+
+  function tellWhenSeen(batch: readonly Waiting[], answers: readonly IngestAnswer[], seen: Promise<void>): void {
+    unseen++;
+    withDeadline(limits.ingestTimeoutMs, () => seen)
+      .then(
+        () => tell(batch, answers),
+        (error: unknown) => {
+          // What is stored is not acknowledged: the sender repeats it, and the repetition is seen.
+          onFailure('lower', error);
+          tell(batch, []);
+        },
+      )
+      .finally(() => {
+        unseen--;
+        rest();
+      });
+  }
+
+  function rest(): void {
+    if (busy.size === 0 && unseen === 0) for (const resolve of whenIdle.splice(0)) resolve();
+  }
+
+  function tell(batch: readonly Waiting[], answers: readonly IngestAnswer[]): void {
     for (let index = 0; index < batch.length; index++) {
       try {
         batch[index]?.settled(answers[index] ?? UNAVAILABLE);
@@ -99,7 +130,7 @@ export function createBatches(options: {
       return true;
     },
     idle: () =>
-      busy.size === 0
+      busy.size === 0 && unseen === 0
         ? Promise.resolve()
         : new Promise(resolve => {
             whenIdle = [...whenIdle, resolve];

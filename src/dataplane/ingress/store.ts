@@ -14,17 +14,19 @@ export type IngestAnswer =
   | { readonly answer: 'OK' | 'DUP'; readonly ref: string }
   | { readonly answer: 'STALE' | 'CLOSED' | 'FULL' | 'GONE' | 'UNAVAILABLE' };
 
+/** What became of one call: an answer for each item, in order. */
+export interface Stored {
+  readonly answers: readonly IngestAnswer[];
+  /** Nobody may be told before this resolves: then a router is sure to look at what was stored. Absent: it is sure now. */
+  readonly seen?: Promise<void>;
+}
+
 /** What ingress asks of the store. A promise that is rejected counts as unavailable. */
 export interface IngressStore {
   /** Queue configuration; null: does not exist (404); 'unavailable': control state missing or unreadable (503). */
   readQueue: (tenant: string, queue: string) => Promise<QueueConfig | null | 'unavailable'>;
   /** Is this SHA-256 (hex) of an ingress key valid for the tenant now? 'unavailable' as above. */
   checkKey: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
-  /** One atomic script call for one queue, at most 64 items and 1 MiB of bodies; answers per item, in order. */
-  ingest: (
-    tenant: string,
-    queue: string,
-    config: QueueConfig,
-    items: readonly IngestItem[],
-  ) => Promise<readonly IngestAnswer[]>;
+  /** One atomic script call for one queue, at most 64 items and 1 MiB of bodies. */
+  ingest: (tenant: string, queue: string, config: QueueConfig, items: readonly IngestItem[]) => Promise<Stored>;
 }

@@ -102,7 +102,7 @@ export function createTenant(redis: RedisClient) {
     routes,
     /** Brings routes into force as the controller does, without activations. */
     async apply(want: TenantRoutes) {
-      const plan = planRoutes(await control.readTenant(tenant, fence.epoch), want);
+      const plan = planRoutes(await control.readTenant(tenant, fence.epoch), want, clock.ms);
       await control.patch(fence.epoch, plan.patches);
       await control.patch(fence.epoch, plan.ready);
       return plan;
@@ -126,12 +126,8 @@ export function createTenant(redis: RedisClient) {
     async ingest(groupKeys: readonly string[], body = 'body'): Promise<QueueEntry[]> {
       const config = await ingress.readQueue(tenant, QUEUE);
       if (config === null || config === 'unavailable') throw new Error('no queue');
-      const outcomes = await ingress.ingest(
-        tenant,
-        QUEUE,
-        config,
-        groupKeys.map(groupKey => event(randomUUID(), groupKey, body)),
-      );
+      const events = groupKeys.map(groupKey => event(randomUUID(), groupKey, body));
+      const { outcomes } = await ingress.ingest(tenant, QUEUE, config, events);
       return outcomes.map((outcome, i) => {
         if (outcome.answer !== 'OK') throw new Error(`ingest answered ${outcome.answer}`);
         return { id: idOfRef(outcome.ref), groupKey: groupKeys[i] as string, bytes: body.length };

@@ -51,7 +51,7 @@ export function createMemoryStore(): MemoryStore {
       const { answer } = store;
       if (answer instanceof Error) throw answer;
       const now = store.queues.get(queue);
-      return items.map(item => {
+      const answers = items.map((item): IngestAnswer => {
         if (answer !== undefined && answer !== 'OK' && answer !== 'DUP') return { answer };
         if (now === undefined) return { answer: 'GONE' };
         if (now.cfgv !== config.cfgv || now.gen !== config.gen) return { answer: 'STALE' };
@@ -61,6 +61,7 @@ export function createMemoryStore(): MemoryStore {
         store.stored.push(item);
         return { answer: 'OK', ref: item.id };
       });
+      return { answers };
     },
   };
   return store;
