@@ -34,7 +34,7 @@ export type SecretKeyRef = z.infer<typeof SecretKeyRef>;
 export const EndpointHeader = withRule(
   z.object({
     name: endpointHeaderName().describe(
-      'Name of the header. Not those that belong to the connection, content-type or webhook-*.',
+      'Name of the header. Not those of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* or x-sluice-*.',
     ),
     value: z
       .string()

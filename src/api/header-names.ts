@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { withRule } from './rules.ts';
 
-// What belongs to one connection (RFC 9110, 7.6.1), what the HTTP client writes itself, and the signature.
-const CONNECTION_HEADERS = [
+/** Header names that the dispatcher, HTTP or the protocols it speaks own: no endpoint and no event may set them. */
+export const RESERVED_HEADERS: readonly string[] = [
+  // Framing and connection (RFC 9110, 7.6.1; RFC 9112): setting one would let a value break the request apart.
   'connection',
   'content-length',
   'expect',
   'host',
+  'http2-settings',
   'keep-alive',
   'proxy-authenticate',
   'proxy-authorization',
@@ -15,41 +17,64 @@ const CONNECTION_HEADERS = [
   'trailer',
   'transfer-encoding',
   'upgrade',
-] as const;
+  // What a delivery states about itself.
+  'content-type',
+  'date',
+  'traceparent',
+  'user-agent',
+];
 
-// What a producer authenticates with at our door, and must never reach a partner.
-const CREDENTIAL_HEADERS = ['authorization', 'cookie', 'x-api-key'] as const;
+/** Reserved by their beginning: Standard Webhooks, CloudEvents, and our own. */
+export const RESERVED_HEADER_PREFIXES: readonly string[] = ['webhook-', 'ce-', 'x-sluice-'];
+
+/** Credentials of the producer's request to ingress: passing them on would hand the producer's keys to a partner. */
+export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'set-cookie', 'x-api-key'];
+
+/** A token (RFC 9110, 5.6.2), in any case. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const RESERVED = new Set(RESERVED_HEADERS);
+const CREDENTIALS = new Set(CREDENTIAL_HEADERS);
+
+/** Whether an endpoint may set the header by itself: a name, in any case, that is not reserved. */
+export function mayEndpointSet(name: string): boolean {
+  const lower = name.toLowerCase();
+  return (
+    TOKEN.test(lower) && !RESERVED.has(lower) && !RESERVED_HEADER_PREFIXES.some(prefix => lower.startsWith(prefix))
+  );
+}
+
+/** Whether a header of the producer's request may be passed on to receivers: as for an endpoint, and no credentials. */
+export function mayForward(name: string): boolean {
+  return mayEndpointSet(name) && !CREDENTIALS.has(name.toLowerCase());
+}
 
 /** Name of an HTTP header (RFC 9110 token), in any case, at most 128 characters. */
 export function headerName(): z.ZodString {
-  return z
-    .string()
-    .min(1)
-    .max(128)
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/);
+  return z.string().min(1).max(128).regex(TOKEN);
 }
 
-function nameOutside(refused: readonly string[], message: string): z.ZodString {
+/** A header name outside `refused` and the reserved prefixes; `holds` says the same. */
+function nameOutside(refused: readonly string[], holds: (name: string) => boolean, message: string): z.ZodString {
   const list = refused.map(name => `'${name}'`).join(', ');
-  return withRule(headerName(), {
-    rule: `!(self.lowerAscii() in [${list}]) && !self.lowerAscii().startsWith('webhook-')`,
-    message,
-    holds: value => !refused.includes(value.toLowerCase()) && !value.toLowerCase().startsWith('webhook-'),
-  });
+  const prefixes = RESERVED_HEADER_PREFIXES.map(prefix => `!self.lowerAscii().startsWith('${prefix}')`);
+  const rule = [`!(self.lowerAscii() in [${list}])`, ...prefixes].join(' && ');
+  return withRule(headerName(), { rule, message, holds });
 }
 
-/** Name of a request header that may be passed on from the producer to partners: no credentials, no signature. */
+/** Name of a request header that may be passed on from the producer to partners. */
 export function forwardedHeaderName(): z.ZodString {
   return nameOutside(
-    [...CONNECTION_HEADERS, ...CREDENTIAL_HEADERS],
-    'credentials, headers of the connection and webhook-* are never forwarded',
+    [...RESERVED_HEADERS, ...CREDENTIAL_HEADERS],
+    mayForward,
+    'credentials never reach a partner; headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
   );
 }
 
 /** Name of a header that a subscription adds to its deliveries. `authorization` is fine: it is the partner's own. */
 export function endpointHeaderName(): z.ZodString {
   return nameOutside(
-    [...CONNECTION_HEADERS, 'content-type'],
-    'headers of the connection, content-type and webhook-* are set by the dispatcher',
+    RESERVED_HEADERS,
+    mayEndpointSet,
+    'headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
   );
 }

@@ -1,5 +1,6 @@
+import { mayEndpointSet, mayForward } from '../../api/header-names.ts';
 import type { EventMeta } from '../../core/event-meta.ts';
-import { isHeaderValue, mayEndpointSet, mayForward } from '../../core/network-headers.ts';
+import { isHeaderValue } from '../../core/header-value.ts';
 import type { Sign } from './signature.ts';
 
 /** `ce-type` of an event that came without a type: CloudEvents requires one. */

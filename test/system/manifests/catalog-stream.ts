@@ -41,12 +41,12 @@ export const catalogStreamCases = [
   refuses(
     'forwarding the ingress key to partners',
     { contextHeaders: { forward: ['X-Api-Key'] } },
-    'credentials, headers of the connection and webhook-* are never forwarded',
+    'credentials never reach a partner; headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
   ),
   refuses(
     'forwarding a signature',
     { contextHeaders: { forward: ['Webhook-Signature'] } },
-    'credentials, headers of the connection and webhook-* are never forwarded',
+    'credentials never reach a partner; headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
   ),
   refuses(
     'a header name with a line break',

@@ -70,7 +70,12 @@ export const subscriptionCases = [
   refuses(
     'a header that forges the signature',
     endpoint({ headers: [{ name: 'Webhook-Signature', value: 'v1,x' }] }),
-    'headers of the connection, content-type and webhook-* are set by the dispatcher',
+    'headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
+  ),
+  refuses(
+    'a header that a delivery states about itself',
+    endpoint({ headers: [{ name: 'CE-Source', value: '/mine' }] }),
+    'ce-* and x-sluice-* are set by the dispatcher',
   ),
   refuses(
     'a header that would split the request',
