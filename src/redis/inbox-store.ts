@@ -186,7 +186,7 @@ export function createInboxStore(redis: RedisClient): InboxStore {
 
     async readEvents(tenant, queue, gen, ids) {
       const q = queueKeys(tenant, queue, gen);
-      const reply = (await redis.runBuffers('bodies', [q.events, q.bodies], ids)) as Buffer[][];
+      const reply = (await redis.runBuffers('bodies', [q.bodies], ids)) as Buffer[][];
       return reply.map(([meta, groupKey, body]) =>
         meta === undefined
           ? undefined

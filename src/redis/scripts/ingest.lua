@@ -40,8 +40,9 @@ for i = 1, n do
     out[#out + 1] = 'FULL'
     out[#out + 1] = ''
   else
-    local id = redis.call('XADD', KEYS[2], ms .. '-*', 'g', ARGV[at + 1], 's', size, 'm', ARGV[at + 2])
-    redis.call('XADD', KEYS[3], id, 'b', ARGV[at + 3])
+    -- What the router reads, and what the dispatcher reads: each reads one stream, and nothing else of it.
+    local id = redis.call('XADD', KEYS[2], ms .. '-*', 'g', ARGV[at + 1], 's', size)
+    redis.call('XADD', KEYS[3], id, 'g', ARGV[at + 1], 'm', ARGV[at + 2], 'b', ARGV[at + 3])
     seen[hashes[i]] = id
     ids[#ids + 1] = hashes[i]
     ids[#ids + 1] = id
