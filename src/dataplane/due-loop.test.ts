@@ -108,6 +108,31 @@ describe('what becomes due while it is worked on', () => {
     await loop.stop();
   });
 
+  test('is told to the one who works on it, and not picked for that', async () => {
+    const ends: (() => void)[] = [];
+    const poked: string[] = [];
+    const { loop, lower, calls, due } = start(() => new Promise(resolve => ends.push(() => resolve(null))), {
+      poke: member => poked.push(member),
+    });
+    loop.start();
+    await lower('m');
+    await soon();
+    const before = calls.pick;
+    for (let times = 0; times < 5; times++) {
+      await lower('m');
+      await soon();
+    }
+    expect([poked.length, calls.pick]).toEqual([5, before]);
+    // What it did not see any more is found by one more look.
+    ends.shift()?.();
+    await soon();
+    expect([ends.length, calls.pick]).toEqual([1, before + 1]);
+    ends.shift()?.();
+    await soon();
+    expect(due.size).toBe(0);
+    await loop.stop();
+  });
+
   test('is run at once also when it came between the end of the run and its settling', async () => {
     const { loop, ran, lower, gate, due } = start(async () => null);
     loop.start();

@@ -34,7 +34,10 @@ interface Working {
   /** Where its hint was picked. */
   partition: number;
   token: string;
+  /** Picked again while it was worked on. */
   again: boolean;
+  /** Its hint was lowered since it was last about to be settled. */
+  lowered: boolean;
 }
 
 /**
@@ -135,9 +138,23 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
       options.poke?.(member);
       return;
     }
-    const entry: Working = { partition: p, token, again: false };
+    const entry: Working = { partition: p, token, again: false, lowered: false };
     working.set(member, entry);
     void work(member, entry);
+  }
+
+  /** Who works on what was lowered is told, and need not pick it; where nobody here does, the partition is looked at. */
+  function onLowered(p: number, ms: number, members: readonly string[]): void {
+    if (members.length === 0) arm(p, ms);
+    for (const member of members) {
+      const entry = working.get(member);
+      if (entry?.partition !== p) {
+        arm(p, ms);
+        continue;
+      }
+      entry.lowered = true;
+      options.poke?.(member);
+    }
   }
 
   async function work(member: string, entry: Working): Promise<void> {
@@ -159,6 +176,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
         // It became due while it was worked on: the hint is leased to us, nobody else would look before that lapses.
         if (entry.again && !failed) continue;
         entry.again = false;
+        entry.lowered = false;
         settled = await hints.settle(entry.partition, member, entry.token, next);
         if (!entry.again) break;
       }
@@ -167,8 +185,10 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
       log.debug({ err: error, member }, 'settle failed');
     } finally {
       working.delete(member);
+      // Lowered while it was worked on: it is due still, and not leased to anybody.
+      if (!settled || entry.lowered) arm(entry.partition, nowMs());
       // Its partition is looked at again then; others learn it from their own sweep.
-      if (settled && next !== null) arm(entry.partition, next);
+      else if (next !== null) arm(entry.partition, next);
       schedule();
       rest();
     }
@@ -177,7 +197,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
   return {
     start() {
       stopped = false;
-      hints.listen((partition, ms) => arm(partition, ms));
+      hints.listen(onLowered);
       schedule();
     },
     lookEverywhere() {

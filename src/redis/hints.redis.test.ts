@@ -76,9 +76,11 @@ onEachRedis(redis => {
     );
     onTestFinished(() => listener.close());
     const heard = new Map<number, number[]>();
+    const named: string[][] = [];
     let all = () => {};
     let waiting: () => boolean = () => true;
-    createHintIndex(listener, 'd').listen((p, ms) => {
+    createHintIndex(listener, 'd').listen((p, ms, members) => {
+      if (members.includes(member)) named.push([...members]);
       heard.set(p, [...(heard.get(p) ?? []), ms]);
       if (waiting()) all();
     });
@@ -92,11 +94,19 @@ onEachRedis(redis => {
     expect([...heard.values()].every(([first]) => first === 0)).toBe(true);
     await hints.lower([{ member, dueMs: START_MS - 77 }]);
     await until(() => heard.get(partition)?.includes(START_MS - 77) === true);
-    // Lowered to the same again: nothing changed, nobody is told.
-    await hints.lower([{ member, dueMs: START_MS - 77 }]);
-    await hints.lower([{ member, dueMs: START_MS - 78 }]);
+    // As low as before: nothing is written, and who works on it hears of it nevertheless.
+    await hints.lower([{ member, dueMs: START_MS - 76 }]);
+    await until(() => heard.get(partition)?.includes(START_MS - 76) === true);
+    expect((await pick(START_MS - 77, 't')).picked).toBe(true);
+    expect(named).toEqual([[member], [member]]);
+    // Of many only the time is told.
+    const many = Array.from({ length: 9 }, (_, i) => ({ member: `${member}${i}`, dueMs: START_MS - 78, home: member }));
+    await hints.lower(many);
     await until(() => heard.get(partition)?.includes(START_MS - 78) === true);
-    expect(heard.get(partition)?.filter(ms => ms === START_MS - 77)).toHaveLength(1);
+    expect(named).toHaveLength(2);
+    for (const each of (await hints.pick(partition, START_MS - 78, 100, 1_000, 'u')).members) {
+      await hints.settle(partition, each, 'u', null);
+    }
     await pick(START_MS, 't');
     await hints.settle(hintPartition(member), member, 't', null);
   });

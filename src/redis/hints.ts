@@ -25,8 +25,11 @@ export interface HintIndex {
   readonly pick: (partition: number, nowMs: number, most: number, leaseMs: number, token: string) => Promise<Picked>;
   /** Sets the hint's next time, or removes it (`null`); false when it was lowered or picked again meanwhile. */
   readonly settle: (partition: number, member: string, token: string, nextMs: number | null) => Promise<boolean>;
-  /** `onDue(partition, ms)` when a hint was lowered; every partition with ms 0 when messages may have been missed. */
-  readonly listen: (onDue: (partition: number, dueMs: number) => void) => void;
+  /**
+   * `onDue(partition, ms, members)` when hints were lowered (members are left out when they are many); every partition
+   * with ms 0 and no members when messages may have been missed.
+   */
+  readonly listen: (onDue: (partition: number, dueMs: number, members: readonly string[]) => void) => void;
 }
 
 interface Settling {
@@ -96,9 +99,12 @@ export function createHintIndex(redis: RedisClient, kind: HintKind): HintIndex {
       const partitions = new Map(keys.map((each, partition) => [each.channel, partition]));
       redis.subscribe(
         [...partitions.keys()],
-        (channel, message) => onDue(partitions.get(channel) as number, Number(message)),
+        (channel, message) => {
+          const [ms, ...members] = message.split(' ');
+          onDue(partitions.get(channel) as number, Number(ms), members);
+        },
         () => {
-          for (let partition = 0; partition < HINT_PARTITIONS; partition++) onDue(partition, 0);
+          for (let partition = 0; partition < HINT_PARTITIONS; partition++) onDue(partition, 0, []);
         },
       );
     },

@@ -5,7 +5,7 @@ import { hintPartition } from '../../redis/keys.ts';
 export function createMemoryHints() {
   const due = new Map<string, number>();
   const tokens = new Map<string, string>();
-  const listeners: ((partition: number, ms: number) => void)[] = [];
+  const listeners: ((partition: number, ms: number, members: readonly string[]) => void)[] = [];
   const calls = { pick: 0, settle: 0 };
   /** When set, calls wait for it: what others do meanwhile comes in between. */
   const gate: { pick?: Promise<void>; settle?: Promise<void>; failing?: boolean } = {};
@@ -16,9 +16,8 @@ export function createMemoryHints() {
       for (const { member, dueMs } of lowered) {
         tokens.delete(member);
         const had = due.get(member);
-        if (had !== undefined && had <= dueMs) continue;
-        due.set(member, dueMs);
-        for (const listener of listeners) listener(hintPartition(member), dueMs);
+        if (had === undefined || had > dueMs) due.set(member, dueMs);
+        for (const listener of listeners) listener(hintPartition(member), dueMs, [member]);
       }
     },
     pick: async (partition, nowMs, most, leaseMs, token): Promise<Picked> => {

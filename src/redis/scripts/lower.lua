@@ -3,17 +3,19 @@
 -- KEYS  1 due  2 st
 -- ARGV  1 channel  2.. (member, due ms)*
 -- Returns how many hints changed. A lowered or leased hint loses its token, so that the holder's `settle` is KEPT.
-local changed = 0
-local soonest
+-- Publishes `<soonest ms> <member>*`, the time alone when the members are many; also of a hint that stands as low
+-- already: who works on it without having picked it anew would not hear of it otherwise. That writes nothing.
+local MOST_NAMED = 32
+local changed, soonest, named = 0, nil, {}
 for i = 2, #ARGV, 2 do
-  local member, ms = ARGV[i], ARGV[i + 1]
+  local member, ms = ARGV[i], tonumber(ARGV[i + 1])
   local leased = redis.call('HDEL', KEYS[2], member) == 1
-  if redis.call('ZADD', KEYS[1], 'LT', 'CH', ms, member) == 1 then
-    changed = changed + 1
-    if not soonest or tonumber(ms) < soonest then soonest = tonumber(ms) end
-  elseif leased then
-    changed = changed + 1
-  end
+  local lowered = redis.call('ZADD', KEYS[1], 'LT', 'CH', ARGV[i + 1], member) == 1
+  if leased or lowered then changed = changed + 1 end
+  if not soonest or ms < soonest then soonest = ms end
+  named[#named + 1] = member
 end
-if soonest then redis.call('PUBLISH', ARGV[1], string.format('%.0f', soonest)) end
+local message = string.format('%.0f', soonest)
+if #named <= MOST_NAMED then message = message .. ' ' .. table.concat(named, ' ') end
+redis.call('PUBLISH', ARGV[1], message)
 return changed
