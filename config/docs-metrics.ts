@@ -1,4 +1,6 @@
+import { createShortages } from '../src/controller/account/shortages.ts';
 import { createControllerMetrics } from '../src/controller/runtime/controller-metrics.ts';
+import { createAuditMetrics } from '../src/controller/tenant/audit-metrics.ts';
 import { createDispatcher, type DispatcherOptions } from '../src/dataplane/dispatcher/dispatcher.ts';
 import { createIngressMetrics } from '../src/dataplane/ingress/ingress-metrics.ts';
 import { createRouter, type RouterOptions } from '../src/dataplane/router/router.ts';
@@ -7,7 +9,11 @@ import { type Row, table } from './markdown.ts';
 
 // The roles register their metrics when they are made. Neither is started here, so none of what is left out is used.
 const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
-  controller: registry => createControllerMetrics(registry),
+  controller: registry => {
+    createControllerMetrics(registry);
+    createAuditMetrics(registry);
+    createShortages({ registry, exists: () => true, onNews: () => {} });
+  },
   ingress: registry => createIngressMetrics(registry),
   router: registry => createRouter({ registry, inboxHints: {}, queueHints: {} } as unknown as RouterOptions),
   dispatcher: registry =>

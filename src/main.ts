@@ -7,20 +7,26 @@ import { createNetworkPolicy, judgeEndpoint } from './core/network.ts';
 import { deriveSealKeys } from './core/seal.ts';
 import { createDispatcher } from './dataplane/dispatcher/dispatcher.ts';
 import { createEndpointClient } from './dataplane/dispatcher/endpoint-client.ts';
+import { createReplaySweep } from './dataplane/dispatcher/replay-sweep.ts';
 import { createIngestion } from './dataplane/ingestion.ts';
 import { createIngress } from './dataplane/ingress/server.ts';
 import { createRouter } from './dataplane/router/router.ts';
 import { connect } from './kube/client.ts';
 import { systemClock } from './kube/clock.ts';
 import { createAlarm } from './redis/alarm.ts';
+import { createBacklogStore } from './redis/backlog.ts';
 import { checkRedis } from './redis/check.ts';
 import { connectRedis, type RedisClient } from './redis/client.ts';
 import { followRedisClock } from './redis/clock.ts';
+import { createControlAudit } from './redis/control-audit.ts';
 import { createControlStore } from './redis/control-store.ts';
+import { createControlSweep } from './redis/control-sweep.ts';
 import { createHintIndex } from './redis/hints.ts';
 import { createInboxStore } from './redis/inbox-store.ts';
 import { createIngressOperations } from './redis/ingress-store.ts';
+import { createLedgerStore } from './redis/ledger-store.ts';
 import { createQueueStore } from './redis/queue-store.ts';
+import { createReplays } from './redis/replays.ts';
 import { createLogger, type Logger } from './telemetry/log.ts';
 import { Counter, createRegistry, type Registry } from './telemetry/metrics.ts';
 import { type OpsServer, type ReadinessCheck, startOpsServer } from './telemetry/ops-server.ts';
@@ -52,6 +58,9 @@ function startController({ config, log, registry, redis, nowMs }: Parts): Runnin
   const controller = createController({
     client,
     control: createControlStore(redis),
+    backlogs: createBacklogStore(redis),
+    openAudit: pace => createControlAudit(redis, pace),
+    remains: createControlSweep(redis),
     queueHints: createHintIndex(redis, 'r'),
     inboxHints: createHintIndex(redis, 'd'),
     onAlarm: createAlarm(redis).listen,
@@ -100,6 +109,7 @@ function startRouter({ log, registry, redis, nowMs, alarm }: Parts): Running {
   const router = createRouter({
     queues: createQueueStore(redis),
     inboxes: createInboxStore(redis),
+    ledger: createLedgerStore(redis),
     queueHints: createHintIndex(redis, 'r'),
     inboxHints: createHintIndex(redis, 'd'),
     alarm,
@@ -126,10 +136,25 @@ function startDispatcher({ config, log, registry, redis, nowMs, alarm }: Parts):
     log,
     registry,
   });
+  const accountHints = createHintIndex(redis, 'a');
+  const sweep = createReplaySweep({
+    replays: createReplays({
+      redis,
+      nowMs,
+      lowerInboxes: createHintIndex(redis, 'd').lower,
+      lowerAccounts: accountHints.lower,
+    }),
+    hints: accountHints,
+    nowMs,
+    log,
+  });
   redis.onReconnect(dispatcher.onReconnect);
+  redis.onReconnect(sweep.lookEverywhere);
   dispatcher.start();
+  sweep.start();
   return {
     stop: async () => {
+      await sweep.stop();
       await dispatcher.stop();
       await client.close();
     },

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { planBatch, refuse, whyOf } from './batch.ts';
+import { costsOf, planBatch, refuse, whyOf } from './batch.ts';
 import { NOT_ROUTED, notRoutedReason } from './reasons.ts';
 import { refOfStreamId } from './refs.ts';
 
@@ -28,6 +28,8 @@ test('an integration is offered what it subscribes to and has activated, oldest 
     ['int_y', [{ ref: ref(1), id: '1800000000000-1', groupKey: 'b', tokens: 2 }]],
   ]);
   expect(plan.keyless).toBe(1);
+  const entries = [entry(1, 'b', 16_385), entry(2, 'a'), entry(3, 'c'), entry(4, '')];
+  expect(costsOf(entries, plan.offers)).toEqual([4, 1, 0, 0]);
   expect(whyOf(plan.refused)).toEqual([
     { ref: ref(2), ms: 1_800_000_000_000, text: 'int_y:a' },
     { ref: ref(3), ms: 1_800_000_000_000, text: 'int_x:a,int_y:a' },

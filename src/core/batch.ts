@@ -59,6 +59,15 @@ export function planBatch(
   return { offers, refused, keyless };
 }
 
+/** Tokens of each entry for all integrations together that it is offered to. */
+export function costsOf(entries: readonly BatchEntry[], offers: BatchPlan['offers']): number[] {
+  const costs = new Map<string, number>();
+  for (const items of offers.values()) {
+    for (const { id, tokens } of items) costs.set(id, (costs.get(id) ?? 0) + tokens);
+  }
+  return entries.map(({ id }) => costs.get(id) ?? 0);
+}
+
 /** Notes why an integration does not get an event. */
 export function refuse(refused: BatchPlan['refused'], ref: string, integration: string, reason: NotRoutedReason): void {
   let reasons = refused.get(ref);

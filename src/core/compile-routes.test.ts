@@ -6,6 +6,7 @@ import type { BlockSpec } from '../api/block.ts';
 import type { SubscriptionSpec } from '../api/subscription.ts';
 import { type CompileOptions, compileRoutes } from './compile-routes.ts';
 import { publicId, tenantId } from './ids.ts';
+import { createRoutesMade } from './routes-made.ts';
 import type { TenantSnapshot } from './snapshot.ts';
 
 const FOLDER = new URL('../../test/golden/routes/', import.meta.url);
@@ -15,10 +16,12 @@ const NOW_MS = 1_000;
 /** Short form of a tenant's objects, by name; what is left out is as in most cases. */
 interface Given {
   readonly workspace?: null;
+  /** Absent: it does not exist. */
+  readonly account?: { plan: 'Free' | 'Metered'; short?: true };
   readonly streams?: Record<string, { public?: boolean; deleting?: boolean }>;
-  readonly packages?: Record<string, { streams: string[]; archived?: true }>;
+  readonly packages?: Record<string, { streams: string[]; archived?: true; deleting?: true }>;
   readonly integrations?: Record<string, { workspace?: string; declined?: true; revoked?: true; expiresMs?: number }>;
-  /** `<integration> <CatalogStream|Package> <target>` */
+  /** `<integration> <CatalogStream|Package> <target>`, and `SkipToNow` behind it */
   readonly blocks?: readonly string[];
   readonly subscriptions?: Record<string, SubscriptionGiven>;
 }
@@ -34,14 +37,19 @@ interface SubscriptionGiven {
   readonly deleting?: true;
   readonly admittedMs?: number | null;
 }
+type TargetKind = BlockSpec['target']['kind'];
 interface Then {
   /** Account; `none` when nobody pays. */
   readonly payer?: string;
+  /** Its plan; left out where the rule is not about it. */
+  readonly plan?: string;
   readonly queues: Record<string, string>;
   readonly integrations: Record<string, string>;
   readonly routes: Record<string, string>;
   /** By subscription: ready, live, detail. */
   readonly verdicts: Record<string, string>;
+  /** Subscriptions that each block covers; left out where the rule is not about them. */
+  readonly blocks?: Record<string, number>;
 }
 
 const options: CompileOptions = {
@@ -66,20 +74,26 @@ function snapshotOf(given: Given): TenantSnapshot {
   return {
     name: TENANT,
     ...(given.workspace === null ? {} : { workspace: { spec: { account: 'main' } } }),
+    ...(given.account === undefined
+      ? {}
+      : { account: { plan: given.account.plan, short: given.account.short === true } }),
     secretKeys: [],
     streams: each(given.streams).map(([name, stream]) => ({
       ...metaOf(name, TENANT, stream),
       spec: { public: stream.public ?? true, retention: '1h', deletionPolicy: 'Retain' },
     })),
-    packages: each(given.packages).map(([name, spec]) => ({ ...metaOf(name, TENANT), spec })),
+    packages: each(given.packages).map(([name, { deleting, ...spec }]) => ({
+      ...metaOf(name, TENANT, { deleting: deleting === true }),
+      spec,
+    })),
     integrations: each(given.integrations).map(([name, { expiresMs, ...spec }]) => ({
       ...metaOf(name, TENANT),
       spec,
       ...(expiresMs === undefined ? {} : { expiresMs }),
     })),
     blocks: (given.blocks ?? []).map((block, i) => {
-      const [integration, kind, name] = block.split(' ') as [string, 'CatalogStream' | 'Package', string];
-      const spec: BlockSpec = { integration, target: { kind, name }, onUnblock: 'Continue' };
+      const [integration, kind, name, onUnblock] = block.split(' ') as [string, TargetKind, string, 'SkipToNow'?];
+      const spec: BlockSpec = { integration, target: { kind, name }, onUnblock: onUnblock ?? 'Continue' };
       return { ...metaOf(`block-${i}`, TENANT), spec };
     }),
     subscriptions: each(given.subscriptions).map(([name, short]) => {
@@ -106,7 +120,7 @@ function snapshotOf(given: Given): TenantSnapshot {
 
 /** The compiled routes in the words of the golden files: names instead of ids. */
 function readable(given: Given): Required<Then> {
-  const { routes, verdicts } = compileRoutes(snapshotOf(given), options);
+  const { routes, verdicts, paused } = compileRoutes(snapshotOf(given), options);
   expect(routes.tenant).toBe(tenantId(TENANT));
   const names = (kind: 'Integration' | 'Subscription', objects: Record<string, { namespace?: string }> | undefined) =>
     new Map(
@@ -119,8 +133,14 @@ function readable(given: Given): Required<Then> {
   const subscriptions = names('Subscription', given.subscriptions);
   const shown: Record<string, string> = {};
   for (const [int, route] of Object.entries(routes.integrations)) {
-    for (const [sub, { queue, route: routing, send, unordered, endpoint }] of Object.entries(route.subscriptions)) {
-      const extras = [...(unordered ? ['unordered'] : []), ...(endpoint === '' ? ['pull only'] : [])];
+    for (const [sub, { queue, route: routing, send, onUnblock, unordered, endpoint }] of Object.entries(
+      route.subscriptions,
+    )) {
+      const extras = [
+        ...(onUnblock === 'skip' ? ['then skip'] : []),
+        ...(unordered ? ['unordered'] : []),
+        ...(endpoint === '' ? ['pull only'] : []),
+      ];
       const parts = [`${queue} to ${integrations.get(int)}`, `route ${routing}`, `send ${send}`, ...extras];
       shown[subscriptions.get(sub) ?? sub] = parts.join(', ');
       if (endpoint !== '') expect(endpoint).toBe(`sealed ${sub} https://partner.example/hook`);
@@ -131,11 +151,15 @@ function readable(given: Given): Required<Then> {
   );
   return {
     payer: routes.payer === '' ? 'none' : routes.payer === publicId('Account', '', 'main') ? 'main' : routes.payer,
+    plan: routes.plan,
     queues: Object.fromEntries(Object.entries(routes.queues).map(([name, { state }]) => [name, state])),
     integrations: Object.fromEntries(
       Object.entries(routes.integrations).map(([int, { state }]) => [integrations.get(int) ?? int, state]),
     ),
     routes: shown,
+    blocks: Object.fromEntries(
+      (given.blocks ?? []).map((block, i) => [block, paused.get(`uid-block-${i}`) ?? 0] as const),
+    ),
     verdicts: Object.fromEntries(
       [...verdicts].map(([uid, { ready, live, detail }]) => [
         uids.get(uid) ?? uid,
@@ -151,7 +175,8 @@ describe('golden files: one rule of access each', () => {
   test.each(files)('%s', file => {
     const golden = parse(readFileSync(new URL(file, FOLDER), 'utf8')) as { rule: string; given: Given; then: Then };
     expect(Object.keys(golden)).toEqual(['rule', 'given', 'then']);
-    expect(readable(golden.given)).toEqual({ payer: 'main', ...golden.then });
+    const is = readable(golden.given);
+    expect(is).toEqual({ payer: 'main', plan: is.plan, blocks: is.blocks, ...golden.then });
   });
 });
 
@@ -197,6 +222,41 @@ describe('any tenant', () => {
             return int === integration && (kind === 'Package' ? inside === true : target === stream);
           });
           expect(route).toContain(covered ? 'route paused, send held' : 'route open, send open');
+        }
+      }),
+    );
+  });
+
+  test('is compiled as if nothing had been made before, and what did not change is the same object', () => {
+    /** As the caches are: what an object says is the same object as long as it says the same. */
+    const specs = new Map<string, object>();
+    const cached = <T extends { readonly uid: string; readonly spec: object }>(of: string, each: T): T => {
+      const key = `${of} ${each.uid} ${JSON.stringify(each.spec)}`;
+      if (!specs.has(key)) specs.set(key, each.spec);
+      return { ...each, spec: specs.get(key) as T['spec'] };
+    };
+    const pairs = fc.tuple(integrations, streams, fc.constantFrom('', ' SkipToNow'));
+    const blocks = fc.array(pairs.map(([int, stream, how]) => `${int} CatalogStream ${stream}${how}`));
+    fc.assert(
+      fc.property(given, fc.array(fc.tuple(blocks, fc.nat(2)), { minLength: 2, maxLength: 5 }), (world, history) => {
+        const made = createRoutesMade();
+        for (const [changed, ms] of history) {
+          const plain = snapshotOf({ ...world, blocks: changed });
+          const snapshot: TenantSnapshot = {
+            ...plain,
+            streams: plain.streams.map(each => cached('stream', each)),
+            integrations: plain.integrations.map(each => cached('integration', { ...each, acceptedMs: 1 })),
+            subscriptions: plain.subscriptions.map(each => cached('subscription', { ...each, signedVersion: ms })),
+          };
+          const now = { ...options, nowMs: NOW_MS + ms };
+          const one = compileRoutes(snapshot, { ...now, made });
+          expect(one).toEqual(compileRoutes(snapshot, now));
+          const again = compileRoutes(snapshot, { ...now, nowMs: now.nowMs + (ms === 0 ? 0 : 1), made });
+          for (const [name, queue] of Object.entries(again.routes.queues)) expect(queue).toBe(one.routes.queues[name]);
+          for (const [id, route] of Object.entries(again.routes.integrations)) {
+            // A secret that never signed is rotated to now.
+            if (ms > 0) expect(route).toBe(one.routes.integrations[id]);
+          }
         }
       }),
     );

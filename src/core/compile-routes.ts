@@ -5,7 +5,14 @@ import type { EndpointConfig } from './endpoint-config.ts';
 import { generationOf, publicId, tenantId } from './ids.ts';
 import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
-import type { IntegrationSnapshot, StreamSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
+import { createRoutesMade, type RoutesMade } from './routes-made.ts';
+import type {
+  BlockSnapshot,
+  IntegrationSnapshot,
+  StreamSnapshot,
+  SubscriptionSnapshot,
+  TenantSnapshot,
+} from './snapshot.ts';
 
 /** Attempts in flight at once towards one endpoint. */
 export const IN_FLIGHT_CAP = 64;
@@ -17,6 +24,8 @@ export interface CompileOptions {
   /** `ok`, or why the endpoint may not be called, as one word. */
   readonly judgeEndpoint: (url: string) => string;
   readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
+  /** From earlier calls; absent: everything is made. */
+  readonly made?: RoutesMade;
 }
 
 /** Why a subscription is admitted or not, and whether events flow: what its conditions say. */
@@ -28,7 +37,14 @@ export interface SubscriptionVerdict {
     | 'WaitingForStream'
     | 'Duplicate'
     | 'StreamDeprecated';
-  readonly live: 'Live' | 'Blocked' | 'Suspended' | 'EndpointRefused' | 'IntegrationClosed' | 'NotAdmitted';
+  readonly live:
+    | 'Live'
+    | 'Blocked'
+    | 'Suspended'
+    | 'EndpointRefused'
+    | 'InsufficientTokens'
+    | 'IntegrationClosed'
+    | 'NotAdmitted';
   readonly detail?: string;
 }
 
@@ -36,6 +52,8 @@ export interface CompiledTenant {
   readonly routes: TenantRoutes;
   /** By UID of the Subscription. */
   readonly verdicts: ReadonlyMap<string, SubscriptionVerdict>;
+  /** UID of each Block that covers something → how many admitted subscriptions it covers. */
+  readonly paused: ReadonlyMap<string, number>;
 }
 
 /**
@@ -47,13 +65,15 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   const { name, workspace } = snapshot;
   const tenant = tenantId(name);
   const open = workspace !== undefined;
+  const { made = createRoutesMade() } = options;
   const streams = new Map(snapshot.streams.map(stream => [stream.name, stream]));
   const integrations = new Map(snapshot.integrations.map(integration => [integration.name, integration]));
-  const covered = coverage(snapshot);
+  const coveringBlocks = coverage(snapshot);
   const verdicts = new Map<string, SubscriptionVerdict>();
+  const paused = new Map<string, number>();
 
   const queues: Record<string, QueueRoute> = {};
-  for (const stream of snapshot.streams) queues[stream.name] = queueOf(tenant, stream, open, options);
+  for (const stream of snapshot.streams) queues[stream.name] = queueOf(made, tenant, stream, open, options);
 
   const subscriptionsOf = new Map<string, Record<string, SubscriptionRoute>>();
   const winners = new Set<string>();
@@ -68,24 +88,48 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
       continue;
     }
     winners.add(pair);
-    const id = publicId('Subscription', subscription.namespace, subscription.name);
-    const verdict = judge(subscription, covered(to, from), options);
-    verdicts.set(subscription.uid, verdict);
+    const { uid, spec } = subscription;
+    const names = made.names(spec, [subscription.namespace, subscription.name, uid], () => ({
+      id: publicId('Subscription', subscription.namespace, subscription.name),
+      generation: generationOf(uid),
+    }));
+    const blocks = coveringBlocks(to, from);
+    for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
+    const verdict = judge(subscription, blocks.length > 0, made, options);
+    // The route stays open: the router holds the queue, what lies in the inbox is delivered.
+    const short = verdict.live === 'Live' && snapshot.account?.short === true;
+    verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
     const routes = subscriptionsOf.get(to) ?? {};
-    routes[id] = subscriptionRoute(id, subscription, stream, verdict, options);
+    const gen = (queues[stream.name] as QueueRoute).gen;
+    const sinceMs = subscription.admittedMs ?? options.nowMs;
+    const { rotatedAtMs } = signing(subscription, options.nowMs);
+    const pause = pauseBy(blocks);
+    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, rotatedAtMs];
+    routes[names.id] = made.subscription(spec, circumstances, () => ({
+      ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, options),
+      ...pause,
+    }));
     subscriptionsOf.set(to, routes);
   }
 
   const integrationRoutes: Record<string, IntegrationRoute> = {};
   for (const integration of snapshot.integrations) {
-    integrationRoutes[publicId('Integration', name, integration.name)] = {
-      state: open ? routeState(integrationState(integration, options.nowMs)) : 'closed',
-      sinceMs: integration.acceptedMs ?? options.nowMs,
-      subscriptions: subscriptionsOf.get(integration.name) ?? {},
-    };
+    const { spec, uid } = integration;
+    const { id } = made.names(spec, [name, integration.name, uid], () => ({
+      id: publicId('Integration', name, integration.name),
+      generation: generationOf(uid),
+    }));
+    const state = open ? routeState(integrationState(integration, options.nowMs)) : 'closed';
+    const sinceMs = integration.acceptedMs ?? options.nowMs;
+    const subscriptions = subscriptionsOf.get(integration.name) ?? {};
+    const circumstances = [id, state, sinceMs, ...Object.entries(subscriptions).flat()];
+    integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
   }
   const payer = open ? publicId('Account', '', workspace.spec.account) : '';
-  return { routes: { tenant, payer, keys: keysOf(snapshot), queues, integrations: integrationRoutes }, verdicts };
+  // Missing is closed: the router reserves with an account that Redis does not know, and holds.
+  const plan = open ? (snapshot.account?.plan ?? 'Free') : '';
+  const routes: TenantRoutes = { tenant, payer, plan, keys: keysOf(snapshot), queues, integrations: integrationRoutes };
+  return { routes, verdicts, paused };
 }
 
 /** Older first, then by UID: the first of two subscriptions for one pair wins. */
@@ -93,23 +137,20 @@ function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
 }
 
-function coverage(snapshot: TenantSnapshot): (integration: string, stream: string) => boolean {
+/** The Blocks that cover a stream for an integration. */
+function coverage(snapshot: TenantSnapshot): (integration: string, stream: string) => readonly BlockSnapshot[] {
   const packages = new Map(snapshot.packages.map(each => [each.name, new Set(each.spec.streams ?? [])]));
-  const streams = new Map<string, Set<string>>();
-  const blockedPackages = new Map<string, Set<string>[]>();
-  for (const { spec } of snapshot.blocks) {
-    if (spec.target.kind === 'CatalogStream') {
-      const blocked = streams.get(spec.integration) ?? new Set();
-      streams.set(spec.integration, blocked.add(spec.target.name));
-    } else {
-      const members = packages.get(spec.target.name);
-      if (members === undefined) continue;
-      blockedPackages.set(spec.integration, [...(blockedPackages.get(spec.integration) ?? []), members]);
-    }
-  }
+  const byIntegration = Map.groupBy(snapshot.blocks, ({ spec }) => spec.integration);
   return (integration, stream) =>
-    streams.get(integration)?.has(stream) === true ||
-    blockedPackages.get(integration)?.some(members => members.has(stream)) === true;
+    (byIntegration.get(integration) ?? []).filter(({ spec: { target } }) =>
+      target.kind === 'CatalogStream' ? target.name === stream : packages.get(target.name)?.has(stream) === true,
+    );
+}
+
+/** What the pause remembers: the backlog is skipped only if every Block that covers the subscription wants it. */
+function pauseBy(blocks: readonly BlockSnapshot[]): Pick<SubscriptionRoute, 'onUnblock'> {
+  if (blocks.length === 0) return {};
+  return { onUnblock: blocks.every(({ spec }) => spec.onUnblock === 'SkipToNow') ? 'skip' : 'continue' };
 }
 
 /** Missing, foreign, declined and revoked integrations all say the same: nothing can be probed from outside. */
@@ -130,12 +171,17 @@ function admit(
   return 'Admitted';
 }
 
-function judge(subscription: SubscriptionSnapshot, covered: boolean, options: CompileOptions): SubscriptionVerdict {
-  const { spec } = subscription;
+function judge(
+  { spec }: SubscriptionSnapshot,
+  covered: boolean,
+  made: RoutesMade,
+  options: CompileOptions,
+): SubscriptionVerdict {
   if (covered) return { ready: 'Admitted', live: 'Blocked' };
   if (spec.suspended === true) return { ready: 'Admitted', live: 'Suspended' };
   if (spec.endpoint === undefined) return { ready: 'Admitted', live: 'Live' };
-  const judgement = options.judgeEndpoint(spec.endpoint.url);
+  const { url } = spec.endpoint;
+  const judgement = made.judgement(spec.endpoint, [], () => options.judgeEndpoint(url));
   if (judgement !== 'ok') return { ready: 'Admitted', live: 'EndpointRefused', detail: judgement };
   const fromSecret = spec.endpoint.headers?.find(header => header.value === undefined);
   if (fromSecret !== undefined) {
@@ -145,21 +191,21 @@ function judge(subscription: SubscriptionSnapshot, covered: boolean, options: Co
 }
 
 function subscriptionRoute(
-  id: string,
+  { id, generation }: { readonly id: string; readonly generation: string },
   subscription: SubscriptionSnapshot,
-  stream: StreamSnapshot,
+  { gen, sinceMs }: Pick<SubscriptionRoute, 'gen' | 'sinceMs'>,
   { live }: SubscriptionVerdict,
   options: CompileOptions,
 ): SubscriptionRoute {
-  const { endpoint, ordering } = subscription.spec;
+  const { endpoint, ordering, stream } = subscription.spec;
   const sends = live === 'Live' && endpoint !== undefined;
   return {
-    inc: generationOf(subscription.uid),
-    queue: stream.name,
-    gen: generationOf(stream.uid),
+    inc: generation,
+    queue: stream,
+    gen,
     route: live === 'Blocked' || live === 'Suspended' ? 'paused' : 'open',
     send: sends ? 'open' : 'held',
-    sinceMs: subscription.admittedMs ?? options.nowMs,
+    sinceMs,
     unordered: ordering === 'None',
     cap: IN_FLIGHT_CAP,
     endpoint:
@@ -170,28 +216,35 @@ function subscriptionRoute(
             timeoutMs: (endpoint.timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds) * 1_000,
             retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
             headers: Object.fromEntries((endpoint.headers ?? []).map(({ name, value }) => [name, value ?? ''])),
-            ...signing(subscription, endpoint.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion, options.nowMs),
+            ...signing(subscription, options.nowMs),
           }),
   };
 }
 
 /** A version that has not signed yet is rotated to now, so that its predecessor goes on without a gap. */
-function signing({ signedVersion, rotatedMs }: SubscriptionSnapshot, secretVersion: number, nowMs: number) {
+function signing({ spec, signedVersion, rotatedMs }: SubscriptionSnapshot, nowMs: number) {
+  const secretVersion = spec.endpoint?.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
   const rotatedAtMs = signedVersion !== undefined && secretVersion > signedVersion ? nowMs : rotatedMs;
   return { secretVersion, ...(rotatedAtMs === undefined ? {} : { rotatedAtMs }) };
 }
 
-function queueOf(tenant: string, stream: StreamSnapshot, open: boolean, options: CompileOptions): QueueRoute {
-  const { spec } = stream;
-  return {
-    gen: generationOf(stream.uid),
-    state: open && !stream.deleting ? 'open' : 'closing',
+function queueOf(
+  made: RoutesMade,
+  tenant: string,
+  { name, uid, spec, deleting }: StreamSnapshot,
+  open: boolean,
+  { queueMaxBytes }: CompileOptions,
+): QueueRoute {
+  const state = open && !deleting ? 'open' : 'closing';
+  return made.queue(spec, [tenant, name, uid, state, queueMaxBytes], () => ({
+    gen: generationOf(uid),
+    state,
     retentionMs: parseDurationMs(spec.retention),
-    maxBytes: options.queueMaxBytes,
-    source: `/events/${tenant}/${stream.name}`,
+    maxBytes: queueMaxBytes,
+    source: `/events/${tenant}/${name}`,
     eventTypes: [...new Set(spec.eventTypes ?? [])],
     contextHeaders: chooseHeaders(spec.contextHeaders),
-  };
+  }));
 }
 
 function keysOf({ workspace, secretKeys }: TenantSnapshot): Record<string, string> {

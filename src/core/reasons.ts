@@ -8,6 +8,8 @@ export const NOT_ROUTED = {
   not_subscribed: 's',
   integration_pending: 'p',
   integration_closed: 'c',
+  skipped_to_now: 'k',
+  expired: 'e',
 } as const;
 
 export type NotRoutedReason = keyof typeof NOT_ROUTED;

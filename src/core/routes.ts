@@ -7,6 +7,8 @@ export interface TenantRoutes {
   readonly tenant: string;
   /** Account that pays for distribution (`acc_…`); empty when the workspace has none. */
   readonly payer: string;
+  /** The payer's plan; empty without a payer. Metered: its tokens are only counted, nothing is reserved for a batch. */
+  readonly plan: 'Free' | 'Metered' | '';
   /** SHA-256 (hex) of each ingress key → when it ends (ms), or '' for never. */
   readonly keys: Readonly<Record<string, string>>;
   readonly queues: Readonly<Record<string, QueueRoute>>;
@@ -47,6 +49,8 @@ export interface SubscriptionRoute {
   readonly gen: string;
   /** open: events are routed; paused: they stay behind and are caught up; closed: they are not for it. */
   readonly route: 'open' | 'paused' | 'closed';
+  /** Only while Blocks cover it: what becomes of what waits when none does any more; skip when all of them say so. */
+  readonly onUnblock?: 'continue' | 'skip';
   /** open: attempts are claimed; held: what lies in the inbox waits. */
   readonly send: 'open' | 'held';
   /** Its position begins here where Redis does not know it; ms. */

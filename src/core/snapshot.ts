@@ -1,3 +1,4 @@
+import type { AccountSpec } from '../api/account.ts';
 import type { BlockSpec } from '../api/block.ts';
 import type { CatalogStreamSpec } from '../api/catalog-stream.ts';
 import type { IntegrationSpec } from '../api/integration.ts';
@@ -49,6 +50,12 @@ export interface TenantSnapshot {
   readonly name: string;
   /** Absent: no Workspace, or one that is being deleted. Its routing is closed then. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
+  /** The account that pays. Absent: it does not exist, and nothing is routed at its cost until it does. */
+  readonly account?: {
+    readonly plan: AccountSpec['plan'];
+    /** Some queue waits for tokens that it does not have. */
+    readonly short: boolean;
+  };
   /** SHA-256 (hex) of the ingress keys in Secrets. */
   readonly secretKeys: readonly string[];
   readonly streams: readonly StreamSnapshot[];

@@ -45,6 +45,7 @@ describe('ingestion and router', () => {
         onBatch: () => {},
         lower: async () => {},
         inboxes,
+        ledger: t.ledger,
         queues: {
           ...queues,
           own: (...args) => step('own', () => queues.own(...args)),

@@ -1,9 +1,9 @@
 import type { RedisClient } from './client.ts';
 import { CLUSTER_KEYS } from './keys.ts';
 
-/** How other roles tell the controller that control state is missing where it is needed. */
+/** How other roles tell the controller that control state is missing where it is needed, or that tokens are. */
 export interface Alarm {
-  /** Says which slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`), at most once a second each. */
+  /** Says which slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), at most once a second each. */
   readonly raise: (slot: string) => void;
   readonly listen: (listener: (slot: string) => void) => void;
 }

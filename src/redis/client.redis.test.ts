@@ -73,14 +73,17 @@ test('no script builds the name of a key: each is KEYS[n], or is given as such',
     'lookup',
   ] as const;
   const more = ['lower', 'next', 'own', 'patch', 'pick', 'route', 'settle', 'trim'] as const;
-  for (const name of [...names, ...more]) {
+  const tokens = ['fold', 'release', 'reserve', 'survey'] as const;
+  const inbox = ['enqueue', 'finish', 'inspect', 'metas', 'permit', 'pull', 'sizes', 'walk'] as const;
+  const replays = ['debit', 'settle-replay'] as const;
+  for (const name of [...names, ...more, ...tokens, ...inbox, ...replays]) {
     for (const call of scriptSource(name).matchAll(/redis\.call\('(\w+)', ([^,)]+)/g)) {
       if (call[1] === 'PUBLISH') continue;
-      expect([name, call[0], /^(KEYS\[|key$|pend$|rec$|traffic$)/.test(call[2] as string)]).toEqual([
+      expect([
         name,
         call[0],
-        true,
-      ]);
+        /^(KEYS\[|key$|metaKey$|subKey$|hold$|pend$|due$|try$|claims$|rec$|records$|traffic$)/.test(call[2] as string),
+      ]).toEqual([name, call[0], true]);
     }
   }
 });
@@ -172,7 +175,7 @@ test('out of memory: events are refused whole, outcomes are taken', async () => 
     /^OOM/,
   );
   const owned = await t.own();
-  expect(await t.queues.trim(owned, `${START_MS + 1}-0`)).toBe(false);
+  expect(await t.queues.trim(owned, t.nowMs(), `${START_MS + 1}-0`, [])).toMatchObject({ more: false });
   await server.command('CONFIG', 'SET', 'maxmemory', '64mb');
   await t.ingest(['k']);
 });

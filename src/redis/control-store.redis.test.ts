@@ -90,7 +90,7 @@ onEachRedis(redis => {
           [t.nameOf('y')]: { ...want.integrations[t.nameOf('y')], sinceMs: 0 },
         },
       });
-      const again = planRoutes(stored, want);
+      const again = planRoutes(stored, want, 1);
       expect(again).toMatchObject({ patches: [], ready: [], opened: [], queuesTouched: [] });
     });
 
@@ -155,6 +155,16 @@ onEachRedis(redis => {
       expect(routes.queues).toEqual({});
       expect(routes.integrations[inbox.integration]?.subscriptions).toEqual({});
     });
+  });
+
+  test('what never was there is closed and dropped without a write: objects may name anything', async () => {
+    const t = start();
+    const inbox = t.inboxOf('nobody');
+    expect(await t.control.setActivation(1, t.nowMs(), inbox.integration, 'k', null, [])).toBe(false);
+    for (const keepMs of [0, 60_000]) await t.control.dropInbox(1, t.tenant, inbox, keepMs);
+    for (const { meta } of [integrationKeys(inbox.integration), tenantKeys(t.tenant)]) {
+      expect([meta, await redis().call('exists', meta)]).toEqual([meta, 0]);
+    }
   });
 
   test('an activation keeps its since, and says whether anything changed', async () => {

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from '../core/routes.ts';
+import type { TenantRoutes } from '../core/routes.ts';
 import type { Argument, RedisClient } from './client.ts';
-import { QUEUE_FIELDS, type SlotPatch, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
+import type { SlotPatch, StoredRoutes } from './control-plan.ts';
+import { createHashReader, readRoutes } from './control-reader.ts';
 import { type InboxRef, inboxMember } from './inbox-store.ts';
-import { accountKeys, CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
+import { accountKeys, CLUSTER_KEYS, inboxContents, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
+import { readBalance } from './ledger-store.ts';
 import { wakeEntry } from './queue-store.ts';
 
 /** A newer controller leads: this one must stop at once. */
@@ -30,11 +32,16 @@ export interface ControlStore {
   readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
   readonly readCluster: () => Promise<ClusterState>;
   readonly markClusterReady: (fence: number) => Promise<void>;
-  /** Raises the fence of everything that the tenant has, then reads it: an older leader cannot write in between. */
-  readonly readTenant: (tenant: string, fence: number) => Promise<StoredRoutes>;
+  /**
+   * Raises the fence of everything that the tenant has, then reads it: an older leader cannot write in between. What
+   * `known` names is read even if the tenant's index has lost it.
+   */
+  readonly readTenant: (tenant: string, fence: number, known?: readonly TenantRoutes[]) => Promise<StoredRoutes>;
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
-  /** States an account's plan where its tokens are counted. */
-  readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<void>;
+  /** States an account's plan where its tokens are counted; true when something changed. */
+  readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
+  /** undefined while Redis does not know the account's plan. */
+  readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
   /** Opens (`sinceMs`) or closes (null) a group key where the gate is asked; true when something changed. */
   readonly setActivation: (
     fence: number,
@@ -74,6 +81,7 @@ const PATCH_OPS = 400;
 
 export function createControlStore(redis: RedisClient): ControlStore {
   const hgetall = redis.readHash;
+  const readHashes = createHashReader(redis);
 
   async function patchSlot(fence: number, meta: string, ops: SlotPatch['ops']): Promise<void> {
     for (let from = 0; from === 0 || from < ops.length; from += PATCH_OPS) {
@@ -104,57 +112,14 @@ export function createControlStore(redis: RedisClient): ControlStore {
       await patchSlot(fence, CLUSTER_KEYS.meta, [{ command: 'HSET', key: CLUSTER_KEYS.meta, args: ['ready', '1'] }]);
     },
 
-    async readTenant(tenant, fence) {
-      const t = tenantKeys(tenant);
-      const index = Object.entries(await hgetall(t.index));
-      const named = (prefix: string) =>
-        index.filter(([name]) => name.startsWith(prefix)).map(([name]) => name.slice(2));
-      const slots = [
-        t.meta,
-        ...named('q:').map(queue => queueKeys(tenant, queue).meta),
-        ...named('i:').map(integration => integrationKeys(integration).meta),
-      ];
-      const fences = await Promise.all(slots.map(meta => redis.call('hget', meta, 'fence')));
-      await Promise.all(
-        slots.filter((_meta, i) => Number(fences[i] ?? 0) !== fence).map(meta => patchSlot(fence, meta, [])),
-      );
-
-      const ready = new Set<string>();
-      const queues: Record<string, QueueRoute> = {};
-      const integrations: Record<string, IntegrationRoute> = {};
-      const meta = await hgetall(t.meta);
-      if (meta.ready === '1') ready.add(t.meta);
-      await Promise.all([
-        ...named('q:').map(async queue => {
-          const key = queueKeys(tenant, queue).meta;
-          const fields = await hgetall(key);
-          if (fields.ready === '1') ready.add(key);
-          const route = parseQueue(fields);
-          if (route !== undefined) queues[queue] = route;
-        }),
-        ...named('i:').map(async integration => {
-          const i = integrationKeys(integration);
-          const fields = await hgetall(i.meta);
-          if (fields.ready === '1') ready.add(i.meta);
-          const subs = index
-            .filter(([name]) => name.startsWith(`s:${integration}:`))
-            .map(([name]) => name.slice(integration.length + 3));
-          const subscriptions: Record<string, SubscriptionRoute> = {};
-          await Promise.all(
-            subs.map(async sub => {
-              const route = parseSubscription(await hgetall(i.sub(sub)));
-              if (route !== undefined) subscriptions[sub] = route;
-            }),
-          );
-          if (fields.state === undefined) return;
-          integrations[integration] = {
-            state: fields.state as IntegrationRoute['state'],
-            sinceMs: Number(fields.since ?? 0),
-            subscriptions,
-          };
-        }),
-      ]);
-      return { ready, routes: { tenant, payer: meta.payer ?? '', keys: await hgetall(t.keys), queues, integrations } };
+    async readTenant(tenant, fence, known) {
+      // Again after the fences were raised: until then an older leader may have added what this one had not heard of.
+      for (;;) {
+        const { stored, fences } = await readRoutes(readHashes, tenant, known);
+        const lower = [...fences].filter(([, had]) => had !== fence);
+        if (lower.length === 0) return stored;
+        await Promise.all(lower.map(([meta]) => patchSlot(fence, meta, [])));
+      }
     },
 
     async patch(fence, patches) {
@@ -165,16 +130,21 @@ export function createControlStore(redis: RedisClient): ControlStore {
       const key = accountKeys(account).meta;
       const want = { plan, included: String(includedTokens) };
       const have = await hgetall(key);
-      if (have.plan === want.plan && have.included === want.included) return;
+      const stands = have.plan === want.plan && have.included === want.included;
+      // Of a new leader also what stands already: an older one could change it otherwise.
+      if (stands && have.fence === String(fence)) return false;
       await patchSlot(fence, key, [{ command: 'HSET', key, args: Object.entries(want).flat() }]);
+      return !stands;
     },
+
+    readBalance: account => readBalance(redis, account),
 
     async setActivation(fence, nowMs, integration, groupKey, sinceMs, inboxes) {
       const i = integrationKeys(integration);
       const keys = [i.meta, i.act];
       for (const inbox of inboxes) {
         const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
-        keys.push(x.pending, x.due, x.tries);
+        keys.push(x.pending, x.due, x.tries, x.claims);
       }
       const answer = await redis.run('act', keys, [fence, nowMs, groupKey, sinceMs ?? '']);
       if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${i.meta}`);
@@ -240,7 +210,8 @@ export function createControlStore(redis: RedisClient): ControlStore {
     async dropQueue(fence, tenant, queue, gen) {
       const q = queueKeys(tenant, queue, gen);
       const t = tenantKeys(tenant);
-      const keys = [q.events, q.bodies, q.behind, q.wake, q.meta];
+      const keys = [q.events, q.bodies, q.behind, q.wake, q.expired, q.meta];
+      const payer = (await redis.call('hget', t.meta, 'payer')) as string | null;
       await patchSlot(
         fence,
         q.meta,
@@ -250,50 +221,35 @@ export function createControlStore(redis: RedisClient): ControlStore {
         { command: 'DEL', key: t.subs(queue), args: [] },
         { command: 'HDEL', key: t.index, args: [`q:${queue}`] },
       ]);
+      if (payer === null || payer === '') return;
+      const a = accountKeys(payer);
+      const reserved = [a.hold, a.holder, a.short];
+      await patchSlot(
+        fence,
+        a.meta,
+        reserved.map(key => ({ command: 'HDEL', key, args: [`${tenant}:${queue}`] })),
+      );
     },
 
     async dropInbox(fence, tenant, inbox, keepMs) {
       const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
       const i = integrationKeys(inbox.integration);
       const t = tenantKeys(tenant);
-      const keys = [x.log, x.pending, x.due, x.claims, x.tries, x.final];
+      const keys = inboxContents(x);
+      const entry = `s:${inbox.integration}:${inbox.sub}`;
+      // A Subscription may name anything: for one that was never admitted nothing is written in a slot that is not its own.
+      const [known, hash, lies] = await Promise.all([
+        redis.call('hexists', t.index, entry),
+        redis.call('exists', i.sub(inbox.sub)),
+        redis.call('exists', x.log),
+      ]);
+      if (known === 0 && hash === 0 && lies === 0) return;
       // The subscription's own hash goes at once: one that is made again under the same name would end with it.
       const gone = keepMs === 0 ? [...keys, i.sub(inbox.sub)] : [i.sub(inbox.sub)];
       const ops = gone.map(key => ({ command: 'DEL' as const, key, args: [] }));
       await patchSlot(fence, i.meta, ops);
       if (keepMs > 0) await Promise.all(keys.map(key => redis.call('pexpire', key, keepMs)));
-      await patchSlot(fence, t.meta, [
-        { command: 'HDEL', key: t.index, args: [`s:${inbox.integration}:${inbox.sub}`] },
-      ]);
+      await patchSlot(fence, t.meta, [{ command: 'HDEL', key: t.index, args: [entry] }]);
     },
-  };
-}
-
-function parseQueue(fields: Record<string, string>): QueueRoute | undefined {
-  if (QUEUE_FIELDS.some(field => fields[field] === undefined)) return undefined;
-  return {
-    gen: fields.gen as string,
-    state: fields.state as QueueRoute['state'],
-    retentionMs: Number(fields.retentionMs),
-    maxBytes: Number(fields.maxBytes),
-    source: fields.source as string,
-    eventTypes: JSON.parse(fields.eventTypes as string) as string[],
-    contextHeaders: JSON.parse(fields.contextHeaders as string) as QueueRoute['contextHeaders'],
-  };
-}
-
-function parseSubscription(fields: Record<string, string>): SubscriptionRoute | undefined {
-  const optional = ['unordered', 'endpoint'];
-  if (SUBSCRIPTION_FIELDS.some(field => fields[field] === undefined && !optional.includes(field))) return undefined;
-  return {
-    inc: fields.inc as string,
-    queue: fields.queue as string,
-    gen: fields.gen as string,
-    route: fields.route as SubscriptionRoute['route'],
-    send: fields.send as SubscriptionRoute['send'],
-    sinceMs: Number(fields.since ?? 0),
-    unordered: fields.unordered === '1',
-    cap: Number(fields.cap),
-    endpoint: fields.endpoint ?? '',
   };
 }

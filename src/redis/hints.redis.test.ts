@@ -48,6 +48,23 @@ onEachRedis(redis => {
     }
   });
 
+  test('what a former holder knows of is due then, whatever its successor settles', async () => {
+    const { hints, member, partition, pick } = start();
+    await hints.lower([{ member, dueMs: START_MS }]);
+    await pick(START_MS, 'former');
+    await hints.lower([{ member, dueMs: START_MS }]);
+    await pick(START_MS, 'successor', 20_000);
+    expect(await hints.settle(partition, member, 'former', START_MS + 5_000)).toBe(false);
+    expect(await hints.settle(partition, member, 'successor', START_MS + 25_000)).toBe(false);
+    expect((await pick(START_MS + 4_999, 'early')).picked).toBe(false);
+    expect((await pick(START_MS + 5_000, 'last')).picked).toBe(true);
+    // Also of one that was removed; never later than somebody else knows.
+    expect(await hints.settle(partition, member, 'last', null)).toBe(true);
+    expect(await hints.settle(partition, member, 'former', START_MS + 9_000)).toBe(false);
+    expect(await hints.settle(partition, member, 'former', START_MS + 99_000)).toBe(false);
+    expect((await pick(START_MS + 9_000, 'end')).picked).toBe(true);
+  });
+
   test('settle raises to the next time; lowering takes the earlier of two', async () => {
     const { hints, member, pick } = start();
     await hints.lower([{ member, dueMs: START_MS }]);

@@ -23,7 +23,10 @@ export interface HintIndex {
   /** Makes each member due no later than `dueMs`, and wakes those who listen. */
   readonly lower: (hints: readonly Hint[]) => Promise<void>;
   readonly pick: (partition: number, nowMs: number, most: number, leaseMs: number, token: string) => Promise<Picked>;
-  /** Sets the hint's next time, or removes it (`null`); false when it was lowered or picked again meanwhile. */
+  /**
+   * Sets the hint's next time, or removes it (`null`); false when it was lowered or picked again meanwhile: it is due at
+   * the next time at the latest then.
+   */
   readonly settle: (partition: number, member: string, token: string, nextMs: number | null) => Promise<boolean>;
   /**
    * `onDue(partition, ms, members)` when hints were lowered (members are left out when they are many); every partition

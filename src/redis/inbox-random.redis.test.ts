@@ -1,11 +1,13 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { refMs, refOfStreamId } from '../core/refs.ts';
+import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
-import type { Completion } from './inbox-store.ts';
-import { inboxKeys, integrationKeys } from './keys.ts';
-import { createTenant, items, START_MS } from './testing/tenant.ts';
+import { createInboxOperations } from './inbox-operations.ts';
+import { type Completion, replayOf } from './inbox-store.ts';
+import { inboxKeys, integrationKeys, queueKeys } from './keys.ts';
+import { createReplays } from './replays.ts';
+import { createTenant, items, QUEUE, START_MS } from './testing/tenant.ts';
 
 let redis: RedisClient;
 beforeAll(async () => {
@@ -26,9 +28,22 @@ const operation = fc.oneof(
   { weight: 2, arbitrary: fc.record({ op: fc.constant('activate' as const), n: any }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('pause' as const), n: any }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('expire' as const), n: any }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('skip' as const), n: any }) },
+  { weight: 1, arbitrary: fc.record({ op: fc.constant('skip up to' as const), n: any }) },
+  { weight: 2, arbitrary: fc.record({ op: fc.constant('replay' as const), n: any }) },
 );
 type Operation = {
-  readonly op: 'accept' | 'route' | 'claim' | 'end' | 'activate' | 'pause' | 'expire';
+  readonly op:
+    | 'accept'
+    | 'route'
+    | 'claim'
+    | 'end'
+    | 'activate'
+    | 'pause'
+    | 'expire'
+    | 'skip'
+    | 'skip up to'
+    | 'replay';
   readonly n: number;
 };
 
@@ -42,7 +57,9 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
   const active = new Map<string, number>();
   const queue: { id: string; groupKey: string }[] = [];
   const routed = new Set<string>();
+  /** By name (`ref`, or `ref:replay`) → key of its lane. */
   const open = new Map<string, string>();
+  let [replayed, skipped] = [0, 0];
   const dueMs = new Map<string, number>();
   const flight: { lane: string; ref: string; token: string; untilMs: number }[] = [];
   let [cursor, seq, turn, live] = [0, 0, 0, true];
@@ -53,8 +70,15 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
     const args = ['route', to ? 'open' : 'paused', 'send', to ? 'open' : 'held'];
     await t.control.patch(1, [{ meta, ops: [{ command: 'HSET', key: sub(inbox.sub), args }] }]);
   };
-  const laneOf = (ref: string) => (unordered ? `${open.get(ref)}\0${ref}` : (open.get(ref) as string));
-  const headOf = (lane: string) => [...open.keys()].filter(ref => laneOf(ref) === lane).toSorted()[0];
+  const refOf = (name: string) => name.slice(0, 15);
+  const nameOf = (lane: string, ref: string) => (replayOf(lane) === undefined ? ref : `${ref}:${replayOf(lane)}`);
+  const groupOf = (name: string) => (open.get(name) as string).split('\x01')[0] as string;
+  const laneOf = (name: string) => (unordered ? `${open.get(name)}\0${refOf(name)}` : (open.get(name) as string));
+  const headOf = (lane: string) => [...open.keys()].filter(name => laneOf(name) === lane).toSorted()[0];
+  const lower = async () => {};
+  const owner = createInboxOperations({ redis, nowMs: t.nowMs, lower });
+  const replays = createReplays({ redis, nowMs: t.nowMs, lowerInboxes: lower, lowerAccounts: lower });
+  await t.control.setAccount(1, `${t.account}own`, 'Metered', 0);
 
   async function route(upTo: number, committed: boolean): Promise<void> {
     const batch = queue.slice(cursor, upTo);
@@ -84,14 +108,17 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
     if (answer.answer !== 'OK') return;
     expect(answer.claims.length).toBeLessThanOrEqual(room);
     for (const { lane, ref } of answer.claims) {
-      expect(active.has(open.get(ref) as string)).toBe(true);
-      expect(headOf(lane)).toBe(ref);
-      expect(t.nowMs()).toBeGreaterThanOrEqual(dueMs.get(ref) ?? 0);
+      const name = nameOf(lane, ref);
+      expect(active.has(groupOf(name))).toBe(true);
+      expect(headOf(lane)).toBe(name);
+      expect(t.nowMs()).toBeGreaterThanOrEqual(dueMs.get(name) ?? 0);
       const held = flight.filter(each => each.lane === lane && each.untilMs > t.nowMs());
       expect(held).toEqual([]);
       flight.push({ lane, ref, token, untilMs: t.nowMs() + LEASE_MS });
     }
-    const now = new Set(flight.filter(each => each.untilMs > t.nowMs() && open.has(each.ref)).map(({ lane }) => lane));
+    const now = new Set(
+      flight.filter(each => each.untilMs > t.nowMs() && open.has(nameOf(each.lane, each.ref))).map(({ lane }) => lane),
+    );
     expect(now.size).toBeLessThanOrEqual(CAP);
   }
 
@@ -102,7 +129,8 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
     const outcome = (['delivered', 'delivered', 'failed', 'failed', 'dead', 'released'] as const)[
       n % 6
     ] as Completion['outcome'];
-    const wasOpen = open.has(ref);
+    const name = nameOf(lane, ref);
+    const wasOpen = open.has(name);
     const due = t.nowMs() + 5_000;
     const {
       answers: [word],
@@ -110,15 +138,52 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
     if (!wasOpen) expect(word).toBe('GONE');
     else if (outcome === 'delivered' || untilMs > t.nowMs()) expect(word).toBe('OK');
     if (word !== 'OK') return;
-    if (outcome === 'failed') dueMs.set(ref, due);
-    if (outcome === 'delivered' || outcome === 'dead') open.delete(ref);
+    if (outcome === 'failed') dueMs.set(name, due);
+    if (outcome === 'delivered' || outcome === 'dead') open.delete(name);
   }
 
   async function expire(): Promise<void> {
     const cutMs = t.nowMs() - 12_000;
     for (let more = true; more; ) ({ more } = await t.inboxes.expire(inbox, t.nowMs(), `${cutMs}-0`));
     for (const ref of routed) if (refMs(ref) < cutMs) trimmed.add(ref);
-    for (const ref of trimmed) open.delete(ref);
+    for (const name of open.keys()) if (trimmed.has(refOf(name))) open.delete(name);
+  }
+
+  /** Any delivery, open or not: a skip of what ended says so, and changes nothing. */
+  async function skip(n: number): Promise<void> {
+    const names = [...new Set([...routed, ...open.keys()])];
+    const name = names[n % names.length] as string;
+    const wasOpen = open.delete(name);
+    const word = await owner.skip(inbox, { ref: refOf(name), replayId: name.slice(16) || undefined });
+    expect(word === 'OK').toBe(wasOpen);
+    if (wasOpen) skipped++;
+  }
+
+  async function skipUpTo(n: number): Promise<void> {
+    const upTo = [...routed][n % routed.size] as string;
+    const groupKey = n % 2 === 0 ? (KEYS[n % KEYS.length] as string) : undefined;
+    const answer = await owner.skipUpTo(inbox, upTo, { groupKey });
+    const named = [...open].filter(([name, key]) => name <= upTo && !key.includes('\x01'));
+    const hit = named.filter(([, key]) => groupKey === undefined || key === groupKey);
+    for (const [name] of hit) open.delete(name);
+    expect(answer).toEqual({ answer: 'OK', skipped: hit.length, cursor: undefined });
+    skipped += hit.length;
+  }
+
+  /** Charged and taken if its first delivery has ended, and it may be sent. */
+  async function replay(n: number): Promise<void> {
+    const ref = [...routed][n % routed.size] as string;
+    const key = (queue.find(({ id }) => refOfStreamId(id) === ref) as (typeof queue)[number]).groupKey;
+    const name = `${ref}:r${turn++}`;
+    const events = queueKeys(t.tenant, QUEUE, 'gen1').events;
+    await redis.call('del', events);
+    await redis.call('xadd', events, streamIdOfRef(ref), 'g', key, 's', 1);
+    const answer = await replays.start(`${t.account}own`, name.slice(16), inbox, { ref });
+    const may = live && active.has(key) && !open.has(ref) && !trimmed.has(ref);
+    expect(answer.answer === 'OK').toBe(may);
+    if (!may) return;
+    open.set(name, `${key}\x01${name.slice(16)}`);
+    replayed++;
   }
 
   async function toggle(groupKey: string): Promise<void> {
@@ -130,11 +195,13 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
   /** What Redis holds is what the model holds; and nothing that was routed is lost (invariant 13). */
   async function compare(): Promise<void> {
     const members = (await redis.call('zrange', x.pending, 0, -1)) as string[];
-    expect(new Set(members.map(member => member.split('\0')[1]))).toEqual(new Set(open.keys()));
+    expect(new Set(members.map(member => nameOf(member, member.slice(-15))))).toEqual(new Set(open.keys()));
     const fields = await redis.readHash(sub(inbox.sub));
     const count = (name: string) => Number(fields[`n:${name}`] ?? 0);
     expect(count('routed')).toBe(routed.size);
-    expect(count('routed')).toBe(members.length + count('delivered') + count('dead') + count('expired'));
+    expect([count('replayed'), count('skipped')]).toEqual([replayed, skipped]);
+    const ended = count('delivered') + count('dead') + count('skipped') + count('expired');
+    expect(routed.size + replayed).toBe(members.length + ended);
   }
 
   for (const { op, n } of operations) {
@@ -146,6 +213,9 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
     else if (op === 'activate') await toggle(KEYS[n % KEYS.length] as string);
     else if (op === 'pause') await say(!live);
     else if (op === 'expire') await expire();
+    else if (op === 'skip' && routed.size > 0) await skip(n);
+    else if (op === 'skip up to' && routed.size > 0) await skipUpTo(n);
+    else if (op === 'replay' && routed.size > 0) await replay(n);
     await compare();
   }
 
@@ -162,7 +232,7 @@ async function play(operations: readonly Operation[], unordered: boolean): Promi
       .splice(0)
       .map(({ lane, ref, token }) => ({ lane, ref, token, outcome: 'delivered' as const, record: 'x' }));
     await t.inboxes.complete(inbox, t.nowMs(), done);
-    for (const { ref } of done) open.delete(ref);
+    for (const { lane, ref } of done) open.delete(nameOf(lane, ref));
   }
   await compare();
   await claim(4);

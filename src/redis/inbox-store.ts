@@ -1,6 +1,7 @@
-import { refMs } from '../core/refs.ts';
+import { refMs, refOfStreamId } from '../core/refs.ts';
 import type { Argument, RedisClient, Reply } from './client.ts';
 import { BUCKET_MS, bucketOf, inboxKeys, integrationKeys, queueKeys } from './keys.ts';
+import { type LedgerTotal, ledgerTotal } from './ledger-store.ts';
 
 /** One subscription's inbox; written `int/sub.inc` in hints, `behind` and `wake`. */
 export interface InboxRef {
@@ -19,6 +20,19 @@ export function parseInboxMember(member: string): InboxRef {
   return { integration: member.slice(0, slash), sub: member.slice(slash + 1, dot), inc: member.slice(dot + 1) };
 }
 
+/** The replay that a lane is of (`lib/lanes.lua`); undefined for a first delivery. */
+export function replayOf(lane: string): string | undefined {
+  const at = lane.indexOf('\x01');
+  if (at < 0) return undefined;
+  const end = lane.indexOf('\0', at);
+  return lane.slice(at + 1, end < 0 ? undefined : end);
+}
+
+/** Replay ids are chosen by who replays: `[A-Za-z0-9_-]`, 1 to 64. */
+export function isReplayId(text: string): boolean {
+  return /^[\w-]{1,64}$/.test(text);
+}
+
 export interface RouteItem {
   readonly ref: string;
   readonly id: string;
@@ -26,9 +40,12 @@ export interface RouteItem {
   readonly tokens: number;
 }
 
-/** `flags` has one letter per item: r routed, d routed before, a not activated. */
+/**
+ * `flags` has one letter per item: r routed, d routed before, a not activated, s before the subscription's own `since`.
+ * `ledger` is what the integration was ever routed at the payer's cost; undefined while that is nothing.
+ */
 export type RouteAnswer =
-  | { readonly answer: 'OK'; readonly flags: string }
+  | { readonly answer: 'OK'; readonly flags: string; readonly ledger: LedgerTotal | undefined }
   | { readonly answer: 'CLOSED' | 'PENDING' | 'REVOKED' | 'GONE' | 'REGEN' | 'FENCED' | 'PAUSED' };
 
 export interface Claim {
@@ -59,8 +76,12 @@ export interface Completion {
   readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'released';
   /** When a failed attempt is repeated. */
   readonly dueMs?: number;
-  /** Final record: `<outcome> <ms> <attempts> <status or reason>`. */
+  /** Final record: `<outcome> <ms> <attempts> <status or reason> <latency ms, or - without an attempt>`. */
   readonly record?: string;
+  /** An attempt that failed and is repeated: `<ms>,<status or reason>,<latency ms>`. */
+  readonly attempt?: string;
+  /** What an attempt that failed was answered with; at most 16 KiB. */
+  readonly responseBody?: Buffer;
 }
 
 export type CompletionAnswer = 'OK' | 'GONE' | 'STALE';
@@ -81,6 +102,23 @@ export interface StoredEvent {
 
 /** How long final records are kept beyond their bucket: the longest retention. */
 export const RECORD_TTL_MS = 720 * 3_600_000 + BUCKET_MS;
+
+/** Bodies of failed attempts that one call brings: as many bytes as are kept of a subscription. */
+const FAILURE_BYTES = 256 * 1024;
+
+/** (number of the item, body)* of those that are to be kept: the last ones, where they are too many. */
+function bodiesOf(items: readonly Completion[]): Argument[] {
+  const args: Argument[][] = [];
+  let bytes = 0;
+  for (let i = items.length - 1; i >= 0; i--) {
+    const body = items[i]?.responseBody;
+    if (body === undefined || body.length === 0) continue;
+    bytes += body.length;
+    if (bytes > FAILURE_BYTES) break;
+    args.unshift([i, body]);
+  }
+  return args.flat();
+}
 
 export interface InboxStore {
   readonly route: (
@@ -127,10 +165,16 @@ export function createInboxStore(redis: RedisClient): InboxStore {
       for (const item of items) args.push(item.ref, item.id, item.groupKey, item.tokens);
       const reply = (await redis.run(
         'route',
-        [i.meta, i.act, i.sub(inbox.sub), x.log, x.pending, x.due],
+        [i.meta, i.act, i.sub(inbox.sub), x.log, x.pending, x.due, i.ledger],
         args,
       )) as string[];
-      if (reply[0] === 'OK') return { answer: 'OK', flags: reply[1] as string };
+      if (reply[0] === 'OK') {
+        return {
+          answer: 'OK',
+          flags: reply[1] as string,
+          ledger: ledgerTotal(reply[2] as string, reply[3] as string),
+        };
+      }
       return { answer: reply[0] as 'CLOSED' };
     },
 
@@ -163,9 +207,17 @@ export function createInboxStore(redis: RedisClient): InboxStore {
 
     async complete(inbox, nowMs, items) {
       const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
-      const keys = [integrationKeys(inbox.integration).sub(inbox.sub), x.pending, x.due, x.claims, x.tries, x.final];
+      const keys = [
+        integrationKeys(inbox.integration).sub(inbox.sub),
+        x.pending,
+        x.due,
+        x.claims,
+        x.tries,
+        x.final,
+        x.failures,
+      ];
       const buckets = new Map<number, number>();
-      const args: Argument[] = [nowMs, RECORD_TTL_MS];
+      const args: Argument[] = [nowMs, RECORD_TTL_MS, items.length];
       for (const item of items) {
         const bucket = bucketOf(refMs(item.ref));
         let index = buckets.get(bucket);
@@ -173,8 +225,10 @@ export function createInboxStore(redis: RedisClient): InboxStore {
           index = keys.push(x.records(bucket));
           buckets.set(bucket, index);
         }
-        args.push(item.lane, item.ref, item.token, item.outcome, item.dueMs ?? 0, index, item.record ?? '');
+        const note = item.outcome === 'failed' ? item.attempt : item.record;
+        args.push(item.lane, item.ref, item.token, item.outcome, item.dueMs ?? 0, index, note ?? '');
       }
+      args.push(...bodiesOf(items));
       const [next, ...answers] = (await redis.run('complete', keys, args)) as [string, ...CompletionAnswer[]];
       return { answers, nextMs: next === '' ? undefined : Number(next) };
     },
@@ -197,11 +251,12 @@ export function createInboxStore(redis: RedisClient): InboxStore {
     async expire(inbox, nowMs, cut) {
       const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
       const sub = integrationKeys(inbox.integration).sub(inbox.sub);
-      const keys = [sub, x.log, x.pending, x.due, x.claims, x.tries, x.final];
+      const keys = [sub, x.log, x.pending, x.due, x.claims, x.tries, x.final, x.replays];
+      const forgotten = refOfStreamId(`${Math.max(0, nowMs - RECORD_TTL_MS)}-0`);
       // Each record lies in the bucket of its ref: where that is older than expected, the script says where to begin.
       for (let first = bucketOf(Number(cut.split('-')[0])) - 2; ; ) {
         const buckets = [first, first + 1, first + 2].map(x.records);
-        const reply = await redis.run('expire', [...keys, ...buckets], [nowMs, RECORD_TTL_MS, cut, first]);
+        const reply = await redis.run('expire', [...keys, ...buckets], [nowMs, RECORD_TTL_MS, cut, first, forgotten]);
         const [word, count] = reply as [string, number];
         if (word !== 'OLDER') return { more: word === 'MORE', expired: count };
         first = count;

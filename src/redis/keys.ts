@@ -1,6 +1,7 @@
 /**
  * Every key of Sluice in Redis. The hash tag puts the keys that one script needs into one slot:
- * queue `{q:<tenant>:<queue>}`, tenant `{t:<tenant>}`, integration `{i:<integration>}`, hints `{r:p}` and `{d:p}`,
+ * queue `{q:<tenant>:<queue>}`, tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, hints
+ * `{r:p}`, `{d:p}` and `{a:p}`,
  * the cluster's own `{c}`.
  */
 
@@ -22,10 +23,16 @@ export function queueKeys(tenant: string, queue: string, gen = '') {
     bodies: `${tag}:b:${gen}`,
     behind: `${tag}:behind`,
     wake: `${tag}:wake`,
+    expired: `${tag}:expired`,
     ids: (bucket: number) => `${tag}:id:${gen}:${bucket}`,
     traffic: (hour: number) => `${tag}:traf:${hour}`,
     why: (bucket: number) => `${tag}:why:${bucket}`,
   };
+}
+
+/** Keys with the events of one generation of a queue; all others end by themselves, or serve every generation. */
+export function queueContents({ events, bodies }: ReturnType<typeof queueKeys>): string[] {
+  return [events, bodies];
 }
 
 export function tenantKeys(tenant: string) {
@@ -44,7 +51,10 @@ export function integrationKeys(integration: string) {
   return {
     meta: `${tag}:meta`,
     act: `${tag}:act`,
+    ledger: `${tag}:led`,
     sub: (sub: string) => `${tag}:s:${sub}`,
+    /** number of a chunk → what was taken of it. */
+    replay: (replay: string) => `${tag}:rp:${replay}`,
   };
 }
 
@@ -57,16 +67,46 @@ export function inboxKeys(integration: string, sub: string, inc: string) {
     due: `${tag}:due`,
     claims: `${tag}:cl`,
     tries: `${tag}:try`,
+    /** Refs (and `ref:replay`) that are dead, skipped or expired. */
     final: `${tag}:fin`,
+    /** ref → ids of its replays. */
+    replays: `${tag}:rp`,
+    /** The last bodies that failed attempts were answered with. */
+    failures: `${tag}:body`,
     records: (bucket: number) => `${tag}:rec:${bucket}`,
   };
 }
 
-export function accountKeys(account: string) {
-  return { meta: `{a:${account}}:meta` };
+/** Keys of an inbox that do not end by themselves. */
+export function inboxContents(x: ReturnType<typeof inboxKeys>): string[] {
+  return [x.log, x.pending, x.due, x.claims, x.tries, x.final, x.replays, x.failures];
 }
 
-export type HintKind = 'r' | 'd';
+export function accountKeys(account: string) {
+  const tag = `{a:${account}}`;
+  return {
+    /** plan, included, used. */
+    meta: `${tag}:meta`,
+    /** `int.generation of its ledger` → total that was folded. */
+    seen: `${tag}:seen`,
+    /** `ten:queue` → tokens that its batch reserved; and by whom and when: `<epoch> <ms>`. */
+    hold: `${tag}:hold`,
+    holder: `${tag}:holder`,
+    /** `ten:queue` → `<tokens that it needs> <ms>`, of queues that wait for tokens. */
+    short: `${tag}:short`,
+    /** Replays that are charged and not complete, by when they were charged; and what each is. */
+    replays: `${tag}:rp`,
+    replay: (replay: string) => `${tag}:rp:${replay}`,
+  };
+}
+
+/** The part of a key that says in which slot it lies: between its first brace and the next closing one. */
+export function slotTag(key: string): string {
+  return key.slice(0, key.indexOf('}') + 1);
+}
+
+/** Queues for routers, subscriptions for dispatchers, accounts with replays that are not complete. */
+export type HintKind = 'r' | 'd' | 'a';
 
 export function hintKeys(kind: HintKind, partition: number) {
   const tag = `{${kind}:${partition}}`;

@@ -205,7 +205,7 @@ onEachRedis(redis => {
     await t.activate('y', 'a');
     await t.activate('y', 'ab');
     const found = await t.queues.lookup(t.queue, ['a', 'ab', 'b', 'constructor']);
-    expect(found?.payer).toBe('acc_payer');
+    expect(found).toMatchObject({ payer: t.account, metered: true });
     expect(found?.subscriptions).toEqual(
       new Map([
         [t.nameOf('x'), 'sub_x.inc1'],
@@ -229,11 +229,109 @@ onEachRedis(redis => {
     t.clock.ms += 1_000;
     const [kept] = await t.ingest(['k'], 'longer body');
     const owned = await t.own();
-    expect(await t.queues.trim({ ...owned, epoch: owned.epoch - 1 }, `${START_MS + 1}-0`)).toBe('FENCED');
-    expect(await t.queues.trim(owned, `${START_MS + 1}-0`)).toBe(true);
-    expect(await t.queues.trim(owned, `${START_MS + 1}-0`)).toBe(false);
+    const cut = `${START_MS + 1}-0`;
+    expect(await t.queues.trim({ ...owned, epoch: owned.epoch - 1 }, t.nowMs(), cut, [])).toBe('FENCED');
+    expect(await t.queues.trim(owned, t.nowMs(), cut, [])).toEqual({ more: true, neverRouted: 0 });
+    expect(await t.queues.trim(owned, t.nowMs(), cut, [])).toEqual({ more: false, neverRouted: 0 });
     expect(await t.queues.next(owned, t.nowMs(), 10)).toMatchObject({ entries: [kept], oldestId: kept?.id });
     expect(await redis().call('xlen', keys.bodies)).toBe(1);
     expect(await redis().call('hget', keys.meta, 'bytes')).toBe('11');
+  });
+
+  describe('what retention removes before it was routed', () => {
+    const a = 'int_a/sub_a.1';
+    const b = 'int_b/sub_b.1';
+    const c = 'int_c/sub_c.1';
+    const HOUR = Math.floor(START_MS / 3_600_000);
+
+    test('is counted for each subscription that had not got it, and their positions move past it', async () => {
+      const { t, keys } = await start();
+      const ids = (await t.ingest(['k', 'k', 'k', 'k', 'k', 'k'])).map(({ id }) => id) as string[];
+      t.clock.ms += 1_000;
+      const [young] = await t.ingest(['k']);
+      const owned = await t.own();
+      const commit = (from: string, to: string, behind: string[]) =>
+        t.queues.next(owned, t.nowMs(), 10, { ...EMPTY, from, to, behind });
+      await commit('0-0', ids[1] as string, [a]);
+      await commit(ids[1] as string, ids[3] as string, [b]);
+      const trimmed = await t.queues.trim(owned, t.nowMs(), `${START_MS + 1}-0`, [a, b, c]);
+      // All six of `a`, four of `b`, and the two behind the cursor of `c`.
+      expect(trimmed).toEqual({ more: false, neverRouted: 12 });
+      expect(await redis().readHash(keys.expired)).toEqual({ [a]: '6', [b]: '4', [c]: '2' });
+      const last = ids[5] as string;
+      expect(await t.queues.next(owned, t.nowMs(), 10)).toMatchObject({
+        cursor: last,
+        entries: [young],
+        behind: new Map([
+          [a, last],
+          [b, last],
+        ]),
+      });
+      expect(await redis().readHash(keys.traffic(HOUR))).toEqual({
+        in: '2',
+        notRouted: '2',
+        bytes: '8',
+        'r:expired': '12',
+      });
+    });
+
+    test('counts each once, over any number of calls', async () => {
+      const { t, keys } = await start({ maxBytes: 100_000_000 });
+      for (let i = 0; i < 21; i++) await t.ingest(Array.from({ length: 60 }, () => 'k'));
+      const owned = await t.own();
+      const trim = () => t.queues.trim(owned, t.nowMs(), `${START_MS + 1}-0`, [a]);
+      expect(await trim()).toEqual({ more: true, neverRouted: 1_000 });
+      expect(await trim()).toEqual({ more: false, neverRouted: 260 });
+      expect(await trim()).toEqual({ more: false, neverRouted: 0 });
+      expect(await redis().readHash(keys.expired)).toEqual({ [a]: '1260' });
+    });
+
+    test('what was routed does not count', async () => {
+      const { t, keys } = await start();
+      const [first, second] = await t.ingest(['k', 'k']);
+      const owned = await t.own();
+      await t.queues.next(owned, t.nowMs(), 10, { ...EMPTY, from: '0-0', to: first?.id as string });
+      await t.queues.next(owned, t.nowMs(), 10, {
+        ...EMPTY,
+        from: first?.id as string,
+        to: second?.id as string,
+        behind: [b],
+      });
+      expect(await t.queues.trim(owned, t.nowMs(), second?.id as string, [a, b])).toEqual({
+        more: false,
+        neverRouted: 0,
+      });
+      expect(await redis().readHash(keys.expired)).toEqual({});
+      expect(await redis().readHash(keys.behind)).toEqual({ [b]: first?.id });
+    });
+  });
+
+  test('a queue that is given back is owned by the next who asks; ingress relies on its hint meanwhile', async () => {
+    const { t, keys } = await start();
+    await t.ingest(['k']);
+    const first = await t.own('A');
+    await t.queues.release({ ...first, epoch: first.epoch - 1 });
+    expect(await t.queues.own(t.queue, t.nowMs(), 'B')).toMatchObject({ answer: 'HELD' });
+    await t.queues.release(first);
+    expect(await redis().call('hget', keys.meta, 'until')).toBe(String(START_MS + OWNER_LEASE_MS));
+    const second = await t.own('B');
+    expect(second.epoch).toBeGreaterThan(first.epoch);
+    expect(await t.queues.next(first, t.nowMs(), 10)).toBe('FENCED');
+    await t.queues.release(first);
+    expect(await t.queues.own(t.queue, t.nowMs(), 'C')).toMatchObject({ answer: 'HELD' });
+  });
+
+  test('a queue that was read and is given back is asleep, unless there is something to read by now', async () => {
+    const { t, keys } = await start();
+    const owned = await t.own();
+    const [entry] = await t.ingest(['k']);
+    expect(await t.queues.release(owned, true)).toBe(false);
+    expect(await t.queues.own(t.queue, t.nowMs(), 'B')).toMatchObject({ answer: 'HELD' });
+    const wake = ['int_1/sub_1.x'];
+    await t.queues.next(owned, t.nowMs(), 10, { ...EMPTY, from: '0-0', to: entry?.id as string, behind: wake, wake });
+    expect(await redis().call('hget', keys.meta, 'until')).not.toBe('0');
+    expect(await t.queues.release(owned, true)).toBe(true);
+    expect(await redis().call('hget', keys.meta, 'until')).toBe('0');
+    expect(await t.queues.own(t.queue, t.nowMs(), 'B')).toMatchObject({ answer: 'OK' });
   });
 });

@@ -62,16 +62,27 @@ export function wokenMember(entry: string): string {
 export type Ownership =
   | { readonly answer: 'OK'; readonly epoch: number; readonly gen: string; readonly retentionMs: number }
   | { readonly answer: 'HELD'; readonly untilMs: number }
-  | { readonly answer: 'CLOSED' };
+  /** CLOSED: its control state is missing; GONE: the tenant's says that there is no such queue. */
+  | { readonly answer: 'CLOSED' }
+  | { readonly answer: 'GONE' };
 
 export type Refusal = 'FENCED' | 'MOVED' | 'REGEN' | 'CLOSED';
 
 export interface Lookup {
+  /** Account that pays (`acc_…`). */
   readonly payer: string;
+  /** False for an account that enforces its included tokens, and for one whose plan is not known. */
+  readonly metered: boolean;
   /** integration → `sub.inc`, of every subscription of the queue, covered ones too. */
   readonly subscriptions: ReadonlyMap<string, string>;
   /** group key → integrations that it is active for (a superset once a change is answered). */
   readonly gates: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+export interface Trimmed {
+  readonly more: boolean;
+  /** References that were never made: subscriptions times events that they had not got. */
+  readonly neverRouted: number;
 }
 
 export interface QueueRef {
@@ -107,8 +118,21 @@ export interface QueueStore {
   ) => Promise<Omit<QueuePage, 'oldestId'> | Refusal>;
   /** `undefined`: the tenant's control state is missing (closed). */
   readonly lookup: (queue: QueueRef, groupKeys: readonly string[]) => Promise<Lookup | undefined>;
-  /** Removes up to 1,000 events before `cut`; true while there are more. */
-  readonly trim: (queue: OwnedQueue, cut: string) => Promise<boolean | 'FENCED'>;
+  /**
+   * Removes up to 1,000 events before `cut`. What was never routed is counted for each of the queue's `subscriptions`
+   * (`int/sub.inc`) that had not got it.
+   */
+  readonly trim: (
+    queue: OwnedQueue,
+    nowMs: number,
+    cut: string,
+    subscriptions: readonly string[],
+  ) => Promise<Trimmed | 'FENCED'>;
+  /**
+   * Gives the queue back, so that any router may own it at once. The caller leaves its hint due. `read`: it found no
+   * events, and only waits for somebody to be caught up; false when there are some by now, and it was not given back.
+   */
+  readonly release: (queue: OwnedQueue, read?: boolean) => Promise<boolean>;
 }
 
 function pairs(flat: Reply): Map<string, string> {
@@ -155,7 +179,13 @@ export function createQueueStore(redis: RedisClient): QueueStore {
       )) as string[];
       const [answer, a, b, c] = reply as [string, string, string, string];
       if (answer === 'OK') return { answer, epoch: Number(a), gen: b, retentionMs: Number(c) };
-      return answer === 'HELD' ? { answer, untilMs: Number(a) } : { answer: 'CLOSED' };
+      if (answer === 'HELD') return { answer, untilMs: Number(a) };
+      const t = tenantKeys(tenant);
+      const [ready, known] = await Promise.all([
+        redis.call('hget', t.meta, 'ready'),
+        redis.call('hexists', t.index, `q:${queue}`),
+      ]);
+      return { answer: ready === '1' && known === 0 ? 'GONE' : 'CLOSED' };
     },
 
     async next({ tenant, queue, gen, epoch }, nowMs, limit, result) {
@@ -203,19 +233,29 @@ export function createQueueStore(redis: RedisClient): QueueStore {
     async lookup({ tenant, queue }, groupKeys) {
       const of = tenantKeys(tenant);
       const reply = (await redis.run('lookup', [of.meta, of.gates, of.subs(queue)], groupKeys)) as Reply[];
-      const [answer, payer, subscriptions, gates] = reply;
+      const [answer, payer, plan, subscriptions, gates] = reply;
       if (answer !== 'OK') return undefined;
       return {
         payer: payer as string,
+        metered: plan === 'Metered',
         subscriptions: pairs(subscriptions as Reply),
         gates: new Map(groupKeys.map((key, i) => [key, new Set((gates as string[][])[i])])),
       };
     },
 
-    async trim({ tenant, queue, gen, epoch }, cut) {
+    async trim({ tenant, queue, gen, epoch }, nowMs, cut, subscriptions) {
       const of = queueKeys(tenant, queue, gen);
-      const [answer] = (await redis.run('trim', [of.meta, of.events, of.bodies], [epoch, cut])) as string[];
-      return answer === 'FENCED' ? 'FENCED' : answer === 'MORE';
+      const [answer, , neverRouted] = (await redis.run(
+        'trim',
+        [of.meta, of.events, of.bodies, of.behind, of.expired, of.traffic(Math.floor(nowMs / HOUR_MS))],
+        [epoch, cut, ...subscriptions],
+      )) as [string, number, number];
+      return answer === 'FENCED' ? 'FENCED' : { more: answer === 'MORE', neverRouted };
+    },
+
+    async release({ tenant, queue, gen, epoch }, read = false) {
+      const of = queueKeys(tenant, queue, gen);
+      return (await redis.run('release', [of.meta, of.events], [epoch, read ? 1 : 0])) !== 'WORK';
     },
   };
 }

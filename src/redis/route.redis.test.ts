@@ -10,12 +10,17 @@ onEachRedis(redis => {
     const t = createTenant(redis());
     await t.apply(t.routes({ x: integration }));
     await t.activate('x', 'k');
-    const route = (entries: Parameters<typeof items>[0], epoch = EPOCH, gen = 'gen1') =>
-      t.inboxes.route(t.inboxOf('x'), t.nowMs(), epoch, gen, 'acc_payer', items(entries));
+    const charge = (entries: Parameters<typeof items>[0], epoch = EPOCH, gen = 'gen1') =>
+      t.inboxes.route(t.inboxOf('x'), t.nowMs(), epoch, gen, t.account, items(entries));
+    /** The same without what the ledger says. */
+    const route = async (...args: Parameters<typeof charge>) => {
+      const reply = await charge(...args);
+      return reply.answer === 'OK' ? { answer: reply.answer, flags: reply.flags } : reply;
+    };
     const x = inboxKeys(t.nameOf('x'), 'sub_x', 'inc1');
     const inbox = () => redis().call('zrange', x.pending, 0, -1);
     const subscription = () => redis().readHash(integrationKeys(t.nameOf('x')).sub('sub_x'));
-    return { t, route, inbox, subscription, x };
+    return { t, charge, route, inbox, subscription, x };
   }
   const at = (ms: number, groupKey = 'k', seq = 0) => ({ id: `${ms}-${seq}`, groupKey });
 
@@ -102,7 +107,12 @@ onEachRedis(redis => {
       ['young entries pass if the key is active now', { activated: 0, age: 10_000 }, 'r'],
       ['older ones do not', { activated: 0, age: 10_001 }, 'a'],
       ['integration accepted later', { activated: -2 * HOUR, accepted: -1_000_000, age: 1_800_000 }, 'a'],
-      ['subscription admitted later', { activated: -2 * HOUR, admitted: -1_000_000, age: 1_800_000 }, 'a'],
+      [
+        'subscription admitted later, or skipped to now',
+        { activated: -2 * HOUR, admitted: -1_000_000, age: 1_800_000 },
+        's',
+      ],
+      ['not open when accepted is said first', { activated: -1_000_000, admitted: -1_000_000, age: 1_800_000 }, 'a'],
       ['all of them earlier', { activated: -2 * HOUR, accepted: -2 * HOUR, admitted: -2 * HOUR, age: HOUR }, 'r'],
     ];
     test.each(cases)('%s', async (_name, { activated, accepted, admitted, age }, flag) => {
@@ -123,6 +133,64 @@ onEachRedis(redis => {
       await t.deactivate('x', 'g');
       await t.activate('x', 'g', START_MS);
       expect(await route([at(START_MS - 50_000, 'g')])).toEqual({ answer: 'OK', flags: 'a' });
+    });
+  });
+
+  describe('the ledger', () => {
+    const DAY_MS = 86_400_000;
+    const ledgerOf = (t: Awaited<ReturnType<typeof start>>['t']) =>
+      redis().readHash(integrationKeys(t.nameOf('x')).ledger);
+
+    test('is charged for what is appended now, and answers the total also to a repetition', async () => {
+      const { t, charge } = await start();
+      const items = [at(START_MS), at(START_MS, 'other', 1), at(START_MS, 'k', 2)];
+      const first = await charge(items);
+      expect(first).toMatchObject({ flags: 'rar', ledger: { total: 2 } });
+      expect(await charge(items)).toEqual({ ...first, flags: 'dad' });
+      expect(await charge([...items, at(START_MS, 'k', 3)])).toMatchObject({ flags: 'dadr', ledger: { total: 3 } });
+      const day = Math.floor(START_MS / DAY_MS);
+      expect(await ledgerOf(t)).toMatchObject({ [t.account]: '3', [`${t.account}:${day}`]: '3' });
+    });
+
+    test('says nothing while nothing was charged, and refusals charge nothing', async () => {
+      const { t, charge } = await start({ sub: { route: 'paused' } });
+      expect(await charge([at(START_MS)])).toEqual({ answer: 'PAUSED' });
+      expect(await redis().call('exists', integrationKeys(t.nameOf('x')).ledger)).toBe(0);
+      const other = await start();
+      expect(await other.charge([at(START_MS, 'other')])).toEqual({ answer: 'OK', flags: 'a', ledger: undefined });
+    });
+
+    test('one that was lost begins anew under another generation', async () => {
+      const { t, charge } = await start();
+      const first = await charge([at(START_MS)]);
+      await redis().call('del', integrationKeys(t.nameOf('x')).ledger);
+      t.clock.ms += 1;
+      const second = await charge([at(START_MS, 'k', 1)]);
+      const genOf = (reply: typeof first) => (reply.answer === 'OK' ? reply.ledger?.gen : undefined);
+      expect(second).toMatchObject({ ledger: { total: 1 } });
+      expect(genOf(second)).not.toBe(genOf(first));
+    });
+
+    test('keeps 35 days, and the total for ever', async () => {
+      const { t, charge } = await start();
+      for (let day = 0; day < 40; day++) {
+        await charge([at(t.clock.ms)]);
+        t.clock.ms += DAY_MS;
+      }
+      const fields = Object.keys(await ledgerOf(t)).filter(field => field.includes(':'));
+      const last = Math.floor(START_MS / DAY_MS) + 39;
+      expect(fields.sort()).toEqual(Array.from({ length: 35 }, (_, i) => `${t.account}:${last - 34 + i}`));
+      expect((await ledgerOf(t))[t.account]).toBe('40');
+    });
+
+    test('one event published to it fifty times at once costs once', async () => {
+      const { charge } = await start();
+      const replies = await Promise.all(Array.from({ length: 50 }, () => charge([at(START_MS)])));
+      expect(replies.map(reply => (reply.answer === 'OK' ? reply.flags : '')).sort()).toEqual([
+        ...Array.from({ length: 49 }, () => 'd'),
+        'r',
+      ]);
+      expect(replies.every(reply => reply.answer === 'OK' && reply.ledger?.total === 1)).toBe(true);
     });
   });
 

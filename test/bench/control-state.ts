@@ -69,6 +69,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
       const want: TenantRoutes = {
         tenant,
         payer: `acc_${unique()}`,
+        plan: 'Metered',
         keys: { [createHash('sha256').update(key).digest('hex')]: '' },
         queues: {
           [QUEUE]: {
@@ -85,7 +86,7 @@ export async function connectControlState(redisUrl: string, rootKey: Uint8Array)
       };
       const led = await control.lead('bench', 0, nowMs);
       if (!('epoch' in led)) throw new Error('this Redis belongs to another cluster');
-      const plan = planRoutes(await control.readTenant(tenant, led.epoch), want);
+      const plan = planRoutes(await control.readTenant(tenant, led.epoch), want, nowMs);
       await control.patch(led.epoch, plan.patches);
       const activations = receivers.flatMap(({ int, sub }) =>
         Array.from({ length: GROUP_KEYS }, (_, each) => ({ int, sub, group: groupKey(each) })),

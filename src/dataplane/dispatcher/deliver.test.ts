@@ -10,14 +10,20 @@ const subscription: OpenSubscription = {
   cfgv: 'v',
   source: { tenant: 't', queue: 'q', gen: 'g' },
   endpoint: { url: 'https://a.example/', timeoutMs: 7_000, retryMs: [1_000, 60_000], headers: {}, secretVersion: 1 },
-  buildHeaders: (meta, _body, timestampMs) => ['webhook-id', meta.id, 'webhook-timestamp', String(timestampMs)],
+  buildHeaders: (meta, _body, timestampMs, replayId) => [
+    'webhook-id',
+    meta.id,
+    'webhook-timestamp',
+    String(timestampMs),
+    ...(replayId === undefined ? [] : ['webhook-replay', replayId]),
+  ],
   validUntilMs: Number.POSITIVE_INFINITY,
 };
 const answer = (change: Partial<AttemptResult>): AttemptResult => ({
   outcome: 'failed',
   reason: 'http_5xx',
   latencyMs: 1,
-  responseBody: Buffer.alloc(0),
+  responseBody: Buffer.from('no'),
   truncated: false,
   ...change,
 });
@@ -43,7 +49,7 @@ const base = { lane: 'k', ref: CLAIM.ref, token: 'token' };
 
 test('2xx is delivered, with the status in the record', async () => {
   const { completion, asked, told } = await run(answer({ outcome: 'delivered', reason: 'http_2xx', status: 202 }));
-  expect(completion).toEqual({ ...base, outcome: 'delivered', record: `delivered ${NOW} 1 202` });
+  expect(completion).toEqual({ ...base, outcome: 'delivered', record: `delivered ${NOW} 1 202 1` });
   expect(asked).toEqual([
     {
       url: 'https://a.example/',
@@ -60,7 +66,8 @@ test.each([
   [1, 66_000],
 ])('after %d failed attempts the next one waits for the schedule and half of its jitter', async (attempts, waitMs) => {
   const { completion } = await run(answer({ status: 500 }), { ...CLAIM, attempts });
-  expect(completion).toEqual({ ...base, outcome: 'failed', dueMs: NOW + waitMs });
+  const [attempt, responseBody] = [`${NOW},500,1`, Buffer.from('no')];
+  expect(completion).toEqual({ ...base, outcome: 'failed', dueMs: NOW + waitMs, attempt, responseBody });
 });
 
 test('Retry-After lengthens the wait', async () => {
@@ -70,11 +77,12 @@ test('Retry-After lengthens the wait', async () => {
 
 test('when the schedule is used up it is a dead letter, with the status or why there was none', async () => {
   const last = { ...CLAIM, attempts: 2 };
-  expect((await run(answer({ status: 500 }), last)).completion.record).toBe(`dead ${NOW} 3 500`);
+  expect((await run(answer({ status: 500 }), last)).completion.record).toBe(`dead ${NOW} 3 500 1`);
   expect((await run(answer({ reason: 'timeout' }), last)).completion).toEqual({
     ...base,
     outcome: 'dead',
-    record: `dead ${NOW} 3 timeout`,
+    record: `dead ${NOW} 3 timeout 1`,
+    responseBody: Buffer.from('no'),
   });
 });
 
@@ -109,4 +117,9 @@ test.each([
 test('a claim that is on the wire within a second goes out', async () => {
   const { asked } = await run(answer({ status: 500 }), CLAIM, EVENT, 1_000);
   expect(asked).toHaveLength(1);
+});
+
+test.each(['k\x01rpl_1', `k\x01rpl_1\0${CLAIM.ref}`])('a replay says so: lane %j', async lane => {
+  const { asked } = await run(answer({ status: 500 }), { ...CLAIM, lane });
+  expect(asked[0]?.headers.slice(-2)).toEqual(['webhook-replay', 'rpl_1']);
 });

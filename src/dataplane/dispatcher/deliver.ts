@@ -1,5 +1,5 @@
 import { nextAttempt } from '../../core/backoff.ts';
-import type { Claim, Completion } from '../../redis/inbox-store.ts';
+import { type Claim, type Completion, replayOf } from '../../redis/inbox-store.ts';
 import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
 import type { CachedEvent } from './event-cache.ts';
 import type { OpenSubscription } from './subscription.ts';
@@ -35,7 +35,7 @@ export async function deliver(
     ref,
     token,
     outcome,
-    record: `${outcome} ${deps.nowMs()} ${attempts} ${why}`,
+    record: `${outcome} ${deps.nowMs()} ${attempts} ${why} -`,
   });
   if (event === undefined) return done('expired', 'expired');
   if (claim.lapses >= POISON_LAPSES) return done('dead', 'poison');
@@ -45,14 +45,16 @@ export async function deliver(
   const result = await deps.attempt({
     url: endpoint.url,
     timeoutMs: endpoint.timeoutMs,
-    headers: buildHeaders(event.meta, event.body, deps.wallMs()),
+    headers: buildHeaders(event.meta, event.body, deps.wallMs(), replayOf(lane)),
     body: event.body,
   });
   const nowMs = deps.nowMs();
   const made = attempts + 1;
+  const latencyMs = Math.round(result.latencyMs);
+  const why = result.status ?? result.reason;
   const completion = ((): Completion => {
     if (result.outcome === 'delivered') {
-      return { lane, ref, token, outcome: 'delivered', record: `delivered ${nowMs} ${made} ${result.status}` };
+      return { lane, ref, token, outcome: 'delivered', record: `delivered ${nowMs} ${made} ${why} ${latencyMs}` };
     }
     const next = nextAttempt({
       schedule: endpoint.retryMs,
@@ -62,9 +64,11 @@ export async function deliver(
       nowMs,
     });
     if (next === 'dead') {
-      return { lane, ref, token, outcome: 'dead', record: `dead ${nowMs} ${made} ${result.status ?? result.reason}` };
+      const record = `dead ${nowMs} ${made} ${why} ${latencyMs}`;
+      return { lane, ref, token, outcome: 'dead', record, responseBody: result.responseBody };
     }
-    return { lane, ref, token, outcome: 'failed', dueMs: next.dueAtMs };
+    const attempt = `${nowMs},${why},${latencyMs}`;
+    return { lane, ref, token, outcome: 'failed', dueMs: next.dueAtMs, attempt, responseBody: result.responseBody };
   })();
   deps.onAttempt(result, completion);
   return completion;

@@ -261,7 +261,7 @@ test('claims of one that died are taken over after their lease, and counted as l
 test('an event that retention removed ends as expired', async () => {
   const { t, publish, worker, sent, counters } = await start(await connect());
   await publish('a');
-  await t.queues.trim(await t.own(), `${START_MS + 1}-0`);
+  await t.queues.trim(await t.own(), t.nowMs(), `${START_MS + 1}-0`, []);
   expect(await worker().run()).toBeNull();
   expect(sent).toEqual([]);
   expect(await counters()).toEqual({ 'n:routed': '1', 'n:expired': '1' });

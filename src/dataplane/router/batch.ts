@@ -3,25 +3,29 @@ import type { NotRoutedReason } from '../../core/reasons.ts';
 import { streamIdOfRef } from '../../core/refs.ts';
 import type { Hint } from '../../redis/hints.ts';
 import { type InboxRef, type InboxStore, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
+import type { LedgerTotal } from '../../redis/ledger-store.ts';
 import type { Account, Lookup, OwnedQueue, QueueEntry } from '../../redis/queue-store.ts';
 
+import { FencedError } from './fenced-error.ts';
 import { queueMember } from './queue-member.ts';
+import { type Hold, type Reservation, type ReservationDeps, reserveBatch } from './reservation.ts';
 
 /** References one `route` call takes. */
 const ROUTE_ITEMS = 200;
 /** An inbox that has not answered by then stays behind: well within the owner's lease, or the batch could never commit. */
 const ROUTE_PATIENCE_MS = 2_000;
 
-export interface BatchDeps {
+export interface BatchDeps extends ReservationDeps {
   readonly inboxes: Pick<InboxStore, 'route'>;
   /** Lowers the dispatchers' hints: always before the cursor moves, also for duplicates. */
   readonly lower: (hints: readonly Hint[]) => Promise<void>;
-  readonly nowMs: () => number;
-  /** Tells the controller that control state is missing. */
+  /** Tells the controller that control state is missing, or tokens are. */
   readonly alarm: (slot: string) => void;
 }
 
 export interface RoutedBatch {
+  /** How many of the entries were gone through, from the first on: those that tokens do not cover wait. */
+  readonly entries: number;
   readonly refused: BatchPlan['refused'];
   /** Subscriptions that could not take their part now: they stay behind, at the batch's start. */
   readonly paused: readonly string[];
@@ -35,11 +39,6 @@ export interface RoutedBatch {
   readonly taken: ReadonlySet<string>;
 }
 
-/** Thrown when another router took the queue over: nothing more may be written for it. */
-export class FencedError extends Error {
-  override readonly name = 'FencedError';
-}
-
 const FINAL: Partial<Record<string, NotRoutedReason>> = {
   PENDING: 'integration_pending',
   REVOKED: 'integration_closed',
@@ -47,27 +46,60 @@ const FINAL: Partial<Record<string, NotRoutedReason>> = {
   REGEN: 'not_subscribed',
 };
 
+function inboxesOf(subscriptions: Lookup['subscriptions']): Map<string, InboxRef> {
+  const inboxes = new Map<string, InboxRef>();
+  for (const [integration, subInc] of subscriptions) {
+    inboxes.set(integration, parseInboxMember(`${integration}/${subInc}`));
+  }
+  return inboxes;
+}
+
+/** Letters of `route` for what was not taken. */
+const REFUSED: Partial<Record<string, NotRoutedReason>> = { a: 'not_activated', s: 'skipped_to_now' };
+
 /**
  * Routes one batch: asks every subscribed inbox, in one script per 200 references, and collects what the cursor's
- * commit has to say. Repeating a batch is safe: inboxes dedupe by their last ref.
+ * commit has to say. Repeating a batch is safe: inboxes dedupe by their last ref. Of an account that enforces its tokens
+ * they are reserved before, and what the inboxes charged is added to the account before the cursor moves.
  */
 export async function routeBatch(
   deps: BatchDeps,
   queue: OwnedQueue,
-  entries: readonly QueueEntry[],
+  offered: readonly QueueEntry[],
   lookup: Lookup,
   /** Which entries a subscription takes part in; those that are behind are left out of the main pass. */
   wants: (member: string, id: string) => boolean = () => true,
-): Promise<RoutedBatch> {
-  const inboxes = new Map<string, InboxRef>();
-  for (const [integration, subInc] of lookup.subscriptions) {
-    inboxes.set(integration, parseInboxMember(`${integration}/${subInc}`));
+  /** Every subscription of the queue, where the batch concerns only some. */
+  everyone: Lookup['subscriptions'] = lookup.subscriptions,
+): Promise<RoutedBatch | Hold> {
+  const inboxes = inboxesOf(lookup.subscriptions);
+  let entries = offered;
+  let plan = planBatch(entries, inboxes.keys(), lookup.gates);
+  let refusals: Reservation['refusals'] = new Map();
+  if (!lookup.metered) {
+    const offers = new Map<string, readonly BatchItem[]>();
+    for (const [integration, items] of plan.offers) {
+      const member = inboxMember(inboxes.get(integration) as InboxRef);
+      const mine = items.filter(item => wants(member, item.id));
+      if (mine.length > 0) offers.set(integration, mine);
+    }
+    const reservation = await reserveBatch(deps, queue, lookup.payer, {
+      entries,
+      offers,
+      inboxes: () => inboxesOf(everyone),
+    });
+    if (typeof reservation === 'string') return reservation;
+    ({ refusals } = reservation);
+    if (reservation.covered < entries.length) {
+      entries = entries.slice(0, reservation.covered);
+      plan = planBatch(entries, inboxes.keys(), lookup.gates);
+    }
   }
-  const plan = planBatch(entries, inboxes.keys(), lookup.gates);
   const paused: string[] = [];
   const unreachable: string[] = [];
   const hints: Hint[] = [];
   const taken = new Set<string>();
+  const totals = new Map<string, LedgerTotal>();
   let routed = 0;
   let tokens = 0;
 
@@ -84,14 +116,19 @@ export async function routeBatch(
   /** False when the inbox stays behind. What it took meanwhile is deduped by it when it is offered again. */
   async function offerParts(integration: string, inbox: InboxRef, items: readonly BatchItem[], mine: BatchItem[]) {
     const member = inboxMember(inbox);
+    const refusal = refusals.get(integration);
     for (let at = 0; at < items.length; at += ROUTE_ITEMS) {
       const part = items.slice(at, at + ROUTE_ITEMS);
       let reply: Awaited<ReturnType<InboxStore['route']>>;
       try {
-        reply = await within(
-          ROUTE_PATIENCE_MS,
-          deps.inboxes.route(inbox, deps.nowMs(), queue.epoch, queue.gen, lookup.payer, part),
-        );
+        if (refusal === 'UNREACHABLE') throw new Error('no answer when it was looked at');
+        reply =
+          refusal === undefined
+            ? await within(
+                ROUTE_PATIENCE_MS,
+                deps.inboxes.route(inbox, deps.nowMs(), queue.epoch, queue.gen, lookup.payer, part),
+              )
+            : { answer: refusal };
       } catch (error) {
         // Out of memory concerns every inbox: the whole batch waits. Anything else concerns this slot alone.
         if (error instanceof Error && error.message.startsWith('OOM')) throw error;
@@ -113,9 +150,11 @@ export async function routeBatch(
         continue;
       }
       for (const [i, item] of part.entries()) {
-        if (reply.flags[i] === 'a') refuse(plan.refused, item.ref, integration, 'not_activated');
-        else mine.push(item);
+        const reason = REFUSED[reply.flags[i] as string];
+        if (reason === undefined) mine.push(item);
+        else refuse(plan.refused, item.ref, integration, reason);
       }
+      if (reply.ledger !== undefined) totals.set(integration, reply.ledger);
       hints.push({ member, dueMs: deps.nowMs(), home: queueMember(queue.tenant, queue.queue) });
     }
     return true;
@@ -140,8 +179,26 @@ export async function routeBatch(
     }
     if (reasons.size === 0) plan.refused.delete(ref);
   }
-  if (hints.length > 0) await deps.lower(hints);
-  return { refused: plan.refused, paused, unreachable, routed, tokens, keyless: plan.keyless, taken };
+  // An inbox that did not answer may have charged all the same: its tokens stay set aside until it is looked at.
+  const release =
+    lookup.metered || unreachable.length > 0
+      ? undefined
+      : { queue: queueMember(queue.tenant, queue.queue), epoch: queue.epoch };
+  // Both before the cursor moves, in one round trip.
+  await Promise.all([
+    hints.length > 0 ? deps.lower(hints) : undefined,
+    release !== undefined || totals.size > 0 ? deps.ledger.fold(lookup.payer, totals, release) : undefined,
+  ]);
+  return {
+    entries: entries.length,
+    refused: plan.refused,
+    paused,
+    unreachable,
+    routed,
+    tokens,
+    keyless: plan.keyless,
+    taken,
+  };
 }
 
 /** Rejects when the promise takes longer; what it does later is nobody's concern. */

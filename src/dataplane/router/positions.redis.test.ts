@@ -32,7 +32,9 @@ describe('positions', () => {
       signal: new AbortController().signal,
       alarm: () => {},
       onBatch: () => {},
-      lower: () => step('lower', async () => {}),
+      // In one round trip with the fold.
+      lower: async () => {},
+      ledger: { ...t.ledger, fold: (...args) => step('fold', () => t.ledger.fold(...args)) },
       inboxes: {
         route: (...args) => step('route', () => inboxes.route(...args)),
         expire: inboxes.expire,
@@ -43,6 +45,7 @@ describe('positions', () => {
         catchUp: (...args) => step('catch up', () => queues.catchUp(...args)),
         lookup: (...args) => step('look up', () => queues.lookup(...args)),
         trim: queues.trim,
+        release: queues.release,
       },
     };
   }

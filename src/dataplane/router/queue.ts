@@ -12,7 +12,9 @@ import {
   type QueueStore,
   wokenMember,
 } from '../../redis/queue-store.ts';
-import { accountOf, type BatchDeps, FencedError, type RoutedBatch, routeBatch } from './batch.ts';
+import { accountOf, type BatchDeps, type RoutedBatch, routeBatch } from './batch.ts';
+import { FencedError } from './fenced-error.ts';
+import type { Hold } from './reservation.ts';
 
 const BATCH_EVENTS = 256;
 /** References that one batch may make: bounds the time until the cursor moves. */
@@ -20,6 +22,8 @@ const BATCH_REFERENCES = 20_000;
 const TRIM_EVERY_MS = 60_000;
 /** How soon state that is missing, or an inbox that did not answer, is tried again. */
 const RETRY_MS = 1_000;
+/** When a queue that waits for tokens is looked at again; who tops the account up wakes it at once. */
+const HELD_MS: Record<Hold, number> = { SHORT: 30_000, CLOSED: 30_000, BUSY: RETRY_MS };
 
 export interface QueueRouterDeps extends BatchDeps {
   readonly inboxes: Pick<InboxStore, 'route' | 'expire'>;
@@ -27,6 +31,10 @@ export interface QueueRouterDeps extends BatchDeps {
   /** Unique for each start of a process: a restarted router is another owner. */
   readonly owner: string;
   readonly onBatch: (batch: RoutedBatch, entries: number) => void;
+  /** Nothing of a batch could be routed, for want of tokens or of the account. */
+  readonly onHeld?: (cause: Hold) => void;
+  /** Retention removed events before a subscription had got them: how many times both. */
+  readonly onExpired?: (neverRouted: number) => void;
   readonly signal: AbortSignal;
   /** Events of a batch at most; default 256. */
   readonly batchEvents?: number;
@@ -45,6 +53,8 @@ export async function routeQueue(
 ): Promise<number | null> {
   const ownership = await deps.queues.own(ref, deps.nowMs(), deps.owner);
   if (ownership.answer === 'HELD') return Math.min(ownership.untilMs, deps.nowMs() + OWNER_LEASE_MS);
+  // A hint may outlive its queue, as the one for retention does.
+  if (ownership.answer === 'GONE') return null;
   if (ownership.answer === 'CLOSED') {
     deps.alarm(`q:${ref.tenant}:${ref.queue}`);
     return deps.nowMs() + RETRY_MS;
@@ -54,6 +64,7 @@ export async function routeQueue(
   const most = deps.batchEvents ?? BATCH_EVENTS;
   let limit = most;
   let retryCatchUpAt = 0;
+  let heldUntil = 0;
   let result: BatchResult | undefined;
   while (!deps.signal.aborted) {
     const page = await deps.queues.next(queue, deps.nowMs(), limit, result);
@@ -64,7 +75,7 @@ export async function routeQueue(
     if (page.wake.length > 0 && now >= retryCatchUpAt) {
       const outcome = await catchUp(deps, queue, page);
       if (outcome === 'refused') return deps.nowMs();
-      if (outcome.unreachable) retryCatchUpAt = deps.nowMs() + RETRY_MS;
+      if (outcome.retryMs > 0) retryCatchUpAt = deps.nowMs() + outcome.retryMs;
       // Who has just joined takes part in this very page: its entries are the first that the catch-up did not bring.
       behind = outcome.behind;
     }
@@ -72,8 +83,8 @@ export async function routeQueue(
     const due = oldestMs !== undefined && oldestMs + ownership.retentionMs < now;
     if (page.entries.length === 0) {
       if (page.wake.length > 0) {
-        if (deps.nowMs() < retryCatchUpAt) return retryCatchUpAt;
-        continue;
+        if (deps.nowMs() >= retryCatchUpAt || !(await deps.queues.release(queue, true))) continue;
+        return retryCatchUpAt;
       }
       if (oldestMs === undefined) return null;
       if (!due) return oldestMs + ownership.retentionMs + 1;
@@ -83,13 +94,27 @@ export async function routeQueue(
     if (due && mayTrimAt <= now) {
       trimmed.set(name, now);
       if ((await trimQueue(deps, queue, now - ownership.retentionMs)) === 'closed') return deps.nowMs() + RETRY_MS;
+      // Events of this page may be gone, and the cursor with them.
+      continue;
     }
     if (page.entries.length === 0) continue;
+    if (now < heldUntil) {
+      // Those that are behind may cost less than what the main pass waits for.
+      if (page.wake.length > 0 && now >= retryCatchUpAt) continue;
+      await deps.queues.release(queue);
+      return page.wake.length > 0 ? Math.min(heldUntil, retryCatchUpAt) : heldUntil;
+    }
     const lookup = await lookUp(deps, queue, page);
     if (lookup === undefined) return deps.nowMs() + RETRY_MS;
     limit = eventsFor(lookup.subscriptions.size, most);
-    const entries = page.entries.slice(0, limit);
-    const batch = await routeBatch(deps, queue, entries, lookup, member => !behind.has(member));
+    const offered = page.entries.slice(0, limit);
+    const batch = await routeBatch(deps, queue, offered, lookup, member => !behind.has(member));
+    if (typeof batch === 'string') {
+      deps.onHeld?.(batch);
+      heldUntil = deps.nowMs() + HELD_MS[batch];
+      continue;
+    }
+    const entries = offered.slice(0, batch.entries);
     deps.onBatch(batch, entries.length);
     result = {
       ...accountOf(batch, entries),
@@ -98,8 +123,9 @@ export async function routeQueue(
       behind: [...batch.paused, ...batch.unreachable],
       wake: batch.unreachable,
     };
-    // On a stop the batch's commit is left out: whoever goes on routes it again, and the inboxes dedupe it.
   }
+  // On a stop the batch's commit is left out: whoever goes on routes it again, and the inboxes dedupe it.
+  await deps.queues.release(queue);
   return deps.nowMs();
 }
 
@@ -120,7 +146,7 @@ async function lookUp(
   return lookup;
 }
 
-type CaughtUp = { readonly behind: QueuePage['behind']; readonly unreachable: boolean };
+type CaughtUp = { readonly behind: QueuePage['behind']; readonly retryMs: number };
 
 /** One step for the whole cohort of subscriptions that were woken: they are read once, from the earliest position. */
 async function catchUp(deps: QueueRouterDeps, queue: OwnedQueue, page: QueuePage): Promise<CaughtUp | 'refused'> {
@@ -135,9 +161,9 @@ async function catchUp(deps: QueueRouterDeps, queue: OwnedQueue, page: QueuePage
   const limit = eventsFor(cohort.length, deps.batchEvents ?? BATCH_EVENTS);
   const read = await deps.queues.catchUp(queue, deps.nowMs(), limit, from, nothingMoved(astray));
   if (typeof read === 'string') return 'refused';
-  if (cohort.length === 0) return { behind: read.behind, unreachable: false };
+  if (cohort.length === 0) return { behind: read.behind, retryMs: 0 };
   const lookup = await lookUp(deps, queue, read);
-  if (lookup === undefined) return { behind: read.behind, unreachable: true };
+  if (lookup === undefined) return { behind: read.behind, retryMs: RETRY_MS };
   const members = new Set(cohort);
   const cohortOnly = new Map([...lookup.subscriptions].filter(([int, subInc]) => members.has(`${int}/${subInc}`)));
   const batch = await routeBatch(
@@ -146,10 +172,17 @@ async function catchUp(deps: QueueRouterDeps, queue: OwnedQueue, page: QueuePage
     read.entries,
     { ...lookup, subscriptions: cohortOnly },
     (member, id) => members.has(member) && isAfter(id, position(member)),
+    lookup.subscriptions,
   );
+  if (typeof batch === 'string') {
+    deps.onHeld?.(batch);
+    return { behind: read.behind, retryMs: HELD_MS[batch] };
+  }
   deps.onBatch(batch, 0);
   const failed = new Set([...batch.paused, ...batch.unreachable]);
-  const to = read.entries.length < limit ? read.cursor : (read.entries.at(-1) as { id: string }).id;
+  const entries = read.entries.slice(0, batch.entries);
+  const whole = entries.length === read.entries.length;
+  const to = whole && entries.length < limit ? read.cursor : (entries.at(-1) as { id: string }).id;
   const moved = cohort
     .filter(member => !failed.has(member) && (isAfter(to, position(member)) || to === read.cursor))
     .map(member => ({ sub: member, from: position(member), to }));
@@ -157,7 +190,7 @@ async function catchUp(deps: QueueRouterDeps, queue: OwnedQueue, page: QueuePage
   const committed: CatchUpResult = { ...accountOf(batch), moved, woken: entriesOf([...joined, ...batch.paused]) };
   const answer = await deps.queues.catchUp(queue, deps.nowMs(), 1, undefined, committed);
   if (typeof answer === 'string') return 'refused';
-  return { behind: answer.behind, unreachable: batch.unreachable.length > 0 };
+  return { behind: answer.behind, retryMs: batch.unreachable.length > 0 ? RETRY_MS : 0 };
 }
 
 function nothingMoved(woken: readonly string[]): CatchUpResult | undefined {
@@ -173,9 +206,11 @@ async function trimQueue(deps: QueueRouterDeps, queue: OwnedQueue, cutMs: number
     const inbox = parseInboxMember(`${integration}/${subInc}`);
     while ((await deps.inboxes.expire(inbox, deps.nowMs(), cut)).more);
   }
-  for (let more: boolean | 'FENCED' = true; more === true; ) {
-    more = await deps.queues.trim(queue, cut);
-    if (more === 'FENCED') throw new FencedError(`queue ${queue.queue} is owned by a newer router`);
+  const members = [...lookup.subscriptions].map(([integration, subInc]) => `${integration}/${subInc}`);
+  for (;;) {
+    const trimmed = await deps.queues.trim(queue, deps.nowMs(), cut, members);
+    if (trimmed === 'FENCED') throw new FencedError(`queue ${queue.queue} is owned by a newer router`);
+    if (trimmed.neverRouted > 0) deps.onExpired?.(trimmed.neverRouted);
+    if (!trimmed.more) return 'done';
   }
-  return 'done';
 }

@@ -65,6 +65,7 @@ function start(t: Tenant, nowMs: () => number, calls = Number.POSITIVE_INFINITY,
   const router = createRouter({
     queues: mortal(t.queues, life),
     inboxes: mortal({ ...t.inboxes, ...inboxes }, life),
+    ledger: mortal(t.ledger, life),
     queueHints: { ...mortal(createHintIndex(redis, 'r'), life), listen: () => {} },
     inboxHints: mortal(createHintIndex(redis, 'd'), life),
     alarm: () => {},

@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { HintIndex } from '../../redis/hints.ts';
 import type { InboxStore } from '../../redis/inbox-store.ts';
+import type { LedgerStore } from '../../redis/ledger-store.ts';
 import { OWNER_LEASE_MS, type QueueStore } from '../../redis/queue-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { Counter, type Registry } from '../../telemetry/metrics.ts';
 import { createDueLoop } from '../due-loop.ts';
 import type { RoutedBatch } from './batch.ts';
 import { routeQueue } from './queue.ts';
+import type { Hold } from './reservation.ts';
 
 export interface RouterOptions {
   readonly queues: QueueStore;
   readonly inboxes: Pick<InboxStore, 'route' | 'expire'>;
+  readonly ledger: Pick<LedgerStore, 'reserve' | 'fold' | 'survey'>;
   /** Hints of queues, which routers pick. */
   readonly queueHints: HintIndex;
   /** Hints of subscriptions, which routers lower for the dispatchers. */
@@ -29,6 +32,9 @@ export interface Router {
   readonly onReconnect: () => void;
   readonly stop: () => Promise<void>;
 }
+
+/** Label of what a batch waits for. */
+const WAIT_CAUSE: Record<Hold, string> = { SHORT: 'spent', BUSY: 'reserved', CLOSED: 'unknown' };
 
 function createRouterMetrics(registry: Registry) {
   const registers = [registry];
@@ -56,6 +62,17 @@ function createRouterMetrics(registry: Registry) {
       labelNames: ['cause'] as const,
       registers,
     }),
+    tokens: new Counter({
+      name: 'sluice_router_tokens_total',
+      help: 'Tokens of the references appended to inboxes.',
+      registers,
+    }),
+    waits: new Counter({
+      name: 'sluice_router_token_waits_total',
+      help: 'Batches that waited for tokens, by cause: spent, reserved by other queues, or account unknown.',
+      labelNames: ['cause'] as const,
+      registers,
+    }),
   };
 }
 
@@ -69,6 +86,7 @@ export function createRouter(options: RouterOptions): Router {
     metrics.batches.inc();
     metrics.events.inc(entries);
     metrics.routed.inc(batch.routed);
+    metrics.tokens.inc(batch.tokens);
     if (entries > 0 && batch.keyless > 0) metrics.notRouted.inc({ reason: 'missing_group_key' }, batch.keyless);
     for (const reasons of batch.refused.values())
       for (const reason of reasons.values()) metrics.notRouted.inc({ reason });
@@ -78,12 +96,15 @@ export function createRouter(options: RouterOptions): Router {
   const deps = {
     queues: options.queues,
     inboxes: options.inboxes,
+    ledger: options.ledger,
     lower: options.inboxHints.lower,
     nowMs: options.nowMs,
     alarm: options.alarm,
     signal: aborter.signal,
     owner,
     onBatch,
+    onHeld: (cause: Hold) => metrics.waits.inc({ cause: WAIT_CAUSE[cause] }),
+    onExpired: (neverRouted: number) => metrics.notRouted.inc({ reason: 'expired' }, neverRouted),
   };
   const loop = createDueLoop({
     hints: options.queueHints,

@@ -6,44 +6,126 @@ export interface Choice {
   readonly fate: Fate;
 }
 
-/** Wraps every call of an actor that others may see. One call of an actor is under way at a time. */
+/**
+ * Wraps every call of an actor that others may see. One call of an actor is under way at a time: those that it makes
+ * together come one after the other, as on one connection.
+ */
 export type Step = <T>(label: string, call: () => Promise<T>) => Promise<T>;
 
-export interface Actor {
+/** Wraps the calls of a service that are no steps: they are made at once, and waited for before anybody goes on. */
+export type Aside = <T>(call: () => Promise<T>) => Promise<T>;
+
+interface Named {
   readonly name: string;
-  readonly run: (step: Step) => Promise<void>;
   /** Fates besides `done` that its calls may meet. */
   readonly faults: readonly Fate[];
 }
 
-/** Runs the actors call by call, in the order that `choose` says; answers what happened, for the report of a failure. */
-export async function interleave(
-  actors: readonly Actor[],
-  choose: (options: readonly Choice[], last: string) => Choice,
-): Promise<readonly string[]> {
-  const trace: string[] = [];
-  const parked = new Map<string, { label: string; resume: (fate: Fate) => void }>();
-  const arrivals = new Map<string, () => void>();
+export interface Actor extends Named {
+  readonly run: (step: Step) => Promise<void>;
+}
 
-  /** Lets an actor go on until it stands before its next call, or is finished. */
-  async function until(name: string, go: () => void): Promise<void> {
-    const arrived = new Promise<void>(resolve => arrivals.set(name, resolve));
-    go();
-    await arrived;
+/** Never ends: it calls when others give it cause to, and rests otherwise. All of its I/O goes through one of both. */
+export interface Service extends Named {
+  /** Begins it; answers how it is ended when nothing happens any more. */
+  readonly serve: (step: Step, aside: Aside) => () => void;
+}
+
+export type Choose = (options: readonly Choice[], last: string) => Choice;
+
+/** Turns of the event loop without a call, after which services are taken to rest. */
+const RESTING_TURNS = 3;
+
+interface Call {
+  readonly label: string;
+  /** Makes the call; resolves when it is over. */
+  readonly make: (fate: Fate) => Promise<void>;
+}
+
+/** Runs the actors call by call, in the order that `choose` says; answers what happened, for the report of a failure. */
+export async function interleave(actors: readonly (Actor | Service)[], choose: Choose): Promise<readonly string[]> {
+  const trace: string[] = [];
+  const parked = new Map<string, Call>();
+  const waiting = new Map<string, Call[]>(actors.map(({ name }) => [name, []]));
+  const arrivals = new Map<string, () => void>();
+  const gone = new Set<string>();
+  const finished = new Set<string>();
+  const served = actors.some(actor => 'serve' in actor);
+  let calling: string | undefined;
+  let asides = 0;
+  let activity = 0;
+  let quiet: () => void = () => {};
+
+  function park(name: string): void {
+    const call = waiting.get(name)?.shift();
+    if (call === undefined) return;
+    activity++;
+    parked.set(name, call);
+    arrivals.get(name)?.();
   }
 
-  for (const actor of actors) {
-    const step: Step = (label, call) =>
+  function stepOf(name: string): Step {
+    return (label, call) =>
       new Promise((resolve, reject) => {
-        const resume = (fate: Fate) => {
+        // Who died makes no more calls.
+        if (gone.has(name)) return;
+        const make = async (fate: Fate) => {
           if (fate === 'not done') return reject(new Error('not done'));
-          call().then(value => (fate === 'answer lost' ? reject(new Error('answer lost')) : resolve(value)), reject);
+          try {
+            const value = await call();
+            if (fate === 'answer lost') reject(new Error('answer lost'));
+            else resolve(value);
+          } catch (error) {
+            reject(error as Error);
+          }
         };
-        parked.set(actor.name, { label, resume });
-        arrivals.get(actor.name)?.();
+        waiting.get(name)?.push({ label, make });
+        if (!parked.has(name) && calling !== name) park(name);
       });
-    await until(actor.name, () => {
-      const ended = () => arrivals.get(actor.name)?.();
+  }
+
+  const aside: Aside = async call => {
+    asides++;
+    try {
+      return await call();
+    } finally {
+      asides--;
+      activity++;
+      if (asides === 0) quiet();
+    }
+  };
+
+  /** Waits until no service does anything by itself any more. */
+  async function rest(): Promise<void> {
+    for (let turns = 0; served && turns < RESTING_TURNS; ) {
+      const before = activity;
+      if (asides > 0) await new Promise<void>(resolve => (quiet = resolve));
+      await new Promise(resolve => setImmediate(resolve));
+      turns = asides > 0 || activity !== before ? 0 : turns + 1;
+    }
+  }
+
+  /** Lets an actor go on until it stands before its next call, or is finished. */
+  async function until(actor: Actor | Service, go: () => Promise<void> | void): Promise<void> {
+    const arrived = new Promise<void>(resolve => arrivals.set(actor.name, resolve));
+    await go();
+    // Of one that is finished there may be calls that nobody waits for.
+    if ('run' in actor && !finished.has(actor.name)) await arrived;
+    await rest();
+  }
+
+  const ends: (() => void)[] = [];
+  for (const actor of actors) {
+    const step = stepOf(actor.name);
+    await until(actor, () => {
+      if ('serve' in actor) {
+        ends.push(actor.serve(step, aside));
+        return;
+      }
+      const ended = () => {
+        finished.add(actor.name);
+        arrivals.get(actor.name)?.();
+      };
       actor.run(step).then(ended, error => {
         trace.push(`${actor.name} ends: ${String(error)}`);
         ended();
@@ -51,17 +133,26 @@ export async function interleave(
     });
   }
   for (let last = ''; parked.size > 0; ) {
-    const options = [...parked.keys()].flatMap(name => {
-      const faults = actors.find(actor => actor.name === name)?.faults ?? [];
-      return (['done', ...faults] as const).map(fate => ({ actor: name, fate }));
+    const options = actors
+      .filter(({ name }) => parked.has(name))
+      .flatMap(({ name, faults }) => (['done', ...faults] as const).map(fate => ({ actor: name, fate })));
+    const { actor: name, fate } = choose(options, last);
+    const { label, make } = parked.get(name) as Call;
+    trace.push(`${name} ${label}${fate === 'done' ? '' : `: ${fate}`}`);
+    parked.delete(name);
+    last = name;
+    if (fate === 'crash') {
+      gone.add(name);
+      continue;
+    }
+    await until(actors.find(actor => actor.name === name) as Actor | Service, async () => {
+      calling = name;
+      await make(fate);
+      calling = undefined;
+      park(name);
     });
-    const { actor, fate } = choose(options, last);
-    const { label, resume } = parked.get(actor) as { label: string; resume: (fate: Fate) => void };
-    trace.push(`${actor} ${label}${fate === 'done' ? '' : `: ${fate}`}`);
-    parked.delete(actor);
-    last = actor;
-    if (fate !== 'crash') await until(actor, () => resume(fate));
   }
+  for (const end of ends) end();
   return trace;
 }
 
@@ -71,7 +162,7 @@ export async function interleave(
  */
 export async function everySchedule(
   bounds: { readonly preemptions: number; readonly faults: number },
-  run: (choose: (options: readonly Choice[], last: string) => Choice) => Promise<void>,
+  run: (choose: Choose) => Promise<void>,
 ): Promise<number> {
   const path: { at: number; of: number }[] = [];
   for (let runs = 1; ; runs++) {

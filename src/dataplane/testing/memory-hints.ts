@@ -40,7 +40,13 @@ export function createMemoryHints() {
       calls.settle++;
       await gate.settle;
       if (gate.failing) throw new Error('redis is away');
-      if (tokens.get(member) !== token) return false;
+      if (tokens.get(member) !== token) {
+        if (nextMs !== null && (due.get(member) ?? Number.POSITIVE_INFINITY) > nextMs) {
+          tokens.delete(member);
+          due.set(member, nextMs);
+        }
+        return false;
+      }
       tokens.delete(member);
       if (nextMs === null) due.delete(member);
       else due.set(member, nextMs);

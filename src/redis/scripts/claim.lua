@@ -4,13 +4,15 @@
 -- ARGV  1 nowMs  2 room (claims that can be sent at once)  3 token  4 leaseMs
 -- Returns {OK, cfgv, next due ms or '', more (1: look again at once), (lane, ref, attempts, lapses)*} or
 --         one word: CLOSED (missing is closed), PAUSED (not sending now), GONE.
--- A lane whose activation is gone is parked (the activation un-parks it); without order it is looked at again in 60 s.
+-- A lane whose activation is gone is parked (the activation un-parks it); without order, or of a replay, it is looked
+-- at again in 60 s.
 -- A claim whose lease passed is claimed anew and counted as a lapse. At the cap only such lanes are looked for: behind
 -- older lanes that wait for room they would never be seen, and a dead dispatcher's claims would hold the cap for ever.
+--@include generation
 --@include lanes
 if redis.call('HGET', KEYS[1], 'ready') ~= '1' then return { 'CLOSED' } end
-local s = redis.call('HMGET', KEYS[3], 'send', 'cap', 'cfgv')
-if not s[1] then return { 'GONE' } end
+local s = redis.call('HMGET', KEYS[3], 'send', 'cap', 'cfgv', 'inc')
+if not s[1] or not isOf(s[4], KEYS[4]) then return { 'GONE' } end
 if s[1] ~= 'open' or redis.call('HGET', KEYS[1], 'state') ~= 'active' then return { 'PAUSED' } end
 local now, room = tonumber(ARGV[1]), tonumber(ARGV[2])
 local free = tonumber(s[2]) - redis.call('HLEN', KEYS[6])
@@ -29,9 +31,12 @@ else
     end
   end
 end
-local keys = {}
-for i, lane in ipairs(lanes) do keys[i] = laneKey(lane) end
-local active = #lanes > 0 and redis.call('HMGET', KEYS[2], unpack(keys)) or {}
+local keys, groups = {}, {}
+for i, lane in ipairs(lanes) do
+  keys[i] = laneKey(lane)
+  groups[i] = groupOf(keys[i])
+end
+local active = #lanes > 0 and redis.call('HMGET', KEYS[2], unpack(groups)) or {}
 local holders = #lanes > 0 and redis.call('HMGET', KEYS[6], unpack(lanes)) or {}
 local tried = redis.call('EXISTS', KEYS[7]) == 1
 local claims, dues = {}, {}
@@ -46,7 +51,7 @@ for i, lane in ipairs(lanes) do
       redis.call('HDEL', KEYS[6], lane)
       free = free + 1
     end
-    if keys[i] == lane then
+    if groups[i] == lane then
       redis.call('ZREM', KEYS[5], lane)
     else
       redis.call('ZADD', KEYS[5], string.format('%.0f', now + 60000), lane)
@@ -60,10 +65,11 @@ for i, lane in ipairs(lanes) do
         free = free + 1
       end
     elseif held or free > 0 then
-      local n, lapses, due = tries(tried and redis.call('HGET', KEYS[7], ref))
+      local entry = entryOf(keys[i], ref)
+      local n, lapses, due, failed = tries(tried and redis.call('HGET', KEYS[7], entry))
       if held then
         lapses = lapses + 1
-        redis.call('HSET', KEYS[7], ref, n .. ' ' .. lapses .. ' ' .. string.format('%.0f', due))
+        redis.call('HSET', KEYS[7], entry, n .. ' ' .. lapses .. ' ' .. string.format('%.0f', due) .. failed)
       else
         free = free - 1
       end

@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
 -- Ends the open references of one subscription that retention is about to remove, oldest first, 200 a call.
--- KEYS  1 I:s:<sub>  2 X:in  3 X:pend  4 X:due  5 X:cl  6 X:try  7 X:fin  8.. X:rec buckets, oldest first
+-- KEYS  1 I:s:<sub>  2 X:in  3 X:pend  4 X:due  5 X:cl  6 X:try  7 X:fin  8 X:rp  9.. X:rec buckets, oldest first
 -- ARGV  1 nowMs  2 ttlMs of a record bucket  3 cut (stream id: everything before it ends)  4 number of the first bucket
+--       5 ref before which no record is kept any more
 -- Returns {MORE|DONE, expired}, or {OLDER, number of the bucket to begin with} when the oldest record belongs before them.
--- What ended longer ago than records are kept is forgotten.
+-- Replays of an event end with it. What is older than records are kept is forgotten.
+--@include generation
 --@include ref
 --@include lanes
 local seen = redis.call('XRANGE', KEYS[2], '-', '(' .. ARGV[3], 'COUNT', 200)
@@ -13,34 +15,42 @@ if seen[1] then
   if bucket < first then return { 'OLDER', bucket } end
 end
 local unordered = redis.call('HEXISTS', KEYS[1], 'unordered') == 1
+local tried, replayed = redis.call('EXISTS', KEYS[6]) == 1, redis.call('EXISTS', KEYS[8]) == 1
+local function finish(key, ref, records)
+  local member, entry = key .. NUL .. ref, entryOf(key, ref)
+  if redis.call('ZREM', KEYS[3], member) == 0 then return end
+  local n, _, _, failed = tries(tried and redis.call('HGET', KEYS[6], entry))
+  redis.call('HSET', records, entry, 'expired ' .. ARGV[1] .. ' ' .. n .. ' retention -' .. failed)
+  if redis.call('PTTL', records) < 0 then redis.call('PEXPIRE', records, ARGV[2]) end
+  redis.call('ZADD', KEYS[7], 0, entry)
+  if tried then redis.call('HDEL', KEYS[6], entry) end
+  local lane = unordered and member or key
+  local held = redis.call('HGET', KEYS[5], lane)
+  if held and string.sub(held, -15) == ref then redis.call('HDEL', KEYS[5], lane) end
+  if headOf(KEYS[3], lane) then
+    redis.call('ZADD', KEYS[4], ARGV[1], lane)
+  else
+    redis.call('ZREM', KEYS[4], lane)
+  end
+  expired = expired + 1
+end
 for _, e in ipairs(seen) do
   local ref, gk = refOf(e[1]), e[2][2]
-  local member = gk .. NUL .. ref
-  local at = 8 + math.floor(refMs(ref) / 21600000) - first
+  local at = 9 + math.floor(refMs(ref) / 21600000) - first
   if at > #KEYS then break end
   upTo = e[1]
-  if redis.call('ZREM', KEYS[3], member) == 1 then
-    local rec = KEYS[at]
-    redis.call('HSET', rec, ref, 'expired ' .. ARGV[1])
-    if redis.call('PTTL', rec) < 0 then redis.call('PEXPIRE', rec, ARGV[2]) end
-    redis.call('ZADD', KEYS[7], ARGV[1], ref)
-    redis.call('HDEL', KEYS[6], ref)
-    local lane = unordered and member or gk
-    local held = redis.call('HGET', KEYS[5], lane)
-    if held and string.sub(held, -15) == ref then redis.call('HDEL', KEYS[5], lane) end
-    if headOf(KEYS[3], lane) then
-      redis.call('ZADD', KEYS[4], ARGV[1], lane)
-    else
-      redis.call('ZREM', KEYS[4], lane)
-    end
-    expired = expired + 1
+  finish(gk, ref, KEYS[at])
+  local replays = replayed and redis.call('HGET', KEYS[8], ref)
+  if replays then
+    for id in string.gmatch(replays, '[^,]+') do finish(gk .. '\1' .. id, ref, KEYS[at]) end
+    redis.call('HDEL', KEYS[8], ref)
   end
 end
 if upTo then
   redis.call('XTRIM', KEYS[2], 'MINID', upTo)
   redis.call('XDEL', KEYS[2], upTo)
 end
-redis.call('ZREMRANGEBYSCORE', KEYS[7], '-inf', string.format('%.0f', tonumber(ARGV[1]) - tonumber(ARGV[2])))
-if expired > 0 and redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBY', KEYS[1], 'n:expired', expired) end
+redis.call('ZREMRANGEBYLEX', KEYS[7], '-', '(' .. ARGV[5])
+if expired > 0 and isOf(redis.call('HGET', KEYS[1], 'inc'), KEYS[3]) then redis.call('HINCRBY', KEYS[1], 'n:expired', expired) end
 local all = #seen < 200 and (#seen == 0 or seen[#seen][1] == upTo)
 return { all and 'DONE' or 'MORE', expired }

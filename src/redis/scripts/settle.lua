@@ -3,10 +3,15 @@
 -- KEYS  1 due  2 st
 -- ARGV  (member, token, next due ms, or '' for none)*
 -- Returns a word each: OK, or KEPT when it was lowered or leased again meanwhile.
+-- One that is kept is due at `next` at the latest, too, and then not leased any more: whoever has it now may not know of
+-- that time, as of a retry that was decided on after it looked, and would raise the hint beyond it.
 local out = {}
 for i = 1, #ARGV, 3 do
   local member, next = ARGV[i], ARGV[i + 2]
   if redis.call('HGET', KEYS[2], member) ~= ARGV[i + 1] then
+    if next ~= '' and redis.call('ZADD', KEYS[1], 'LT', 'CH', next, member) == 1 then
+      redis.call('HDEL', KEYS[2], member)
+    end
     out[#out + 1] = 'KEPT'
   else
     redis.call('HDEL', KEYS[2], member)

@@ -6,6 +6,7 @@ import { planRoutes } from '../control-plan.ts';
 import { createControlStore } from '../control-store.ts';
 import { createInboxStore, type InboxRef, type RouteItem } from '../inbox-store.ts';
 import { createIngressOperations, type IngressEvent } from '../ingress-store.ts';
+import { createLedgerStore } from '../ledger-store.ts';
 import { createQueueStore, type OwnedQueue, type QueueEntry } from '../queue-store.ts';
 
 export const START_MS = 1_800_000_000_000;
@@ -31,9 +32,11 @@ export function createTenant(redis: RedisClient) {
   const control = createControlStore(redis);
   const queues = createQueueStore(redis);
   const inboxes = createInboxStore(redis);
+  const ledger = createLedgerStore(redis);
   const ingress = createIngressOperations(redis, nowMs, () => {});
   const ref = { tenant, queue: QUEUE };
   const fence = { epoch: 1 };
+  const account = `acc_${unique}`;
 
   const nameOf = (name: string) => `int_${unique}${name}`;
   const inboxOf = (name: string, inc = 'inc1'): InboxRef => ({ integration: nameOf(name), sub: `sub_${name}`, inc });
@@ -44,7 +47,8 @@ export function createTenant(redis: RedisClient) {
   ): TenantRoutes {
     return {
       tenant,
-      payer: 'acc_payer',
+      payer: account,
+      plan: 'Metered',
       keys: {},
       queues:
         queue === null
@@ -95,6 +99,8 @@ export function createTenant(redis: RedisClient) {
     control,
     queues,
     inboxes,
+    ledger,
+    account,
     ingress,
     fence,
     nameOf,

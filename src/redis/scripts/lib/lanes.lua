@@ -1,25 +1,38 @@
--- A lane is the group key (ordered), or group key .. NUL .. ref (ordering None: each event is its own lane).
--- Open references lie in one ZSET `pend`, score 0, as group key .. NUL .. ref.
+-- A lane's key is the group key, or of a replay: group key .. \1 .. replay id. An ordered lane is its key; with
+-- ordering None each event is its own lane: key .. NUL .. ref.
+-- Open references lie in one ZSET `pend`, score 0, as key .. NUL .. ref. (Neither \0 nor \1 occurs in group keys or ids.)
 local NUL = '\0'
+-- Key of a lane, and the ref of one that holds a single event.
 local function laneKey(lane)
   local z = string.find(lane, NUL, 1, true)
   if z then return string.sub(lane, 1, z - 1), string.sub(lane, z + 1) end
   return lane, nil
 end
+-- Group key of a lane's key.
+local function groupOf(key)
+  local z = string.find(key, '\1', 1, true)
+  return z and string.sub(key, 1, z - 1) or key
+end
+-- What `try`, records and `fin` know an open reference by: the ref, with the replay's id where it is one's.
+local function entryOf(key, ref)
+  local z = string.find(key, '\1', 1, true)
+  return z and (ref .. ':' .. string.sub(key, z + 1)) or ref
+end
 -- First open ref of a lane, or nil.
 local function headOf(pend, lane)
-  local gk, ref = laneKey(lane)
+  local key, ref = laneKey(lane)
   if ref then
     if redis.call('ZSCORE', pend, lane) then return ref end
     return nil
   end
-  local r = redis.call('ZRANGEBYLEX', pend, '[' .. gk .. NUL, '(' .. gk .. '\1', 'LIMIT', 0, 1)
-  if r[1] then return string.sub(r[1], #gk + 2) end
+  local r = redis.call('ZRANGEBYLEX', pend, '[' .. key .. NUL, '(' .. key .. '\1', 'LIMIT', 0, 1)
+  if r[1] then return string.sub(r[1], #key + 2) end
   return nil
 end
--- What `try` keeps of an open ref: attempts made, claims that lapsed, when the next attempt is due (0: at once).
+-- What `try` keeps of an open ref: attempts made, claims that lapsed, when the next attempt is due (0: at once), and
+-- the last 20 attempts that failed: (' ' .. ms,status or reason,latency ms)*.
 local function tries(text)
-  if not text then return 0, 0, 0 end
-  local n, l, d = string.match(text, '^(%d+) (%d+) (%d+)$')
-  return tonumber(n), tonumber(l), tonumber(d)
+  if not text then return 0, 0, 0, '' end
+  local n, l, d, failed = string.match(text, '^(%d+) (%d+) (%d+)(.*)$')
+  return tonumber(n), tonumber(l), tonumber(d), failed
 end

@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { connectRedis, type RedisClient } from '../../redis/client.ts';
+import { createHintIndex, type Hint } from '../../redis/hints.ts';
+import { accountKeys, hintKeys, hintPartition } from '../../redis/keys.ts';
+import { createReplays } from '../../redis/replays.ts';
+import { createInbox, type Inbox } from '../../redis/testing/inbox.ts';
+import { START_MS } from '../../redis/testing/tenant.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { type Actor, type Choice, everySchedule, interleave, type Step } from '../testing/interleaving.ts';
+import { createReplaySweep } from './replay-sweep.ts';
+
+const DEAD = { outcome: 'dead', record: 'dead 1 1 500 9' } as const;
+const DEAD_ONES = { fromMs: START_MS - 1_000, toMs: START_MS + 86_400_000, states: ['dead'] as const };
+const WRITES = new Set(['debit', 'enqueue', 'settle-replay']);
+const FAULTS: Actor['faults'] = ['answer lost', 'not done', 'crash'];
+
+let client: RedisClient | undefined;
+const redis = () => client as RedisClient;
+beforeAll(async () => {
+  client = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+});
+afterAll(() => client?.close());
+
+/** Replays of an actor: each write of its is a step, on a clock of its own. */
+function replaysOf(atMs: number, step: Step, lowered: Hint[] = []) {
+  const stepping: RedisClient = {
+    ...redis(),
+    run: (name, keys, args) =>
+      WRITES.has(name) ? step(name, () => redis().run(name, keys, args)) : redis().run(name, keys, args),
+  };
+  const lowering = (what: string) => (hints: readonly Hint[]) => step(what, async () => void lowered.push(...hints));
+  return createReplays({
+    redis: stepping,
+    nowMs: () => atMs,
+    lowerInboxes: lowering('wake inbox'),
+    lowerAccounts: lowering('remember account'),
+    chunkEvents: 2,
+  });
+}
+
+/** Three dead events of one group key, the first 1 s older. */
+async function start(): Promise<Inbox> {
+  const inbox = await createInbox(redis(), {}, ['a']);
+  await inbox.setAccount('Metered', 0);
+  await inbox.publish(['a']);
+  inbox.t.clock.ms += 1_000;
+  await inbox.publish(['a', 'a']);
+  await inbox.drain(DEAD);
+  return inbox;
+}
+
+function starter(inbox: Inbox, name: string, lowered: Hint[]): Actor {
+  return {
+    name,
+    faults: FAULTS,
+    run: async step => {
+      const replays = replaysOf(inbox.t.nowMs(), step, lowered);
+      // Who asked for it asks again when it failed.
+      for (let tries = 0; tries < 2; tries++) {
+        try {
+          await replays.start(inbox.payer, 'r', inbox.inbox, DEAD_ONES);
+          return;
+        } catch {}
+      }
+    },
+  };
+}
+
+function sweeper(inbox: Inbox): Actor {
+  const run = async (step: Step) => {
+    // Otherwise it would look before anybody has done anything.
+    await step('looks', async () => {});
+    await replaysOf(START_MS + 60_000, step).sweep(inbox.payer);
+  };
+  return { name: 'sweep', faults: ['crash'], run };
+}
+
+const retention = (inbox: Inbox): Actor => ({
+  name: 'retention',
+  faults: [],
+  run: async step => {
+    await step('takes the first event', () =>
+      inbox.t.inboxes.expire(inbox.inbox, inbox.t.nowMs(), `${START_MS + 1}-0`),
+    );
+  },
+});
+
+/** Whoever comes last ends everything: charged is what was put into the inbox, which came out once and in order. */
+async function check(inbox: Inbox, lowered: readonly Hint[], sent: string[]): Promise<void> {
+  const direct: Step = (_label, call) => call();
+  const a = accountKeys(inbox.payer);
+  const charged = (await redis().call('exists', a.replay('r'))) === 1;
+  if (charged) expect(lowered.some(({ member }) => member === inbox.payer)).toBe(true);
+  expect(await replaysOf(START_MS + 120_000, direct).sweep(inbox.payer)).toBe(null);
+  const intent = await redis().readHash(a.replay('r'));
+  inbox.t.clock.ms = START_MS + 120_000;
+  const { replayed = 0, expired = 0 } = await inbox.count();
+  expect(await inbox.usedTokens()).toBe(replayed);
+  expect(intent.state).toBe(charged ? 'done' : undefined);
+  expect(Number(intent.taken ?? 0)).toBe(replayed);
+  if (charged) expect(replayed).toBeGreaterThanOrEqual(2);
+  sent.push(...(await inbox.drain()).map(([, ref]) => ref));
+  expect(sent).toEqual([...new Set(sent)].toSorted());
+  expect(sent).toHaveLength(replayed - expired);
+}
+
+async function run(
+  choose: (options: readonly Choice[], last: string) => Choice,
+  cast: (inbox: Inbox, lowered: Hint[], sent: string[]) => readonly Actor[],
+): Promise<void> {
+  const inbox = await start();
+  const lowered: Hint[] = [];
+  const sent: string[] = [];
+  const trace = await interleave(cast(inbox, lowered, sent), choose);
+  try {
+    await check(inbox, lowered, sent);
+  } catch (error) {
+    throw new Error(trace.join('\n'), { cause: error });
+  }
+}
+
+describe('a replay, call by call', () => {
+  test('of one that starts it, dying anywhere, the sweep, and retention', { timeout: 120_000 }, async () => {
+    const runs = await everySchedule({ preemptions: 1, faults: 1 }, choose =>
+      run(choose, (inbox, lowered) => [starter(inbox, 'one', lowered), sweeper(inbox), retention(inbox)]),
+    );
+    expect(runs).toBeGreaterThan(100);
+  });
+
+  test('of two that start it at once, under one id', { timeout: 120_000 }, async () => {
+    const runs = await everySchedule({ preemptions: 1, faults: 1 }, choose =>
+      run(choose, (inbox, lowered) => [starter(inbox, 'one', lowered), starter(inbox, 'two', lowered)]),
+    );
+    expect(runs).toBeGreaterThan(100);
+  });
+
+  test('while the dispatcher sends what is there already', { timeout: 120_000 }, async () => {
+    const runs = await everySchedule({ preemptions: 2, faults: 0 }, choose =>
+      run(choose, (inbox, lowered, sent) => {
+        const send = async () => {
+          inbox.t.clock.ms = START_MS + 120_000;
+          sent.push(...(await inbox.drain()).map(([, ref]) => ref));
+        };
+        const dispatcher: Actor = {
+          name: 'dispatcher',
+          faults: [],
+          run: async step => {
+            for (let times = 0; times < 3; times++) await step('sends', send);
+          },
+        };
+        return [starter(inbox, 'one', lowered), sweeper(inbox), dispatcher];
+      }),
+    );
+    expect(runs).toBeGreaterThan(100);
+  });
+});
+
+test('what was charged and left is completed by the process that sweeps, without anybody asking', async () => {
+  const inbox = await start();
+  const hints = createHintIndex(redis(), 'a');
+  const dies: Step = async (label, call) => {
+    if (label === 'enqueue') throw new Error('died');
+    return call();
+  };
+  const replays = { ...replaysOf(START_MS, dies) };
+  await expect(replays.start(inbox.payer, 'r', inbox.inbox, DEAD_ONES)).rejects.toThrow('died');
+  await hints.lower([{ member: inbox.payer, dueMs: START_MS + 30_000 }]);
+  const direct: Step = (_label, call) => call();
+  const sweep = createReplaySweep({
+    replays: replaysOf(START_MS + 30_000, direct),
+    hints,
+    nowMs: () => START_MS + 30_000,
+    log: createLogger({ level: 'silent' }),
+  });
+  sweep.start();
+  const { due } = hintKeys('a', hintPartition(inbox.payer));
+  await vi.waitFor(async () => expect(await redis().call('zscore', due, inbox.payer)).toBe(null), { timeout: 5_000 });
+  await sweep.stop();
+  expect(await inbox.usedTokens()).toBe(3);
+  inbox.t.clock.ms = START_MS + 30_000;
+  expect(await inbox.drain()).toHaveLength(3);
+});

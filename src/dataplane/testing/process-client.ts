@@ -1,0 +1,84 @@
+import type { RedisClient, Reply } from '../../redis/client.ts';
+import type { ScriptName } from '../../redis/scripts.ts';
+import type { Aside, Step } from './interleaving.ts';
+
+/** Looks at each call of a script in the moment in which it is made. */
+export type Witness = (name: ScriptName, keys: readonly string[], args: readonly unknown[], reply: Reply) => void;
+
+/** Messages between the processes of one test: to each listener in order, when its ear says so. */
+export function createWire() {
+  const listeners: ((channel: string, message: string) => void)[] = [];
+  return {
+    publish: (channel: string, message: string): void => {
+      for (const listener of listeners) listener(channel, message);
+    },
+    listen: (listener: (channel: string, message: string) => void): void => void listeners.push(listener),
+  };
+}
+
+export type Wire = ReturnType<typeof createWire>;
+
+/** Hints, messages and the cluster's own keys are shared by all tests on one Redis: here they are a test's own. */
+const SHARED_SCRIPTS: ReadonlySet<ScriptName> = new Set(['lower', 'pick', 'settle']);
+
+export interface ProcessClientOptions {
+  readonly redis: RedisClient;
+  /** Of the test: what several processes of it share. */
+  readonly unique: string;
+  readonly wire: Wire;
+  /** Partition of the hints that are used; in the others nothing is ever due. */
+  readonly partition: number;
+  /** Which scripts and commands are steps; everything else is done at once. */
+  readonly steps: ReadonlySet<string>;
+  readonly step: Step;
+  readonly aside?: Aside;
+  /** How messages come to this process: by default at once. */
+  readonly hear?: (deliver: () => void) => void;
+  readonly witness?: Witness;
+}
+
+/** A connection of one process to Redis whose calls are made in the order that a schedule says. */
+export function createProcessClient(options: ProcessClientOptions): RedisClient {
+  const { redis, unique, wire, step } = options;
+  const aside: Aside = options.aside ?? (call => call());
+
+  function keyOf(key: string): string {
+    return key.startsWith('{c}') ? `${key}:${unique}` : key;
+  }
+
+  function through<T>(name: string, key: string, call: () => Promise<T>): Promise<T> {
+    return options.steps.has(name) ? step(`${name} ${key.slice(1, 2)}`, call) : aside(call);
+  }
+
+  async function run(name: ScriptName, keys: readonly string[], args: Parameters<RedisClient['run']>[2]) {
+    const first = keys[0] as string;
+    if (name === 'pick' && !first.includes(`:${options.partition}}`)) return aside(async () => ['']);
+    const own = keys.map(key => (SHARED_SCRIPTS.has(name) ? `${key}:${unique}` : keyOf(key)));
+    return through(name, first, async () => {
+      const reply = await redis.run(name, own, args);
+      options.witness?.(name, keys, args, reply);
+      if (name === 'lower') {
+        const [channel, ...hints] = args as string[];
+        const members = hints.filter((_, i) => i % 2 === 0);
+        const soonest = Math.min(...hints.filter((_, i) => i % 2 === 1).map(Number));
+        wire.publish(channel as string, [soonest, ...members].join(' '));
+      }
+      return reply;
+    });
+  }
+
+  return {
+    ...redis,
+    run,
+    runBuffers: (name, keys, args) => through(name, keys[0] as string, () => redis.runBuffers(name, keys, args)),
+    call: (command, key, ...args) => through(command, key, () => redis.call(command, keyOf(key), ...args)),
+    readHash: key => through('hgetall', key, () => redis.readHash(keyOf(key))),
+    subscribe: (channels, onMessage) => {
+      const mine = new Set(channels);
+      const hear = options.hear ?? (deliver => deliver());
+      wire.listen((channel, message) => {
+        if (mine.has(channel)) hear(() => onMessage(channel, message));
+      });
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { RedisClient } from './client.ts';
+import { FencedError } from './control-store.ts';
+import type { InboxRef } from './inbox-store.ts';
+import { inboxContents, inboxKeys, integrationKeys, queueContents, queueKeys, tenantKeys } from './keys.ts';
+import { createLedgerStore, ledgerTotal } from './ledger-store.ts';
+import type { ScriptName } from './scripts.ts';
+
+/**
+ * Removes what no object owns. Each answers whether it may go, or went; false: something still lies in it, or it is not
+ * closed. Each looks and removes in one script, and is fenced.
+ */
+export interface ControlSweep {
+  /**
+   * A closed queue: when all of it was routed and delivered, or is older than its retention.
+   *
+   * @param queue with whether inboxes have open references to its events
+   * @param look only says whether it may go
+   */
+  readonly purgeQueue: (
+    fence: number,
+    queue: { readonly tenant: string; readonly queue: string; readonly gen: string; readonly isOpen: boolean },
+    nowMs: number,
+    look: boolean,
+  ) => Promise<boolean>;
+  /** A closed subscription: when its inbox holds nothing that is younger than the retention. */
+  readonly purgeInbox: (
+    fence: number,
+    inbox: InboxRef,
+    nowMs: number,
+    retentionMs: number,
+    look: boolean,
+  ) => Promise<boolean>;
+  /** A closed integration without an active group key. What was routed at an account's cost is counted there first. */
+  readonly purgeIntegration: (fence: number, integration: string, look: boolean) => Promise<boolean>;
+  /** A tenant whose index is empty. */
+  readonly purgeTenant: (fence: number, tenant: string, look: boolean) => Promise<boolean>;
+  /** References that are still open in an inbox. */
+  readonly countOpen: (inbox: InboxRef) => Promise<number>;
+}
+
+export function createControlSweep(redis: RedisClient): ControlSweep {
+  const ledgers = createLedgerStore(redis);
+
+  async function purge(
+    script: ScriptName,
+    keys: readonly string[],
+    args: readonly (string | number)[],
+  ): Promise<boolean> {
+    const answer = await redis.run(script, keys, args);
+    if (answer === 'FENCED') throw new FencedError(`a newer controller leads ${keys[0]}`);
+    return answer === 'OK';
+  }
+
+  return {
+    purgeQueue(fence, { tenant, queue, gen, isOpen }, nowMs, look) {
+      const q = queueKeys(tenant, queue, gen);
+      const [events, ...contents] = queueContents(q);
+      const keys = [q.meta, events as string, q.behind, ...contents, q.wake, q.expired];
+      return purge('purge-queue', keys, [fence, gen, nowMs, isOpen ? 1 : 0, look ? 1 : 0]);
+    },
+
+    purgeInbox(fence, { integration, sub, inc }, nowMs, retentionMs, look) {
+      const i = integrationKeys(integration);
+      const keys = [i.meta, i.sub(sub), ...inboxContents(inboxKeys(integration, sub, inc))];
+      return purge('purge-inbox', keys, [fence, inc, nowMs, retentionMs, look ? 1 : 0]);
+    },
+
+    async purgeIntegration(fence, integration, look) {
+      const i = integrationKeys(integration);
+      const keys = [i.meta, i.act, i.ledger];
+      if (!(await purge('purge-integration', keys, [fence, 1])) || look) return look;
+      const { gen = '', ...totals } = await redis.readHash(i.ledger);
+      for (const [payer, tokens] of Object.entries(totals)) {
+        const total = ledgerTotal(gen, tokens);
+        // Not those of one day, `payer:day`.
+        if (total !== undefined && !payer.includes(':')) await ledgers.fold(payer, new Map([[integration, total]]));
+      }
+      return purge('purge-integration', keys, [fence, 0]);
+    },
+
+    purgeTenant(fence, tenant, look) {
+      const t = tenantKeys(tenant);
+      return purge('purge-tenant', [t.meta, t.index, t.gates, t.keys], [fence, look ? 1 : 0]);
+    },
+
+    async countOpen({ integration, sub, inc }) {
+      return Number(await redis.call('zcard', inboxKeys(integration, sub, inc).pending));
+    },
+  };
+}
