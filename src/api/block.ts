@@ -19,7 +19,7 @@ export const BlockSpec = withTransitions(
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'What becomes of the events that came meanwhile. Continue (default): they are routed, in order, as far as the retention reaches. SkipToNow: they are left out, if all Blocks that cover the subscription say so.',
+        'What becomes of the events that came meanwhile. Continue (default): they are routed, in order, as far as the retention reaches. SkipToNow: they are left out, if all Blocks that cover the subscription to the end say so; what lies in the inbox already is delivered.',
       ),
   }),
   immutable('integration'),

@@ -6,7 +6,12 @@
 /** Label on a namespace: the Workspace of this name may adopt it. The controller sets it on those that it creates. */
 export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 
-/** Annotation on a Workspace, `"true"`: nothing in it is reconciled; data flows on. */
+/**
+ * Annotation on a Workspace, `"true"`: nothing of it is reconciled; data flows on as the routes stand. Changes come into
+ * force when it is taken away; deletions wait for that a minute at most. Control state that Redis loses meanwhile is not
+ * rebuilt before: nothing is routed then, and ingress answers 503. A subscription follows its producer's workspace. On a
+ * Workspace that is being deleted it says nothing.
+ */
 export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 
 /** Finalizer on the kinds that leave something in Redis: CatalogStream, Package, Subscription, Workspace. */

@@ -4,15 +4,23 @@ import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import { createLeaseStore } from '../kube/lease.ts';
 import { type AnyObject, keyOf } from '../kube/object.ts';
+import type { BacklogStore } from '../redis/backlog.ts';
+import type { ControlAudit } from '../redis/control-audit.ts';
 import type { ControlStore } from '../redis/control-store.ts';
+import type { ControlSweep } from '../redis/control-sweep.ts';
 import type { HintIndex } from '../redis/hints.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
 import { reconcileAccount } from './account/reconcile.ts';
+import { createShortages } from './account/shortages.ts';
 import { openGatesOf, reconcilePair } from './activation/reconcile.ts';
+import { createAuditing } from './auditing.ts';
+import { reconcileBlock } from './block/reconcile.ts';
 import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
 import { reconcileIntegration } from './integration/reconcile.ts';
 import { createLeading } from './leading.ts';
+import { createLetGoTeller } from './let-go.ts';
+import { finalizePackage, reconcilePackage } from './package/reconcile.ts';
 import { explainRedisFailure, type Room } from './room.ts';
 import { createControllerMetrics } from './runtime/controller-metrics.ts';
 import { createElector } from './runtime/elector.ts';
@@ -24,6 +32,8 @@ import { type CommonStatus, createStatusWriter } from './runtime/status-writer.t
 import type { RetryPauses } from './runtime/work-queue.ts';
 import { createSources } from './sources.ts';
 import { finalizeSubscription, reconcileSubscription } from './subscription/reconcile.ts';
+import { createBacklogWatch } from './tenant/backlog-watch.ts';
+import { finalizeUnlessPaused, isPaused, PAUSABLE, unlessPaused } from './tenant/paused.ts';
 import { createSharedLocks } from './tenant/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from './tenant/snapshot.ts';
 import { createTenants } from './tenant/tenants.ts';
@@ -33,9 +43,16 @@ import { type Cached, createWorld, resourceOf } from './world.ts';
 export interface ControllerOptions {
   readonly client: KubeClient;
   readonly control: ControlStore;
+  readonly backlogs: BacklogStore;
+  /** A reader of the control state; `pace` is awaited before each of its commands. */
+  readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
+  readonly remains: ControlSweep;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
-  /** Calls back with the slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that another role found without control state. */
+  /**
+   * Calls back with the slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that another role found without control state, or the
+   * account (`a:acc_…`) whose tokens are spent, or are not any more.
+   */
   readonly onAlarm: (listener: (slot: string) => void) => void;
   readonly onReconnect: (listener: () => void) => void;
   /** Redis's clock, ms. */
@@ -64,6 +81,17 @@ export function createController(options: ControllerOptions): Runtime {
   const events = createEventRecorder({ client, clock, log, component: 'sluice-controller', instance: hostname() });
   const locks = createSharedLocks();
   const sources = createSources(world);
+  const shortages = createShortages({
+    registry,
+    exists: account => world.Account.store.get(account) !== undefined,
+    // The statuses of its workspaces follow, and those of the subscriptions to them through the routes.
+    onNews: (account, turned) => {
+      for (const name of sources.workspacesOf(account)) {
+        workspaces.enqueue(name, 'background');
+        if (turned) routes.enqueue(name, 'background');
+      }
+    },
+  });
 
   const tenants = createTenants({
     control,
@@ -73,8 +101,15 @@ export function createController(options: ControllerOptions): Runtime {
     compile: options.compile,
     fence: () => leading.fence(),
     explain: explainRedisFailure,
-    gather: name => gatherTenant(world, uid => tenants.isRemoved(uid), name),
+    gather: name =>
+      gatherTenant(
+        world,
+        uid => tenants.isRemoved(uid),
+        name,
+        account => shortages.isShort(account) === true,
+      ),
     objectsOf: name => objectsOfTenant(world, name),
+    isPaused: name => isPaused(world, name),
     openGates: name => openGatesOf({ world, nowMs }, name),
     exclusively: locks.exclusively,
     onChanged: (name, uids) => enqueueObjects(name, uids),
@@ -91,25 +126,47 @@ export function createController(options: ControllerOptions): Runtime {
     clock,
     log,
   });
+  const backlogWatch = createBacklogWatch({
+    store: options.backlogs,
+    tenants: tenants.names,
+    compiled: name => (tenants.isSynced(name) ? tenants.compiled(name) : undefined),
+    subscriptionsOf: name => world.Subscription.store.byIndex('producer', name),
+    onFlip: key => subscriptions.enqueue(key, 'background'),
+    nowMs,
+    clock,
+    log,
+  });
+  const auditPass = createAuditing({
+    client,
+    world,
+    tenants,
+    control,
+    openAudit: options.openAudit,
+    remains: options.remains,
+    fence: () => leading.fence(),
+    workers: () => ({ routes, activations, accounts }),
+    events,
+    nowMs,
+    clock,
+    log,
+    registry,
+  });
   const room: Room = {
     client,
     world,
     tenants,
     control,
+    queueHints,
     inboxHints,
+    shortages,
     nowMs,
     fence: () => leading.fence(),
     wallMs: clock.wallMs,
     rootKey: options.rootKey,
+    isBacklogAtRisk: (tenant, uid) => backlogWatch.isAtRisk(tenant, uid),
     explain: explainRedisFailure,
     shared: locks.shared,
-    tellLetGo: (kind, { metadata }) => {
-      const message = 'Redis did not answer for a minute: let go of, without removing what Redis has of it';
-      events.record(
-        { resource: resourceOf(kind), metadata },
-        { type: 'Warning', reason: 'LetGoWithoutRedis', message },
-      );
-    },
+    tellLetGo: createLetGoTeller(events),
   };
 
   const metricsOf = createControllerMetrics(registry);
@@ -131,28 +188,41 @@ export function createController(options: ControllerOptions): Runtime {
   const workspaces = createKindController({
     ...engine('workspace', 4),
     reflector: world.Workspace,
-    reconcile: reconcileWorkspace(room),
+    reconcile: unlessPaused(room, PAUSABLE.Workspace, reconcileWorkspace(room)),
     finalize: finalizeWorkspace(room),
     sources: sources.workspace,
   });
   const streams = createKindController({
     ...engine('catalogstream', 4),
     reflector: world.CatalogStream,
-    reconcile: reconcileStream(room),
-    finalize: finalizeStream(room),
+    reconcile: unlessPaused(room, PAUSABLE.CatalogStream, reconcileStream(room)),
+    finalize: finalizeUnlessPaused(room, PAUSABLE.CatalogStream, finalizeStream(room)),
     sources: [sources.inWorkspace('CatalogStream')],
+  });
+  const packages = createKindController({
+    ...engine('package', 2),
+    reflector: world.Package,
+    reconcile: unlessPaused(room, PAUSABLE.Package, reconcilePackage(room)),
+    finalize: finalizePackage(room),
+    sources: [sources.inWorkspace('Package'), ...sources.package],
   });
   const integrations = createKindController({
     ...engine('integration', 4),
     reflector: world.Integration,
-    reconcile: reconcileIntegration(room),
+    reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room)),
     sources: [sources.inWorkspace('Integration')],
+  });
+  const blocks = createKindController({
+    ...engine('block', 4),
+    reflector: world.Block,
+    reconcile: unlessPaused(room, PAUSABLE.Block, reconcileBlock(room)),
+    sources: [sources.inWorkspace('Block'), ...sources.block],
   });
   const subscriptions = createKindController({
     ...engine('subscription', 4),
     reflector: world.Subscription,
     reconcile: reconcileSubscription(room),
-    finalize: finalizeSubscription(room),
+    finalize: finalizeUnlessPaused(room, PAUSABLE.Subscription, finalizeSubscription(room)),
     sources: sources.subscription,
   });
   const activationStatus = createStatusWriter<Cached<'Activation'>['spec'], CommonStatus>({
@@ -178,27 +248,42 @@ export function createController(options: ControllerOptions): Runtime {
     for (const object of world.Subscription.store.byIndex('producer', name)) {
       if (concerns(object)) subscriptions.enqueue(keyOf(object.metadata), 'background');
     }
+    for (const object of world.Block.store.byIndex('namespace', name)) {
+      if (concerns(object)) blocks.enqueue(keyOf(object.metadata), 'background');
+    }
     if (uids !== 'all') return;
     // Those that failed meanwhile would wait for their backoff.
     for (const key of sources.unsettledPairs(name)) activations.enqueue(key, 'background');
     workspaces.enqueue(name, 'background');
     for (const key of sources.inNamespace('CatalogStream', name)) streams.enqueue(key, 'background');
+    for (const key of sources.inNamespace('Package', name)) packages.enqueue(key, 'background');
     for (const key of sources.inNamespace('Integration', name)) integrations.enqueue(key, 'background');
   }
 
-  options.onAlarm(leading.onAlarm);
+  options.onAlarm(slot => {
+    if (!slot.startsWith('a:')) return leading.onAlarm(slot);
+    for (const { metadata } of world.Account.store.byIndex('publicId', slot.slice(2))) {
+      accounts.enqueue(metadata.name, 'background');
+    }
+  });
   options.onReconnect(leading.onReconnect);
   return createRuntime({
     reflectors: Object.values(world),
-    controllers: [accounts, workspaces, streams, integrations, subscriptions, activations, routes],
+    controllers: [accounts, workspaces, streams, packages, integrations, blocks, subscriptions, activations, routes],
     elector: createElector({
       leases: createLeaseStore(client, { namespace: options.namespace, name: 'sluice-controller' }),
       identity: options.identity,
       clock,
       log,
     }),
-    prepare: leading.begin,
+    prepare: async term => {
+      await leading.begin(term);
+      backlogWatch.begin(term.signal);
+      auditPass.begin(term.signal);
+    },
     finish: async () => {
+      backlogWatch.end();
+      auditPass.end();
       leading.end();
       await events.flush();
     },

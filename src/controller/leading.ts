@@ -1,4 +1,3 @@
-import { publicId, tenantId } from '../core/ids.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type Clock, sleep } from '../kube/clock.ts';
 import type { AnyObject } from '../kube/object.ts';
@@ -79,15 +78,9 @@ export function createLeading(deps: LeadingDeps) {
   }
 
   function tenantOfSlot(slot: string): string | undefined {
-    const [kind, id] = slot.split(':');
-    if (kind === 'i') {
-      for (const { metadata } of world.Integration.store.values()) {
-        if (publicId('Integration', metadata.namespace ?? '', metadata.name) === id) return metadata.namespace;
-      }
-      return undefined;
-    }
-    for (const { metadata } of world.Workspace.store.values()) if (tenantId(metadata.name) === id) return metadata.name;
-    return undefined;
+    const [kind, id = ''] = slot.split(':');
+    if (kind === 'i') return world.Integration.store.byIndex('publicId', id)[0]?.metadata.namespace;
+    return world.Workspace.store.byIndex('publicId', id)[0]?.metadata.name;
   }
 
   return {

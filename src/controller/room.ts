@@ -3,6 +3,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { AnyObject } from '../kube/object.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { HintIndex } from '../redis/hints.ts';
+import type { Shortages } from './account/shortages.ts';
 import { ReconcileError } from './runtime/outcome.ts';
 import type { Tenants } from './tenant/tenants.ts';
 import type { World } from './world.ts';
@@ -13,7 +14,9 @@ export interface Room {
   readonly world: World;
   readonly tenants: Tenants;
   readonly control: ControlStore;
+  readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
+  readonly shortages: Shortages;
   /** This leader's fencing epoch; throws while it has none. */
   readonly fence: () => number;
   /** Redis's clock, ms. */
@@ -21,11 +24,13 @@ export interface Room {
   /** The wall clock, for timestamps in statuses, ms. */
   readonly wallMs: () => number;
   readonly rootKey: Uint8Array;
+  /** Whether what waits for a Subscription of the tenant may soon be lost; undefined before it was looked at. */
+  readonly isBacklogAtRisk: (tenant: string, uid: string) => boolean | undefined;
   readonly explain: (error: unknown) => unknown;
   /** Holds activations off while a tenant's are being restored. */
   readonly shared: <T>(tenant: string, run: () => Promise<T>) => Promise<T>;
-  /** Records the Event of an object whose deletion did not wait for Redis any longer. */
-  readonly tellLetGo: (kind: KindName, object: AnyObject) => void;
+  /** Records the Event of an object whose deletion did not wait any longer: for Redis, or for the end of a pause. */
+  readonly tellLetGo: (kind: KindName, object: AnyObject, waitedFor?: 'redis' | 'paused') => void;
 }
 
 /** A failure of Redis as objects tell it; everything else is left as it is. */

@@ -1,7 +1,7 @@
 import { type AnyObject, keyOf } from '../kube/object.ts';
 import type { Reflector } from '../kube/reflector.ts';
 import { type KeySource, keysFrom } from './runtime/keyed-controller.ts';
-import { type Cached, pairKey, type World } from './world.ts';
+import { type Cached, pairKey, targetKey, type World } from './world.ts';
 
 /** Which keys of which controller a change of something else concerns. */
 export type Sources = ReturnType<typeof createSources>;
@@ -9,6 +9,9 @@ export type Sources = ReturnType<typeof createSources>;
 const nameOf = (object: AnyObject | undefined): string[] => (object === undefined ? [] : [object.metadata.name]);
 const homeOf = (object: AnyObject | undefined): string[] =>
   object === undefined ? [] : [object.metadata.namespace ?? ''];
+
+/** Kinds with one controller key an object that belong to the workspace of their namespace. */
+type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
 
 /** Came or went; an edit concerns nobody else. */
 function isBirthOrDeath(old: unknown, current: unknown): boolean {
@@ -20,8 +23,14 @@ function keyOfPair({ metadata, spec }: Cached<'Activation'>): string {
 }
 
 export function createSources(world: World) {
-  const inNamespace = (kind: 'CatalogStream' | 'Integration', namespace: string): string[] =>
+  const inNamespace = (kind: KindOfWorkspace, namespace: string): string[] =>
     world[kind].store.byIndex('namespace', namespace).map(({ metadata }) => keyOf(metadata));
+
+  const keysBy = (kind: 'Package' | 'Block', index: string, entry: string): string[] =>
+    world[kind].store.byIndex(index, entry).map(({ metadata }) => keyOf(metadata));
+
+  const workspacesOf = (account: string): string[] =>
+    world.Workspace.store.byIndex('account', account).map(({ metadata }) => metadata.name);
 
   /** Any change of what a spec says, or of the object's existence: what the routes are made of. */
   const specOf = (reflector: Reflector<AnyObject>): KeySource =>
@@ -41,16 +50,44 @@ export function createSources(world: World) {
     /** Workspaces: of a changed account or namespace; of a namespace that got its first stream or lost its last. */
     workspace: [
       namespaces,
-      keysFrom(world.Account, (old, current) =>
-        nameOf(current ?? old).flatMap(name => world.Workspace.store.byIndex('account', name).flatMap(nameOf)),
-      ),
+      keysFrom(world.Account, (old, current) => nameOf(current ?? old).flatMap(workspacesOf)),
       keysFrom(world.CatalogStream, (old, current) => (isBirthOrDeath(old, current) ? homeOf(current ?? old) : [])),
     ],
-    /** Streams and integrations: of a workspace that came or went. */
-    inWorkspace: (kind: 'CatalogStream' | 'Integration'): KeySource =>
+    /** Streams, packages, integrations and blocks: of a workspace that came or went. */
+    inWorkspace: (kind: KindOfWorkspace): KeySource =>
       keysFrom(world.Workspace, (old, current) =>
         isBirthOrDeath(old, current) ? nameOf(current ?? old).flatMap(name => inNamespace(kind, name)) : [],
       ),
+    /** Packages: that list a stream that came or went; that a Block names which came, went or is being deleted. */
+    package: [
+      keysFrom(world.CatalogStream, (old, current) =>
+        isBirthOrDeath(old, current)
+          ? keysBy('Package', 'stream', keyOf((current ?? (old as AnyObject)).metadata))
+          : [],
+      ),
+      keysFrom(world.Block, (old, current) => {
+        const block = current ?? old;
+        const same = old?.metadata.deletionTimestamp === current?.metadata.deletionTimestamp;
+        if (block?.spec.target.kind !== 'Package' || (!isBirthOrDeath(old, current) && same)) return [];
+        return [`${block.metadata.namespace}/${block.spec.target.name}`];
+      }),
+    ],
+    /** Blocks: whose integration or target came, went, or got the finalizer that protects it. */
+    block: [
+      keysFrom(world.Integration, (old, current) =>
+        isBirthOrDeath(old, current)
+          ? keysBy('Block', 'integration', keyOf((current ?? (old as AnyObject)).metadata))
+          : [],
+      ),
+      ...(['CatalogStream', 'Package'] as const).map(kind =>
+        keysFrom(world[kind] as Reflector<AnyObject>, (old, current) => {
+          const { metadata } = current ?? (old as AnyObject);
+          const same = old?.metadata.finalizers?.length === current?.metadata.finalizers?.length;
+          if (!isBirthOrDeath(old, current) && same) return [];
+          return keysBy('Block', 'target', targetKey(metadata.namespace ?? '', kind, metadata.name));
+        }),
+      ),
+    ],
     /** Subscriptions: whose mirrored secret was changed or deleted by somebody. */
     subscription: [
       keysFrom(world.signingSecrets, (old, current) => {
@@ -59,9 +96,9 @@ export function createSources(world: World) {
       }),
     ],
     /** Pairs: of a changed activation that is not the controller's own echo; of an integration that changed state. */
-    pair: (isEcho: (object: AnyObject) => boolean): KeySource[] => [
+    pair: (isEcho: (old: AnyObject | undefined, current: AnyObject) => boolean): KeySource[] => [
       keysFrom(world.Activation, (old, current) => {
-        if (current !== undefined && isEcho(current)) return [];
+        if (current !== undefined && isEcho(old, current)) return [];
         return [old, current].flatMap(each => (each === undefined ? [] : [keyOfPair(each)]));
       }),
       keysFrom(world.Integration, (old, current) => {
@@ -81,6 +118,9 @@ export function createSources(world: World) {
     routes: [
       namespaces,
       keysFrom(world.Workspace, (old, current) => nameOf(current ?? old)),
+      keysFrom(world.Account, (old, current) =>
+        old?.spec.plan === current?.spec.plan ? [] : nameOf(current ?? old).flatMap(workspacesOf),
+      ),
       ...[world.CatalogStream, world.Package, world.Integration, world.Block].map(kind =>
         specOf(kind as Reflector<AnyObject>),
       ),
@@ -96,6 +136,8 @@ export function createSources(world: World) {
       ),
     ],
     inNamespace,
+    /** Workspaces that an account pays for. */
+    workspacesOf,
     /** Pairs of a namespace with an activation whose present generation is not in force yet. */
     unsettledPairs: (namespace: string): string[] =>
       world.Activation.store.byIndex('namespace', namespace).flatMap(activation => {

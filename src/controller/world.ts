@@ -9,11 +9,13 @@ import {
   SIGNING_SECRET_TYPE,
   WORKSPACE_LABEL,
 } from '../api/well-known.ts';
+import { publicId, tenantId } from '../core/ids.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import { type AnyObject, type KubeObject, slimObject } from '../kube/object.ts';
 import { createReflector, type Reflector } from '../kube/reflector.ts';
 import { NAMESPACES, type Resource, SECRETS } from '../kube/resource.ts';
+import { createPartSharing } from '../kube/shared-parts.ts';
 import type { Logger } from '../telemetry/log.ts';
 
 /** An object of a kind as the caches hold it. */
@@ -53,33 +55,70 @@ export function pairKey(namespace: string, integration: string, groupKey: string
   return `${namespace}/${integration}/${groupKey}`;
 }
 
+/** What a Block keeps back, as its cache is asked for it. */
+export function targetKey(namespace: string, kind: 'CatalogStream' | 'Package', name: string): string {
+  return `${namespace}/${kind}/${name}`;
+}
+
+/** What the objects of each kind are found by, beside their key. */
+export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
+  Account: { publicId: ({ metadata }) => [publicId('Account', '', metadata.name)] },
+  Workspace: {
+    account: object => [object.spec.account],
+    publicId: ({ metadata }) => [tenantId(metadata.name)],
+  },
+  CatalogStream: byNamespace,
+  Package: {
+    ...byNamespace,
+    stream: ({ metadata, spec }) => [...new Set(spec.streams ?? [])].map(name => `${metadata.namespace}/${name}`),
+  },
+  Integration: {
+    ...byNamespace,
+    publicId: ({ metadata }) => [publicId('Integration', metadata.namespace ?? '', metadata.name)],
+  },
+  Block: {
+    ...byNamespace,
+    integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
+    target: ({ metadata, spec }) => [targetKey(metadata.namespace ?? '', spec.target.kind, spec.target.name)],
+  },
+  Subscription: { ...byNamespace, producer: object => [object.spec.producer] },
+  Activation: {
+    ...byNamespace,
+    integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
+    pair: ({ metadata, spec }) => [pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey)],
+  },
+};
+
+/** Fields of a spec that many objects of the kind say alike. */
+const SAID_ALIKE: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
+  Activation: ['integration'],
+  Subscription: ['producer', 'integration', 'stream'],
+};
+
 /** Everything that the controller watches: one reflector a kind, over one connection. */
 export type World = ReturnType<typeof createWorld>;
 
 export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
-  function reflect<K extends KindName>(kind: K, indexers: Indexes<K>): Reflector<Cached<K>> {
+  function reflect<K extends KindName>(kind: K): Reflector<Cached<K>> {
+    const share = createPartSharing<Cached<K>>(SAID_ALIKE[kind] ?? []);
     return createReflector<Cached<K>, Cached<K>>({
       client,
       clock,
       log,
       resource: resourceOf(kind),
-      project: object => slimObject(object, [PAUSED_ANNOTATION]) as Cached<K>,
-      indexers,
+      project: object => share(slimObject(object, [PAUSED_ANNOTATION]) as Cached<K>),
+      indexers: INDEXES[kind],
     });
   }
   return {
-    Account: reflect('Account', {}),
-    Workspace: reflect('Workspace', { account: object => [object.spec.account] }),
-    CatalogStream: reflect('CatalogStream', byNamespace),
-    Package: reflect('Package', byNamespace),
-    Integration: reflect('Integration', byNamespace),
-    Block: reflect('Block', byNamespace),
-    Subscription: reflect('Subscription', { ...byNamespace, producer: object => [object.spec.producer] }),
-    Activation: reflect('Activation', {
-      ...byNamespace,
-      integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
-      pair: ({ metadata, spec }) => [pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey)],
-    }),
+    Account: reflect('Account'),
+    Workspace: reflect('Workspace'),
+    CatalogStream: reflect('CatalogStream'),
+    Package: reflect('Package'),
+    Integration: reflect('Integration'),
+    Block: reflect('Block'),
+    Subscription: reflect('Subscription'),
+    Activation: reflect('Activation'),
     /** Namespaces that say which workspace may have them. */
     namespaces: createReflector<AnyObject, { readonly workspace: string; readonly deleting: boolean }>({
       client,

@@ -162,6 +162,23 @@ describe('reflector', () => {
     expect(server.watchedFrom).toEqual(['7', '30']);
   });
 
+  it('keeps what it has of what a list says again: nothing is in memory twice', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    const projected: string[] = [];
+    server.set([thing('a', 5), thing('b', 6)], 7);
+    const project = ({ metadata, value }: Thing) => {
+      projected.push(metadata.name);
+      return value;
+    };
+    const { reflector } = await start(server, clock, { project });
+    server.set([thing('a', 5), thing('b', 20), thing('c', 21)], 30);
+    server.endWatch(errorFromStatus('WATCH', 410, undefined));
+    await clock.advance(1_000);
+    expect(projected).toEqual(['a', 'b', 'b', 'c']);
+    expect(reflector.store.size()).toBe(3);
+  });
+
   it('tries on through every failure of the list, ever more slowly', async () => {
     const server = createServer();
     const clock = createManualClock();

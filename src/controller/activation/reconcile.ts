@@ -8,6 +8,7 @@ import { reportFailure } from '../runtime/failure.ts';
 import type { ReconcileContext } from '../runtime/keyed-controller.ts';
 import type { CommonStatus, StatusWriter } from '../runtime/status-writer.ts';
 import { inboxesOf, type OpenGate } from '../tenant/apply.ts';
+import { isPaused, planPaused } from '../tenant/paused.ts';
 import { type Cached, pairKey } from '../world.ts';
 import { planActivation } from './plan.ts';
 
@@ -24,7 +25,8 @@ export function parsePair(key: string): Pair {
   return { namespace: key.slice(0, first), integration: key.slice(first + 1, second), groupKey: key.slice(second + 1) };
 }
 
-function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
+/** Whether the objects of one pair open it. */
+export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
   return pairIsOpen(
     activations.map(({ metadata, spec }) => ({
       revoked: spec.revoked === true,
@@ -68,7 +70,8 @@ export function openGatesOf(
 export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activation'>['spec'], CommonStatus>) {
   const { world, control, tenants } = room;
 
-  async function commit({ namespace, integration, groupKey }: Pair): Promise<boolean> {
+  /** `again`: the last try failed, maybe after the gate was open and before anybody was told. */
+  async function commit({ namespace, integration, groupKey }: Pair, again: boolean): Promise<boolean> {
     const activations = world.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
     const open = isOpen(activations) && world.Integration.store.get(`${namespace}/${integration}`) !== undefined;
     const routes = tenants.compiled(namespace)?.routes;
@@ -77,8 +80,8 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     const fence = room.fence();
     const nowMs = room.nowMs();
     const inboxes = open ? inboxesOf(routes, id) : [];
-    await control.setActivation(fence, nowMs, id, groupKey, open ? nowMs : null, inboxes);
-    if (open && inboxes.length > 0) {
+    const changed = await control.setActivation(fence, nowMs, id, groupKey, open ? nowMs : null, inboxes);
+    if (open && inboxes.length > 0 && (changed || again)) {
       const tenant = tenantId(namespace);
       await room.inboxHints.lower(
         inboxes.map(inbox => ({ member: inboxMember(inbox), dueMs: nowMs, home: `${tenant}:${inbox.queue}` })),
@@ -112,6 +115,14 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     // Objects as they were when the decision was made: what is written for them is true of that state.
     const activations = world.Activation.store.byIndex('pair', key);
     const integration = world.Integration.store.get(`${namespace}/${pair.integration}`);
+    if (isPaused(world, namespace)) {
+      // Also of a pair without objects: the gate is closed after the pause, when the tenant's activations are read anew.
+      for (const activation of activations) {
+        const said = planPaused(status.latest(activation), namespace);
+        await status.write(activation, said.status ?? {}, said.conditions, context.signal);
+      }
+      return;
+    }
     if (world.Workspace.store.get(namespace) === undefined && activations.length > 0) {
       for (const activation of activations) {
         const outcome = planActivation({
@@ -127,7 +138,7 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     let open: boolean;
     try {
       if (!tenants.isSynced(namespace)) await tenants.sync(namespace);
-      open = await room.shared(namespace, () => commit(pair));
+      open = await room.shared(namespace, () => commit(pair, context.failures > 0));
     } catch (error) {
       const explained = room.explain(error);
       await writeFailure(activations, explained, context);

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../kube/clock.ts';
 import { createManualClock } from '../../kube/manual-clock.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import { createReflected } from '../../kube/reflected.ts';
+import type { Reflector } from '../../kube/reflector.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import { createControllerMetrics } from './controller-metrics.ts';
-import { createKeyedController, type KeyedControllerOptions } from './keyed-controller.ts';
+import { createKeyedController, type KeyedControllerOptions, keysFrom } from './keyed-controller.ts';
 
 function start(options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'workers'>) {
   const clock = createManualClock();
@@ -38,6 +41,20 @@ describe('keyed controller', () => {
     expect(seen).toEqual(['old-1', 'new', 'old-2', 'old-3', 'audited']);
     stop.abort();
     await running;
+  });
+
+  it('works once for a change that names a key twice', () => {
+    const reflected = createReflected<AnyObject>({ project: object => object, log: createLogger({ level: 'silent' }) });
+    const added: string[] = [];
+    const source = keysFrom(reflected as unknown as Reflector<AnyObject>, (old, current) =>
+      [old, current].flatMap(each => (each === undefined ? [] : [each.metadata.uid])),
+    );
+    source.subscribe(key => added.push(key));
+    const of = (uid: string, version: string) => ({ metadata: { name: 'a', uid, resourceVersion: version } });
+    reflected.apply({ type: 'ADDED', object: of('u1', '1') });
+    reflected.apply({ type: 'MODIFIED', object: of('u1', '2') });
+    reflected.apply({ type: 'MODIFIED', object: of('u2', '3') });
+    expect(added).toEqual(['u1', 'u1', 'u1', 'u2']);
   });
 
   it('works on as many keys at once as it has workers', async () => {

@@ -35,7 +35,8 @@ export function keysFrom<P>(
     reflector,
     subscribe: add =>
       reflector.subscribe((_change, _key, old, current) => {
-        for (const key of toKeys(old, current)) add(key);
+        // Once each: a worker may have the key at once, and a second time would be work again.
+        for (const key of new Set(toKeys(old, current))) add(key);
       }),
     keys: function* () {
       for (const value of reflector.store.values()) yield* toKeys(undefined, value);
@@ -68,6 +69,8 @@ export type Controller = {
   /** Asks for a key; without effect while this replica does not lead, because a start works on every key. */
   readonly enqueue: (key: string, order?: 'first' | 'background') => void;
   readonly enqueueAfter: (key: string, delayMs: number) => void;
+  /** Whether the key waits, is being worked on, or is to be tried again after a failure. */
+  readonly isPending: (key: string) => boolean;
   /**
    * Works until `stop` aborts, then until what is under way is done.
    *
@@ -142,6 +145,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     sources,
     enqueue: (key, order = 'first') => (order === 'first' ? queue?.add(key) : queue?.addInBackground(key)),
     enqueueAfter: (key, delayMs) => queue?.addAfter(key, delayMs),
+    isPending: key => queue?.isPending(key) ?? false,
     run,
   };
 }

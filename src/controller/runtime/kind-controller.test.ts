@@ -16,6 +16,8 @@ describe('kind controller', () => {
     world.put('a', 'hello');
     await world.clock.advance(10);
     expect(world.writes).toEqual(['status ns/a']);
+    // The watch brings a status before the answer to its write: that is no news.
+    expect(reconciled).toBe(1);
     expect(world.get('a')?.status).toMatchObject({ said: 'hello', observedGeneration: 1 });
     expect(world.condition('a', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 1 });
     for (let i = 0; i < 5; i++) {
@@ -100,6 +102,30 @@ describe('kind controller', () => {
     world.controller.enqueue('ns/a');
     await world.clock.advance(10);
     expect(world.events).toEqual(['a Made']);
+  });
+
+  it('sees what was changed before its own write, when a list brings both at once', async () => {
+    const gate = Promise.withResolvers<void>();
+    const seen: string[] = [];
+    const world = startKind({
+      reconcile: async ({ spec }) => {
+        seen.push(spec.say);
+        await gate.promise;
+        return { conditions: [READY] };
+      },
+    });
+    world.put('a', 'before');
+    await world.clock.advance(10);
+    world.lag(true);
+    world.put('a', 'after');
+    gate.resolve();
+    await world.clock.advance(10);
+    expect(world.writes).toEqual(['status ns/a']);
+    world.lag(false);
+    world.relist();
+    await world.clock.advance(10);
+    expect(seen.at(-1)).toBe('after');
+    expect(world.condition('a', 'Ready')).toMatchObject({ observedGeneration: 2 });
   });
 
   it('comes back when it was asked to', async () => {

@@ -54,8 +54,8 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     reflector,
     keys: () => reflector.store.keys(),
     subscribe: add =>
-      reflector.subscribe((_change, key, _old, current) => {
-        if (current === undefined || !status.takeEcho(current)) add(key);
+      reflector.subscribe((_change, key, old, current) => {
+        if (current === undefined || !status.takeEcho(old, current)) add(key);
       }),
   };
 

@@ -95,6 +95,10 @@ export function startKind(
     lag: (behind: boolean) => {
       lagging = behind;
     },
+    /** Tells the caches everything at once, as a list does: of what happened to an object, only how it ended. */
+    relist: () => {
+      reflected.replace([...truth.values()].map(reflected.project), `${version}`);
+    },
     get: (name: string) => truth.get(`ns/${name}`),
     condition: (name: string, type: string) =>
       truth.get(`ns/${name}`)?.status?.conditions?.find(condition => condition.type === type),

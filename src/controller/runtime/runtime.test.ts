@@ -30,6 +30,7 @@ function createWorld(more: Partial<RuntimeOptions> = {}) {
     sources: [],
     enqueue: () => {},
     enqueueAfter: () => {},
+    isPending: () => false,
     run: async stop => {
       story.push('controller starts');
       await new Promise<void>(resolve => stop.addEventListener('abort', () => resolve()));
@@ -138,6 +139,7 @@ describe('runtime', () => {
       sources: [],
       enqueue: () => {},
       enqueueAfter: () => {},
+      isPending: () => false,
       run: () => new Promise(() => {}),
     };
     const world = createWorld({ controllers: [stuck], drainMs: 20_000 });

@@ -22,8 +22,11 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
     conditions: readonly DesiredCondition[],
     signal?: AbortSignal,
   ) => Promise<boolean>;
-  /** Whether this is what the writer itself wrote: its echo on the watch, which needs no work. Answers true once. */
-  readonly takeEcho: (object: AnyObject) => boolean;
+  /**
+   * Whether what happened between the two is only what the writer itself wrote: its echo on the watch, which needs no
+   * work. Answers true once. A list anew may bring the echo together with what a user changed just before it.
+   */
+  readonly takeEcho: (old: AnyObject | undefined, current: AnyObject) => boolean;
   readonly forget: (key: string) => void;
 };
 
@@ -43,6 +46,9 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
     string,
     { readonly uid: string; readonly resourceVersion: string; readonly status: Status }
   >();
+
+  /** What is on its way: the watch often brings it before the answer comes. `heard`: the version that it brought. */
+  const flying = new Map<string, { readonly uid: string; readonly status: CommonStatus; heard: string | undefined }>();
 
   function latest(object: KubeObject<Spec, Status>): KubeObject<Spec, Status> {
     const key = keyOf(object.metadata);
@@ -64,26 +70,46 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       if (sameStatus(status, next)) return false;
       // The uid keeps the status of a deleted object off its namesake.
       const body = { metadata: { uid: metadata.uid }, status: next };
-      const answer = await client.apply<KubeObject<Spec, Status>>(resource, metadata, body, {
-        fieldManager: FIELD_MANAGER.controller,
-        force: true,
-        subresource: 'status',
-        signal,
-      });
+      const key = keyOf(metadata);
+      const own = { uid: metadata.uid, status: next, heard: undefined as string | undefined };
+      flying.set(key, own);
+      const answer = await client
+        .apply<KubeObject<Spec, Status>>(resource, metadata, body, {
+          fieldManager: FIELD_MANAGER.controller,
+          force: true,
+          subresource: 'status',
+          signal,
+        })
+        .finally(() => flying.delete(key));
       const { uid, resourceVersion } = answer.metadata;
-      if (answer.status !== undefined) written.set(keyOf(metadata), { uid, resourceVersion, status: answer.status });
+      if (answer.status !== undefined && own.heard !== resourceVersion) {
+        written.set(key, { uid, resourceVersion, status: answer.status });
+      }
       return true;
     },
-    takeEcho: ({ metadata }) => {
+    takeEcho: (old, current) => {
+      const { metadata } = current;
       const key = keyOf(metadata);
+      const sent = flying.get(key);
+      if (sent?.uid === metadata.uid && sent.heard === undefined) {
+        const { status } = current as KubeObject<Spec, Status>;
+        if (!sameStatus(status, sent.status)) return false;
+        sent.heard = metadata.resourceVersion;
+        return onlyStatusMoved(old, current);
+      }
       const own = written.get(key);
       if (own?.uid !== metadata.uid || own.resourceVersion !== metadata.resourceVersion) return false;
       // The cache has it now; 100,000 statuses are not kept twice.
       written.delete(key);
-      return true;
+      return onlyStatusMoved(old, current);
     },
     forget: key => written.delete(key),
   };
+}
+
+function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): boolean {
+  const { resourceVersion } = metadata;
+  return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
 /** Whether both say the same; the order of conditions says nothing (a list-map). */

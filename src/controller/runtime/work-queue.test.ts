@@ -171,6 +171,25 @@ describe('work queue', () => {
     expect(queue.depth()).toBe(0);
   });
 
+  it('says of a key whether it is still to be worked on', async () => {
+    const { clock, queue } = createQueue();
+    expect(queue.isPending('a')).toBe(false);
+    queue.add('a');
+    queue.addInBackground('b');
+    expect([queue.isPending('a'), queue.isPending('b')]).toEqual([true, true]);
+    await queue.get();
+    expect(queue.isPending('a')).toBe(true);
+    queue.addRateLimited('a');
+    queue.done('a');
+    expect(queue.isPending('a')).toBe(true);
+    await clock.advance(1_000);
+    while (queue.depth() > 0) queue.done((await queue.get()) as string);
+    // Until its work succeeds.
+    expect(queue.isPending('a')).toBe(true);
+    queue.forget('a');
+    expect([queue.isPending('a'), queue.isPending('b')]).toEqual([false, false]);
+  });
+
   it('reports as client-go does', async () => {
     const registry = createRegistry();
     const clock = createManualClock();

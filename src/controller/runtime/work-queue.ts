@@ -20,6 +20,8 @@ export type WorkQueue = {
   /** The next key; waits for one. Undefined: the queue has been shut down. Each key must be handed to `done`. */
   readonly get: () => Promise<string | undefined>;
   readonly done: (key: string) => void;
+  /** Whether the key waits, is being worked on, or is to be tried again after a failure. */
+  readonly isPending: (key: string) => boolean;
   /** Keys that wait, delayed ones not counted. */
   readonly depth: () => number;
   /** Drops what waits, takes nothing new; resolves when what is being worked on is done. */
@@ -182,6 +184,7 @@ export function createWorkQueue(options: {
       waiting[order].add(key);
       hand();
     },
+    isPending: key => waiting.first.has(key) || waiting.background.has(key) || processing.has(key) || failures.has(key),
     depth,
     shutDown: () => {
       if (!shuttingDown) {

@@ -2,8 +2,8 @@ import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import type { SubscriptionStatus } from '../../api/subscription.ts';
 import type { SubscriptionVerdict } from '../../core/compile-routes.ts';
 import { publicId } from '../../core/ids.ts';
-import type { DesiredCondition } from '../runtime/conditions.ts';
-import type { Outcome } from '../runtime/outcome.ts';
+import type { Condition, DesiredCondition } from '../runtime/conditions.ts';
+import type { EventNote, Outcome } from '../runtime/outcome.ts';
 
 const condition = CONDITION.Subscription;
 const reason = REASON.Subscription;
@@ -19,6 +19,10 @@ export interface SubscriptionFacts {
   readonly signing: SubscriptionStatus['signing'];
   /** Version that the spec asks for; undefined without an endpoint. */
   readonly secretVersion: number | undefined;
+  /** What the last look at Redis found; undefined before the first one. */
+  readonly backlogAtRisk: boolean | undefined;
+  /** The condition as the status has it. */
+  readonly saidOfBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly now: string;
 }
 
@@ -39,6 +43,7 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   Blocked: 'the producer blocks the stream; routing pauses, nothing is lost within the retention',
   Suspended: 'spec.suspended; routing pauses, nothing is lost within the retention',
   EndpointRefused: 'the endpoint may not be called; events are kept in the inbox',
+  InsufficientTokens: "the producer's account has too few tokens; routing pauses, nothing is lost within the retention",
   IntegrationClosed: 'the integration is closed',
   NotAdmitted: 'not admitted; see Ready',
 };
@@ -76,6 +81,32 @@ function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
   return { version: secretVersion, rotatedAt: facts.now };
 }
 
+const BACKLOG_MESSAGE = {
+  NearRetention: 'the oldest waiting event is older than 80 % of the retention; it is lost when the retention ends',
+  WithinRetention: 'everything that waits is well inside the retention',
+} as const;
+
+/** Said only of what was at risk once, so that most subscriptions never have the condition. */
+function backlog({ verdict, backlogAtRisk, saidOfBacklog }: SubscriptionFacts): DesiredCondition[] {
+  const type = condition.BacklogAtRisk;
+  if (verdict.ready !== 'Admitted' || (saidOfBacklog === undefined && backlogAtRisk !== true)) return [];
+  if (backlogAtRisk === undefined && saidOfBacklog !== undefined) {
+    const { status, reason: why, message } = saidOfBacklog;
+    return [{ type, status, reason: why, message }];
+  }
+  const why = backlogAtRisk === true ? 'NearRetention' : 'WithinRetention';
+  const status = backlogAtRisk === true ? 'True' : 'False';
+  return [{ type, status, reason: reason.BacklogAtRisk[why], message: BACKLOG_MESSAGE[why] }];
+}
+
+/** An Event when it flips to at risk, and when it is over. */
+function backlogEvents(facts: SubscriptionFacts): EventNote[] {
+  const [now] = backlog(facts);
+  const was = facts.saidOfBacklog?.status === 'True';
+  if (now === undefined || (now.status === 'True') === was) return [];
+  return [{ type: was ? 'Normal' : 'Warning', reason: now.reason, message: now.message }];
+}
+
 /** The status of a subscription whose routes are in force. */
 export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
   const { verdict } = facts;
@@ -94,6 +125,8 @@ export function planSubscription(facts: SubscriptionFacts): Outcome<Subscription
         reason: reason.Live[verdict.live],
         message: LIVE_MESSAGE[verdict.live] + detail,
       },
+      ...backlog(facts),
     ],
+    events: backlogEvents(facts),
   };
 }

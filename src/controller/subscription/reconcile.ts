@@ -1,30 +1,68 @@
+import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import { ENDPOINT_DEFAULTS } from '../../api/endpoint.ts';
-import type { SubscriptionStatus } from '../../api/subscription.ts';
+import type { SubscriptionSpec, SubscriptionStatus } from '../../api/subscription.ts';
+import type { SubscriptionVerdict } from '../../core/compile-routes.ts';
 import { generationOf, publicId, tenantId } from '../../core/ids.ts';
+import { LONGEST_RETENTION_MS } from '../../redis/control-plan.ts';
+import { withoutSubscription } from '../../redis/tenant-index.ts';
 import { deletingForMs, LET_GO_AFTER_MS, type Room, timestampOf } from '../room.ts';
+import { findCondition } from '../runtime/conditions.ts';
 import type { Finalization, Outcome } from '../runtime/outcome.ts';
+import { isPaused, planPaused } from '../tenant/paused.ts';
 import type { Cached } from '../world.ts';
-import { planSubscription } from './plan.ts';
+import { planSubscription, type SubscriptionFacts } from './plan.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
+
+/** Whether the producer granted this workspace the integration: nobody else learns of its workspace. */
+function isGranted({ world }: Room, { metadata, spec }: Cached<'Subscription'>): boolean {
+  const integration = world.Integration.store.get(`${spec.producer}/${spec.integration}`)?.spec;
+  return (
+    integration?.workspace === metadata.namespace && integration?.declined !== true && integration?.revoked !== true
+  );
+}
+
+const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
+
+/** While the producer's workspace is paused. */
+function pausedSubscription(room: Room, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
+  const said = planPaused(subscription, subscription.spec.producer);
+  const tells = said.conditions.some(({ reason }) => reason === REASON.Subscription.Ready.WorkspacePaused);
+  if (!tells || isGranted(room, subscription)) return said;
+  return planSubscription(factsOf(room, subscription, UNGRANTED));
+}
+
+function factsOf(
+  room: Room,
+  { metadata, spec, status }: Cached<'Subscription'>,
+  verdict: SubscriptionVerdict,
+): SubscriptionFacts {
+  return {
+    namespace: metadata.namespace as string,
+    name: metadata.name,
+    producer: spec.producer,
+    stream: spec.stream,
+    verdict,
+    admittedAt: status?.admittedAt,
+    signing: status?.signing,
+    secretVersion: secretVersionOf(spec),
+    backlogAtRisk: room.isBacklogAtRisk(spec.producer, metadata.uid),
+    saidOfBacklog: findCondition(status?.conditions, CONDITION.Subscription.BacklogAtRisk),
+    now: timestampOf(room.wallMs()),
+  };
+}
+
+function secretVersionOf({ endpoint }: SubscriptionSpec): number | undefined {
+  return endpoint === undefined ? undefined : (endpoint.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion);
+}
 
 export function reconcileSubscription(room: Room) {
   return async (subscription: Cached<'Subscription'>): Promise<Outcome<SubscriptionStatus>> => {
-    const { metadata, spec, status } = subscription;
+    const { metadata, spec } = subscription;
+    if (isPaused(room.world, spec.producer)) return pausedSubscription(room, subscription);
     const { verdicts } = await room.tenants.inForce(spec.producer, subscription);
-    const secretVersion =
-      spec.endpoint === undefined ? undefined : (spec.endpoint.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion);
+    const secretVersion = secretVersionOf(spec);
     if (secretVersion !== undefined) await mirrorSigningSecret(room, subscription, secretVersion);
-    return planSubscription({
-      namespace: metadata.namespace as string,
-      name: metadata.name,
-      producer: spec.producer,
-      stream: spec.stream,
-      verdict: verdicts.get(metadata.uid) ?? { ready: 'WaitingForGrant', live: 'NotAdmitted' },
-      admittedAt: status?.admittedAt,
-      signing: status?.signing,
-      secretVersion,
-      now: timestampOf(room.wallMs()),
-    });
+    return planSubscription(factsOf(room, subscription, verdicts.get(metadata.uid) ?? UNGRANTED));
   };
 }
 
@@ -39,9 +77,14 @@ export function finalizeSubscription(room: Room) {
         sub: publicId('Subscription', metadata.namespace as string, metadata.name),
         inc: generationOf(metadata.uid),
       };
-      const keepMs = spec.deletionPolicy === 'Delete' ? 0 : (routes.queues[spec.stream]?.retentionMs ?? 0);
-      await room.tenants.remove(spec.producer, metadata.uid, fence =>
-        room.control.dropInbox(fence, tenantId(spec.producer), inbox, keepMs),
+      // The stream may be gone before its subscriptions: what its retention was is not known any more then.
+      const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;
+      const keepMs = spec.deletionPolicy === 'Delete' ? 0 : retentionMs;
+      await room.tenants.remove(
+        spec.producer,
+        metadata.uid,
+        fence => room.control.dropInbox(fence, tenantId(spec.producer), inbox, keepMs),
+        left => withoutSubscription(left, inbox),
       );
     } catch (error) {
       if (deletingForMs(metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) throw room.explain(error);

@@ -41,31 +41,51 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   const { control } = deps;
   const { name, fence, stored, plan, wanted, first } = application;
   await control.patch(fence, plan.patches);
-  if (first || plan.ready.length > 0) {
-    await deps.exclusively(name, () => restoreActivations(deps, application));
+  const concerned = withActivationsLost(application);
+  if (concerned === 'all' || concerned.size > 0) {
+    await deps.exclusively(name, () => restoreActivations(deps, application, concerned));
   }
   await control.patch(fence, plan.ready);
   const routes = keepUnowned(stored.routes, wanted);
   if (first) await control.enlist(fence, wanted.tenant);
-  await wakeOpened(deps, application, first ? everyOpen(routes) : plan.opened);
+  await wakeOpened(deps, application, first ? everyUnheld(routes) : plan.opened);
   const ready = new Set(stored.ready);
   for (const { meta } of plan.ready) ready.add(meta);
   return { routes, ready };
 }
 
-/** Makes the open group keys in Redis exactly those of the objects. */
-async function restoreActivations(deps: ApplyDeps, { name, fence, stored, wanted }: Application): Promise<void> {
+/** Integrations whose open group keys may not be in Redis: those that were not ready there, or all. */
+function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> | 'all' {
+  if (!first && plan.ready.length === 0) return new Set();
+  const unready = new Set(plan.ready.map(({ meta }) => meta));
+  if (first || unready.has(tenantKeys(wanted.tenant).meta)) return 'all';
+  const names = [...Object.keys(wanted.integrations), ...Object.keys(stored.routes.integrations)];
+  return new Set(names.filter(integration => unready.has(integrationKeys(integration).meta)));
+}
+
+/**
+ * Makes the open group keys in Redis those of the objects; of all integrations exactly, of some of them what is missing in
+ * the tenant's index.
+ */
+async function restoreActivations(
+  deps: ApplyDeps,
+  { name, fence, stored, wanted }: Application,
+  concerned: ReadonlySet<string> | 'all',
+): Promise<void> {
   const { control } = deps;
   const gates = deps.openGates(name);
   const tenant = tenantKeys(wanted.tenant);
   const wantedGates = new Set<string>();
-  const integrations = new Set([...Object.keys(wanted.integrations), ...Object.keys(stored.routes.integrations)]);
+  const integrations =
+    concerned === 'all'
+      ? new Set([...Object.keys(wanted.integrations), ...Object.keys(stored.routes.integrations)])
+      : concerned;
   for (const integration of integrations) {
     const wantedKeys = new Map((gates.get(integration) ?? []).map(gate => [gate.groupKey, gate.sinceMs]));
     for (const groupKey of wantedKeys.keys()) wantedGates.add(`${groupKey}\0${integration}`);
     const i = integrationKeys(integration);
     const have = await control.readActivations(integration);
-    const missing = [...wantedKeys].filter(([groupKey]) => !have.has(groupKey));
+    const missing = [...wantedKeys].filter(([groupKey]) => !Number.isFinite(have.get(groupKey)));
     if (stored.ready.has(i.meta)) {
       const inboxes = inboxesOf(wanted, integration);
       for (const [groupKey, sinceMs] of missing) {
@@ -74,7 +94,7 @@ async function restoreActivations(deps: ApplyDeps, { name, fence, stored, wanted
     } else {
       // Nothing is parked where nothing was: in bulk.
       const ops = missing.map(([groupKey, sinceMs]) => ({
-        command: 'HSETNX' as const,
+        command: 'HSET' as const,
         key: i.act,
         args: [groupKey, sinceMs],
       }));
@@ -84,7 +104,7 @@ async function restoreActivations(deps: ApplyDeps, { name, fence, stored, wanted
       if (!wantedKeys.has(groupKey)) await control.setActivation(fence, deps.nowMs(), integration, groupKey, null, []);
     }
   }
-  const haveGates = await control.readGates(wanted.tenant);
+  const haveGates = concerned === 'all' ? await control.readGates(wanted.tenant) : new Set<string>();
   const ops = [
     ...[...wantedGates]
       .filter(gate => !haveGates.has(gate))
@@ -102,10 +122,11 @@ export function inboxesOf(routes: TenantRoutes, integration: string): (InboxRef 
   return Object.entries(subscriptions).map(([sub, { inc, queue }]) => ({ integration, sub, inc, queue }));
 }
 
-function everyOpen(routes: TenantRoutes): RoutesPlan['opened'] {
+/** Those that are open, and those that are closed: whoever led before may have gone between closing and waking. */
+function everyUnheld(routes: TenantRoutes): RoutesPlan['opened'] {
   return Object.entries(routes.integrations).flatMap(([integration, { subscriptions }]) =>
     Object.entries(subscriptions)
-      .filter(([, { route }]) => route === 'open')
+      .filter(([, { route, queue }]) => route !== 'paused' && Object.hasOwn(routes.queues, queue))
       .map(([sub, { inc, queue }]) => ({ queue, integration, sub, inc })),
   );
 }

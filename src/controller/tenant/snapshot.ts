@@ -23,17 +23,26 @@ function msOf(time: string | undefined): number | undefined {
 }
 
 /** Everything that decides the routes of the workspace `name`, out of the caches. */
-export function gatherTenant(world: World, isRemoved: (uid: string) => boolean, name: string): TenantSnapshot {
+export function gatherTenant(
+  world: World,
+  isRemoved: (uid: string) => boolean,
+  name: string,
+  isShort: (account: string) => boolean = () => false,
+): TenantSnapshot {
   const workspace = world.Workspace.store.get(name);
-  // A namespace that somebody else made, without the label, is not the workspace's: nothing in it comes into force.
-  const adopted = world.namespaces.store.get(name)?.workspace === name;
+  // A namespace that somebody else made, without the label, is not the workspace's: nothing in it comes into force. One
+  // that is being deleted loses its objects in any order: closed first, or a Block could go before what it keeps back.
+  const home = world.namespaces.store.get(name);
+  const adopted = home?.workspace === name && !home.deleting;
   const deleting = workspace?.metadata.deletionTimestamp !== undefined;
   const open = workspace !== undefined && adopted && !deleting && isProtected(workspace);
+  const account = workspace === undefined ? undefined : world.Account.store.get(workspace.spec.account);
   const of = <P>(kind: { store: { byIndex: (index: string, entry: string) => readonly P[] } }, index = 'namespace') =>
     kind.store.byIndex(index, name);
   return {
     name,
     ...(open ? { workspace: { spec: workspace.spec } } : {}),
+    ...(account === undefined ? {} : { account: { plan: account.spec.plan, short: isShort(account.metadata.name) } }),
     secretKeys: of(world.ingressKeys).map(({ sha256 }) => sha256),
     streams: of(world.CatalogStream)
       .filter(object => isProtected(object) && !isRemoved(object.metadata.uid))

@@ -1,6 +1,7 @@
 import { type CompiledTenant, type CompileOptions, compileRoutes } from '../../core/compile-routes.ts';
 import { tenantId } from '../../core/ids.ts';
 import type { TenantRoutes } from '../../core/routes.ts';
+import { createRoutesMade } from '../../core/routes-made.ts';
 import type { TenantSnapshot } from '../../core/snapshot.ts';
 import { cacheBehind } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
@@ -12,9 +13,11 @@ import { type ApplyDeps, applyRoutes } from './apply.ts';
 export interface TenantsDeps extends ApplyDeps {
   readonly control: ControlStore;
   readonly gather: (name: string) => TenantSnapshot;
+  /** Nothing of it is written, whatever asks for it. */
+  readonly isPaused: (name: string) => boolean;
   /** Every object that the snapshot of a tenant is made of. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
-  readonly compile: Omit<CompileOptions, 'nowMs'>;
+  readonly compile: Omit<CompileOptions, 'nowMs' | 'made'>;
   /** This leader's fencing epoch. */
   readonly fence: () => number;
   /** A failure of Redis as the objects should tell it. */
@@ -28,6 +31,8 @@ interface Tenant {
   following: Promise<void> | undefined;
   /** What stands in Redis, as far as this leader wrote it; undefined: to be read. */
   stored: StoredRoutes | undefined;
+  /** What stood there when that was last known: its names are read even if Redis has lost their index. */
+  remembered: TenantRoutes | undefined;
   compiled: CompiledTenant | undefined;
   /** uid@generation of everything that the compiled routes were made of. */
   seen: Set<string>;
@@ -46,6 +51,7 @@ function stampOf({ uid, generation, deletionTimestamp, finalizers }: AnyObject['
 export function createTenants(deps: TenantsDeps) {
   const tenants = new Map<string, Tenant>();
   const removed = new Set<string>();
+  const made = createRoutesMade();
   let held: string | undefined;
 
   function of(name: string): Tenant {
@@ -55,6 +61,7 @@ export function createTenants(deps: TenantsDeps) {
         running: undefined,
         following: undefined,
         stored: undefined,
+        remembered: undefined,
         compiled: undefined,
         seen: new Set(),
         troubled: false,
@@ -64,17 +71,30 @@ export function createTenants(deps: TenantsDeps) {
     return tenant;
   }
 
+  const compile = (name: string, nowMs: number): CompiledTenant =>
+    compileRoutes(deps.gather(name), { ...deps.compile, made, nowMs });
+
   async function run(name: string, tenant: Tenant): Promise<void> {
+    if (deps.isPaused(name)) {
+      // After the pause Redis is read anew, with the activations, and everything is looked at again.
+      tenant.stored = undefined;
+      tenant.troubled = true;
+      // Unless its name stands there, a tenant that Redis lost meanwhile looks like one that never was.
+      if (held === undefined) await deps.control.enlist(deps.fence(), tenantId(name));
+      return;
+    }
     const nowMs = deps.nowMs();
     const seen = new Set<string>();
     for (const { metadata } of deps.objectsOf(name)) seen.add(stampOf(metadata));
-    const compiled = compileRoutes(deps.gather(name), { ...deps.compile, nowMs });
+    const compiled = compile(name, nowMs);
     const { compiled: had, troubled } = tenant;
     try {
       if (held !== undefined) throw new ReconcileError('RedisUnavailable', held);
       const fence = deps.fence();
-      const first = tenant.stored === undefined;
-      const stored = tenant.stored ?? (await deps.control.readTenant(tenantId(name), fence));
+      // One that had nothing until now is as new as one that was never read.
+      const first = tenant.stored === undefined || isNothing(tenant.stored.routes);
+      const stored =
+        tenant.stored ?? (await deps.control.readTenant(tenantId(name), fence, namesKnown(tenant, compiled)));
       // Until everything is written, what stands in Redis is not known.
       tenant.stored = undefined;
       if (isNothing(stored.routes) && isNothing(compiled.routes)) {
@@ -84,8 +104,9 @@ export function createTenants(deps: TenantsDeps) {
         tenant.seen = seen;
         return;
       }
-      const plan = planRoutes(stored, compiled.routes);
+      const plan = planRoutes(stored, compiled.routes, nowMs);
       tenant.stored = await applyRoutes(deps, { name, fence, stored, plan, wanted: compiled.routes, first });
+      tenant.remembered = tenant.stored.routes;
     } catch (error) {
       tenant.troubled = true;
       if (!troubled) deps.onChanged(name, 'all');
@@ -94,7 +115,7 @@ export function createTenants(deps: TenantsDeps) {
     tenant.troubled = false;
     tenant.compiled = compiled;
     tenant.seen = seen;
-    deps.onChanged(name, troubled || had === undefined ? 'all' : changedVerdicts(had, compiled));
+    deps.onChanged(name, troubled || had === undefined ? 'all' : changedObjects(had, compiled));
   }
 
   /** Brings the tenant's routes into force as its objects are when this is called, or later. */
@@ -115,6 +136,39 @@ export function createTenants(deps: TenantsDeps) {
     return tenant.following;
   }
 
+  /**
+   * Runs `drop`, which removes something of the tenant from Redis, between two syncs.
+   *
+   * @param leaves what is left of the routes then; absent, or when `drop` fails: the next sync reads it
+   */
+  async function between(
+    name: string,
+    drop: (fence: number) => Promise<void>,
+    leaves?: (routes: TenantRoutes) => TenantRoutes,
+  ): Promise<void> {
+    const tenant = of(name);
+    while (tenant.running !== undefined) await tenant.running.catch(() => {});
+    const { stored } = tenant;
+    let left: StoredRoutes | undefined;
+    tenant.running = drop(deps.fence())
+      .then(
+        () => {
+          // Forgotten meanwhile: what is left is not known either.
+          if (stored === undefined || tenant.stored !== stored || leaves === undefined) return;
+          left = { ready: stored.ready, routes: leaves(stored.routes) };
+        },
+        error => {
+          throw deps.explain(error);
+        },
+      )
+      .finally(() => {
+        tenant.running = undefined;
+        tenant.stored = left;
+        tenant.remembered = left?.routes;
+      });
+    await tenant.running;
+  }
+
   return {
     sync,
     /** Waits until the routes that were made of this version of the object are in force. */
@@ -125,25 +179,49 @@ export function createTenants(deps: TenantsDeps) {
       if (tenant.compiled === undefined || !tenant.seen.has(wanted)) throw cacheBehind(`routes of ${name}`);
       return tenant.compiled;
     },
-    /** Removes something of the tenant from Redis, between two syncs; the next one reads what is left. */
-    async remove(name: string, uid: string, drop: (fence: number) => Promise<void>): Promise<void> {
-      const tenant = of(name);
-      while (tenant.running !== undefined) await tenant.running.catch(() => {});
-      tenant.running = drop(deps.fence())
-        .catch(error => {
-          throw deps.explain(error);
-        })
-        .finally(() => {
-          tenant.running = undefined;
-          tenant.stored = undefined;
-        });
-      await tenant.running;
+    /** Removes what the object has of the tenant in Redis, as `between` does. */
+    async remove(
+      name: string,
+      uid: string,
+      drop: (fence: number) => Promise<void>,
+      leaves?: (routes: TenantRoutes) => TenantRoutes,
+    ): Promise<void> {
+      await between(name, drop, leaves);
       removed.add(uid);
     },
+    between,
     /** Whether `remove` was done for the object: it goes, and must not come back into the routes. */
     isRemoved: (uid: string) => removed.has(uid),
     names: (): string[] => [...tenants.keys()],
     isSynced: (name: string) => of(name).stored !== undefined,
+    /** What stands in Redis by what was written there; undefined while that is not known. Another object after each sync. */
+    stored: (name: string): StoredRoutes | undefined => {
+      const tenant = tenants.get(name);
+      return tenant === undefined || tenant.running !== undefined || tenant.troubled ? undefined : tenant.stored;
+    },
+    /** Whether what was written is what the objects say now. */
+    isCurrent(name: string): boolean {
+      const stored = tenants.get(name)?.stored;
+      if (stored === undefined) return false;
+      const nowMs = deps.nowMs();
+      const { routes } = compile(name, nowMs);
+      if (isNothing(stored.routes) && isNothing(routes)) return true;
+      const { patches, ready } = planRoutes(stored, routes, nowMs);
+      return patches.length + ready.length === 0;
+    },
+    /**
+     * Forgets what is long gone: the UIDs of removed objects, and tenants without any object or anything in Redis but the
+     * fence that reading them raised. Answers the names of those.
+     */
+    prune(exists: (uid: string) => boolean): string[] {
+      for (const uid of removed) if (!exists(uid)) removed.delete(uid);
+      const pruned: string[] = [];
+      for (const [name, { stored, running }] of tenants) {
+        if (running !== undefined || stored === undefined || !isNothing(stored.routes)) continue;
+        if (deps.objectsOf(name)[Symbol.iterator]().next().done && tenants.delete(name)) pruned.push(name);
+      }
+      return pruned;
+    },
     compiled: (name: string) => tenants.get(name)?.compiled,
     /** What Redis holds is not known any more. */
     forget(names: Iterable<string> | 'all'): void {
@@ -163,16 +241,25 @@ export function createTenants(deps: TenantsDeps) {
 
 export type Tenants = ReturnType<typeof createTenants>;
 
-function isNothing({ payer, queues, integrations }: TenantRoutes): boolean {
+function namesKnown({ remembered }: Tenant, { routes }: CompiledTenant): TenantRoutes[] {
+  return remembered === undefined ? [routes] : [routes, remembered];
+}
+
+/** No object, and nothing in Redis. */
+export function isNothing({ payer, queues, integrations }: TenantRoutes): boolean {
   return payer === '' && Object.keys(queues).length === 0 && Object.keys(integrations).length === 0;
 }
 
-function changedVerdicts(had: CompiledTenant, has: CompiledTenant): Set<string> {
+/** UIDs of the Subscriptions and Blocks of which the routes say something else than before. */
+function changedObjects(had: CompiledTenant, has: CompiledTenant): Set<string> {
   const changed = new Set<string>();
   for (const [uid, verdict] of has.verdicts) {
     const before = had.verdicts.get(uid);
     if (before?.ready !== verdict.ready || before.live !== verdict.live || before.detail !== verdict.detail)
       changed.add(uid);
+  }
+  for (const uid of new Set([...had.paused.keys(), ...has.paused.keys()])) {
+    if (had.paused.get(uid) !== has.paused.get(uid)) changed.add(uid);
   }
   return changed;
 }

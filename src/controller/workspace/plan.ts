@@ -2,6 +2,7 @@ import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import { WORKSPACE_LABEL } from '../../api/well-known.ts';
 import type { WorkspaceStatus } from '../../api/workspace.ts';
 import { tenantId } from '../../core/ids.ts';
+import type { Condition, DesiredCondition } from '../runtime/conditions.ts';
 import { type Outcome, waiting } from '../runtime/outcome.ts';
 
 export interface WorkspaceFacts {
@@ -11,6 +12,23 @@ export interface WorkspaceFacts {
   readonly accountExists: boolean;
   readonly account: string;
   readonly producer: boolean;
+  /** Queues wait for tokens that the account does not have; undefined: not known (yet). */
+  readonly short: boolean | undefined;
+  /** The condition as the status has it: told again once it was told. */
+  readonly insufficientTokens: Condition | undefined;
+}
+
+/** Said while tokens are spent, and afterwards that they are not; never of an account that always had some. */
+function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredCondition[] {
+  const type = CONDITION.Workspace.InsufficientTokens;
+  const reasons = REASON.Workspace.InsufficientTokens;
+  if (short === undefined) return before === undefined ? [] : [before];
+  if (short) {
+    const message = "the account's tokens are spent: distribution pauses, nothing is dropped; raise includedTokens";
+    return [{ type, status: 'True', reason: reasons.TokensSpent, message }];
+  }
+  if (before === undefined) return [];
+  return [{ type, status: 'False', reason: reasons.TokensLeft, message: 'the account has tokens again' }];
 }
 
 /** The status of a workspace, from what was found. */
@@ -36,7 +54,10 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     });
   }
   if (!facts.accountExists) {
-    return waiting(reasons.WaitingForAccount, `account ${facts.account} does not exist yet`, { status });
+    return waiting(reasons.WaitingForAccount, `account ${facts.account} does not exist yet`, {
+      status,
+      conditions: tokens(facts),
+    });
   }
   return {
     status,
@@ -47,6 +68,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
         reason: reasons.NamespaceReady,
         message: 'the namespace is there and the routes are in force',
       },
+      ...tokens(facts),
     ],
   };
 }

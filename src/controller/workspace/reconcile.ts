@@ -1,8 +1,10 @@
+import { CONDITION } from '../../api/condition-reasons.ts';
 import { WORKSPACE_LABEL } from '../../api/well-known.ts';
 import { cacheBehind, isKubeError } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { NAMESPACES } from '../../kube/resource.ts';
 import { deletingForMs, LET_GO_AFTER_MS, type Room } from '../room.ts';
+import { findCondition } from '../runtime/conditions.ts';
 import type { Cached } from '../world.ts';
 import { planWorkspace, type WorkspaceFacts } from './plan.ts';
 
@@ -34,6 +36,8 @@ export function reconcileWorkspace(room: Room) {
       accountExists: room.world.Account.store.get(workspace.spec.account) !== undefined,
       producer:
         workspace.spec.producer === true || room.world.CatalogStream.store.byIndex('namespace', name).length > 0,
+      short: room.shortages.isShort(workspace.spec.account),
+      insufficientTokens: findCondition(workspace.status?.conditions, CONDITION.Workspace.InsufficientTokens),
     });
     if (namespace === 'adopted') await room.tenants.inForce(name, workspace);
     return outcome;

@@ -1,0 +1,36 @@
+import { Gauge, type Registry } from '../../telemetry/metrics.ts';
+
+/** Which accounts have queues that wait for tokens, as far as this leader has looked. */
+export interface Shortages {
+  /** By name of the Account; undefined: not looked at yet. */
+  readonly isShort: (account: string) => boolean | undefined;
+  readonly note: (account: string, short: boolean) => void;
+}
+
+export interface ShortagesDeps {
+  readonly registry: Registry;
+  readonly exists: (account: string) => boolean;
+  /** The first look at an account, and each time that a shortage begins or ends; `turned`: it did. */
+  readonly onNews: (account: string, turned: boolean) => void;
+}
+
+export function createShortages({ registry, exists, onNews }: ShortagesDeps): Shortages {
+  const known = new Map<string, boolean>();
+  new Gauge({
+    name: 'sluice_controller_accounts_short',
+    help: 'Accounts with queues that wait for tokens, as the leader sees it.',
+    registers: [registry],
+    collect() {
+      for (const account of known.keys()) if (!exists(account)) known.delete(account);
+      this.set([...known.values()].filter(Boolean).length);
+    },
+  });
+  return {
+    isShort: account => known.get(account),
+    note(account, short) {
+      const before = known.get(account);
+      known.set(account, short);
+      if (before !== short) onNews(account, short || before === true);
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import type { KubeClient } from '../kube/client.ts';
+import type { Clock } from '../kube/clock.ts';
+import type { AnyObject } from '../kube/object.ts';
+import { slimObject } from '../kube/object.ts';
+import type { ControlAudit } from '../redis/control-audit.ts';
+import type { ControlStore } from '../redis/control-store.ts';
+import type { ControlSweep } from '../redis/control-sweep.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Registry } from '../telemetry/metrics.ts';
+import type { EventRecorder } from './runtime/event-recorder.ts';
+import type { Controller } from './runtime/keyed-controller.ts';
+import { createAudit } from './tenant/audit.ts';
+import { createAuditMetrics } from './tenant/audit-metrics.ts';
+import { type AuditPass, createAuditPass } from './tenant/audit-pass.ts';
+import { createPacer } from './tenant/pacer.ts';
+import { isPaused } from './tenant/paused.ts';
+import { createSweep } from './tenant/sweep.ts';
+import type { Tenants } from './tenant/tenants.ts';
+import { type Cached, resourceOf, type World } from './world.ts';
+
+export interface AuditingDeps {
+  readonly client: Pick<KubeClient, 'list'>;
+  readonly world: World;
+  readonly tenants: Tenants;
+  readonly control: ControlStore;
+  /** Makes the reader; `pace` is awaited before each of its commands. */
+  readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
+  readonly remains: ControlSweep;
+  readonly fence: () => number;
+  /** Whose keys the audit enqueues. */
+  readonly workers: () => {
+    readonly routes: Controller;
+    readonly activations: Controller;
+    readonly accounts: Controller;
+  };
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly nowMs: () => number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+}
+
+/** In a field selector these three are said with a backslash. */
+function escapeSelector(value: string): string {
+  return value.replaceAll(/[\\,=]/g, '\\$&');
+}
+
+/** The periodic audit and sweep of the leader, put together. */
+export function createAuditing(deps: AuditingDeps): AuditPass {
+  const { client, world, tenants, control, workers, nowMs, clock, log } = deps;
+  const metrics = createAuditMetrics(deps.registry);
+  const pacer = createPacer(clock);
+  const store = deps.openAudit(pacer.pace);
+  const ofTenant = (name: string): boolean => isPaused(world, name);
+  const enqueueTenant = (name: string): void => workers().routes.enqueue(name, 'background');
+
+  async function relist(what: 'routes' | 'activations'): Promise<void> {
+    const { Activation, signingSecrets: _, ...others } = world;
+    await Promise.all((what === 'activations' ? [Activation] : Object.values(others)).map(each => each.relist()));
+  }
+
+  async function readPair(namespace: string, integration: string, groupKey: string): Promise<Cached<'Activation'>[]> {
+    const fieldSelector = `spec.integration=${escapeSelector(integration)},spec.groupKey=${escapeSelector(groupKey)}`;
+    const project = (object: AnyObject) => slimObject(object as Cached<'Activation'>) as Cached<'Activation'>;
+    return (await client.list(resourceOf('Activation'), project, { namespace, fieldSelector })).items;
+  }
+
+  return createAuditPass({
+    audit: createAudit({
+      world,
+      store,
+      tenants,
+      isPaused: ofTenant,
+      enqueueTenant,
+      enqueuePair: key => workers().activations.enqueue(key, 'background'),
+      enqueueAccount: name => workers().accounts.enqueue(name, 'background'),
+      isPairPending: key => workers().activations.isPending(key),
+      isAccountPending: name => workers().accounts.isPending(name),
+      relist,
+      readPair,
+      events: deps.events,
+      metrics,
+      nowMs,
+      log,
+    }),
+    sweep: createSweep({
+      world,
+      tenants,
+      store,
+      control,
+      remains: deps.remains,
+      isPaused: ofTenant,
+      fence: deps.fence,
+      relist,
+      enqueueTenant,
+      metrics,
+      nowMs,
+      log,
+    }),
+    readTenants: store.readTenants,
+    tenants: tenants.names,
+    accounts: () => world.Account.store.keys(),
+    onPass: pacer.next,
+    metrics,
+    clock,
+    log,
+  });
+}

@@ -1,0 +1,41 @@
+import { Counter, Histogram, type Registry } from '../../telemetry/metrics.ts';
+import { DRIFTED, type Drifted } from './drift.ts';
+
+/** What the sweep removes. */
+export const SWEPT = ['queue', 'inbox', 'integration', 'tenant'] as const;
+export type Swept = (typeof SWEPT)[number];
+
+export interface AuditMetrics {
+  readonly repaired: (what: Drifted) => void;
+  readonly swept: (what: Swept) => void;
+  readonly passed: (seconds: number) => void;
+}
+
+export function createAuditMetrics(registry: Registry): AuditMetrics {
+  const registers = [registry];
+  const repaired = new Counter({
+    name: 'sluice_controller_drift_repaired_total',
+    help: 'Differences between Redis and what was written there that were found and repaired, by what differed.',
+    labelNames: ['what'] as const,
+    registers,
+  });
+  const swept = new Counter({
+    name: 'sluice_controller_swept_total',
+    help: 'Remains in Redis that no object owned and that were removed, by what they were.',
+    labelNames: ['what'] as const,
+    registers,
+  });
+  const passes = new Histogram({
+    name: 'sluice_controller_drift_pass_duration_seconds',
+    help: 'Time of one comparison of all of Redis with what the objects say.',
+    buckets: [0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60],
+    registers,
+  });
+  for (const what of DRIFTED) repaired.inc({ what }, 0);
+  for (const what of SWEPT) swept.inc({ what }, 0);
+  return {
+    repaired: what => repaired.inc({ what }),
+    swept: what => swept.inc({ what }),
+    passed: seconds => passes.observe(seconds),
+  };
+}

@@ -1,0 +1,85 @@
+import type { KindName } from '../../api/kinds.ts';
+import type { CompiledTenant } from '../../core/compile-routes.ts';
+import { type AnyObject, keyOf } from '../../kube/object.ts';
+import { createStore, type Indexers } from '../../kube/store.ts';
+import type { Room } from '../room.ts';
+import { type Cached, INDEXES, type World } from '../world.ts';
+
+/** Everything that a test of one room leaves as it is in most cases. */
+export function objectOf<K extends KindName>(
+  name: string,
+  spec: Cached<K>['spec'],
+  more: {
+    readonly namespace?: string | undefined;
+    readonly metadata?: Partial<AnyObject['metadata']>;
+    readonly status?: object;
+  } = {},
+): Cached<K> {
+  const namespace = 'namespace' in more ? more.namespace : 'acme';
+  return {
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid: `uid-${name}`,
+      resourceVersion: '1',
+      generation: 1,
+      finalizers: ['sluice.dev/finalizer'],
+      ...more.metadata,
+    },
+    spec,
+    ...(more.status === undefined ? {} : { status: more.status }),
+  } as Cached<K>;
+}
+
+/** The caches of a room, filled by hand; the namespace of each Workspace is its own. */
+export type Caches = { readonly [K in KindName]?: readonly Cached<K>[] };
+
+/**
+ * A room on caches that a test fills, without an API server and without Redis: it records what had to be in force, and
+ * what was asked of the API server.
+ */
+export function createTestRoom(
+  caches: Caches,
+  options: {
+    readonly paused?: CompiledTenant['paused'];
+    readonly namespaceDeleting?: boolean;
+    readonly wallMs?: number;
+  } = {},
+) {
+  const inForce: string[] = [];
+  const asked: string[] = [];
+  const letGo: string[] = [];
+  const namespaces = createStore<object>();
+  for (const { metadata } of caches.Workspace ?? []) {
+    namespaces.set(metadata.name, { workspace: metadata.name, deleting: options.namespaceDeleting === true });
+  }
+  const kinds = Object.fromEntries(
+    Object.entries(INDEXES).map(([kind, indexers]) => {
+      const store = createStore(indexers as Indexers<AnyObject>);
+      for (const object of caches[kind as KindName] ?? []) store.set(keyOf(object.metadata), object);
+      return [kind, { store }];
+    }),
+  );
+  const ingressKeys = createStore<object>({ namespace: () => [] });
+  const world = { ...kinds, namespaces: { store: namespaces }, ingressKeys: { store: ingressKeys } };
+  const room = {
+    world: world as unknown as World,
+    wallMs: () => options.wallMs ?? 0,
+    isBacklogAtRisk: () => undefined,
+    tellLetGo: (_kind: KindName, { metadata }: AnyObject, waitedFor: string) =>
+      letGo.push(`${metadata.name} ${waitedFor}`),
+    tenants: {
+      inForce: async (tenant: string, { metadata }: AnyObject) => {
+        inForce.push(`${tenant} ${metadata.name}`);
+        return { paused: options.paused ?? new Map() };
+      },
+    },
+    client: {
+      get: async (_resource: object, { name }: { readonly name: string }) => {
+        asked.push(name);
+        return { metadata: options.namespaceDeleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {} };
+      },
+    },
+  };
+  return { room: room as unknown as Room, inForce, asked, letGo };
+}
