@@ -5,7 +5,7 @@ NODE := PATH="$(CURDIR)/bin:$$PATH" bin/node
 TEST_ALL := $(NODE) test/support/test-all.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test generate run bench
+.PHONY: help setup check test test-model test-mutants test-scale generate run bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,15 @@ check: setup ## types, lint, format and unit tests: under a minute
 test: ## everything: check, then against Redis, against Kubernetes, and the whole system
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
 	@$(TEST_ALL)
+
+test-model: setup ## random histories against the reference model: STEPS=20000 SEED=1, or REPLAY=… of a failure
+	@STEPS='$(STEPS)' SEED='$(SEED)' REPLAY='$(REPLAY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model
+
+test-mutants: setup ## wrong changes of the decisive places, one at a time: the tests have to notice each (an hour)
+	@$(NODE) test/mutants/run.ts $(MUTANT)
+
+test-scale: setup ## one tenant with 100,000 activations and 10,000 subscriptions: SCALE=1 (half an hour), or a share of it
+	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale
 
 generate: setup ## write the files that are derived from the schemas in src/api
 	@$(NODE) config/generate.ts

@@ -18,9 +18,9 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   format: ['biome', 'check'],
 };
 
-const PROJECTS = ['unit', 'redis', 'kube', 'system'];
+const PROJECTS = ['unit', 'redis', 'kube', 'system', 'scale'];
 
-const LONGER = 'Longer, on demand: make bench';
+const LONGER = 'Longer, on demand: make bench, make test-model, make test-mutants';
 
 let current: ChildProcess | undefined;
 

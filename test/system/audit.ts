@@ -81,13 +81,19 @@ async function uidOf(cluster: Cluster, object: string, namespace: string): Promi
   return kubectl(cluster, ['get', object, '-n', namespace, '-o', 'jsonpath={.metadata.uid}']);
 }
 
-/** Reads the inbox of the subscription `name` in `partner` to an integration of `producer`. */
+/** Reads the inbox of the subscription `name` in `partner` to an integration of `producer`: absent, `partner`. */
 export async function readInbox(
   { cluster, redis }: { readonly cluster: Cluster; readonly redis: RedisServer },
-  { producer, partner, name }: { readonly producer: string; readonly partner: string; readonly name: string },
+  subscription: {
+    readonly producer: string;
+    readonly partner: string;
+    readonly name: string;
+    readonly integration?: string;
+  },
 ): Promise<InboxState> {
+  const { producer, partner, name } = subscription;
   const inc = generationOf(await uidOf(cluster, `subscription/${name}`, partner));
-  const integration = publicId('Integration', producer, partner);
+  const integration = publicId('Integration', producer, subscription.integration ?? partner);
   const sub = publicId('Subscription', partner, name);
   const x = inboxKeys(integration, sub, inc);
   const entries = (await redis.command('XRANGE', x.log, '-', '+')) as [string, string[]][];

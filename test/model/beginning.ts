@@ -1,0 +1,35 @@
+import type { System } from './system.ts';
+
+/** How every history begins: two streams, two partners, and events that may flow. What follows may undo all of it. */
+export async function settleWorld(system: System): Promise<void> {
+  const { objects } = system;
+  for (const { name, names } of system.tenants) {
+    for (const stream of names.streams) {
+      objects.apply('CatalogStream', name, stream, { public: true, retention: '1h', deletionPolicy: 'Retain' });
+    }
+    for (const integration of names.integrations) {
+      objects.apply('Integration', name, integration, { workspace: names.partner });
+      objects.apply('Activation', name, `${integration}-k-rest`, { integration, groupKey: 'k' });
+    }
+    objects.apply('Activation', name, 'shop-k1-rest', { integration: 'shop', groupKey: 'k1' });
+    for (const [integration, stream] of [
+      ['shop', 'orders'],
+      ['bank', 'orders'],
+      ['shop', 'parcels'],
+    ] as const) {
+      objects.apply('Subscription', names.partner, `${integration}-${stream}`, {
+        producer: name,
+        integration,
+        stream,
+        endpoint: { url: `https://${integration}.example.org/` },
+        ordering: 'ByGroupKey',
+        deletionPolicy: 'Retain',
+      });
+    }
+  }
+  system.clock.ms += 1_000;
+  await system.step('two tenants with two streams, two partners and three subscriptions each', () => {
+    system.takeOver();
+    return system.lead();
+  });
+}

@@ -1,0 +1,44 @@
+import * as fc from 'fast-check';
+import type { Death } from './process.ts';
+import { type System, TENANTS, type TenantName } from './system.ts';
+import { NAMES } from './tenant.ts';
+
+export type ModelCommand = fc.AsyncCommand<System, System>;
+
+/** What one command is made of; `can` says whether it makes sense in the present state (it is left out otherwise). */
+export interface CommandParts {
+  /** As a line of the story. */
+  readonly text: string;
+  readonly can?: (system: System) => boolean;
+  readonly run: (system: System) => ReturnType<Parameters<System['step']>[1]>;
+}
+
+/** Time that passes before a command: whole seconds, as timestamps in statuses have no more. */
+const tickMs = fc.constantFrom(0, 0, 1_000, 1_000, 3_000, 6_000, 11_000, 30_000);
+
+/** Makes commands of the arbitrary's values. */
+export function commandOf<T>(values: fc.Arbitrary<T>, make: (value: T) => CommandParts): fc.Arbitrary<ModelCommand> {
+  return fc.tuple(values, tickMs).map(([value, tick]) => {
+    const { text, can, run } = make(value);
+    const line = tick === 0 ? text : `${tick / 1_000} s later, ${text}`;
+    return {
+      check: system => can?.(system as System) ?? true,
+      run: async system => {
+        system.clock.ms += tick;
+        await system.step(line, () => run(system));
+      },
+      toString: () => line,
+    };
+  });
+}
+
+export const aTenant: fc.Arbitrary<TenantName> = fc.constantFrom(...TENANTS, TENANTS[0]);
+export const aStream = fc.constantFrom(...NAMES.streams, NAMES.streams[0]);
+export const aPackage = fc.constantFrom(...NAMES.packages);
+export const anIntegration = fc.constantFrom(...NAMES.integrations, NAMES.integrations[0]);
+export const aGroupKey = fc.constantFrom(...NAMES.groupKeys, NAMES.groupKeys[0]);
+
+const someDeath = fc.record({ call: fc.integer({ min: 1, max: 30 }), sent: fc.boolean() });
+
+/** Mostly none. */
+export const aDeath: fc.Arbitrary<Death | undefined> = fc.option(someDeath, { nil: undefined, freq: 6 });

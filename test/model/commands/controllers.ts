@@ -1,0 +1,22 @@
+import { aDeath, aTenant, commandOf } from '../command.ts';
+import { pairsOf } from '../controller.ts';
+import { NAMES } from '../tenant.ts';
+
+/** Another controller takes the lead, and makes good what was left half done. */
+export const takeOver = commandOf(aDeath, death => ({
+  text: 'another controller leads',
+  run: system => {
+    system.takeOver();
+    return system.lead(death);
+  },
+}));
+
+export const resync = commandOf(aTenant, tenant => ({
+  text: `everything of ${tenant} is applied once more`,
+  can: system => system.isLed(),
+  run: system =>
+    system.resync(
+      tenant,
+      NAMES.integrations.flatMap(integration => pairsOf(system.objects, tenant, integration)),
+    ),
+}));

@@ -1,0 +1,51 @@
+import * as fc from 'fast-check';
+import { aDeath, aGroupKey, aStream, aTenant, commandOf } from '../command.ts';
+
+const aKeyOrNone = fc.oneof({ weight: 8, arbitrary: aGroupKey }, { weight: 1, arbitrary: fc.constant('') });
+const again = fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) });
+
+/** Around what one token pays for. */
+const someBytes = fc.constantFrom(0, 0, 0, 0, 0, 0, 16_384, 16_385);
+
+export const publish = commandOf(
+  fc.record({ tenant: aTenant, stream: aStream, groupKey: aKeyOrNone, again, bytes: someBytes, death: aDeath }),
+  ({ tenant, stream, groupKey, again: repeated, bytes, death }) => ({
+    text: `${tenant} publishes ${repeated ? 'the last event again' : `with key ${groupKey || 'none'}`} to ${stream}`,
+    run: system => system.publish(tenant, stream, groupKey, repeated, bytes, death),
+  }),
+);
+
+export const route = commandOf(fc.record({ which: fc.nat(1), death: aDeath }), ({ which, death }) => ({
+  text: `router ${which} works`,
+  run: system => system.route(which, death),
+}));
+
+export const claim = commandOf(
+  fc.record({ room: fc.integer({ min: 1, max: 5 }), death: aDeath }),
+  ({ room, death }) => ({
+    text: `the dispatcher claims up to ${room}`,
+    run: system => system.claim(room, death),
+  }),
+);
+
+const anOutcome = fc.constantFrom('delivered', 'delivered', 'delivered', 'failed', 'failed', 'dead', 'released');
+
+export const endAttempt = commandOf(fc.record({ which: fc.nat(20), outcome: anOutcome }), ({ which, outcome }) => ({
+  text: `${outcome}:`,
+  can: system => system.flights().length > 0,
+  run: system => system.end(which, outcome),
+}));
+
+export const dispatcherDies = commandOf(fc.constant(undefined), () => ({
+  text: 'the dispatcher dies',
+  can: system => system.flights().length > 0,
+  run: async system => system.killDispatcher(),
+}));
+
+/** Past retention, or past the time that dedupe and leases look back. */
+export const wait = commandOf(fc.constantFrom(15, 61, 61), minutes => ({
+  text: `${minutes} minutes pass`,
+  run: async system => {
+    system.clock.ms += minutes * 60_000;
+  },
+}));

@@ -1,0 +1,218 @@
+import { openGatesOf, reconcilePair } from '../../src/controller/activation/reconcile.ts';
+import { finalizeStream } from '../../src/controller/catalog-stream/reconcile.ts';
+import { reconcileIntegration } from '../../src/controller/integration/reconcile.ts';
+import type { Room } from '../../src/controller/room.ts';
+import { type CommonStatus, createStatusWriter } from '../../src/controller/runtime/status-writer.ts';
+import { finalizeSubscription, reconcileSubscription } from '../../src/controller/subscription/reconcile.ts';
+import { createSharedLocks } from '../../src/controller/tenant/shared-lock.ts';
+import { gatherTenant, objectsOfTenant } from '../../src/controller/tenant/snapshot.ts';
+import { createTenants } from '../../src/controller/tenant/tenants.ts';
+import { pairKey, resourceOf } from '../../src/controller/world.ts';
+import { sealEndpoint } from '../../src/core/endpoint-config.ts';
+import { deriveSealKeys } from '../../src/core/seal.ts';
+import type { KubeClient } from '../../src/kube/client.ts';
+import { type AnyObject, keyOf } from '../../src/kube/object.ts';
+import type { RedisClient } from '../../src/redis/client.ts';
+import { createControlStore } from '../../src/redis/control-store.ts';
+import { createHintIndex } from '../../src/redis/hints.ts';
+import { createLogger } from '../../src/telemetry/log.ts';
+import type { ModelKind, ModelObject, Objects } from './objects.ts';
+
+export const ROOT_KEY = new Uint8Array(32).fill(7);
+export const SEAL_KEYS = deriveSealKeys(ROOT_KEY);
+
+/** Which pair (integration, group key) of a tenant an activation speaks of. */
+export interface PairName {
+  readonly integration: string;
+  readonly groupKey: string;
+}
+
+/** A leading controller: the real rooms on the model's objects, without the engine that calls them. */
+export type Controller = Awaited<ReturnType<typeof createController>>;
+
+export async function createController(
+  redis: RedisClient,
+  objects: Objects,
+  nowMs: () => number,
+  /** False: what is being deleted stays as it is. */
+  finalizes = true,
+) {
+  const { world } = objects;
+  const control = createControlStore(redis);
+  const inboxHints = createHintIndex(redis, 'd');
+  const queueHints = createHintIndex(redis, 'r');
+  const locks = createSharedLocks();
+  let epoch: number | undefined;
+  const fence = () => {
+    if (epoch === undefined) throw new Error('not leading');
+    return epoch;
+  };
+  const explain = (error: unknown) => error;
+  const tenants = createTenants({
+    control,
+    queueHints,
+    inboxHints,
+    nowMs,
+    fence,
+    explain,
+    compile: {
+      queueMaxBytes: 1e9,
+      judgeEndpoint: () => 'ok',
+      sealEndpoint: (subscription, config) => sealEndpoint(SEAL_KEYS, subscription, config),
+    },
+    gather: name =>
+      gatherTenant(
+        world,
+        uid => tenants.isRemoved(uid),
+        name,
+        () => false,
+      ),
+    objectsOf: name => objectsOfTenant(world, name),
+    openGates: name => openGatesOf({ world, nowMs }, name),
+    exclusively: locks.exclusively,
+    onChanged: () => {},
+    isPaused: () => false,
+  });
+  const client = {
+    get: (_resource: unknown, { name }: { name: string }) => Promise.resolve({ metadata: { name } }),
+    apply: (
+      resource: { kind: string },
+      target: { namespace?: string; name: string },
+      body: { metadata?: { uid?: string }; status?: object },
+    ) =>
+      Promise.resolve(
+        body.status === undefined
+          ? { metadata: target }
+          : objects.writeStatus(resource.kind as ModelKind, keyOf(target), body.metadata?.uid ?? '', body.status),
+      ),
+  } as unknown as Pick<KubeClient, 'get' | 'create' | 'apply'>;
+  const log = createLogger({ level: 'silent' });
+  const room: Room = {
+    client,
+    world,
+    tenants,
+    control,
+    queueHints,
+    inboxHints,
+    shortages: { isShort: () => false } as unknown as Room['shortages'],
+    fence,
+    nowMs,
+    wallMs: nowMs,
+    rootKey: ROOT_KEY,
+    isBacklogAtRisk: () => undefined,
+    explain,
+    shared: locks.shared,
+    tellLetGo: () => {},
+  };
+  const context = { failures: 0, signal: new AbortController().signal, log };
+  const writerOf = (kind: ModelKind) =>
+    createStatusWriter<never, CommonStatus>({ client, resource: resourceOf(kind), wallMs: nowMs });
+  const statuses = {
+    CatalogStream: writerOf('CatalogStream'),
+    Integration: writerOf('Integration'),
+    Subscription: writerOf('Subscription'),
+  };
+  const rooms = {
+    integration: reconcileIntegration(room),
+    subscription: reconcileSubscription(room),
+    finalizeSubscription: finalizeSubscription(room),
+    finalizeStream: finalizeStream(room),
+    pair: reconcilePair(room, writerOf('Activation') as never),
+  };
+
+  const isDeleting = ({ metadata }: AnyObject) => metadata.deletionTimestamp !== undefined;
+
+  async function reconcileIntegrations(name: string): Promise<void> {
+    for (const object of objects.list('Integration', name)) {
+      const { status, conditions } = await rooms.integration(object);
+      await statuses.Integration.write(object as never, status ?? {}, conditions);
+    }
+  }
+
+  /** True when one of them went or rotated its secret, and the routes have to be made anew. */
+  async function reconcileSubscriptions(name: string): Promise<boolean> {
+    let went = false;
+    for (const object of objects.subscriptionsTo(name)) {
+      if (isDeleting(object)) {
+        if (!finalizes || (await rooms.finalizeSubscription(object)) !== 'done') continue;
+        objects.remove('Subscription', keyOf(object.metadata));
+        went = true;
+      } else {
+        const { status, conditions } = await rooms.subscription(object);
+        await statuses.Subscription.write(object as never, status ?? {}, conditions);
+        // The routes seal when the secret was rotated.
+        went ||= object.status?.signing?.rotatedAt !== status?.signing?.rotatedAt;
+      }
+    }
+    return went;
+  }
+
+  async function reconcileStreams(name: string): Promise<boolean> {
+    let went = false;
+    for (const object of objects.list('CatalogStream', name).filter(isDeleting)) {
+      if (!finalizes || (await rooms.finalizeStream(object)) !== 'done') continue;
+      objects.remove('CatalogStream', keyOf(object.metadata));
+      went = true;
+    }
+    return went;
+  }
+
+  /** A package goes when no Block names it any more. */
+  function releasePackages(name: string): boolean {
+    const named = new Set(
+      objects.list('Block', name).flatMap(({ spec: { target } }) => (target.kind === 'Package' ? [target.name] : [])),
+    );
+    const free = objects.list('Package', name).filter(object => isDeleting(object) && !named.has(object.metadata.name));
+    for (const { metadata } of free) objects.remove('Package', keyOf(metadata));
+    return free.length > 0;
+  }
+
+  const pairOf = (name: string, { integration, groupKey }: PairName) =>
+    rooms.pair(pairKey(name, integration, groupKey), context);
+
+  async function settleRoutes(name: string): Promise<void> {
+    for (let again = true; again; ) {
+      await tenants.sync(name);
+      await reconcileIntegrations(name);
+      const packagesWent = releasePackages(name);
+      const streamsWent = await reconcileStreams(name);
+      again = (await reconcileSubscriptions(name)) || streamsWent || packagesWent;
+    }
+  }
+
+  return {
+    control,
+    /** Begins a term: everything that earlier leaders began is made good. */
+    async lead(names: readonly string[]): Promise<void> {
+      const answer = await control.lead('uid', 1, nowMs());
+      if ('other' in answer) throw new Error('another cluster has this Redis');
+      epoch = answer.epoch;
+      tenants.forget('all');
+      for (const name of names) {
+        await settleRoutes(name);
+        const pairs = new Map(
+          objects.list('Activation', name).map(({ spec }) => [`${spec.integration}/${spec.groupKey}`, spec]),
+        );
+        for (const pair of pairs.values()) await pairOf(name, pair);
+      }
+      await control.markClusterReady(fence());
+    },
+    isLeading: () => epoch !== undefined,
+    /** A change of what the routes are made of, and of the pairs that follow from it. */
+    async settle(name: string, pairs: readonly PairName[] = []): Promise<void> {
+      await settleRoutes(name);
+      for (const pair of pairs) await pairOf(name, pair);
+    },
+    settlePair: pairOf,
+    /** What a slot lost is not known any more: it is read, and written anew. */
+    forget: (name: string): void => tenants.forget([name]),
+  };
+}
+
+/** Pairs that any Activation of the integration speaks of. */
+export function pairsOf(objects: Objects, name: string, integration: string): PairName[] {
+  return objects
+    .list('Activation', name)
+    .map(({ spec }: ModelObject<'Activation'>) => spec)
+    .filter(spec => spec.integration === integration);
+}

@@ -1,0 +1,126 @@
+import { publicId } from '../../src/core/ids.ts';
+import type { ModelObject, Objects } from './objects.ts';
+
+/** What one subscription may get, by definition. */
+export interface DefinedSubscription {
+  readonly uid: string;
+  readonly name: string;
+  /** Names of the integration and the stream. */
+  readonly integration: string;
+  readonly stream: string;
+  readonly streamUid: string;
+  /** open: wanted and not held back; paused: wanted, but covered or suspended; closed: not wanted. */
+  readonly route: 'open' | 'paused' | 'closed';
+  readonly sends: boolean;
+  /** What the Blocks that cover it say of what comes meanwhile: skip when all say so; none: it is not covered. */
+  readonly covers: 'none' | 'continue' | 'skip';
+}
+
+/** What has to be in force for the objects of one tenant: said once more, as plainly as the rules say it. */
+export interface Definition {
+  /** stream → uid, and whether it takes events. */
+  readonly streams: ReadonlyMap<string, { readonly uid: string; readonly takesEvents: boolean }>;
+  readonly integrations: ReadonlyMap<string, 'pending' | 'active' | 'closed'>;
+  /** By uid of the Subscription. */
+  readonly subscriptions: ReadonlyMap<string, DefinedSubscription>;
+  /** `integration/group key` of every open pair. */
+  readonly gates: ReadonlySet<string>;
+}
+
+function coverOf(objects: Objects, tenant: string, integration: string, stream: string): DefinedSubscription['covers'] {
+  const blocks = objects.list('Block', tenant).filter(({ spec }) => {
+    if (spec.integration !== integration) return false;
+    if (spec.target.kind === 'CatalogStream') return spec.target.name === stream;
+    const target = objects.get('Package', `${tenant}/${spec.target.name}`);
+    return target?.spec.streams?.includes(stream) === true;
+  });
+  if (blocks.length === 0) return 'none';
+  return blocks.every(({ spec }) => spec.onUnblock === 'SkipToNow') ? 'skip' : 'continue';
+}
+
+function stateOf({ spec }: ModelObject<'Integration'>): 'pending' | 'active' | 'closed' {
+  if (spec.revoked === true || spec.declined === true) return 'closed';
+  return spec.workspace === undefined ? 'pending' : 'active';
+}
+
+/** Wanted: granted by the producer, asked for by the partner, and for a stream that takes it. */
+function isWanted(objects: Objects, tenant: string, subscription: ModelObject<'Subscription'>): boolean {
+  const { metadata, spec, status } = subscription;
+  const integration = objects.get('Integration', `${tenant}/${spec.integration}`);
+  const stream = objects.get('CatalogStream', `${tenant}/${spec.stream}`);
+  if (metadata.deletionTimestamp !== undefined || integration === undefined || stream === undefined) return false;
+  if (stateOf(integration) !== 'active' || integration.spec.workspace !== metadata.namespace) return false;
+  return stream.spec.public === true || status?.admittedAt !== undefined;
+}
+
+function defineSubscription(
+  objects: Objects,
+  tenant: string,
+  subscription: ModelObject<'Subscription'>,
+  taken: Set<string>,
+): DefinedSubscription {
+  const { metadata, spec } = subscription;
+  const pair = `${spec.integration}/${spec.stream}`;
+  const wanted = isWanted(objects, tenant, subscription) && !taken.has(pair);
+  if (wanted) taken.add(pair);
+  const covers = coverOf(objects, tenant, spec.integration, spec.stream);
+  const held = spec.suspended === true || covers !== 'none';
+  const route = !wanted ? 'closed' : held ? 'paused' : 'open';
+  return {
+    uid: metadata.uid,
+    name: metadata.name,
+    integration: spec.integration,
+    stream: spec.stream,
+    streamUid: objects.get('CatalogStream', `${tenant}/${spec.stream}`)?.metadata.uid ?? '',
+    route,
+    sends: route === 'open' && spec.endpoint !== undefined,
+    covers,
+  };
+}
+
+function openPairs(objects: Objects, tenant: string): Set<string> {
+  const open = new Set<string>();
+  const closed = new Set<string>();
+  for (const { metadata, spec } of objects.list('Activation', tenant)) {
+    const pair = `${spec.integration}/${spec.groupKey}`;
+    if (objects.get('Integration', `${tenant}/${spec.integration}`) === undefined) continue;
+    if (spec.revoked === true) closed.add(pair);
+    else if (metadata.deletionTimestamp === undefined) open.add(pair);
+  }
+  return new Set([...open].filter(pair => !closed.has(pair)));
+}
+
+export function defineTenant(objects: Objects, tenant: string): Definition {
+  const taken = new Set<string>();
+  const subscriptions = objects
+    .subscriptionsTo(tenant)
+    .toSorted((a, b) => ageOf(a) - ageOf(b) || (a.metadata.uid < b.metadata.uid ? -1 : 1))
+    .map(subscription => defineSubscription(objects, tenant, subscription, taken));
+  return {
+    streams: new Map(
+      objects
+        .list('CatalogStream', tenant)
+        .map(({ metadata }) => [
+          metadata.name,
+          { uid: metadata.uid, takesEvents: metadata.deletionTimestamp === undefined },
+        ]),
+    ),
+    integrations: new Map(objects.list('Integration', tenant).map(object => [object.metadata.name, stateOf(object)])),
+    subscriptions: new Map(subscriptions.map(each => [each.uid, each])),
+    gates: openPairs(objects, tenant),
+  };
+}
+
+function ageOf({ metadata }: ModelObject<'Subscription'>): number {
+  return Date.parse(metadata.creationTimestamp ?? '');
+}
+
+/** `int_…` of an integration by its name. */
+export function integrationId(tenant: string, integration: string): string {
+  return publicId('Integration', tenant, integration);
+}
+
+/** `sub_…` of a subscription by its name: it lives in the partner's namespace. */
+export function subscriptionId(namespace: string, name: string): string {
+  return publicId('Subscription', namespace, name);
+}

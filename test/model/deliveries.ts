@@ -1,0 +1,100 @@
+import { streamIdOfRef } from '../../src/core/refs.ts';
+import type { Claim, Completion } from '../../src/redis/inbox-store.ts';
+import type { Flight } from './dispatcher.ts';
+import type { Receiver } from './expectation.ts';
+import type { ModelTenant } from './tenant.ts';
+import { hold } from './violation.ts';
+
+/** Whose inbox `int_…/sub_….inc` is. */
+export function ownerOf(tenants: readonly ModelTenant[], member: string): { tenant: ModelTenant; receiver: Receiver } {
+  for (const tenant of tenants) {
+    for (const receiver of tenant.receivers.values()) {
+      const { integration, sub, inc } = tenant.inboxOf(receiver);
+      if (`${integration}/${sub}.${inc}` === member) return { tenant, receiver };
+    }
+  }
+  throw new Error(`nobody is ${member}`);
+}
+
+/** A claim: allowed now (invariants 2, 5), the first of its lane (15), not early (18), held by nobody else. */
+export function checkClaim(
+  tenants: readonly ModelTenant[],
+  others: readonly Flight[],
+  member: string,
+  { lane, ref, attempts }: Claim,
+  nowMs: number,
+): void {
+  const { tenant, receiver } = ownerOf(tenants, member);
+  const who = `${tenant.name}'s ${receiver.name}`;
+  const reference = receiver.open.get(ref);
+  hold(17, reference !== undefined, () => `${streamIdOfRef(ref)} was claimed for ${who}, and is not open there`);
+  const { event } = reference;
+  const open = tenant.mayBe(({ subscriptions }) => subscriptions.get(receiver.uid)?.sends === true);
+  hold(2, open, () => `${event.name} was claimed for ${who}, which is not sent to`);
+  const active = tenant.mayBe(({ gates }) => gates.has(`${receiver.integration}/${event.groupKey}`));
+  hold(5, active, () => `${event.name} was claimed for ${who}, whose key ${event.groupKey} is not active`);
+  if (!receiver.unordered) {
+    for (const [earlier, { event: before }] of receiver.open) {
+      const first = earlier >= ref || before.groupKey !== event.groupKey;
+      hold(15, first, () => `${event.name} was claimed for ${who} before ${before.name}`);
+    }
+  }
+  hold(18, nowMs >= reference.dueMs, () => `${event.name} was claimed for ${who} ${reference.dueMs - nowMs} ms early`);
+  hold(13, attempts === reference.attempts, () => `${event.name} has ${attempts} attempts, not ${reference.attempts}`);
+  // One that ended meanwhile, skipped or by retention, holds nothing any more.
+  const onItsWay = others.filter(each => each.member === member && receiver.open.has(each.claim.ref));
+  const held = onItsWay.some(each => each.claim.lane === lane && each.untilMs > nowMs);
+  hold(16, !held, () => `${event.name} was claimed for ${who} while it is on its way`);
+}
+
+/** What the partner gets is what was published (invariant 14). */
+export function checkEvent(tenants: readonly ModelTenant[], flight: Flight): void {
+  const { receiver } = ownerOf(tenants, flight.member);
+  const event = receiver.open.get(flight.claim.ref)?.event;
+  if (flight.event === undefined || event === undefined) return;
+  const same = (['eventId', 'groupKey', 'body'] as const).every(part => flight.event?.[part] === event[part]);
+  hold(
+    14,
+    same,
+    () => `${event.name} was published as ${JSON.stringify(event)}, and is ${JSON.stringify(flight.event)}`,
+  );
+}
+
+/** Notes an attempt that ended with the given answer of Redis. */
+export function noteEnd(
+  tenants: readonly ModelTenant[],
+  flight: Flight,
+  outcome: Completion['outcome'],
+  answer: 'OK' | 'GONE' | 'STALE',
+  dueMs: number,
+  nowMs: number,
+): void {
+  const { receiver } = ownerOf(tenants, flight.member);
+  const { ref } = flight.claim;
+  const reference = receiver.open.get(ref);
+  if (reference === undefined) return hold(17, answer === 'GONE', () => `an event that had ended was ended: ${answer}`);
+  // An inbox that was deleted knows nothing any more.
+  const counts = !receiver.leaving && (outcome === 'delivered' || flight.untilMs > nowMs);
+  if (counts) hold(13, answer === 'OK', () => `${reference.event.name} was ${outcome}, and Redis says ${answer}`);
+  if (answer !== 'OK') return;
+  if (outcome === 'failed') {
+    reference.attempts++;
+    reference.dueMs = dueMs;
+  } else if (outcome !== 'released') {
+    receiver.open.delete(ref);
+    receiver.final.set(ref, outcome);
+  }
+}
+
+/** Notes what its owner did to one event of an inbox: skipped, or acknowledged, once; later calls learn how it ended. */
+export function noteFinish(receiver: Receiver, ref: string, outcome: 'skipped' | 'delivered', answer: string): void {
+  const ended = receiver.final.get(ref);
+  if (ended !== undefined) {
+    // Of one that retention ended, the record may be gone.
+    hold(17, answer === ended || answer === 'UNKNOWN', () => `an event that was ${ended} is ${answer}`);
+    return;
+  }
+  hold(17, answer === 'OK', () => `${receiver.open.get(ref)?.event.name} could not be ${outcome}: ${answer}`);
+  receiver.open.delete(ref);
+  receiver.final.set(ref, outcome);
+}

@@ -1,0 +1,48 @@
+import * as fc from 'fast-check';
+import type { ModelCommand } from './command.ts';
+import { activate, deleteActivation, revoke } from './commands/activations.ts';
+import { block, unblock } from './commands/blocks.ts';
+import { resync, takeOver } from './commands/controllers.ts';
+import { claim, dispatcherDies, endAttempt, publish, route, wait } from './commands/events.ts';
+import { acknowledge, skip } from './commands/inboxes.ts';
+import { deleteIntegration, endIntegration, grant, invite } from './commands/integrations.ts';
+import { loseIntegration, loseQueue, loseTenant } from './commands/losses.ts';
+import { applyPackage, archivePackage, deletePackage } from './commands/packages.ts';
+import { applyStream, deleteStream } from './commands/streams.ts';
+import { subscribe, suspend, unsubscribe } from './commands/subscriptions.ts';
+
+/** What may happen, and how often beside the others. */
+const WEIGHTED: readonly (readonly [number, fc.Arbitrary<ModelCommand>])[] = [
+  [16, publish],
+  [12, route],
+  [7, claim],
+  [9, endAttempt],
+  [2, skip],
+  [2, acknowledge],
+  [1, dispatcherDies],
+  [1, wait],
+  [4, activate],
+  [3, revoke],
+  [1, deleteActivation],
+  [4, block],
+  [5, unblock],
+  [4, applyPackage],
+  [1, archivePackage],
+  [1, deletePackage],
+  [3, applyStream],
+  [1, deleteStream],
+  [1, invite],
+  [3, grant],
+  [1, endIntegration],
+  [1, deleteIntegration],
+  [5, subscribe],
+  [3, suspend],
+  [2, unsubscribe],
+  [1, takeOver],
+  [1, resync],
+  [1, fc.oneof(loseTenant, loseQueue, loseIntegration)],
+];
+
+export const aCommand: fc.Arbitrary<ModelCommand> = fc.oneof(
+  ...WEIGHTED.map(([weight, arbitrary]) => ({ weight, arbitrary })),
+);

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectRedis } from '../../src/redis/client.ts';
+import { createLogger } from '../../src/telemetry/log.ts';
+import { type RedisServer, startRedis } from '../support/redis/server.ts';
+import { playHistories, type Stage } from './histories.ts';
+
+const STEPS = Number(process.env.STEPS || 20_000);
+const SEED = Number(process.env.SEED || 1);
+const REPLAY = process.env.REPLAY || undefined;
+
+const STAGES = 2;
+
+const servers: RedisServer[] = [];
+const stages: Stage[] = [];
+
+/** Of its own: each history begins with an empty one. */
+async function startEmpty() {
+  const server = await startRedis();
+  servers.push(server);
+  return connectRedis(server.url, createLogger({ level: 'silent' }));
+}
+
+beforeAll(async () => {
+  for (let i = 0; i < STAGES; i++) stages.push({ redis: await startEmpty(), spare: await startEmpty() });
+});
+afterAll(async () => {
+  await Promise.all(stages.flatMap(({ redis, spare }) => [redis.close(), spare.close()]));
+  await Promise.all(servers.map(server => server.stop()));
+});
+
+test(`any history of two tenants, ${STEPS} steps: what is expected comes, and nothing else`, {
+  timeout: 120_000 + STEPS * 50,
+}, async () => {
+  const shrinks = process.env.SHRINK !== 'no';
+  const { steps, failure } = await playHistories({ stages, steps: STEPS, seed: SEED, replay: REPLAY, shrinks });
+  if (failure !== undefined) throw new Error(failure);
+  expect(steps).toBeGreaterThanOrEqual(REPLAY === undefined ? STEPS : 1);
+});

@@ -1,0 +1,113 @@
+import { FINALIZER } from '../../src/api/well-known.ts';
+import { type Cached, pairKey, type World } from '../../src/controller/world.ts';
+import { type AnyObject, keyOf } from '../../src/kube/object.ts';
+import { createStore, type Indexers, type Store } from '../../src/kube/store.ts';
+
+/** Kinds of the model; an account and a workspace are there from the beginning. */
+export type ModelKind = 'CatalogStream' | 'Package' | 'Integration' | 'Block' | 'Subscription' | 'Activation';
+
+type WorldKind = ModelKind | 'Account' | 'Workspace';
+export type ModelObject<K extends WorldKind> = Cached<K>;
+
+const byNamespace = ({ metadata }: AnyObject) => [metadata.namespace ?? ''];
+
+/** The API server of the model: objects, with what Kubernetes and the controller write into them. */
+export type Objects = ReturnType<typeof createObjects>;
+
+export function createObjects(nowMs: () => number) {
+  const stores = {} as Record<WorldKind | 'namespaces' | 'signingSecrets' | 'ingressKeys', Store<never>>;
+  const stored = <P>(kind: keyof typeof stores, indexers: Indexers<P>) => {
+    stores[kind] = createStore<P>(indexers) as unknown as Store<never>;
+  };
+  stored('Account', {});
+  stored<ModelObject<'Workspace'>>('Workspace', { account: ({ spec }) => [spec.account] });
+  for (const kind of ['CatalogStream', 'Package', 'Integration', 'Block'] as const) {
+    stored<AnyObject>(kind, { namespace: byNamespace });
+  }
+  stored<ModelObject<'Subscription'>>('Subscription', {
+    namespace: byNamespace,
+    producer: ({ spec }) => [spec.producer],
+  });
+  stored<ModelObject<'Activation'>>('Activation', {
+    namespace: byNamespace,
+    integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
+    pair: ({ metadata, spec }) => [pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey)],
+  });
+  stored('namespaces', {});
+  stored('signingSecrets', {});
+  stored('ingressKeys', { namespace: () => [] });
+
+  let versions = 0;
+  let born = 0;
+  const nextVersion = () => String(++versions);
+
+  const storeOf = <K extends WorldKind>(kind: K) => stores[kind] as unknown as Store<ModelObject<K>>;
+
+  function write<K extends WorldKind>(kind: K, object: ModelObject<K>): ModelObject<K> {
+    const next = { ...object, metadata: { ...object.metadata, resourceVersion: nextVersion() } };
+    storeOf(kind).set(keyOf(next.metadata), next);
+    return next;
+  }
+
+  function make<K extends WorldKind>(kind: K, name: string, namespace: string | undefined, spec: unknown) {
+    const metadata = {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid: `uid-${++born}`,
+      generation: 1,
+      creationTimestamp: new Date(nowMs()).toISOString(),
+      finalizers: [FINALIZER],
+    };
+    return write(kind, { metadata, spec } as unknown as ModelObject<K>);
+  }
+
+  function changeMeta<K extends ModelKind>(kind: K, key: string, metadata: Partial<AnyObject['metadata']>): void {
+    const object = storeOf(kind).get(key) as ModelObject<K>;
+    write(kind, { ...object, metadata: { ...object.metadata, ...metadata } });
+  }
+
+  return {
+    /** What the controller's rooms read: stores only, nothing is watched. */
+    world: Object.fromEntries(Object.entries(stores).map(([kind, store]) => [kind, { store }])) as unknown as World,
+
+    addAccount(name: string): void {
+      make('Account', name, undefined, { plan: 'Metered', owners: [] });
+    },
+    addWorkspace(name: string): void {
+      make('Workspace', name, undefined, { account: 'main' });
+      (stores.namespaces as unknown as Store<object>).set(name, { workspace: name, deleting: false });
+    },
+    get: <K extends ModelKind>(kind: K, key: string): ModelObject<K> | undefined => storeOf(kind).get(key),
+    /** In order of their age. */
+    list: <K extends ModelKind>(kind: K, namespace: string): ModelObject<K>[] =>
+      storeOf(kind).byIndex('namespace', namespace),
+    subscriptionsTo: (workspace: string): ModelObject<'Subscription'>[] =>
+      storeOf('Subscription').byIndex('producer', workspace),
+    activationsOf: (pair: string): ModelObject<'Activation'>[] => storeOf('Activation').byIndex('pair', pair),
+
+    /** Server-side apply: makes the object, or gives it another spec; the same spec again changes nothing. */
+    apply<K extends ModelKind>(kind: K, namespace: string, name: string, spec: ModelObject<K>['spec']): void {
+      const object = storeOf(kind).get(`${namespace}/${name}`);
+      if (object === undefined) make(kind, name, namespace, spec);
+      else if (JSON.stringify(object.spec) !== JSON.stringify(spec)) {
+        const generation = (object.metadata.generation ?? 0) + 1;
+        write(kind, { ...object, spec, metadata: { ...object.metadata, generation } });
+      }
+    },
+    /** As `kubectl delete` does to an object with a finalizer: it stays until the controller lets it go. */
+    markDeleting: (kind: ModelKind, key: string): void =>
+      changeMeta(kind, key, { deletionTimestamp: new Date(nowMs()).toISOString() }),
+    remove: (kind: ModelKind, key: string): void => {
+      versions++;
+      storeOf(kind).remove(key);
+    },
+    /** Grows with every change. */
+    version: () => versions,
+    /** The controller's write to a status; answers the object as it is now. */
+    writeStatus(kind: ModelKind, key: string, uid: string, status: object): AnyObject {
+      const object = storeOf(kind).get(key);
+      if (object?.metadata.uid !== uid) throw new Error(`${kind} ${key} is not there`);
+      return write(kind, { ...object, status } as ModelObject<typeof kind>);
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import type { RedisClient, Reply } from '../../src/redis/client.ts';
+
+/** When a process dies: at its n-th call to Redis (from 1), which is not sent any more, or whose answer it never sees. */
+export interface Death {
+  readonly call: number;
+  readonly sent: boolean;
+}
+
+/** A process of Sluice as Redis sees it: its calls, until it dies. Then nothing is sent, nor answered, any more. */
+export interface Process {
+  readonly redis: RedisClient;
+  /** Runs a step of the process to its end (`true`), or to the death that it meets on the way (`false`). */
+  readonly live: (step: () => Promise<void>, death: Death | undefined) => Promise<boolean>;
+}
+
+export function createProcess(redis: RedisClient): Process {
+  let calls = 0;
+  let death: Death | undefined;
+  let dead = false;
+  let die: () => void = () => {};
+
+  function mortal<A extends readonly unknown[], R>(call: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
+    return (...args) => {
+      if (dead) return new Promise(() => {});
+      calls++;
+      if (death === undefined || calls < death.call) return call(...args);
+      dead = true;
+      const sent = death.sent ? call(...args).then(die, die) : Promise.resolve().then(die);
+      return sent.then(() => new Promise<R>(() => {}));
+    };
+  }
+
+  return {
+    redis: {
+      ...redis,
+      run: mortal(redis.run),
+      runBuffers: mortal(redis.runBuffers),
+      call: mortal(
+        (command: string, key: string, ...args: (string | number | Buffer)[]): Promise<Reply> =>
+          redis.call(command, key, ...args),
+      ),
+      readHash: mortal(redis.readHash),
+      callAll: mortal((command: string, ...args: (string | number | Buffer)[]) => redis.callAll(command, ...args)),
+      publish: mortal(redis.publish),
+    },
+    async live(step, at) {
+      calls = 0;
+      death = at;
+      const died = new Promise<false>(resolve => {
+        die = () => resolve(false);
+      });
+      const done = await Promise.race([step().then(() => true), died]);
+      death = undefined;
+      return done;
+    },
+  };
+}

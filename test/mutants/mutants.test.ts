@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { MUTANTS } from './mutants.ts';
+
+describe('mutants', () => {
+  test.each(MUTANTS.map(({ name, ...mutant }) => [name, mutant] as const))(
+    '%s: still fits its file',
+    (_name, mutant) => {
+      const text = readFileSync(new URL(`../../${mutant.file}`, import.meta.url), 'utf8');
+      expect(text.split(mutant.from)).toHaveLength(2);
+      expect(mutant.to).not.toBe(mutant.from);
+    },
+  );
+
+  test('no name is used twice', () => {
+    expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
+  });
+});

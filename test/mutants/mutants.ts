@@ -1,0 +1,126 @@
+/** A wrong change of one decisive place: the tests have to notice it. */
+export interface Mutant {
+  /** What it makes wrong, in the words of a rule that no longer holds. */
+  readonly name: string;
+  /** In the project's folder. */
+  readonly file: string;
+  /** Text that stands there exactly once, and what stands there instead. */
+  readonly from: string;
+  readonly to: string;
+}
+
+const COMPILE = 'src/core/compile-routes.ts';
+const PLAN = 'src/redis/control-plan.ts';
+const APPLY = 'src/controller/tenant/apply.ts';
+const script = (name: string) => `src/redis/scripts/${name}.lua`;
+
+function mutantsOf(file: string, list: readonly (readonly [name: string, from: string, to: string])[]): Mutant[] {
+  return list.map(([name, from, to]) => ({ name, file, from, to }));
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  ...mutantsOf(COMPILE, [
+    ['a block of a package covers nothing', 'packages.get(target.name)?.has(stream) === true', 'false'],
+    ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],
+    ['one SkipToNow is enough', 'blocks.every(({ spec })', 'blocks.some(({ spec })'],
+    ['a declined integration is granted', ' && spec.declined !== true', ''],
+    ['a revoked integration is granted', ' && spec.revoked !== true', ''],
+    ['any workspace is granted', 'spec?.workspace === subscription.namespace', 'spec?.workspace !== undefined'],
+    ['a duplicate is admitted', "if (taken) return 'Duplicate';", ''],
+    ['a deprecated stream takes subscriptions', 'stream.spec.public !== true) return', 'false) return'],
+    ['suspending pauses nothing', "live === 'Blocked' || live === 'Suspended'", "live === 'Blocked'"],
+    ['a deleting stream takes events', 'open && !deleting', 'open'],
+  ]),
+  ...mutantsOf(PLAN, [
+    ['what no object owns goes on', "route: 'closed', send: 'held', endpoint: ''", "endpoint: ''"],
+    ['a queue without a stream takes events', "{ ...route, state: 'closing' }", '{ ...route }'],
+    ['a queue that is made again goes on where the old one was', "['ready', 'cur', 'owner',", "['ready', 'owner',"],
+    ['a pause that ends is caught up by nobody', "(next.route === 'open' && before?.route !== 'open') ||", ''],
+    ['SkipToNow skips nothing', "before.onUnblock === 'skip' &&", 'false &&'],
+  ]),
+  ...mutantsOf('src/redis/tenant-index.ts', [
+    [
+      'the router does not ask paused subscriptions',
+      "if (open === 'closed') continue;",
+      "if (open !== 'open') continue;",
+    ],
+  ]),
+  ...mutantsOf(APPLY, [
+    ['a new leader wakes nobody', 'first ? everyUnheld(routes) : plan.opened', 'plan.opened'],
+    ['a new leader leaves closed activations open', 'if (!wantedKeys.has(groupKey)) await', 'if (false) await'],
+  ]),
+  ...mutantsOf(script('lib/admission'), [
+    ['a paused subscription is routed to', "if s[2] ~= 'open' then return 'PAUSED', meta, s end", ''],
+    [
+      'a queue made again routes to what was asked of the old one',
+      "if s[1] ~= gen then return 'REGEN', meta, s end",
+      '',
+    ],
+    ['missing state is open', "if meta[1] ~= '1' then return 'CLOSED', meta end", ''],
+  ]),
+  ...mutantsOf(script('route'), [
+    ['a deposed router routes', "then return { 'FENCED' } end", "then return { 'PAUSED' } end"],
+    ['a batch that is repeated is routed twice', 'if ref <= last and #redis', 'if false and #redis'],
+    ['what was refused comes after all', 'elseif ref <= last then', 'elseif false then'],
+    ['a key opens for what waited', '(young or (ms >= since - 2000 and ms >= accepted))', '(true)'],
+    ['everything is young', 'now - ms <= 10000', 'now - ms <= 10000000'],
+    ['what was skipped comes', 'ms < skipTo or', ''],
+    ['a retry is early when its lane gets more', "'ZADD', KEYS[6], 'NX', unpack(due)", "'ZADD', KEYS[6], unpack(due)"],
+    [
+      'the tokens of a batch are not counted',
+      "'HINCRBY', KEYS[7], ARGV[4], charge)\n",
+      "'HINCRBY', KEYS[7], ARGV[4], 0)\n",
+    ],
+    ['the last ref is not kept', "'last', last, 'epoch', ARGV[2])", "'epoch', ARGV[2])"],
+  ]),
+  ...mutantsOf(script('lib/generation'), [
+    ['what a subscription of the same name left is its own', "inc == string.match(inboxKey, '%.([^.:]+):%a+$')", 'inc'],
+  ]),
+  ...mutantsOf(script('next'), [
+    ['a deposed router moves the cursor', "if m[2] ~= ARGV[2] then return { 'FENCED' } end", ''],
+    ['a batch from elsewhere moves the cursor', "if cur ~= ARGV[6] then return { 'MOVED' } end", ''],
+    ['who is behind falls back no further', "'HSETNX', KEYS[3], ARGV[at], cur", "'HSET', KEYS[3], ARGV[at], ARGV[7]"],
+    ['who did not answer is not tried again', "redis.call('SADD', KEYS[4], ARGV[at])", ''],
+  ]),
+  ...mutantsOf(script('catchup'), [
+    ['a deposed router moves a position', "if m[2] ~= ARGV[2] then return { 'FENCED' } end", ''],
+    ['a position is moved from where it is not', 'KEYS[3], ARGV[at]) == ARGV[at + 1] then', 'KEYS[3], ARGV[at]) then'],
+    ['who reached the cursor stays behind', "redis.call('HDEL', KEYS[3], ARGV[at])", ''],
+  ]),
+  ...mutantsOf(script('claim'), [
+    ['what is held is claimed', "if s[1] ~= 'open' or", 'if'],
+    ['a closed key is claimed', 'if not active[i] then', 'if false then'],
+    ['a lapse is not counted', 'lapses = lapses + 1', 'lapses = lapses'],
+    ['a claim does not hold its lane', "redis.call('ZADD', KEYS[5], unpack(dues))", ''],
+    ['the cap holds nobody', 'tonumber(s[2]) - redis.call', 'tonumber(s[2]) + redis.call'],
+  ]),
+  ...mutantsOf(script('complete'), [
+    ['a claim that lapsed decides', "if not mine and outcome ~= 'delivered' then", 'if false then'],
+    ['what was delivered late is sent again', "if not mine and outcome ~= 'delivered' then", 'if not mine then'],
+    ['a failure is not counted', 'n = n + 1', 'n = n'],
+  ]),
+  ...mutantsOf(script('act'), [
+    [
+      'activating again moves the time',
+      "if tonumber(redis.call('HGET', KEYS[2], gk) or '') then return 'SAME' end",
+      '',
+    ],
+    ['a deposed controller opens a gate', "if have > fence then return 'FENCED' end", ''],
+  ]),
+  ...mutantsOf(script('patch'), [
+    ['a deposed controller writes routes', "if have > fence then return 'FENCED' end", ''],
+  ]),
+  ...mutantsOf(script('settle'), [
+    ['a hint that was lowered meanwhile is removed', "redis.call('HGET', KEYS[2], member) ~= ARGV[i + 1]", 'false'],
+  ]),
+  ...mutantsOf(script('lower'), [
+    ['a leased hint that is lowered keeps its token', "redis.call('HDEL', KEYS[2], member) == 1", 'false'],
+  ]),
+  ...mutantsOf(script('own'), [
+    ['two routers own a queue', "if m[2] and m[3] and tonumber(m[3]) > now then return { 'HELD', m[3] } end", ''],
+  ]),
+  ...mutantsOf(script('ingest'), [
+    ['an event that is published again is stored again', 'local known = seen[hashes[i]]', 'local known = nil'],
+    ['a closing queue takes events', "if meta[3] ~= 'open' then return { 'CLOSED' } end", ''],
+  ]),
+];

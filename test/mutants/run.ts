@@ -1,0 +1,90 @@
+import { spawn } from 'node:child_process';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stopOnSignal } from '../support/stop-signal.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { MUTANTS, type Mutant } from './mutants.ts';
+
+/**
+ * Makes one wrong change at a time, in a copy of the project, and runs the quick tests that should notice it. Prints
+ * who survived; exit code 0 only when nobody did. Arguments: words that a mutant's name or file has to contain.
+ */
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const COPIED = ['src', 'test', 'config', 'crds', 'docs', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+/** One that takes longer waits for what never comes: noticed, too. */
+const PATIENCE_MS = 240_000;
+
+/** Files of tests, the quickest first; each is run only when those before it noticed nothing. */
+const STAGES: readonly (readonly string[])[] = [
+  ['unit', 'src/core', 'src/redis', 'src/dataplane/due-loop.test.ts'],
+  ['redis', 'src/redis', 'src/dataplane/router'],
+  ['redis', 'test/model'],
+];
+const MODEL_STEPS = '6000';
+
+let current: ReturnType<typeof spawn> | undefined;
+
+/** True when the tests fail, which is what they are there for. */
+function notices(folder: string, [project, ...paths]: readonly string[]): Promise<boolean> {
+  const vitest = join(folder, 'node_modules', 'vitest', 'vitest.mjs');
+  const args = [vitest, 'run', '--bail=1', '--reporter=dot', '--project', project as string, ...paths];
+  return new Promise(resolve => {
+    const child = spawn(process.execPath, args, {
+      cwd: folder,
+      stdio: 'ignore',
+      env: { ...process.env, STEPS: MODEL_STEPS, SHRINK: 'no' },
+    });
+    current = child;
+    const timer = setTimeout(() => child.kill('SIGTERM'), PATIENCE_MS);
+    child.once('exit', code => {
+      clearTimeout(timer);
+      resolve(code !== 0);
+    });
+  });
+}
+
+async function judge(folder: string, mutant: Mutant): Promise<'noticed' | 'survived' | 'does not fit'> {
+  const path = join(folder, mutant.file);
+  const original = await readFile(path, 'utf8');
+  if (original.split(mutant.from).length !== 2) return 'does not fit';
+  await writeFile(
+    path,
+    original.replace(mutant.from, () => mutant.to),
+  );
+  try {
+    for (const stage of STAGES) if (await notices(folder, stage)) return 'noticed';
+    return 'survived';
+  } finally {
+    await writeFile(path, original);
+  }
+}
+
+const words = process.argv.slice(2);
+const wanted = MUTANTS.filter(({ name, file }) => words.every(word => `${name} ${file}`.includes(word)));
+const folder = await temporaryFolder('mutants');
+stopOnSignal(async () => {
+  current?.kill('SIGTERM');
+  await folder.remove();
+});
+for (const name of COPIED) await cp(join(ROOT, name), join(folder.path, name), { recursive: true });
+await symlink(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'));
+
+for (const stage of STAGES) {
+  if (!(await notices(folder.path, stage))) continue;
+  console.error(`the tests fail without any change: ${stage.join(' ')}`);
+  await folder.remove();
+  process.exit(1);
+}
+const left: string[] = [];
+for (const [i, mutant] of wanted.entries()) {
+  const started = performance.now();
+  const verdict = await judge(folder.path, mutant);
+  const seconds = ((performance.now() - started) / 1_000).toFixed(0);
+  const line = `${mutant.name} (${mutant.file})`;
+  console.log(`${i + 1} of ${wanted.length}, ${seconds} s: ${verdict}: ${line}`);
+  if (verdict !== 'noticed') left.push(`${verdict}: ${line}`);
+}
+await folder.remove();
+console.log(['', ...left, `${wanted.length - left.length} noticed, ${left.length} left`].join('\n'));
+process.exitCode = left.length > 0 ? 1 : 0;

@@ -1,0 +1,38 @@
+import type { Cluster } from '../support/kubernetes/cluster.ts';
+import { kubectl } from '../system/world.ts';
+
+/** What asked for, by `VERB resource/subresource` → how often. */
+export type ApiWrites = ReadonlyMap<string, number>;
+
+const WRITING = new Set(['APPLY', 'PATCH', 'POST', 'PUT', 'DELETE', 'DELETECOLLECTION']);
+/** Heartbeats, the server's own and of the election; reviews, which write nothing; Events, which tell and are none. */
+const ASIDE = new Set(['leases', 'tokenreviews', 'subjectaccessreviews', 'events', 'endpointslices', 'endpoints']);
+
+/** Of `apiserver_request_total` in Prometheus's text format. */
+export function parseApiWrites(metrics: string): ApiWrites {
+  const writes = new Map<string, number>();
+  for (const line of metrics.split('\n')) {
+    const [, labels, value] = /^apiserver_request_total\{(.*)\} (\S+)$/.exec(line) ?? [];
+    if (labels === undefined) continue;
+    const label = (name: string): string => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(labels)?.[1] ?? '';
+    const [verb, resource, subresource] = [label('verb'), label('resource'), label('subresource')];
+    if (!WRITING.has(verb) || ASIDE.has(resource)) continue;
+    const key = `${verb} ${resource}${subresource === '' ? '' : `/${subresource}`}`;
+    writes.set(key, (writes.get(key) ?? 0) + Number(value));
+  }
+  return writes;
+}
+
+/** What was asked for since, whatever came of it. */
+export function writesBetween(before: ApiWrites, after: ApiWrites): Record<string, number> {
+  return Object.fromEntries(
+    [...after].flatMap(([key, count]) => {
+      const more = count - (before.get(key) ?? 0);
+      return more === 0 ? [] : [[key, more] as const];
+    }),
+  );
+}
+
+export async function readApiWrites(cluster: Cluster): Promise<ApiWrites> {
+  return parseApiWrites(await kubectl(cluster, ['get', '--raw', '/metrics']));
+}

@@ -1,0 +1,17 @@
+import { readFile } from 'node:fs/promises';
+
+/** Resident memory of a process, MiB: now, and at most since it began. NaN where there is no /proc. */
+export interface ResidentMiB {
+  readonly now: number;
+  readonly most: number;
+}
+
+/** Of proc(5)'s `status`, whose unit is the KiB. */
+export function parseResident(status: string): ResidentMiB {
+  const field = (name: string): number => Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, 'm').exec(status)?.[1]) / 1024;
+  return { now: field('VmRSS'), most: field('VmHWM') };
+}
+
+export async function readResident(pid: number): Promise<ResidentMiB> {
+  return parseResident(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''));
+}

@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { type ScriptName, scriptSource } from '../../src/redis/scripts.ts';
+
+const SCRIPTS = new URL('../../src/redis/scripts/', import.meta.url);
+
+/** SHA-1 of each of our scripts → its name. */
+const NAMES = new Map(
+  readdirSync(SCRIPTS)
+    .filter(file => file.endsWith('.lua'))
+    .map(file => {
+      const name = file.slice(0, -'.lua'.length);
+      return [
+        createHash('sha1')
+          .update(scriptSource(name as ScriptName))
+          .digest('hex'),
+        name,
+      ] as const;
+    }),
+);
+
+/** What a controller asks for at all times, whether or not anything changes. */
+const AT_ALL_TIMES = new Set(['time', 'ping', 'info', 'hgetall {c}:meta', 'monitor', 'client', 'hello', 'select']);
+
+/** A command as it is counted: a script by its name, and so is what it is asked for at all times. */
+export function nameCommand([command = '', first = '']: readonly string[]): string | undefined {
+  const word = command.toLowerCase();
+  if (AT_ALL_TIMES.has(word) || AT_ALL_TIMES.has(`${word} ${first}`)) return undefined;
+  if (word !== 'evalsha' && word !== 'eval') return word;
+  const name = word === 'evalsha' ? (NAMES.get(first) ?? first) : 'eval';
+  return name;
+}
+
+export interface CommandRecorder {
+  /** Commands that clients sent since the last call, scripts as one, in order. */
+  readonly take: () => string[];
+  readonly close: () => void;
+}
+
+/** Listens to all that one Redis is asked for. */
+export async function recordCommands(url: string): Promise<CommandRecorder> {
+  const client = new Redis(url);
+  const monitor = await client.monitor();
+  let taken: string[] = [];
+  monitor.on('monitor', (_time: string, args: string[], source: string) => {
+    if (source === 'lua') return;
+    const name = nameCommand(args);
+    if (name !== undefined) taken.push(name);
+  });
+  return {
+    take: () => {
+      const those = taken;
+      taken = [];
+      return those;
+    },
+    close: () => {
+      monitor.disconnect();
+      client.disconnect();
+    },
+  };
+}

@@ -1,0 +1,274 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KINDS, type KindName } from '../../src/api/kinds.ts';
+import { connect, type KubeClient } from '../../src/kube/client.ts';
+import { resourceOf } from '../../src/kube/resource.ts';
+import { readCpuSeconds } from '../bench/process-cpu.ts';
+import type { Sluice } from '../support/sluice.ts';
+import { eventually } from '../system/deadline.ts';
+import { type Installation, install } from '../system/installation.ts';
+import { type Observer, observe } from '../system/observer.ts';
+import { apply, block, tenant } from '../system/world.ts';
+import { readApiWrites, writesBetween } from './api-writes.ts';
+import {
+  activationName,
+  createAll,
+  PARTNER,
+  PRODUCER,
+  pairOf,
+  populate,
+  type Size,
+  SUBSCRIPTIONS_EACH,
+  subscriptionName,
+  type Wanted,
+} from './population.ts';
+import { readResident } from './process-memory.ts';
+import { type CommandRecorder, recordCommands } from './redis-commands.ts';
+
+/** Of the size that is promised for one tenant: 1 for all of it (`make test-scale`). */
+const SHARE = Number(process.env.SCALE ?? 0.1);
+const SIZE: Size = { activations: 100_000 * SHARE, subscriptions: 10_000 * SHARE };
+/** Of the controller, at any size up to the full one, MiB. */
+const MOST_MEMORY_MIB = 512;
+/** Node takes half of a container's memory for its heap; without a limit it would rather take memory than collect. */
+const AS_IN_A_CONTAINER = { NODE_OPTIONS: `--max-old-space-size=${MOST_MEMORY_MIB / 2}` };
+/** Of a step. */
+const MOST_MS = 240_000 + 3_600_000 * SHARE;
+/** What is counted may meet a look at all of Redis, which comes once a minute: the least of so many counts. */
+const TRIES = 3;
+
+let installed: Installation;
+let client: KubeClient;
+let observer: Observer;
+let commands: CommandRecorder;
+let sluice: Sluice;
+const wanted = populate(SIZE);
+const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
+
+beforeAll(async () => {
+  installed = await install();
+  client = connect({ kubeconfig: installed.cluster.kubeconfig });
+  observer = observe(installed.cluster.kubeconfig);
+  commands = await recordCommands(installed.redis.url);
+  await apply(installed.cluster, [...tenant(PRODUCER), ...tenant(PARTNER)]);
+  const startedMs = performance.now();
+  await createAll(client, wanted);
+  const tookMs = performance.now() - startedMs;
+  console.log(`${wanted.length} objects made in ${seconds(tookMs)} s`);
+}, MOST_MS);
+
+afterAll(async () => {
+  commands?.close();
+  await observer?.close();
+  await client?.close();
+  await installed?.stop();
+}, MOST_MS);
+
+/** Until nothing waits for a worker and none works, three times in a row. */
+async function settled(): Promise<void> {
+  let quiet = 0;
+  const isQuiet = async () => {
+    const busy =
+      (await sluice.metric('workqueue_depth')) +
+      (await sluice.metric('controller_runtime_active_workers')) +
+      (await sluice.metric('workqueue_unfinished_work_seconds'));
+    quiet = busy === 0 ? quiet + 1 : 0;
+    return quiet === 3;
+  };
+  await eventually('nothing to do', isQuiet, { withinMs: MOST_MS, everyMs: 200 });
+}
+
+/** Until a process that began at `beganMs` leads with all routes in force; how long that took, ms. */
+async function ledAfterMs(beganMs: number): Promise<number> {
+  const led = async () => {
+    const lines = await sluice.logLines();
+    return lines
+      .map(({ msg, time }) => (msg === 'controllers start' ? Date.parse(String(time)) : 0))
+      .find(ms => ms > beganMs);
+  };
+  return (await eventually('leads', led, { withinMs: MOST_MS, everyMs: 100 })).value - beganMs;
+}
+
+interface Listed {
+  readonly metadata: { readonly generation: number };
+  readonly status?: {
+    readonly conditions?: readonly { type: string; status: string; observedGeneration: number }[];
+  };
+}
+
+/** How many objects of the kind say the condition of their present generation. */
+async function countSaying(kind: KindName, condition: string): Promise<number> {
+  const says = ({ metadata, status }: Listed): boolean =>
+    status?.conditions?.some(
+      ({ type, status: is, observedGeneration }) =>
+        type === condition && is === 'True' && observedGeneration === metadata.generation,
+    ) === true;
+  return (await client.list(resourceOf(KINDS[kind]), says)).items.filter(Boolean).length;
+}
+
+const manifestOf = ({ kind, namespace, name, spec }: Wanted, more: object = {}) => ({
+  kind,
+  metadata: { name, namespace },
+  spec: { ...spec, ...more },
+});
+const findWanted = (name: string): Wanted => wanted.find(each => each.name === name) as Wanted;
+
+interface Cost {
+  /** Redis's, in order. */
+  readonly commands: readonly string[];
+  /** Requests to the API server, by what they write. */
+  readonly writes: Readonly<Record<string, number>>;
+  /** CPU of the controller, ms. */
+  readonly cpuMs: number;
+}
+
+/** What it costs to bring a change into force, at the least. */
+async function costOf(change: (attempt: number) => Promise<unknown>): Promise<Cost> {
+  const costs: Cost[] = [];
+  for (let attempt = 0; attempt < TRIES; attempt++) {
+    await settled();
+    const before = await readApiWrites(installed.cluster);
+    commands.take();
+    const cpuBefore = await readCpuSeconds([sluice.pid]);
+    await change(attempt);
+    await delay(500);
+    const cpuMs = ((await readCpuSeconds([sluice.pid])) - cpuBefore) * 1_000;
+    const taken = commands.take();
+    const writes = writesBetween(before, await readApiWrites(installed.cluster));
+    costs.push({ commands: taken, writes, cpuMs });
+  }
+  const least = costs.reduce((a, b) => (b.commands.length < a.commands.length ? b : a));
+  return { ...least, cpuMs: Math.min(...costs.map(each => each.cpuMs)) };
+}
+
+async function expectBounded(when: string): Promise<void> {
+  const { now, most } = await readResident(sluice.pid);
+  console.log(`controller ${when}: ${Math.round(now)} MiB resident, ${Math.round(most)} MiB at most`);
+  if (process.platform === 'linux') expect(most).toBeLessThan(MOST_MEMORY_MIB);
+}
+
+/** CPU of the controller until everything was in force for the first time, ms. */
+let allCpuMs = Number.NaN;
+
+/** One change costs a fraction of all of them, whatever their number. */
+function expectCheap(what: string, { cpuMs, commands: sent }: Cost): void {
+  console.log(`${what}: ${sent.length} commands, ${((cpuMs / allCpuMs) * 100).toFixed(3)} % of the CPU of all`);
+  if (process.platform === 'linux') expect(cpuMs).toBeLessThan(allCpuMs / 200);
+}
+
+const withoutHints = ({ commands: sent }: Cost): string[] => sent.filter(each => each !== 'lower');
+
+describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions} subscriptions`, () => {
+  const { activations, subscriptions } = SIZE;
+
+  it('comes into force, with one status for each object', { timeout: MOST_MS }, async () => {
+    const before = await readApiWrites(installed.cluster);
+    const beganMs = Date.now();
+    sluice = await installed.start({ role: 'controller', env: AS_IN_A_CONTAINER });
+    await ledAfterMs(beganMs);
+    await settled();
+    console.log(`in force after ${seconds(Date.now() - beganMs)} s`);
+    allCpuMs = (await readCpuSeconds([sluice.pid])) * 1_000;
+    expect(await countSaying('Activation', 'Effective')).toBe(activations);
+    expect(await countSaying('Subscription', 'Live')).toBe(subscriptions);
+    const writes = writesBetween(before, await readApiWrites(installed.cluster));
+    console.log(writes);
+    expect(writes['APPLY activations/status']).toBe(activations);
+    expect(writes['APPLY subscriptions/status']).toBe(subscriptions);
+    await expectBounded('with everything in force');
+  });
+
+  it('an activation costs its own few commands and one status', { timeout: MOST_MS }, async () => {
+    const set = (revoked: boolean) => async (attempt: number) => {
+      const name = activationName(attempt);
+      await observer.apply(manifestOf(findWanted(name), { revoked }));
+      await observer.until(['Activation', name, PRODUCER, 'Effective', revoked ? 'False/Revoked' : 'True/Routing']);
+    };
+    const closing = await costOf(set(true));
+    const opening = await costOf(set(false));
+    expectCheap('closing an activation', closing);
+    expectCheap('opening an activation', opening);
+    expect(closing.commands).toEqual(['act', 'zscore', 'patch']);
+    expect(closing.writes).toEqual({ 'APPLY activations': 1, 'APPLY activations/status': 1 });
+    expect(withoutHints(opening)).toEqual(['act', 'zscore', 'patch']);
+    // Its integration's subscriptions are looked at.
+    expect(opening.commands.length - 3).toBeLessThanOrEqual(SUBSCRIPTIONS_EACH);
+    expect(opening.writes).toEqual({ 'APPLY activations': 1, 'APPLY activations/status': 1 });
+  });
+
+  it('a block costs what it covers', { timeout: MOST_MS }, async () => {
+    const covered = (attempt: number) => attempt * SUBSCRIPTIONS_EACH + attempt;
+    const live = (attempt: number, is: string) =>
+      observer.until(['Subscription', subscriptionName(covered(attempt)), PARTNER, 'Live', is]);
+    const blocking = await costOf(async attempt => {
+      const { integration, stream } = pairOf(covered(attempt));
+      const target = { kind: 'CatalogStream', name: stream };
+      await observer.apply(block(PRODUCER, `block-${attempt}`, { integration, target }));
+      await observer.until(['Block', `block-${attempt}`, PRODUCER, 'Enforced', 'True/Enforced']);
+      await live(attempt, 'False/Blocked');
+    });
+    const lifting = await costOf(async attempt => {
+      await observer.remove('Block', `block-${attempt}`, PRODUCER);
+      await live(attempt, 'True/Live');
+    });
+    expectCheap('a block', blocking);
+    expectCheap('its end', lifting);
+    expect(blocking.commands).toEqual(['patch']);
+    expect(blocking.writes).toEqual({
+      'APPLY blocks': 1,
+      'APPLY blocks/status': 1,
+      'APPLY subscriptions/status': 1,
+    });
+    // The subscription's slot, and the queue's: the router catches up.
+    expect(withoutHints(lifting)).toEqual(['patch', 'patch']);
+    expect(lifting.writes).toEqual({ 'DELETE blocks': 1, 'APPLY subscriptions/status': 1 });
+  });
+
+  it('a subscription that goes, and one that comes, cost what they are', { timeout: MOST_MS }, async () => {
+    const name = (attempt: number) => subscriptionName(100 + attempt * (SUBSCRIPTIONS_EACH + 1));
+    const going = await costOf(async attempt => {
+      await observer.remove('Subscription', name(attempt), PARTNER);
+      const isGone = async () => !(await observer.exists('Subscription', name(attempt), PARTNER));
+      await eventually('gone', isGone, { withinMs: 30_000 });
+    });
+    const coming = await costOf(async attempt => {
+      await observer.apply(manifestOf(findWanted(name(attempt))));
+      await observer.until(['Subscription', name(attempt), PARTNER, 'Live', 'True/Live']);
+    });
+    expectCheap('a subscription that goes', going);
+    expectCheap('a subscription that comes', coming);
+    // Nothing of the tenant is read again.
+    expect(going.commands).not.toContain('hashes');
+    expect(going.commands.length).toBeLessThan(30);
+    expect(coming.commands).not.toContain('hashes');
+    expect(coming.commands.length).toBeLessThan(20);
+    expect(going.writes).toEqual({ 'DELETE subscriptions': 1, 'PATCH subscriptions': 1 });
+    expect(coming.writes).toEqual({
+      'APPLY subscriptions': 1,
+      'PATCH subscriptions': 1,
+      'APPLY subscriptions/status': 1,
+    });
+  });
+
+  it('a new leader finds everything in force and tells nobody again', { timeout: MOST_MS }, async () => {
+    await settled();
+    const before = await readApiWrites(installed.cluster);
+    expect((await sluice.stop()).signal).toBeNull();
+    const beganMs = Date.now();
+    await sluice.restart();
+    const coldMs = await ledAfterMs(beganMs);
+    await settled();
+    const allMs = Date.now() - beganMs;
+    expect(writesBetween(before, await readApiWrites(installed.cluster))).toEqual({});
+    await expectBounded('after a cold start');
+
+    const listingMs = performance.now();
+    for (const kind of Object.values(KINDS)) await client.list(resourceOf(kind), () => undefined);
+    const listedMs = performance.now() - listingMs;
+    const ratio = (ms: number) => (ms / listedMs).toFixed(1);
+    console.log(
+      `cold start: leads, with all routes in force, after ${ratio(coldMs)} times what listing all objects raw takes ` +
+        `(${seconds(listedMs)} s); has looked at every object after ${ratio(allMs)} times`,
+    );
+  });
+});

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import { type History, judgeBarriers } from './barrier-judge.ts';
+
+const ALLOWED_MS = 1_000;
+
+/** Closed from 200 to 5,000, when its opening is asked for; open from 5,100 on. */
+const CLOSING = { to: 'closed', askedMs: 100, answeredMs: 200 } as const;
+const OPENING = { to: 'open', askedMs: 5_000, answeredMs: 5_100 } as const;
+
+const judge = (more: Partial<History>) =>
+  judgeBarriers([{ lever: 'ada/key', changes: [CLOSING, OPENING], decisions: [], arrivals: [], ...more }], ALLOWED_MS);
+
+describe('the judge of barriers', () => {
+  it('finds nothing where every answer was kept to, and nobody can tell in between', () => {
+    const { violations, judged } = judge({
+      changes: [{ ...CLOSING, routed: [] }, OPENING],
+      decisions: [
+        { id: 'before', sentMs: 50, decidedMs: 90, routed: true },
+        { id: 'during the closing', sentMs: 150, decidedMs: 160, routed: true },
+        { id: 'closed', sentMs: 300, decidedMs: 400, routed: false },
+        { id: 'decided after the opening', sentMs: 4_900, decidedMs: 5_200, routed: true },
+        { id: 'open', sentMs: 5_200, decidedMs: 5_300, routed: true },
+      ],
+      arrivals: [
+        { id: 'claimed before', sentMs: 50, atMs: 1_150 },
+        { id: 'of an unknown age', sentMs: undefined, atMs: 900 },
+        { id: 'after the opening', sentMs: 300, atMs: 5_050 },
+      ],
+    });
+    expect(violations).toEqual([]);
+    expect(judged).toEqual({ openings: 1, closings: 1, whileOpen: 1, whileClosed: 1, longClosings: 1 });
+  });
+
+  it.each<[string, Partial<History>, string]>([
+    [
+      'what Redis says was routed while it was closed',
+      { changes: [{ ...CLOSING, routed: ['17-0'] }, OPENING] },
+      'ada/key: 17-0 was routed after the answer of a closing',
+    ],
+    [
+      'an event that was accepted after a closing, and routed',
+      { decisions: [{ id: 'e', sentMs: 201, decidedMs: 4_999, routed: true }] },
+      'ada/key: e was accepted after the answer of a closing, and routed',
+    ],
+    [
+      'an event that was accepted after an opening, and not routed',
+      { decisions: [{ id: 'e', sentMs: 5_101, decidedMs: 5_102, routed: false }] },
+      'ada/key: e was accepted after the answer of an opening, and not routed',
+    ],
+    [
+      'an attempt that comes too long after a closing',
+      { arrivals: [{ id: 'e', sentMs: 50, atMs: 1_300 }] },
+      'ada/key: e was attempted 1100 ms after the answer of a closing',
+    ],
+    [
+      'an attempt of an event that came after a closing, however soon',
+      { arrivals: [{ id: 'e', sentMs: 201, atMs: 210 }] },
+      'ada/key: e was attempted although it came after the answer of a closing',
+    ],
+    [
+      'an attempt behind a lever that is never opened again',
+      { changes: [CLOSING], arrivals: [{ id: 'e', sentMs: 50, atMs: 60_000 }] },
+      'ada/key: e was attempted 59800 ms after the answer of a closing',
+    ],
+  ])('sees %s', (_what, history, violation) => {
+    expect(judge(history).violations).toEqual([violation]);
+  });
+});

@@ -1,0 +1,61 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { makeSample, type Publication, type Publisher, type Sample } from './publisher.ts';
+
+/** How much a lane that was held up makes up for. */
+const MADE_UP_MS = 1_000;
+
+/** Events of one group key in one queue, one after the other. */
+export interface LoadLane {
+  readonly queue: string;
+  readonly groupKey: string;
+}
+
+export type LoadedEvent = LoadLane & { readonly sample: Sample; readonly publication: Publication };
+
+export interface Load {
+  /** Acknowledged so far; those of one lane in the order of acceptance. */
+  readonly events: readonly LoadedEvent[];
+  /** Resolves when what is under way is acknowledged; answers events a second over the whole time. */
+  readonly stop: () => Promise<number>;
+}
+
+/**
+ * Publishes `perSecond` events over all lanes, evenly, until it is stopped. A lane waits for its acknowledgement before
+ * it sends the next; what it missed it makes up for, of the last second at most.
+ */
+export function startLoad(
+  publisherOf: (queue: string) => Publisher,
+  lanes: readonly LoadLane[],
+  perSecond: number,
+): Load {
+  const events: LoadedEvent[] = [];
+  const everyMs = (1_000 * lanes.length) / perSecond;
+  const startedMs = performance.now();
+  let stopped = false;
+
+  async function run(lane: LoadLane, index: number): Promise<void> {
+    const publisher = publisherOf(lane.queue);
+    let dueMs = startedMs + (everyMs * index) / lanes.length;
+    for (let n = 0; !stopped; n++) {
+      await delay(Math.max(0, dueMs - performance.now()));
+      const sample = makeSample(`${lane.queue}.${lane.groupKey}.${n}`, lane.groupKey, `event ${n} of ${lane.groupKey}`);
+      const publication = await publisher.publish(sample);
+      if (publication.status !== 202) throw new Error(`${sample.id}: ${publication.status} ${publication.body.code}`);
+      events.push({ ...lane, sample, publication });
+      dueMs = Math.max(dueMs + everyMs, performance.now() - MADE_UP_MS);
+    }
+  }
+
+  const running = Promise.all(lanes.map(run));
+  // Told where it is waited for.
+  running.catch(() => {});
+  return {
+    events,
+    stop: async () => {
+      stopped = true;
+      const tookMs = performance.now() - startedMs;
+      await running;
+      return (events.length * 1_000) / tookMs;
+    },
+  };
+}
