@@ -3,16 +3,20 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files of the system project that take minutes, most of them waiting: begun first, so that none is left alone at the end. */
 const LONGEST = [
-  'converge',
-  'barrier',
-  'kills',
-  'replicas',
-  'deletion',
-  'apiserver',
-  'redis-away',
-  'leaders',
   'drift',
+  'converge',
+  'replicas',
+  'kills',
+  'barrier',
+  'deletion',
+  'backlog',
+  'paused',
+  'exactness',
+  'apiserver',
   'tour',
+  'leaders',
+  'redis-away',
+  'tokens',
 ];
 
 /** Apart from the system's tests: it needs the machine for itself. */

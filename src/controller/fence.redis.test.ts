@@ -257,7 +257,8 @@ describe('two leaders', () => {
     }
   }
 
-  describe.each(Object.keys(scenarios))('%s', name => {
+  // At once: each has names of its own, and waits for Redis most of the time.
+  describe.concurrent.each(Object.keys(scenarios))('%s', name => {
     test.each([
       { bounds: { preemptions: 2, faults: 0 }, faults: [], calls: [...READS, ...WRITES] },
       { bounds: { preemptions: 1, faults: 1 }, faults: FAULTS, calls: WRITES },

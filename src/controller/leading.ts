@@ -48,8 +48,10 @@ export function createLeading(deps: LeadingDeps) {
     return names;
   }
 
-  async function claimEpoch(transitions: number): Promise<void> {
+  /** Not for a term that has ended meanwhile: it would fence the one who leads now. */
+  async function claimEpoch({ transitions, signal }: Term): Promise<void> {
     const system = await deps.client.get<AnyObject>(NAMESPACES, { name: 'kube-system' });
+    signal.throwIfAborted();
     if (system === undefined) throw new Error('namespace kube-system cannot be read');
     const answer = await control.lead(system.metadata.uid, transitions, deps.nowMs());
     if ('other' in answer) {
@@ -57,6 +59,7 @@ export function createLeading(deps: LeadingDeps) {
         `this Redis belongs to the cluster ${answer.other}: give each cluster a Redis of its own`,
       );
     }
+    signal.throwIfAborted();
     fence = answer.epoch;
   }
 
@@ -88,8 +91,9 @@ export function createLeading(deps: LeadingDeps) {
     fence: fenceNow,
 
     /** Begins a term; rejects until Redis can be brought into force. */
-    begin: async ({ transitions, signal }: Term): Promise<void> => {
-      await claimEpoch(transitions);
+    begin: async (term: Term): Promise<void> => {
+      const { signal } = term;
+      await claimEpoch(term);
       tenants.forget('all');
       await bringAllIntoForce();
       const over = new AbortController();
@@ -110,7 +114,7 @@ export function createLeading(deps: LeadingDeps) {
           tellWorkspaces('Warning', 'ControlStateLost', message);
         },
         onRebuild: async () => {
-          await claimEpoch(transitions);
+          await claimEpoch(term);
           tenants.hold(undefined);
           await bringAllIntoForce();
           for (const name of world.Account.store.keys()) deps.enqueueAccount(name);
