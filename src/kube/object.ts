@@ -30,12 +30,6 @@ export function keyOf(object: ObjectName): string {
   return object.namespace ? `${object.namespace}/${object.name}` : object.name;
 }
 
-/** The inverse of {@link keyOf}. */
-export function splitKey(key: string): ObjectName {
-  const slash = key.indexOf('/');
-  return slash < 0 ? { name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
-}
-
 /**
  * The parts of an object that reconciling needs, as a cache should hold it: without managedFields and annotations,
  * which are most of its size (kubectl keeps a copy of the manifest in one).

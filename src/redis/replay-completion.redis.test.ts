@@ -3,21 +3,12 @@ import { refOfStreamId } from '../core/refs.ts';
 import { inboxMember } from './inbox-store.ts';
 import { accountKeys, integrationKeys, queueKeys } from './keys.ts';
 import { onEachRedis } from './testing/each-redis.ts';
-import { createInbox, type Inbox } from './testing/inbox.ts';
+import { type Inbox } from './testing/inbox.ts';
+import { createPaidInbox, DEAD, DEAD_ONES, replay } from './testing/replay.ts';
 import { type IntegrationShort, QUEUE, START_MS } from './testing/tenant.ts';
 
-const DEAD = { outcome: 'dead', record: 'dead 1 1 500 9' } as const;
-const DAY = { fromMs: START_MS - 1_000, toMs: START_MS + 86_400_000 };
-const DEAD_ONES = { ...DAY, states: ['dead'] as const };
-
 onEachRedis(redis => {
-  async function start(integration: IntegrationShort = {}): Promise<Inbox> {
-    const inbox = await createInbox(redis(), integration);
-    await inbox.setAccount('Metered', 0);
-    return inbox;
-  }
-  const replay = ({ replays, payer, inbox }: Inbox, ref: string, id = 'rpl_1') =>
-    replays.start(payer, id, inbox, { ref });
+  const start = (integration?: IntegrationShort) => createPaidInbox(redis(), integration);
 
   describe('a range', () => {
     test('says count and price first; brings those that ended so, in order per group key', async () => {
