@@ -1,0 +1,63 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { driftedFiles } from '../config/generate.ts';
+import { renderRbac } from '../config/rbac.ts';
+import { KINDS } from '../src/api/kinds.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const FOLDER = join(ROOT, 'config', 'rbac');
+
+interface Manifest {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly roleRef?: { readonly kind: string; readonly name: string };
+  readonly subjects?: readonly { readonly name: string; readonly namespace: string }[];
+  readonly rules?: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
+  readonly spec?: {
+    readonly policyName?: string;
+    readonly matchConditions?: readonly { readonly expression: string }[];
+  };
+}
+
+const files = readdirSync(FOLDER).toSorted();
+const manifests = files.flatMap(name =>
+  parseAllDocuments(readFileSync(join(FOLDER, name), 'utf8')).map(document => document.toJS() as Manifest),
+);
+const named = (kind: string) => manifests.filter(found => found.kind === kind).map(({ metadata }) => metadata.name);
+
+test('the manifests in config/rbac are what config/generate.ts writes, and no others', () => {
+  expect(driftedFiles(ROOT, renderRbac())).toEqual([]);
+  expect(files.map(name => `config/rbac/${name}`)).toEqual(renderRbac().map(({ path }) => path));
+});
+
+test('nothing is granted by a wildcard, and every kind is granted to somebody', () => {
+  const rules = manifests.flatMap(({ rules: found = [] }) => found);
+  expect(JSON.stringify(rules)).not.toContain('*');
+  for (const { plural } of Object.values(KINDS)) {
+    expect(rules.some(({ resources }) => resources.includes(plural))).toBe(true);
+    expect(rules.some(({ resources }) => resources.includes(`${plural}/status`))).toBe(true);
+  }
+});
+
+test('every binding binds a role that is there, to a service account that is there', () => {
+  const bindings = manifests.filter(({ roleRef }) => roleRef !== undefined);
+  expect(bindings.length).toBeGreaterThan(2);
+  for (const { roleRef, subjects = [] } of bindings) {
+    expect(named(roleRef?.kind ?? '')).toContain(roleRef?.name);
+    for (const subject of subjects) expect(named('ServiceAccount')).toContain(subject.name);
+  }
+});
+
+test('every policy is bound, and holds a service account that is there', () => {
+  const bound = manifests.flatMap(({ spec }) => spec?.policyName ?? []);
+  expect(bound).toEqual(named('ValidatingAdmissionPolicy'));
+  const held = manifests.flatMap(({ spec }) => spec?.matchConditions ?? []).map(({ expression }) => expression);
+  expect(held).toHaveLength(bound.length);
+  for (const expression of held) {
+    const [, name] =
+      /^request\.userInfo\.username == 'system:serviceaccount:sluice-system:(.+)'$/.exec(expression) ?? [];
+    expect(named('ServiceAccount')).toContain(name);
+  }
+});
