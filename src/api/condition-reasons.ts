@@ -72,6 +72,7 @@ export const CONDITION_MEANING = {
       Sent: 'True: the mail server took the invitation.',
       SecretWritten: 'True: there is no mail server; the token is in the Secret <name>-invitation.',
       SmtpFailed: 'False: the mail server refused or did not answer; it is tried again.',
+      SecretFailed: 'False: the Secret could not be written; it is tried again.',
     },
   },
   Activation: {

@@ -7,6 +7,7 @@ import type { ControlStore } from '../redis/control-store.ts';
 import type { ControlSweep } from '../redis/control-sweep.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
+import { pairSelection } from './activation/pair-selection.ts';
 import type { EventRecorder } from './runtime/event-recorder.ts';
 import type { Controller } from './runtime/keyed-controller.ts';
 import { createAudit } from './tenant/audit.ts';
@@ -40,11 +41,6 @@ export interface AuditingDeps {
   readonly registry: Registry;
 }
 
-/** In a field selector these three are said with a backslash. */
-function escapeSelector(value: string): string {
-  return value.replaceAll(/[\\,=]/g, '\\$&');
-}
-
 /** The periodic audit and sweep of the leader, put together. */
 export function createAuditing(deps: AuditingDeps): AuditPass {
   const { client, world, tenants, control, workers, nowMs, clock, log } = deps;
@@ -55,14 +51,14 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
   const enqueueTenant = (name: string): void => workers().routes.enqueue(name, 'background');
 
   async function relist(what: 'routes' | 'activations'): Promise<void> {
-    const { Activation, signingSecrets: _, ...others } = world;
+    const { Activation, signingSecrets: _, invitationSecrets: __, ...others } = world;
     await Promise.all((what === 'activations' ? [Activation] : Object.values(others)).map(each => each.relist()));
   }
 
   async function readPair(namespace: string, integration: string, groupKey: string): Promise<Cached<'Activation'>[]> {
-    const fieldSelector = `spec.integration=${escapeSelector(integration)},spec.groupKey=${escapeSelector(groupKey)}`;
     const project = (object: AnyObject) => slimObject(object as Cached<'Activation'>) as Cached<'Activation'>;
-    return (await client.list(resourceOf('Activation'), project, { namespace, fieldSelector })).items;
+    return (await client.list(resourceOf('Activation'), project, pairSelection({ namespace, integration, groupKey })))
+      .items;
   }
 
   return createAuditPass({

@@ -1,22 +1,18 @@
 import { hostname } from 'node:os';
-import type { CompileOptions } from '../core/compile-routes.ts';
-import type { KubeClient } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
 import { createLeaseStore } from '../kube/lease.ts';
 import { type AnyObject, keyOf } from '../kube/object.ts';
-import type { BacklogStore } from '../redis/backlog.ts';
-import type { ControlAudit } from '../redis/control-audit.ts';
-import type { ControlStore } from '../redis/control-store.ts';
-import type { ControlSweep } from '../redis/control-sweep.ts';
-import type { HintIndex } from '../redis/hints.ts';
-import type { Logger } from '../telemetry/log.ts';
-import type { Registry } from '../telemetry/metrics.ts';
 import { reconcileAccount } from './account/reconcile.ts';
 import { createShortages } from './account/shortages.ts';
+import { pairSelection } from './activation/pair-selection.ts';
 import { openGatesOf, reconcilePair } from './activation/reconcile.ts';
+import { type OwnedActivation, removeRevoked } from './activation/removal.ts';
 import { createAuditing } from './auditing.ts';
 import { reconcileBlock } from './block/reconcile.ts';
 import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
+import type { ControllerOptions } from './controller-options.ts';
+import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
+import { createDeliveries } from './integration/deliveries.ts';
+import { createInvitationMetrics } from './integration/invitation-metrics.ts';
 import { reconcileIntegration } from './integration/reconcile.ts';
 import { createLeading } from './leading.ts';
 import { createLetGoTeller } from './let-go.ts';
@@ -39,34 +35,6 @@ import { gatherTenant, objectsOfTenant } from './tenant/snapshot.ts';
 import { createTenants } from './tenant/tenants.ts';
 import { finalizeWorkspace, reconcileWorkspace } from './workspace/reconcile.ts';
 import { type Cached, createWorld, resourceOf } from './world.ts';
-
-export interface ControllerOptions {
-  readonly client: KubeClient;
-  readonly control: ControlStore;
-  readonly backlogs: BacklogStore;
-  /** A reader of the control state; `pace` is awaited before each of its commands. */
-  readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
-  readonly remains: ControlSweep;
-  readonly queueHints: Pick<HintIndex, 'lower'>;
-  readonly inboxHints: Pick<HintIndex, 'lower'>;
-  /**
-   * Calls back with the slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that another role found without control state, or the
-   * account (`a:acc_…`) whose tokens are spent, or are not any more.
-   */
-  readonly onAlarm: (listener: (slot: string) => void) => void;
-  readonly onReconnect: (listener: () => void) => void;
-  /** Redis's clock, ms. */
-  readonly nowMs: () => number;
-  readonly rootKey: Uint8Array;
-  readonly compile: Omit<CompileOptions, 'nowMs'>;
-  /** Namespace of the Lease. */
-  readonly namespace: string;
-  /** Unique to this process. */
-  readonly identity: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly registry: Registry;
-}
 
 /**
  * Pauses between tries of what failed. Short at most: what a Redis or an API server that was away held up is in force
@@ -151,6 +119,7 @@ export function createController(options: ControllerOptions): Runtime {
     log,
     registry,
   });
+  const deliveries = createDeliveries();
   const room: Room = {
     client,
     world,
@@ -163,6 +132,7 @@ export function createController(options: ControllerOptions): Runtime {
     fence: () => leading.fence(),
     wallMs: clock.wallMs,
     rootKey: options.rootKey,
+    deliveries,
     isBacklogAtRisk: (tenant, uid) => backlogWatch.isAtRisk(tenant, uid),
     explain: explainRedisFailure,
     shared: locks.shared,
@@ -210,7 +180,18 @@ export function createController(options: ControllerOptions): Runtime {
     ...engine('integration', 4),
     reflector: world.Integration,
     reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room)),
-    sources: [sources.inWorkspace('Integration')],
+    sources: [sources.inWorkspace('Integration'), ...sources.integration],
+  });
+  const invitations = createKeyedController({
+    ...engine('invitation', 2),
+    retry: DELIVERY_RETRY,
+    reconcile: deliverInvitation(room, {
+      sendInvitation: options.sendInvitation,
+      deliveries,
+      tell: key => integrations.enqueue(key),
+      metrics: createInvitationMetrics(registry),
+    }),
+    sources: sources.invitation,
   });
   const blocks = createKindController({
     ...engine('block', 4),
@@ -234,6 +215,17 @@ export function createController(options: ControllerOptions): Runtime {
     ...engine('activation', 8),
     reconcile: reconcilePair(room, activationStatus),
     sources: sources.pair(activationStatus.takeEcho),
+  });
+  const revoked = createKeyedController({
+    ...engine('revoked-activation', 1),
+    keys: () => ['all'],
+    reconcile: removeRevoked({
+      world,
+      readPair: async pair =>
+        (await client.list(resourceOf('Activation'), (object: OwnedActivation) => object, pairSelection(pair))).items,
+      remove: client.remove,
+      wallMs: clock.wallMs,
+    }),
   });
   /** Changes of objects that nobody waits for, and deletions, come into force here. */
   const routes = createKeyedController({
@@ -269,7 +261,19 @@ export function createController(options: ControllerOptions): Runtime {
   options.onReconnect(leading.onReconnect);
   return createRuntime({
     reflectors: Object.values(world),
-    controllers: [accounts, workspaces, streams, packages, integrations, blocks, subscriptions, activations, routes],
+    controllers: [
+      accounts,
+      workspaces,
+      streams,
+      packages,
+      integrations,
+      invitations,
+      blocks,
+      subscriptions,
+      activations,
+      revoked,
+      routes,
+    ],
     elector: createElector({
       leases: createLeaseStore(client, { namespace: options.namespace, name: 'sluice-controller' }),
       identity: options.identity,

@@ -40,7 +40,7 @@ describe('integration', () => {
     state: 'Active' as IntegrationState,
     invited: false,
     workspaceExists: true,
-    invitation: undefined,
+    invitation: { invitation: undefined, conditions: [], events: [] },
   };
   test.each<[Partial<typeof facts>, string[]]>([
     [{}, ['Ready=True/Active', 'Accepted=True/DirectGrant']],

@@ -4,6 +4,7 @@ import type { AnyObject } from '../kube/object.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { HintIndex } from '../redis/hints.ts';
 import type { Shortages } from './account/shortages.ts';
+import type { Deliveries } from './integration/deliveries.ts';
 import { ReconcileError } from './runtime/outcome.ts';
 import type { Tenants } from './tenant/tenants.ts';
 import type { World } from './world.ts';
@@ -24,6 +25,7 @@ export interface Room {
   /** The wall clock, for timestamps in statuses, ms. */
   readonly wallMs: () => number;
   readonly rootKey: Uint8Array;
+  readonly deliveries: Pick<Deliveries, 'of'>;
   /** Whether what waits for a Subscription of the tenant may soon be lost; undefined before it was looked at. */
   readonly isBacklogAtRisk: (tenant: string, uid: string) => boolean | undefined;
   readonly explain: (error: unknown) => unknown;
@@ -42,6 +44,14 @@ export function explainRedisFailure(error: unknown): unknown {
   );
   if (!redis && !away) return error;
   return new ReconcileError('RedisUnavailable', 'Redis does not answer as it should; tried again', { cause: error });
+}
+
+/** Whether the namespace is the workspace's of that name, and stays so: one that somebody else made speaks for nobody. */
+export function ownsNamespace(world: Pick<World, 'Workspace' | 'namespaces'>, name: string): boolean {
+  const workspace = world.Workspace.store.get(name);
+  const home = world.namespaces.store.get(name);
+  const stays = workspace !== undefined && workspace.metadata.deletionTimestamp === undefined;
+  return stays && home?.workspace === name && !home.deleting;
 }
 
 /** How long a deletion waits for Redis before the object is let go: a namespace is never stuck. */

@@ -1,3 +1,4 @@
+import { PAUSED_ANNOTATION } from '../api/well-known.ts';
 import { type AnyObject, keyOf } from '../kube/object.ts';
 import type { Reflector } from '../kube/reflector.ts';
 import { type KeySource, keysFrom } from './runtime/keyed-controller.ts';
@@ -22,6 +23,18 @@ function keyOfPair({ metadata, spec }: Cached<'Activation'>): string {
   return pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey);
 }
 
+const pausedBy = (workspace: AnyObject | undefined) => workspace?.metadata.annotations?.[PAUSED_ANNOTATION];
+
+/** What decides whether an invitation is to be handed over, without what only says how the last try went. */
+function invitationStamp(integration: Cached<'Integration'> | undefined): string {
+  if (integration === undefined) return '';
+  const { metadata, spec, status } = integration;
+  const { tokenHash, sentAt } = status?.invitation ?? {};
+  const accepted = status?.conditions?.find(({ type }) => type === 'Accepted')?.reason;
+  const { workspace, declined, revoked } = spec;
+  return JSON.stringify([metadata.uid, tokenHash, sentAt, accepted, workspace, declined, revoked]);
+}
+
 export function createSources(world: World) {
   const inNamespace = (kind: KindOfWorkspace, namespace: string): string[] =>
     world[kind].store.byIndex('namespace', namespace).map(({ metadata }) => keyOf(metadata));
@@ -44,6 +57,10 @@ export function createSources(world: World) {
   /** A namespace is called as its workspace is; one that lost its label is not the workspace's any more. */
   const namespaces: KeySource = keysFrom(world.namespaces, (old, current) =>
     [old, current].flatMap(each => (each === undefined ? [] : [each.workspace])),
+  );
+
+  const ownedIntegrations: KeySource = keysFrom(world.namespaces, (old, current) =>
+    [old, current].flatMap(each => (each === undefined ? [] : inNamespace('Integration', each.workspace))),
   );
 
   return {
@@ -94,6 +111,27 @@ export function createSources(world: World) {
         const { namespace, owner } = current ?? old ?? {};
         return owner === undefined ? [] : [`${namespace}/${owner}`];
       }),
+    ],
+    /** Integrations: of a namespace that became the workspace's, or is not any more. */
+    integration: [ownedIntegrations],
+    /**
+     * Invitations, by key of their integration: whose hand-over may be due, whose Secret was changed or deleted, and all of
+     * a workspace that was paused or is not any more. Not those that failed once more: they wait for their turn.
+     */
+    invitation: [
+      keysFrom(world.Integration, (old, current) =>
+        invitationStamp(old) === invitationStamp(current) ? [] : [keyOf((current ?? (old as AnyObject)).metadata)],
+      ),
+      keysFrom(world.invitationSecrets, (old, current) => {
+        const { namespace, owner } = current ?? old ?? {};
+        return owner === undefined ? [] : [`${namespace}/${owner}`];
+      }),
+      keysFrom(world.Workspace, (old, current) =>
+        isBirthOrDeath(old, current) || pausedBy(old) !== pausedBy(current)
+          ? nameOf(current ?? old).flatMap(name => inNamespace('Integration', name))
+          : [],
+      ),
+      ownedIntegrations,
     ],
     /** Pairs: of a changed activation that is not the controller's own echo; of an integration that changed state. */
     pair: (isEcho: (old: AnyObject | undefined, current: AnyObject) => boolean): KeySource[] => [

@@ -4,6 +4,8 @@ import { KINDS, type KindName, type ObjectOf } from '../api/kinds.ts';
 import {
   INGRESS_KEY_FIELD,
   INGRESS_KEY_SECRET_TYPE,
+  INVITATION_SECRET_FIELD,
+  INVITATION_SECRET_TYPE,
   PAUSED_ANNOTATION,
   SIGNING_SECRET_FIELD,
   SIGNING_SECRET_TYPE,
@@ -38,6 +40,15 @@ export interface SigningSecretMirror {
   /** base64 */
   readonly data: string | undefined;
   /** Name of the Subscription that it belongs to. */
+  readonly owner: string | undefined;
+}
+
+/** What is kept of a Secret with an invitation's token: never the token. */
+export interface InvitationSecret {
+  readonly namespace: string;
+  /** Undefined: it is empty. */
+  readonly sha256: string | undefined;
+  /** Name of the Integration that it belongs to. */
   readonly owner: string | undefined;
 }
 
@@ -95,6 +106,11 @@ const SAID_ALIKE: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec']
   Subscription: ['producer', 'integration', 'stream'],
 };
 
+/** Of what a field of a Secret holds, in hexadecimal. @param value base64, as Kubernetes has it */
+function sha256Of(value: string | undefined): string | undefined {
+  return value === undefined ? undefined : createHash('sha256').update(Buffer.from(value, 'base64')).digest('hex');
+}
+
 /** Everything that the controller watches: one reflector a kind, over one connection. */
 export type World = ReturnType<typeof createWorld>;
 
@@ -144,6 +160,19 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
         owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Subscription')?.name,
       }),
     }),
+    /** Secrets with invitations, to be mended or emptied. */
+    invitationSecrets: createReflector<SecretObject, InvitationSecret>({
+      client,
+      clock,
+      log,
+      resource: SECRETS,
+      fieldSelector: `type=${INVITATION_SECRET_TYPE}`,
+      project: ({ metadata, data }) => ({
+        namespace: metadata.namespace ?? '',
+        sha256: sha256Of(data?.[INVITATION_SECRET_FIELD]),
+        owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Integration')?.name,
+      }),
+    }),
     ingressKeys: createReflector<SecretObject, IngressKeySecret>({
       client,
       clock,
@@ -151,10 +180,8 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
       resource: SECRETS,
       fieldSelector: `type=${INGRESS_KEY_SECRET_TYPE}`,
       project: ({ metadata, data }) => {
-        const key = data?.[INGRESS_KEY_FIELD];
-        if (key === undefined) return undefined;
-        const sha256 = createHash('sha256').update(Buffer.from(key, 'base64')).digest('hex');
-        return { namespace: metadata.namespace ?? '', sha256 };
+        const sha256 = sha256Of(data?.[INGRESS_KEY_FIELD]);
+        return sha256 === undefined ? undefined : { namespace: metadata.namespace ?? '', sha256 };
       },
       indexers: { namespace: secret => [secret.namespace] },
     }),

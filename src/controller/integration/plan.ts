@@ -3,6 +3,7 @@ import type { IntegrationStatus } from '../../api/integration.ts';
 import { publicId } from '../../core/ids.ts';
 import type { IntegrationState } from '../../core/integration-state.ts';
 import { type Outcome, waiting } from '../runtime/outcome.ts';
+import type { InvitationPlan } from './invitation.ts';
 
 const condition = CONDITION.Integration;
 const reason = REASON.Integration;
@@ -14,8 +15,8 @@ export interface IntegrationFacts {
   /** Whether a partner was invited by e-mail; else the producer named the workspace. */
   readonly invited: boolean;
   readonly workspaceExists: boolean;
-  /** Kept as it is: it belongs to the invitation. */
-  readonly invitation: IntegrationStatus['invitation'];
+  /** Undefined: it needs one, and cannot have one before the namespace is the workspace's. */
+  readonly invitation: InvitationPlan | undefined;
 }
 
 const ACCEPTED_MESSAGE = {
@@ -28,7 +29,8 @@ const ACCEPTED_MESSAGE = {
 /** The status of an integration whose state is in force. */
 export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationStatus> {
   const { namespace, name, state } = facts;
-  const status = { publicId: publicId('Integration', namespace, name), invitation: facts.invitation };
+  const { invitation, conditions: sent = [], events = [] } = facts.invitation ?? {};
+  const status = { publicId: publicId('Integration', namespace, name), invitation };
   const accepted =
     state === 'Active'
       ? {
@@ -45,12 +47,21 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
         };
   if (!facts.workspaceExists) {
     const message = `no Workspace named ${namespace} exists yet`;
+    return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted, ...sent] });
+  }
+  if (facts.invitation === undefined) {
+    const message = `the namespace ${namespace} is not the workspace's yet; the partner is invited when it is`;
     return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted] });
   }
   const ready =
     state === 'Active' ? reason.Ready.Active : state === 'Pending' ? reason.Ready.Pending : reason.Ready.Closed;
   return {
     status,
-    conditions: [{ type: condition.Ready, status: 'True', reason: ready, message: `in force: ${state}` }, accepted],
+    conditions: [
+      { type: condition.Ready, status: 'True', reason: ready, message: `in force: ${state}` },
+      accepted,
+      ...sent,
+    ],
+    events,
   };
 }

@@ -61,10 +61,18 @@ export function createTestRoom(
     }),
   );
   const ingressKeys = createStore<object>({ namespace: () => [] });
-  const world = { ...kinds, namespaces: { store: namespaces }, ingressKeys: { store: ingressKeys } };
+  const invitationSecrets = createStore<object>();
+  const world = {
+    ...kinds,
+    namespaces: { store: namespaces },
+    ingressKeys: { store: ingressKeys },
+    invitationSecrets: { store: invitationSecrets },
+  };
   const room = {
     world: world as unknown as World,
     wallMs: () => options.wallMs ?? 0,
+    rootKey: Buffer.alloc(32, 7),
+    deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,
     tellLetGo: (_kind: KindName, { metadata }: AnyObject, waitedFor: string) =>
       letGo.push(`${metadata.name} ${waitedFor}`),

@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest';
+import { deriveInvitationToken, hashInvitationToken, INVITATION_LIFETIME_MS } from '../../core/invitation.ts';
+import { createTestRoom, objectOf } from '../testing/room.ts';
+import type { Cached } from '../world.ts';
+import { createDeliveries } from './deliveries.ts';
+import { reconcileIntegration } from './reconcile.ts';
+
+const workspace = objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined });
+const NOW = '2026-01-02T03:04:05Z';
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const invitedEmail = 'ada@partner.example';
+
+const invited = (spec: Partial<Cached<'Integration'>['spec']> = {}, status?: object) =>
+  objectOf<'Integration'>('globex', { invitedEmail, ...spec }, status === undefined ? {} : { status });
+
+function reconcile(
+  object: Cached<'Integration'>,
+  wallMs = Date.parse(NOW),
+  options: { namespaceDeleting?: boolean } = {},
+) {
+  const { room } = createTestRoom({ Workspace: [workspace], Integration: [object] }, { wallMs, ...options });
+  return reconcileIntegration(room)(object);
+}
+
+describe('an integration', () => {
+  test('is invited with its first Ready, which does not wait for the mail', async () => {
+    const outcome = await reconcile(invited());
+    expect(outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual([
+      'Ready=True/Pending',
+      'Accepted=False/Pending',
+    ]);
+    const token = deriveInvitationToken(Buffer.alloc(32, 7), 'uid-globex', NOW);
+    expect(outcome.status?.invitation).toEqual({
+      tokenHash: hashInvitationToken(token),
+      issuedAt: NOW,
+      expiresAt: '2026-01-16T03:04:05Z',
+    });
+    expect(outcome.requeueAfterMs).toBe(INVITATION_LIFETIME_MS);
+    expect(JSON.stringify(outcome)).not.toContain(token);
+    expect(JSON.stringify(outcome)).not.toContain(invitedEmail);
+  });
+
+  test('is invited once: later turns change nothing, until it ends', async () => {
+    const { status } = await reconcile(invited());
+    const later = await reconcile(invited({}, status), Date.parse(NOW) + 13 * DAY_MS);
+    expect(later.status).toEqual(status);
+    expect(later.requeueAfterMs).toBe(DAY_MS);
+    const end = await reconcile(invited({}, status), Date.parse(NOW) + 14 * DAY_MS);
+    expect(end.conditions.at(-1)).toMatchObject({ type: 'Accepted', reason: 'Expired' });
+    expect(end.status).toEqual(status);
+    expect(end.requeueAfterMs).toBeUndefined();
+  });
+
+  test('is invited anew when its status was lost', async () => {
+    const { status } = await reconcile(invited());
+    const anew = await reconcile(invited({}, { conditions: [] }), Date.parse(NOW) + DAY_MS);
+    expect(anew.status?.invitation?.issuedAt).toBe('2026-01-03T03:04:05Z');
+    expect(anew.status?.invitation?.tokenHash).not.toBe(status?.invitation?.tokenHash);
+  });
+
+  test.each<[string, Partial<Cached<'Integration'>['spec']>]>([
+    ['granted directly', { workspace: 'globex' }],
+    ['declined', { declined: true }],
+    ['revoked', { revoked: true }],
+  ])('is not invited when it is %s', async (_what, spec) => {
+    expect((await reconcile(invited(spec))).status?.invitation).toBeUndefined();
+  });
+
+  test('of a namespace that is not the workspace’s invites nobody in its name, and waits', async () => {
+    const outcome = await reconcile(invited(), Date.parse(NOW), { namespaceDeleting: true });
+    expect(outcome.status?.invitation).toBeUndefined();
+    expect(outcome.conditions[0]).toMatchObject({ type: 'Ready', status: 'Unknown', reason: 'WaitingForWorkspace' });
+  });
+
+  test('without a Workspace invites nobody', async () => {
+    const { room } = createTestRoom({ Integration: [invited()] }, { wallMs: Date.parse(NOW) });
+    const outcome = await reconcileIntegration(room)(invited());
+    expect(outcome.status?.invitation).toBeUndefined();
+    expect(outcome.conditions[0]).toMatchObject({ reason: 'WaitingForWorkspace' });
+  });
+
+  test('says when it was sent, as soon as that is known, of this very invitation', async () => {
+    const { status } = await reconcile(invited());
+    const object = invited({}, status);
+    const deliveries = createDeliveries();
+    const { room } = createTestRoom({ Workspace: [workspace] }, { wallMs: Date.parse(NOW) });
+    const say = async () => (await reconcileIntegration({ ...room, deliveries })(object)).status?.invitation?.sentAt;
+    const sent = { sentAt: NOW, as: 'Sent' } as const;
+    deliveries.note('acme/globex', { uid: 'uid-of-a-namesake', issuedAt: NOW }, sent);
+    expect(await say()).toBeUndefined();
+    deliveries.note('acme/globex', { uid: 'uid-globex', issuedAt: '2026-01-01T00:00:00Z' }, sent);
+    expect(await say()).toBeUndefined();
+    deliveries.note('acme/globex', { uid: 'uid-globex', issuedAt: NOW }, sent);
+    expect(await say()).toBe(NOW);
+  });
+});

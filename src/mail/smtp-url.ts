@@ -1,0 +1,46 @@
+import { isIP } from 'node:net';
+import { isPlainAddress, type Mailbox } from './address.ts';
+
+/** A mail server, and how to sign in there. */
+export interface SmtpServer {
+  readonly host: string;
+  readonly port: number;
+  /** TLS from the start; otherwise STARTTLS, if the server offers it. */
+  readonly secure: boolean;
+  readonly credentials?: { readonly user: string; readonly password: string };
+}
+
+const DEFAULT_PORT = { 'smtp:': 587, 'smtps:': 465 } as const;
+
+/**
+ * `smtp://[user:password@]host[:port]` or `smtps://…`; user and password are percent-decoded.
+ *
+ * @throws TypeError when it is anything else; the message repeats nothing of the text, which may hold a password
+ */
+export function parseSmtpUrl(text: string): SmtpServer {
+  const url = URL.parse(text);
+  const protocol = url?.protocol;
+  if (url === null || (protocol !== 'smtp:' && protocol !== 'smtps:')) throw new TypeError('not an smtp URL');
+  if (url.hostname === '' || !['', '/'].includes(url.pathname) || url.search !== '' || url.hash !== '') {
+    throw new TypeError('not an smtp URL of a server alone');
+  }
+  let credentials: SmtpServer['credentials'];
+  try {
+    const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+    if (user !== '') credentials = { user, password };
+  } catch {
+    throw new TypeError('user and password have to be percent-encoded');
+  }
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? DEFAULT_PORT[protocol] : Number(url.port),
+    secure: protocol === 'smtps:',
+    ...(credentials === undefined ? {} : { credentials }),
+  };
+}
+
+/** Who mails come from when nothing else is said: `sluice@` the server's host name, if that can stand in an address. */
+export function defaultSender({ host }: SmtpServer): Mailbox {
+  const address = `sluice@${host}`;
+  return { name: '', address: isIP(host) === 0 && isPlainAddress(address) ? address : 'sluice@localhost' };
+}
