@@ -27,6 +27,7 @@ describe('configuration', () => {
       roles: ['controller', 'ingress', 'router', 'dispatcher'],
       redisUrl: 'redis://127.0.0.1:6379',
       ingressPort: 8080,
+      facadePort: 8081,
       opsPort: 9090,
       allowedNetworks: [],
       logLevel: 'info',
@@ -51,6 +52,21 @@ describe('configuration', () => {
     });
   });
 
+  test('reads how invitations are mailed; the sender is at the mail server unless another is named', () => {
+    const url = 'smtps://relay:p%40ss@mail.example';
+    expect(readConfig(['router'], {}).mail).toBeUndefined();
+    expect(readConfig(['router'], { SLUICE_SMTP_URL: url }).mail).toEqual({
+      server: { host: 'mail.example', port: 465, secure: true, credentials: { user: 'relay', password: 'p@ss' } },
+      from: { name: '', address: 'sluice@mail.example' },
+      acceptUrl: undefined,
+    });
+    const more = { SLUICE_SMTP_FROM: 'Acme <a@b.example>', SLUICE_INVITATION_URL: 'https://c.example/invitation' };
+    expect(readConfig(['router'], { SLUICE_SMTP_URL: url, ...more }).mail).toMatchObject({
+      from: { name: 'Acme', address: 'a@b.example' },
+      acceptUrl: 'https://c.example/invitation',
+    });
+  });
+
   test.each(['controller', 'dispatcher', 'all'])('%s does not start without a root key', role => {
     expect(problemsOf([role], {})).toContain('SLUICE_ROOT_KEY_FILE: needed');
   });
@@ -63,17 +79,77 @@ describe('configuration', () => {
     ],
     [['router'], { SLUICE_QUITE_OTHER: '1' }, 'SLUICE_QUITE_OTHER: no such variable'],
     [['router'], { SLUICE_REDIS_URL: 'http://a' }, 'SLUICE_REDIS_URL: has to be redis://'],
+    [['router'], { SLUICE_SMTP_URL: 'http://mail.example' }, 'SLUICE_SMTP_URL: has to be smtp://'],
+    [['router'], { SLUICE_SMTP_FROM: 'a@b.example\r\nBcc: c@d.example' }, 'SLUICE_SMTP_FROM: has to be address'],
+    [['router'], { SLUICE_INVITATION_URL: 'javascript:alert(1)' }, 'SLUICE_INVITATION_URL: has to be an http'],
+    [['router'], { SLUICE_INVITATION_URL: 'https://a.example/#/x' }, 'SLUICE_INVITATION_URL: has to be an http'],
     [['router'], { SLUICE_OPS_PORT: '65536' }, 'SLUICE_OPS_PORT: '],
     [['router'], { SLUICE_OPS_PORT: 'x' }, 'SLUICE_OPS_PORT: '],
     [['router'], { SLUICE_LOG_LEVEL: 'loud' }, 'SLUICE_LOG_LEVEL: '],
     [['router'], { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/33' }, 'SLUICE_ALLOWED_NETWORKS: has to be CIDR networks'],
     [['dispatcher'], { SLUICE_ROOT_KEY_FILE: join(folder, 'short.key') }, 'has 31 bytes, 32 or more are needed'],
     [['dispatcher'], { SLUICE_ROOT_KEY_FILE: join(folder, 'none.key') }, 'ENOENT'],
-    [['alll'], {}, 'usage: sluice controller|ingress|router|dispatcher|all'],
+    [['router'], { SLUICE_FACADE_PORT: '-1' }, 'SLUICE_FACADE_PORT: '],
+    [['router'], { SLUICE_OIDC_ISSUERS: 'login.example.com' }, 'SLUICE_OIDC_ISSUERS: has to be https URLs'],
+    [['router'], { SLUICE_OIDC_ISSUERS: 'http://login.example.com' }, 'SLUICE_OIDC_ISSUERS: has to be https URLs'],
+    [['router'], { SLUICE_OIDC_ISSUERS: 'http://localhost.example.com' }, 'SLUICE_OIDC_ISSUERS: has to be https URLs'],
+    [['router'], { SLUICE_OIDC_ISSUERS: 'http://10.0.0.1' }, 'SLUICE_OIDC_ISSUERS: has to be https URLs'],
+    [['router'], { SLUICE_OIDC_ISSUERS: 'https://a@b.example' }, 'SLUICE_OIDC_ISSUERS: has to be https URLs'],
+    [['router'], { SLUICE_OIDC_ISSUERS: 'https://a.example?b' }, 'SLUICE_OIDC_ISSUERS: has to be https URLs'],
+    [['router'], { SLUICE_OIDC_ISSUERS: 'https://a.example#b' }, 'SLUICE_OIDC_ISSUERS: has to be https URLs'],
+    [['router'], { SLUICE_OIDC_ISSUERS: 'https://a.example https://b.example' }, 'SLUICE_OIDC_ISSUERS: has to be'],
+    [['router'], { SLUICE_OIDC_AUDIENCE: '' }, 'SLUICE_OIDC_AUDIENCE: '],
+    [['router'], { SLUICE_OIDC_ALGORITHMS: 'HS256' }, 'SLUICE_OIDC_ALGORITHMS: has to be one or more of RS256'],
+    [['router'], { SLUICE_OIDC_ALGORITHMS: 'RS256,none' }, 'SLUICE_OIDC_ALGORITHMS: has to be one or more of RS256'],
+    [['router'], { SLUICE_OIDC_ALGORITHMS: ',' }, 'SLUICE_OIDC_ALGORITHMS: has to be one or more of RS256'],
+    [['router'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '301' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
+    [['router'], { SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '-1' }, 'SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '],
+    [['alll'], {}, 'usage: sluice controller|facade|ingress|router|dispatcher|all'],
     [[], {}, 'usage: '],
     [['all', 'now'], { SLUICE_ROOT_KEY_FILE: rootKey }, 'usage: '],
   ])('%j %j is refused and says why', (argv, env, message) => {
     expect(problemsOf(argv, env as Record<string, string>)).toContain(message);
+  });
+
+  const oidc = { SLUICE_OIDC_ISSUERS: 'https://login.example.com/', SLUICE_OIDC_AUDIENCE: 'sluice' };
+
+  test('the facade says which of its identity provider is missing, and the root key', () => {
+    const all = problemsOf(['facade'], {});
+    expect(all).toMatch(/SLUICE_ROOT_KEY_FILE: needed.*\nSLUICE_OIDC_ISSUERS: needed.*\nSLUICE_OIDC_AUDIENCE: needed/s);
+    const env = { ...oidc, SLUICE_ROOT_KEY_FILE: rootKey };
+    expect(problemsOf(['facade'], { ...env, SLUICE_OIDC_AUDIENCE: undefined as never })).toMatch(
+      /^SLUICE_OIDC_AUDIENCE: needed, [^\n]*$/,
+    );
+    expect(problemsOf(['facade'], { ...env, SLUICE_OIDC_ISSUERS: '' })).toMatch(
+      /^SLUICE_OIDC_ISSUERS: needed, [^\n]*$/,
+    );
+  });
+
+  test('issuers are kept as they are written, byte for byte; the others have defaults', () => {
+    const env = { SLUICE_ROOT_KEY_FILE: rootKey, ...oidc };
+    expect(readConfig(['facade'], env).oidc).toEqual({
+      issuers: ['https://login.example.com/'],
+      audience: 'sluice',
+      algorithms: ['RS256'],
+      clockToleranceSeconds: 30,
+    });
+    const more = {
+      ...env,
+      SLUICE_OIDC_ISSUERS:
+        'https://a.example, http://localhost:9/x,http://127.0.0.1:9,http://[::1]:9,https://a.example',
+      SLUICE_OIDC_ALGORITHMS: 'ES256, RS256',
+      SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '0',
+    };
+    expect(readConfig(['facade'], more).oidc).toEqual({
+      issuers: ['https://a.example', 'http://localhost:9/x', 'http://127.0.0.1:9', 'http://[::1]:9'],
+      audience: 'sluice',
+      algorithms: ['ES256', 'RS256'],
+      clockToleranceSeconds: 0,
+    });
+  });
+
+  test('roles without a facade have no identity provider', () => {
+    expect(readConfig(['router'], oidc).oidc).toBeUndefined();
   });
 
   test('names every problem at once', () => {

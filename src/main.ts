@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type Config, ConfigError, type Role, readConfig } from './config.ts';
+import { type Config, ConfigError, type OidcConfig, type Role, readConfig } from './config.ts';
 import { createController } from './controller/controller.ts';
 import { sealEndpoint } from './core/endpoint-config.ts';
 import { createNetworkPolicy, judgeEndpoint } from './core/network.ts';
@@ -11,8 +11,11 @@ import { createReplaySweep } from './dataplane/dispatcher/replay-sweep.ts';
 import { createIngestion } from './dataplane/ingestion.ts';
 import { createIngress } from './dataplane/ingress/server.ts';
 import { createRouter } from './dataplane/router/router.ts';
+import { createFacade } from './facade/facade.ts';
+import { createFacadeServer } from './facade/server.ts';
 import { connect } from './kube/client.ts';
 import { systemClock } from './kube/clock.ts';
+import { createInvitationMailer } from './mail/mailer.ts';
 import { createAlarm } from './redis/alarm.ts';
 import { createBacklogStore } from './redis/backlog.ts';
 import { checkRedis } from './redis/check.ts';
@@ -21,12 +24,17 @@ import { followRedisClock } from './redis/clock.ts';
 import { createControlAudit } from './redis/control-audit.ts';
 import { createControlStore } from './redis/control-store.ts';
 import { createControlSweep } from './redis/control-sweep.ts';
+import { createGateReader } from './redis/gate-reader.ts';
 import { createHintIndex } from './redis/hints.ts';
+import { createInboxOperations } from './redis/inbox-operations.ts';
+import { createInboxReader } from './redis/inbox-reader.ts';
+import { createInboxRecovery } from './redis/inbox-recovery.ts';
 import { createInboxStore } from './redis/inbox-store.ts';
 import { createIngressOperations } from './redis/ingress-store.ts';
-import { createLedgerStore } from './redis/ledger-store.ts';
+import { createLedgerStore, readBalance } from './redis/ledger-store.ts';
 import { createQueueStore } from './redis/queue-store.ts';
-import { createReplays } from './redis/replays.ts';
+import { createReplays, type Replays } from './redis/replays.ts';
+import { createRoutingReader } from './redis/routing-reader.ts';
 import { createLogger, type Logger } from './telemetry/log.ts';
 import { Counter, createRegistry, type Registry } from './telemetry/metrics.ts';
 import { type OpsServer, type ReadinessCheck, startOpsServer } from './telemetry/ops-server.ts';
@@ -67,6 +75,7 @@ function startController({ config, log, registry, redis, nowMs }: Parts): Runnin
     onReconnect: redis.onReconnect,
     nowMs,
     rootKey,
+    sendInvitation: config.mail && createInvitationMailer(config.mail),
     compile: {
       queueMaxBytes: config.queueMaxBytes,
       judgeEndpoint: url => judgeEndpoint(url, policy),
@@ -105,6 +114,55 @@ async function startIngress({ config, log, registry, redis, nowMs, alarm }: Part
   return { stop: ingress.close, ready: () => (redis.isReady() ? undefined : 'redis is away') };
 }
 
+async function startFacade({ config, log, registry, redis, nowMs }: Parts): Promise<Running> {
+  const client = connect({ kubeconfig: config.kubeconfig });
+  const facade = createFacade({
+    client,
+    clock: systemClock,
+    gates: createGateReader(redis),
+    inboxes: createInboxReader(redis),
+    routing: createRoutingReader(redis, nowMs),
+    operations: createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
+    recovery: createInboxRecovery({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
+    replays: openReplays(redis, nowMs),
+    readBalance: account => readBalance(redis, account),
+    rootKey: config.rootKey as Uint8Array,
+    nowMs,
+    log,
+  });
+  const stop = new AbortController();
+  const watching = facade.world.run(stop.signal);
+  const server = createFacadeServer({
+    facade,
+    authentication: { ...(config.oidc as OidcConfig), log },
+    registry,
+    version: VERSION,
+  });
+  const port = await server.listen(config.facadePort);
+  log.info({ port }, 'facade listens');
+  return {
+    stop: async () => {
+      await server.close();
+      stop.abort();
+      await watching;
+      await client.close();
+    },
+    ready: () => {
+      const stale = facade.world.staleKinds();
+      return stale.length === 0 ? undefined : `caches are out of date: ${stale.join(', ')}`;
+    },
+  };
+}
+
+function openReplays(redis: RedisClient, nowMs: () => number): Replays {
+  return createReplays({
+    redis,
+    nowMs,
+    lowerInboxes: createHintIndex(redis, 'd').lower,
+    lowerAccounts: createHintIndex(redis, 'a').lower,
+  });
+}
+
 function startRouter({ log, registry, redis, nowMs, alarm }: Parts): Running {
   const router = createRouter({
     queues: createQueueStore(redis),
@@ -136,15 +194,9 @@ function startDispatcher({ config, log, registry, redis, nowMs, alarm }: Parts):
     log,
     registry,
   });
-  const accountHints = createHintIndex(redis, 'a');
   const sweep = createReplaySweep({
-    replays: createReplays({
-      redis,
-      nowMs,
-      lowerInboxes: createHintIndex(redis, 'd').lower,
-      lowerAccounts: accountHints.lower,
-    }),
-    hints: accountHints,
+    replays: openReplays(redis, nowMs),
+    hints: createHintIndex(redis, 'a'),
     nowMs,
     log,
   });
@@ -164,6 +216,7 @@ function startDispatcher({ config, log, registry, redis, nowMs, alarm }: Parts):
 
 const START: Record<Role, (parts: Parts) => Running | Promise<Running>> = {
   controller: startController,
+  facade: startFacade,
   ingress: startIngress,
   router: startRouter,
   dispatcher: startDispatcher,
@@ -190,8 +243,8 @@ async function main(config: Config): Promise<void> {
   });
   const parts: Parts = { config, log, registry, redis, nowMs: clock.nowMs, alarm };
   const running = new Map<Role, Running>();
-  // Ingress last: what it accepts has somebody to work on it.
-  for (const role of ['controller', 'router', 'dispatcher', 'ingress'] as const) {
+  // Those who accept last: what they take has somebody to work on it.
+  for (const role of ['controller', 'router', 'dispatcher', 'ingress', 'facade'] as const) {
     if (config.roles.includes(role)) running.set(role, await START[role](parts));
   }
   const checks = Object.fromEntries([...running].map(([role, { ready }]) => [role, ready]));
@@ -207,8 +260,9 @@ async function main(config: Config): Promise<void> {
       log.error('stopping took too long');
       process.exit(1);
     }, STOP_WITHIN_MS).unref();
-    // Ingress first: nothing more is accepted while the others finish.
-    for (const role of ['ingress', 'router', 'dispatcher', 'controller'] as const) await running.get(role)?.stop();
+    // Those who accept first: nothing more comes in while the others finish.
+    for (const role of ['facade', 'ingress', 'router', 'dispatcher', 'controller'] as const)
+      await running.get(role)?.stop();
     await ops.close();
     clock.stop();
     await redis.close();

@@ -1,6 +1,7 @@
 import { chooseHeaders } from '../api/context-headers.ts';
 import { parseDurationMs } from '../api/durations.ts';
 import { ENDPOINT_DEFAULTS } from '../api/endpoint.ts';
+import { coverage } from './coverage.ts';
 import type { EndpointConfig } from './endpoint-config.ts';
 import { generationOf, publicId, tenantId } from './ids.ts';
 import { integrationState, routeState } from './integration-state.ts';
@@ -135,16 +136,6 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
 /** Older first, then by UID: the first of two subscriptions for one pair wins. */
 function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
-}
-
-/** The Blocks that cover a stream for an integration. */
-function coverage(snapshot: TenantSnapshot): (integration: string, stream: string) => readonly BlockSnapshot[] {
-  const packages = new Map(snapshot.packages.map(each => [each.name, new Set(each.spec.streams ?? [])]));
-  const byIntegration = Map.groupBy(snapshot.blocks, ({ spec }) => spec.integration);
-  return (integration, stream) =>
-    (byIntegration.get(integration) ?? []).filter(({ spec: { target } }) =>
-      target.kind === 'CatalogStream' ? target.name === stream : packages.get(target.name)?.has(stream) === true,
-    );
 }
 
 /** What the pause remembers: the backlog is skipped only if every Block that covers the subscription wants it. */

@@ -32,15 +32,11 @@ export interface EventMeta {
 }
 
 export function parseEventMeta(stored: string, groupKey: string, ref: string): EventMeta {
-  const meta = JSON.parse(stored) as StoredEventMeta;
-  return {
-    id: meta.i,
-    groupKey,
-    time: refMs(ref),
-    source: meta.s,
-    ...(meta.t === undefined ? {} : { type: meta.t }),
-    ...(meta.c === undefined ? {} : { contentType: meta.c }),
-    ...(meta.p === undefined ? {} : { traceparent: meta.p }),
-    ...(meta.f === undefined ? {} : { forward: meta.f }),
-  };
+  const { i, s, t, c, p, f } = JSON.parse(stored) as StoredEventMeta;
+  const meta: { -readonly [K in keyof EventMeta]: EventMeta[K] } = { id: i, groupKey, time: refMs(ref), source: s };
+  if (t !== undefined) meta.type = t;
+  if (c !== undefined) meta.contentType = c;
+  if (p !== undefined) meta.traceparent = p;
+  if (f !== undefined) meta.forward = f;
+  return meta;
 }

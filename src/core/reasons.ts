@@ -20,3 +20,11 @@ const WORDS = new Map(Object.entries(NOT_ROUTED).map(([word, code]) => [code as 
 export function notRoutedReason(code: string): NotRoutedReason | undefined {
   return WORDS.get(code);
 }
+
+/**
+ * Why an event waits in its queue for an integration: it goes on by itself when the reason ends, as far as the retention
+ * reaches. `paused` is what Redis knows of the first two; `state_missing`: Redis has lost what decides, and it is rebuilt.
+ */
+export const HELD = ['stream_blocked', 'suspended', 'paused', 'insufficient_tokens', 'state_missing'] as const;
+
+export type HeldReason = (typeof HELD)[number];

@@ -8,8 +8,8 @@ import { createEar, createProcesses, type Processes } from './testing/processes.
 
 const ROUTER_WRITES = ['route', 'lower', 'next'];
 const ROUTER_STEPS = ['lookup', 'catchup', ...ROUTER_WRITES];
-const DISPATCHER_WRITES = ['claim', 'settle'];
-const DISPATCHER_STEPS = ['pick', 'complete', ...DISPATCHER_WRITES];
+const DISPATCHER_WRITES = ['exchange', 'settle'];
+const DISPATCHER_STEPS = ['pick', ...DISPATCHER_WRITES];
 /** Beyond every lease. */
 const LATER_MS = 40_000;
 /** The first retry is due then, with its jitter. */
@@ -172,9 +172,8 @@ function controllerOf(
 
 function witnessOf(closing: Closing, state: { closed: boolean }, wrong: string[], seen: Seen): Witness {
   return (name, _keys, args, reply) => {
-    if (name !== 'route' && name !== 'claim') return;
-    const [word, flags, ...more] = Array.isArray(reply) ? (reply as Reply[]) : [reply];
     if (name === 'route') {
+      const [word, flags] = reply as Reply[];
       if (word !== 'OK') seen.refused++;
       for (let at = 4; word === 'OK' && at < args.length; at += 4) {
         const [flag, groupKey] = [(flags as string)[(at - 4) / 4], args[at + 2] as string];
@@ -182,9 +181,11 @@ function witnessOf(closing: Closing, state: { closed: boolean }, wrong: string[]
         if (flag === 'r' && state.closed && closing.covers(groupKey)) wrong.push(`${groupKey} was routed`);
       }
     }
-    if (name === 'claim') {
+    if (name === 'exchange') {
+      const [, , word, , , claims] = reply as string[];
+      if (word === '') return;
       if (state.closed || word !== 'OK') seen.held++;
-      const lanes = more.slice(2).filter((_, i) => word === 'OK' && i % 4 === 0) as string[];
+      const lanes = claims === '' ? [] : (claims as string).split('\n').filter((_, i) => i % 4 === 0);
       for (const lane of lanes) {
         if (state.closed && closing.covers(lane.slice(0, 1))) wrong.push(`${lane} was claimed`);
       }

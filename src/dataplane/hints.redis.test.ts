@@ -67,7 +67,7 @@ async function run(choose: Choose, seen: Seen, { faults, a, b }: How): Promise<v
       return choice;
     },
   );
-  if (['A', 'B'].every(name => trace.includes(`${name} claim i`))) seen.shared++;
+  if (['A', 'B'].every(name => trace.includes(`${name} exchange i`))) seen.shared++;
   try {
     if (happened === 0) expect(await p.open()).toEqual(['o']);
     p.clock.ms += happened === 0 ? RETRY_MS + 1_000 : LATER_MS;
@@ -84,8 +84,8 @@ async function run(choose: Choose, seen: Seen, { faults, a, b }: How): Promise<v
 
 describe('nothing that is due is forgotten by two dispatchers', () => {
   test.each([
-    { bounds: { preemptions: 2, faults: 0 }, faults: [], a: ['pick', 'claim', 'settle'], b: ['claim', 'settle'] },
-    { bounds: { preemptions: 1, faults: 1 }, faults: ['crash'] as const, a: ['claim', 'settle'], b: ['claim'] },
+    { bounds: { preemptions: 2, faults: 0 }, faults: [], a: ['pick', 'exchange', 'settle'], b: ['exchange', 'settle'] },
+    { bounds: { preemptions: 1, faults: 1 }, faults: ['crash'] as const, a: ['exchange', 'settle'], b: ['exchange'] },
   ])('$bounds', { timeout: 180_000 }, async ({ bounds, ...how }) => {
     const seen: Seen = { kept: 0, shared: 0 };
     const runs = await everySchedule(bounds, choose => run(choose, seen, how));

@@ -120,6 +120,8 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
       reflected.apply(event);
     }
     if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended at once');
+    // The server is there: it ended the watch in order.
+    heardMs = clock.nowMs();
     onProgress();
   }
 

@@ -63,6 +63,54 @@ onEachRedis(redis => {
       expect(t.nowMs()).toBe(START_MS);
     });
 
+    test('in the step that ends what was claimed before', async () => {
+      const { t, inbox, route, claim, x } = await start();
+      const [a1, b1, a2] = (await route('a', 'b', 'a', 'c')) as [string, string, string, string];
+      await claim(2);
+      const { claimed, ...ended } = await t.inboxes.exchange(
+        inbox,
+        t.nowMs(),
+        [done('a', a1, 'delivered'), done('b', b1, 'delivered'), done('b', b1, 'dead')],
+        { room: 2, token: 't2', leaseMs: LEASE_MS },
+      );
+      expect(ended).toEqual({ answers: ['OK', 'OK', 'GONE'], nextMs: START_MS + LEASE_MS });
+      expect(claimed).toMatchObject({ answer: 'OK', more: false, claims: [{ lane: 'a', ref: a2 }, { lane: 'c' }] });
+      expect(await redis().call('zrange', x.due, 0, -1)).toEqual(['a', 'c']);
+      expect(await redis().call('hget', x.claims, 'a')).toBe(`t2|${a2}`);
+    });
+
+    test('what came while the head was under way is claimed after it', async () => {
+      const { t, inbox, route, claim } = await start();
+      const [a1] = (await route('a')) as [string];
+      await claim();
+      const [a2] = (await route('a')) as [string];
+      const claiming = { room: 2, token: 't2', leaseMs: LEASE_MS };
+      const answer = await t.inboxes.exchange(inbox, t.nowMs(), [done('a', a1, 'delivered')], claiming);
+      expect(answer.claimed).toMatchObject({ claims: [{ lane: 'a', ref: a2 }] });
+    });
+
+    test('what it ends is ended also when nothing may be claimed', async () => {
+      const { t, inbox, route, claim, subscription } = await start();
+      const [a1] = (await route('a', 'a')) as [string, string];
+      await claim();
+      await t.apply(t.routes({ x: { sub: { send: 'held' } } }));
+      const claiming = { room: 2, token: 't2', leaseMs: LEASE_MS };
+      const answer = await t.inboxes.exchange(inbox, t.nowMs(), [done('a', a1, 'delivered')], claiming);
+      expect(answer).toEqual({ answers: ['OK'], nextMs: START_MS, claimed: { answer: 'PAUSED' } });
+      expect((await subscription())['n:delivered']).toBe('1');
+    });
+
+    test('a lane that lost what was behind its head is dropped when its turn comes', async () => {
+      const { route, claim, complete, x } = await start();
+      const [a1, a2] = (await route('a', 'a')) as [string, string];
+      await claim();
+      expect(await redis().call('hget', x.claims, 'a')).toBe(`+t1|${a1}`);
+      await redis().call('zrem', x.pending, `a\0${a2}`);
+      expect(await complete(done('a', a1, 'delivered'))).toEqual(['OK']);
+      expect(await claim()).toMatchObject({ claims: [], nextMs: undefined });
+      expect(await redis().call('exists', x.due, x.claims, x.pending)).toBe(0);
+    });
+
     test('no more than there is room for; the rest is due at once', async () => {
       const { route, claim } = await start();
       await route('a', 'b', 'c');

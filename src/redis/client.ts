@@ -116,9 +116,23 @@ export async function connectRedis(url: string, log: Logger): Promise<RedisClien
   });
   await redis.connect();
 
+  let gathering = false;
+  /** Lets commands of one turn leave in one write: Redis reads them together and syncs its file once for all of them. */
+  function gather(): void {
+    if (gathering || !(redis instanceof Redis) || redis.status !== 'ready') return;
+    const { stream } = redis;
+    gathering = true;
+    stream.cork();
+    process.nextTick(() => {
+      gathering = false;
+      stream.uncork();
+    });
+  }
+
   const shas = new Map<ScriptName, string>();
   async function evaluate(name: ScriptName, keys: readonly string[], args: readonly Argument[], buffers: boolean) {
     sent++;
+    gather();
     const source = scriptSource(name);
     let sha = shas.get(name);
     if (sha === undefined) {
@@ -144,6 +158,7 @@ export async function connectRedis(url: string, log: Logger): Promise<RedisClien
     runBuffers: (name, keys, args) => evaluate(name, keys, args, true),
     call: (command, key, ...args) => {
       sent++;
+      gather();
       return redis.call(command, key, ...args) as Promise<Reply>;
     },
     readHash: key => {

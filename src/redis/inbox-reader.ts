@@ -1,6 +1,7 @@
 import { type EventMeta, parseEventMeta } from '../core/event-meta.ts';
 import { type EventProgress, parseEventProgress } from '../core/event-state.ts';
 import { isRef, refMs, streamIdOfRef } from '../core/refs.ts';
+import { isTestRef, testEvent } from '../core/test-event.ts';
 import { tokensOf } from '../core/tokens.ts';
 import type { RedisClient } from './client.ts';
 import { createInboxStore, type InboxRef } from './inbox-store.ts';
@@ -54,7 +55,7 @@ export interface InboxReader {
       readonly limit: number;
     },
   ) => Promise<EventList>;
-  /** One event with its attempts. UNKNOWN: it never was here, or its record is too old. */
+  /** One event, or test event, with its attempts. UNKNOWN: it never was here, or its record is too old. */
   readonly inspect: (
     inbox: InboxRef,
     ref: string,
@@ -107,6 +108,11 @@ export function createInboxReader(redis: RedisClient): InboxReader {
     });
   }
 
+  async function readEvent(tenant: string, queue: string, gen: string, ref: string) {
+    const [event] = await store.readEvents(tenant, queue, gen, [streamIdOfRef(ref)]);
+    return event && { meta: parseEventMeta(event.meta, event.groupKey, ref), body: event.body };
+  }
+
   async function readResponses(inbox: InboxRef, ref: string): Promise<InspectedEvent['responses']> {
     const { failures } = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
     const flat = (await redis.runBuffers('fields', [failures], [])) as Buffer[];
@@ -139,11 +145,11 @@ export function createInboxReader(redis: RedisClient): InboxReader {
       const fields = await store.readSubscription(inbox.integration, inbox.sub);
       if (fields === undefined) return { answer: 'GONE' };
       const { tenant = '', queue = '', gen = '' } = fields;
-      const [[event], responses] = await Promise.all([
-        store.readEvents(tenant, queue, gen, [streamIdOfRef(ref)]),
+      const [event, responses] = await Promise.all([
+        isTestRef(ref) ? testEvent(ref, inbox.sub) : readEvent(tenant, queue, gen, ref),
         readResponses(inbox, ref),
       ]);
-      const groupKey = found.groupKey ?? event?.groupKey;
+      const groupKey = found.groupKey ?? event?.meta.groupKey;
       const permissions = await readPermissions(redis, inbox, [groupKey ?? '']);
       const permission = typeof permissions === 'string' ? permissions : (permissions[0] as Permission);
       const sent = found.progress.state === 'delivered' || found.progress.attempts > 0;
@@ -154,9 +160,9 @@ export function createInboxReader(redis: RedisClient): InboxReader {
           ref,
           acceptedMs: refMs(ref),
           groupKey,
-          meta: event === undefined ? undefined : parseEventMeta(event.meta, event.groupKey, ref),
+          meta: event?.meta,
           bytes: event?.body.length,
-          tokens: event === undefined ? undefined : tokensOf(event.body.length),
+          tokens: event === undefined || isTestRef(ref) ? undefined : tokensOf(event.body.length),
           body: withheld === undefined ? event?.body : undefined,
           withheld,
           progress: found.progress,

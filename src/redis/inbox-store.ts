@@ -93,6 +93,21 @@ export interface Completed {
   readonly nextMs: number | undefined;
 }
 
+/** What is to be claimed. */
+export interface Claiming {
+  /** Attempts that can be sent at once. */
+  readonly room: number;
+  /** Unique for this call: it says whose the claims are. */
+  readonly token: string;
+  /** How long the claims hold their lanes. */
+  readonly leaseMs: number;
+}
+
+/** `nextMs` is the inbox's after the claims; `claimed` is absent when none were asked for. */
+export interface Exchanged extends Completed {
+  readonly claimed?: ClaimAnswer;
+}
+
 export interface StoredEvent {
   /** JSON of the event's metadata, as ingress stored it. */
   readonly meta: string;
@@ -129,6 +144,13 @@ export interface InboxStore {
     payer: string,
     items: readonly RouteItem[],
   ) => Promise<RouteAnswer>;
+  /** Completes, then claims, in one step; either may be nothing. */
+  readonly exchange: (
+    inbox: InboxRef,
+    nowMs: number,
+    items: readonly Completion[],
+    claiming?: Claiming,
+  ) => Promise<Exchanged>;
   readonly claim: (
     inbox: InboxRef,
     nowMs: number,
@@ -156,7 +178,57 @@ export interface InboxStore {
   ) => Promise<{ readonly more: boolean; readonly expired: number }>;
 }
 
+const COMPLETION_ANSWERS: Readonly<Record<string, CompletionAnswer>> = { o: 'OK', g: 'GONE', s: 'STALE' };
+
+/** (lane, ref, attempts, lapses)*, separated by line ends. */
+function parseClaims(text: string): Claim[] {
+  const claims: Claim[] = [];
+  const parts = text === '' ? [] : text.split('\n');
+  for (let at = 0; at < parts.length; at += 4) {
+    claims.push({
+      lane: parts[at] as string,
+      ref: parts[at + 1] as string,
+      attempts: Number(parts[at + 2]),
+      lapses: Number(parts[at + 3]),
+    });
+  }
+  return claims;
+}
+
 export function createInboxStore(redis: RedisClient): InboxStore {
+  async function exchange(
+    inbox: InboxRef,
+    nowMs: number,
+    items: readonly Completion[],
+    claiming?: Claiming,
+  ): Promise<Exchanged> {
+    const i = integrationKeys(inbox.integration);
+    const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
+    const keys = [i.meta, i.act, i.sub(inbox.sub), x.pending, x.due, x.claims, x.tries, x.final, x.failures];
+    const buckets = new Map<number, number>();
+    const { room, token, leaseMs } = claiming ?? { room: 0, token: '', leaseMs: 0 };
+    const args: Argument[] = [nowMs, room, token, leaseMs, RECORD_TTL_MS, items.length];
+    for (const item of items) {
+      const bucket = bucketOf(refMs(item.ref));
+      let index = buckets.get(bucket);
+      if (index === undefined) {
+        index = keys.push(x.records(bucket));
+        buckets.set(bucket, index);
+      }
+      const note = item.outcome === 'failed' ? item.attempt : item.record;
+      args.push(item.lane, item.ref, item.token, item.outcome, item.dueMs ?? 0, index, note ?? '');
+    }
+    args.push(...bodiesOf(items));
+    const reply = (await redis.run('exchange', keys, args)) as [string, string, ClaimAnswer['answer'], ...Reply[]];
+    const [next, letters, word, cfgv, more, claims] = reply;
+    const nextMs = next === '' ? undefined : Number(next);
+    const answers = Array.from(letters, letter => COMPLETION_ANSWERS[letter] as CompletionAnswer);
+    if (claiming === undefined) return { answers, nextMs };
+    if (word !== 'OK') return { answers, nextMs, claimed: { answer: word } };
+    const found = { cfgv: cfgv as string, more: more === 1, claims: parseClaims(claims as string) };
+    return { answers, nextMs, claimed: { answer: 'OK', nextMs, ...found } };
+  }
+
   return {
     async route(inbox, nowMs, epoch, gen, payer, items) {
       const i = integrationKeys(inbox.integration);
@@ -178,59 +250,14 @@ export function createInboxStore(redis: RedisClient): InboxStore {
       return { answer: reply[0] as 'CLOSED' };
     },
 
+    exchange,
+
     async claim(inbox, nowMs, room, token, leaseMs) {
-      const i = integrationKeys(inbox.integration);
-      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
-      const reply = (await redis.run(
-        'claim',
-        [i.meta, i.act, i.sub(inbox.sub), x.pending, x.due, x.claims, x.tries],
-        [nowMs, room, token, leaseMs],
-      )) as Reply[];
-      if (reply[0] !== 'OK') return { answer: reply[0] as 'CLOSED' };
-      const claims: Claim[] = [];
-      for (let at = 4; at < reply.length; at += 4) {
-        claims.push({
-          lane: reply[at] as string,
-          ref: reply[at + 1] as string,
-          attempts: Number(reply[at + 2]),
-          lapses: Number(reply[at + 3]),
-        });
-      }
-      return {
-        answer: 'OK',
-        cfgv: reply[1] as string,
-        nextMs: reply[2] === '' ? undefined : Number(reply[2]),
-        more: reply[3] === 1,
-        claims,
-      };
+      return (await exchange(inbox, nowMs, [], { room, token, leaseMs })).claimed as ClaimAnswer;
     },
 
     async complete(inbox, nowMs, items) {
-      const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
-      const keys = [
-        integrationKeys(inbox.integration).sub(inbox.sub),
-        x.pending,
-        x.due,
-        x.claims,
-        x.tries,
-        x.final,
-        x.failures,
-      ];
-      const buckets = new Map<number, number>();
-      const args: Argument[] = [nowMs, RECORD_TTL_MS, items.length];
-      for (const item of items) {
-        const bucket = bucketOf(refMs(item.ref));
-        let index = buckets.get(bucket);
-        if (index === undefined) {
-          index = keys.push(x.records(bucket));
-          buckets.set(bucket, index);
-        }
-        const note = item.outcome === 'failed' ? item.attempt : item.record;
-        args.push(item.lane, item.ref, item.token, item.outcome, item.dueMs ?? 0, index, note ?? '');
-      }
-      args.push(...bodiesOf(items));
-      const [next, ...answers] = (await redis.run('complete', keys, args)) as [string, ...CompletionAnswer[]];
-      return { answers, nextMs: next === '' ? undefined : Number(next) };
+      return exchange(inbox, nowMs, items);
     },
 
     async readSubscription(integration, sub) {
@@ -240,12 +267,13 @@ export function createInboxStore(redis: RedisClient): InboxStore {
 
     async readEvents(tenant, queue, gen, ids) {
       const q = queueKeys(tenant, queue, gen);
-      const reply = (await redis.runBuffers('bodies', [q.bodies], ids)) as Buffer[][];
-      return reply.map(([meta, groupKey, body]) =>
-        meta === undefined
-          ? undefined
-          : { meta: meta.toString(), groupKey: groupKey?.toString() ?? '', body: body as Buffer },
-      );
+      const reply = (await redis.runBuffers('bodies', [q.bodies], ids)) as Buffer[];
+      return ids.map((_id, i) => {
+        const head = (reply[2 * i] as Buffer).toString();
+        const end = head.indexOf('\n');
+        if (end < 0) return undefined;
+        return { groupKey: head.slice(0, end), meta: head.slice(end + 1), body: reply[2 * i + 1] as Buffer };
+      });
     },
 
     async expire(inbox, nowMs, cut) {

@@ -6,6 +6,7 @@ import {
   parseEventProgress,
 } from '../core/event-state.ts';
 import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
+import { isTestRef } from '../core/test-event.ts';
 import type { RedisClient } from './client.ts';
 import type { InboxRef } from './inbox-store.ts';
 import { bucketOf, inboxKeys, integrationKeys } from './keys.ts';
@@ -84,7 +85,7 @@ function orderOpen(entries: readonly Entry[], { fromMs = 0, toMs, after, newestF
  * One page of an inbox, in the order in which its events were accepted. Looks at 1,000 entries at most, so that a page
  * may be short while there are more. Delivered events are found as long as retention keeps them, those that did not
  * arrive as long as their records: where other states are asked for, too, only as long as retention keeps them. Replays
- * are found only where open ones are asked for, or those that did not arrive, and nothing else.
+ * are found only where open ones are asked for, or those that did not arrive, and nothing else. Test events are left out.
  *
  * @returns GONE: there is no such subscription (any more)
  */
@@ -113,7 +114,7 @@ export async function walkInbox(
   for (const [i, { name, ref, replayId, groupKey, open }] of entries.entries()) {
     const text = open === '' ? records.get(name) : open;
     const progress = text === undefined ? undefined : parseEventProgress(text);
-    if (progress === undefined || !wanted.has(progress.state)) continue;
+    if (progress === undefined || !wanted.has(progress.state) || isTestRef(ref)) continue;
     events.push({
       ref,
       ...(replayId === '' ? {} : { replayId }),

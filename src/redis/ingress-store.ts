@@ -7,7 +7,7 @@ import { BUCKET_MS, bucketOf, CLUSTER_KEYS, queueKeys, tenantKeys } from './keys
 
 const DAY_MS = 86_400_000;
 /** Event-id hashes live as long as their bucket can matter: a day of dedupe, and the bucket's own width. */
-const ID_TTL_MS = DAY_MS + 2 * BUCKET_MS;
+export const ID_TTL_MS = DAY_MS + 2 * BUCKET_MS;
 /** Where an id of the last 24 h may lie, besides the bucket of now; the next one when the clock was set back. */
 const OTHER_BUCKETS = [-1, -2, -3, -4, 1];
 
@@ -70,7 +70,7 @@ function storedMeta(event: IngressEvent, source: string): string {
 }
 
 /** 16 bytes of SHA-256 of the event id: what dedupe compares. By way of hex, which takes a quarter of the time. */
-function hashOf(id: string): Buffer {
+export function hashOfEventId(id: string): Buffer {
   return Buffer.from(hash('sha256', id, 'hex').slice(0, 32), 'hex');
 }
 
@@ -133,16 +133,17 @@ export function createIngressOperations(
       const keys = [q.meta, q.events, q.bodies, q.ids(bucket), ...OTHER_BUCKETS.map(offset => q.ids(bucket + offset))];
       const args: Argument[] = [now, config.cfgv, ID_TTL_MS];
       for (const event of events) {
-        args.push(hashOf(event.id), event.groupKey ?? '', storedMeta(event, config.source), event.body);
+        args.push(hashOfEventId(event.id), event.groupKey ?? '', storedMeta(event, config.source), event.body);
       }
-      const [answer, awake, ...words] = (await redis.run('ingest', keys, args)) as string[];
+      const words = ((await redis.run('ingest', keys, args)) as string).split('\n');
+      const [answer, awake] = words;
       if (answer !== 'OK') {
         const refused = { answer: answer as 'STALE' | 'CLOSED' | 'GONE' };
         return { awake: false, outcomes: events.map(() => refused) };
       }
       const outcomes = events.map((_event, i): IngestOutcome => {
-        const word = words[2 * i] as 'OK' | 'DUP' | 'FULL';
-        return word === 'FULL' ? { answer: word } : { answer: word, ref: refOfStreamId(words[2 * i + 1] as string) };
+        const word = words[2 * i + 2] as 'OK' | 'DUP' | 'FULL';
+        return word === 'FULL' ? { answer: word } : { answer: word, ref: refOfStreamId(words[2 * i + 3] as string) };
       });
       return { awake: awake === '1', outcomes };
     },

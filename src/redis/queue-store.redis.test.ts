@@ -223,6 +223,22 @@ onEachRedis(redis => {
     expect(await t.queues.lookup({ ...t.queue, tenant: `ten_${randomUUID()}` }, ['a'])).toBeUndefined();
   });
 
+  test('lookup: the same where many subscribe', async () => {
+    const { t } = await start();
+    const shorts = Array.from({ length: 12 }, (_, i) => `s${i}`);
+    await t.apply(t.routes(Object.fromEntries(shorts.map(short => [short, {}]))));
+    for (const short of shorts) await t.activate(short, 'a');
+    for (const short of ['s3', 's11']) await t.activate(short, 'ab');
+    const found = await t.queues.lookup(t.queue, ['ab', 'a', 'b']);
+    expect(found?.gates).toEqual(
+      new Map([
+        ['ab', new Set(['s3', 's11'].map(t.nameOf))],
+        ['a', new Set(shorts.map(t.nameOf))],
+        ['b', new Set()],
+      ]),
+    );
+  });
+
   test('trim removes what is before the cut, gives its bytes back, and is fenced', async () => {
     const { t, keys } = await start({ maxBytes: 100_000_000 });
     for (let i = 0; i < 20; i++) await t.ingest(Array.from({ length: 60 }, () => 'k'));

@@ -75,7 +75,7 @@ export interface Lookup {
   readonly metered: boolean;
   /** integration → `sub.inc`, of every subscription of the queue, covered ones too. */
   readonly subscriptions: ReadonlyMap<string, string>;
-  /** group key → integrations that it is active for (a superset once a change is answered). */
+  /** group key → integrations that it is active for (a superset once a change is answered); others may be named too. */
   readonly gates: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
@@ -142,13 +142,19 @@ function pairs(flat: Reply): Map<string, string> {
   return map;
 }
 
-function entriesOf(flat: Reply): QueueEntry[] {
-  const list = flat as string[];
+/** (id, group key, bytes)* as `lib/entries.lua` makes it. */
+function parseEntries(text: string): QueueEntry[] {
+  const list = text === '' ? [] : text.split('\n');
   const entries: QueueEntry[] = [];
   for (let i = 0; i < list.length; i += 3) {
     entries.push({ id: list[i] as string, groupKey: list[i + 1] as string, bytes: Number(list[i + 2]) });
   }
   return entries;
+}
+
+/** What a line of `lookup` names. */
+function integrationsOf(line: string | undefined): Set<string> {
+  return new Set(line ? line.split(' ') : []);
 }
 
 const HOUR_MS = 3_600_000;
@@ -204,7 +210,7 @@ export function createQueueStore(redis: RedisClient): QueueStore {
       if (answer !== 'OK') return answer as Refusal;
       return {
         cursor: cursor as string,
-        entries: entriesOf(entries as Reply),
+        entries: parseEntries(entries as string),
         behind: pairs(behindNow as Reply),
         wake: wakeNow as string[],
         oldestId: oldest === '' ? undefined : (oldest as string),
@@ -224,7 +230,7 @@ export function createQueueStore(redis: RedisClient): QueueStore {
       if (answer !== 'OK') return answer as Refusal;
       return {
         cursor: cursor as string,
-        entries: entriesOf(entries as Reply),
+        entries: parseEntries(entries as string),
         behind: pairs(behind as Reply),
         wake: wake as string[],
       };
@@ -235,11 +241,12 @@ export function createQueueStore(redis: RedisClient): QueueStore {
       const reply = (await redis.run('lookup', [of.meta, of.gates, of.subs(queue)], groupKeys)) as Reply[];
       const [answer, payer, plan, subscriptions, gates] = reply;
       if (answer !== 'OK') return undefined;
+      const lines = (gates as string).split('\n');
       return {
         payer: payer as string,
         metered: plan === 'Metered',
         subscriptions: pairs(subscriptions as Reply),
-        gates: new Map(groupKeys.map((key, i) => [key, new Set((gates as string[][])[i])])),
+        gates: new Map(groupKeys.map((key, i) => [key, integrationsOf(lines[i])])),
       };
     },
 

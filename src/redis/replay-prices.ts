@@ -1,5 +1,5 @@
 import type { EventState } from '../core/event-state.ts';
-import { streamIdOfRef } from '../core/refs.ts';
+import { isRef, streamIdOfRef } from '../core/refs.ts';
 import { tokensOf } from '../core/tokens.ts';
 import type { RedisClient } from './client.ts';
 import { type Permission, readPermissions, readProgress } from './inbox-reader.ts';
@@ -87,7 +87,9 @@ async function priceRange(
   const events: PricedEvent[] = [];
   const active = new Map<string, boolean>();
   let after = cursor === undefined ? undefined : Buffer.from(cursor, 'base64url').toString();
-  if (after !== undefined && !/^[0-9a-z]{15}(?::[\w-]+)?$/.test(after)) return { answer: 'BAD_CURSOR' };
+  if (after !== undefined && !(/^[0-9a-z]{15}(?::[\w-]+)?$/.test(after) && isRef(after.slice(0, 15)))) {
+    return { answer: 'BAD_CURSOR' };
+  }
   for (let pages = 0; ; ) {
     const most = Math.min(1_000, REPLAYED_AT_ONCE - events.length);
     const page = await walkInbox(redis, inbox, { states, fromMs, toMs, after, most });

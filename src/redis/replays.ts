@@ -51,6 +51,11 @@ export interface Replays {
     inbox: InboxRef,
     selection: ReplaySelection,
   ) => Promise<ReplayAnswer>;
+  /** A replay as it stands, and of which inbox; undefined: the account has none of that id, or had it too long ago. */
+  readonly read: (
+    account: string,
+    replayId: string,
+  ) => Promise<{ readonly replay: Replay; readonly inbox: InboxRef } | undefined>;
   /** Completes what is open for longer than 30 s; answers when to look again (ms), or null. */
   readonly sweep: (account: string) => Promise<number | null>;
 }
@@ -196,6 +201,11 @@ export function createReplays(deps: ReplaysDeps): Replays {
         intent = (await readIntent(account, replayId)) ?? intent;
       }
       return answerOf(replayId, intent);
+    },
+
+    async read(account, replayId) {
+      const intent = isReplayId(replayId) ? await readIntent(account, replayId) : undefined;
+      return intent && { replay: answerOf(replayId, intent), inbox: intent.inbox };
     },
 
     async sweep(account) {

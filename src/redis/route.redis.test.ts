@@ -47,6 +47,16 @@ onEachRedis(redis => {
     expect(await inbox()).toHaveLength(1);
   });
 
+  test('what was refused stays refused when its batch is repeated after its key was opened', async () => {
+    const { t, route, inbox } = await start();
+    const batch = [at(START_MS, 'other'), at(START_MS + 1, 'k')];
+    expect(await route(batch)).toEqual({ answer: 'OK', flags: 'ar' });
+    await t.activate('x', 'other');
+    expect(await route(batch)).toEqual({ answer: 'OK', flags: 'ad' });
+    expect(await inbox()).toHaveLength(1);
+    expect(await route([at(START_MS + 2, 'other')])).toEqual({ answer: 'OK', flags: 'r' });
+  });
+
   test('without order each event is a lane of its own', async () => {
     const { t, route, x } = await start({ sub: { unordered: true } });
     await route([at(START_MS), at(START_MS + 1)]);
@@ -54,6 +64,17 @@ onEachRedis(redis => {
     const ordered = await start();
     await ordered.route([at(START_MS), at(START_MS + 1)]);
     expect(await redis().call('zrange', ordered.x.due, 0, -1, 'WITHSCORES')).toEqual(['k', String(t.nowMs())]);
+  });
+
+  test('many lanes are kept so that one is found without looking at all', async () => {
+    const { t, route, x } = await start();
+    const keys = Array.from({ length: 40 }, (_, i) => `k${String(i).padStart(2, '0')}`);
+    for (const groupKey of keys) await t.activate('x', groupKey);
+    await route(keys.slice(0, 20).map((groupKey, i) => at(START_MS, groupKey, i)));
+    expect(await redis().call('object', 'encoding', x.due)).toBe('listpack');
+    await route(keys.map((groupKey, i) => at(START_MS, groupKey, 20 + i)));
+    expect(await redis().call('object', 'encoding', x.due)).toBe('skiplist');
+    expect(await redis().call('zrange', x.due, 0, -1)).toEqual(keys);
   });
 
   describe('refusals', () => {

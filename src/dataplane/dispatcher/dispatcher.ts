@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { HintIndex } from '../../redis/hints.ts';
-import type { InboxStore } from '../../redis/inbox-store.ts';
+import type { Completion, InboxStore } from '../../redis/inbox-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { Counter, Gauge, Histogram, type Registry } from '../../telemetry/metrics.ts';
+import { createTally } from '../../telemetry/tally.ts';
 import { createDueLoop } from '../due-loop.ts';
 import type { DeliverDeps } from './deliver.ts';
-import type { EndpointClient } from './endpoint-client.ts';
+import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
 import { createEventCache } from './event-cache.ts';
 import type { OpenSubscription, SubscriptionKeys } from './subscription.ts';
 import { createWorker, type Room, type Worker } from './worker.ts';
@@ -46,19 +47,32 @@ function createDispatcherMetrics(registry: Registry, room: Room, size: number) {
       this.set(size - room.free);
     },
   });
+  const attempts = createTally<`${AttemptResult['outcome']} ${AttemptResult['reason']}`>();
+  const ended = createTally<Completion['outcome']>();
+  new Counter({
+    name: 'sluice_dispatcher_attempts_total',
+    help: 'HTTP attempts by outcome (delivered, failed, disabled) and reason.',
+    labelNames: ['outcome', 'reason'] as const,
+    registers,
+    collect() {
+      attempts.take((key, count) => {
+        const [outcome, reason] = key.split(' ') as [string, string];
+        this.inc({ outcome, reason }, count);
+      });
+    },
+  });
+  new Counter({
+    name: 'sluice_dispatcher_events_total',
+    help: 'What attempts led to: delivered, failed (tried again), dead.',
+    labelNames: ['result'] as const,
+    registers,
+    collect() {
+      ended.take((result, count) => this.inc({ result }, count));
+    },
+  });
   return {
-    attempts: new Counter({
-      name: 'sluice_dispatcher_attempts_total',
-      help: 'HTTP attempts by outcome (delivered, failed, disabled) and reason.',
-      labelNames: ['outcome', 'reason'] as const,
-      registers,
-    }),
-    ended: new Counter({
-      name: 'sluice_dispatcher_events_total',
-      help: 'What attempts led to: delivered, failed (tried again), dead.',
-      labelNames: ['result'] as const,
-      registers,
-    }),
+    attempts,
+    ended,
     latency: new Histogram({
       name: 'sluice_dispatcher_attempt_duration_seconds',
       help: 'Time of an attempt, from connecting to the end of the answer.',
@@ -94,8 +108,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     monotonicMs: () => performance.now(),
     random: Math.random,
     onAttempt: ((result, completion) => {
-      metrics.attempts.inc({ outcome: result.outcome, reason: result.reason });
-      metrics.ended.inc({ result: completion.outcome });
+      metrics.attempts.add(`${result.outcome} ${result.reason}`);
+      metrics.ended.add(completion.outcome);
       metrics.latency.observe(result.latencyMs / 1_000);
     }) satisfies DeliverDeps['onAttempt'],
   };

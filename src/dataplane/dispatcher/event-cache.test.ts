@@ -85,3 +85,21 @@ test('its count of bytes survives everything: it holds as much as before', async
   );
   expect(reads).toEqual([]);
 });
+
+test('one that is wanted twice in a call is read once', async () => {
+  const { read, reads } = start(1_000_000);
+  const [first, again] = await read(SOURCE, [ref(1), ref(1)]);
+  expect(reads).toEqual([['1800000000000-1']]);
+  expect(again).toBe(first);
+  expect(first).toBeDefined();
+});
+
+test('what was dropped while it was read does not count', async () => {
+  const { read, reads } = start(2_500);
+  const slow = Promise.all(Array.from({ length: 9 }, (_, i) => read(SOURCE, [ref(i)])));
+  await slow;
+  reads.length = 0;
+  await read(SOURCE, [ref(20), ref(21)]);
+  await read(SOURCE, [ref(20), ref(21)]);
+  expect(reads).toHaveLength(1);
+});

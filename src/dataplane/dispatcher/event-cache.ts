@@ -16,59 +16,86 @@ export interface EventSource {
 /** Reads events; undefined for one that retention removed. */
 export type ReadEvents = (source: EventSource, refs: readonly string[]) => Promise<(CachedEvent | undefined)[]>;
 
+const NOTHING = Promise.resolve();
+
 interface Cached {
-  event: Promise<CachedEvent | undefined>;
+  /** Resolves when `event` is known: events that are read together share it. */
+  read: Promise<void>;
+  /** undefined: not known yet, or there is none. */
+  event: CachedEvent | undefined;
   /** 0 while it is being read. */
   bytes: number;
+  /** Not in the cache any more. */
+  dropped: boolean;
 }
 
 /**
- * Reads events of a queue, each once for all subscriptions that deliver it at about the same time: a promise is kept
- * for every ref that is being read, and what was read as long as it fits into `maxBytes`.
+ * Reads events of a queue, each once for all subscriptions that deliver it at about the same time: who asks for one that
+ * is being read waits for the same answer, and what was read is kept as long as it fits into `maxBytes`.
  */
 export function createEventCache(inboxes: Pick<InboxStore, 'readEvents'>, maxBytes: number): ReadEvents {
   const cached = new Map<string, Cached>();
   let bytes = 0;
 
   function forget(key: string, entry: Cached): void {
-    if (cached.get(key) !== entry) return;
+    if (cached.get(key) === entry) drop(key, entry);
+  }
+
+  function drop(key: string, entry: Cached): void {
     bytes -= entry.bytes;
+    entry.dropped = true;
     cached.delete(key);
   }
 
   function evict(): void {
     for (const [key, entry] of cached) {
       if (bytes <= maxBytes) return;
-      bytes -= entry.bytes;
-      cached.delete(key);
+      drop(key, entry);
     }
+  }
+
+  async function read({ tenant, queue, gen }: EventSource, prefix: string, refs: readonly string[], made: Cached[]) {
+    try {
+      const stored = await inboxes.readEvents(tenant, queue, gen, refs.map(streamIdOfRef));
+      for (const [i, entry] of made.entries()) {
+        const ref = refs[i] as string;
+        const found = stored[i];
+        if (found === undefined) {
+          forget(prefix + ref, entry);
+          continue;
+        }
+        entry.event = { meta: parseEventMeta(found.meta, found.groupKey, ref), body: found.body };
+        if (entry.dropped) continue;
+        entry.bytes = found.body.length + found.meta.length + 200;
+        bytes += entry.bytes;
+      }
+    } catch (error) {
+      for (const [i, entry] of made.entries()) forget(prefix + refs[i], entry);
+      throw error;
+    }
+    evict();
   }
 
   return async (source, refs) => {
     const prefix = `${source.tenant}:${source.queue}:${source.gen}:`;
-    const missing = refs.filter(ref => !cached.has(prefix + ref));
-    if (missing.length > 0) {
-      const read = inboxes.readEvents(source.tenant, source.queue, source.gen, missing.map(streamIdOfRef));
-      for (const [i, ref] of missing.entries()) {
-        const key = prefix + ref;
-        const entry: Cached = { event: Promise.resolve(undefined), bytes: 0 };
-        entry.event = read.then(events => {
-          const stored = events[i];
-          if (stored === undefined) {
-            forget(key, entry);
-            return undefined;
-          }
-          if (cached.get(key) === entry) {
-            entry.bytes = stored.body.length + stored.meta.length + 200;
-            bytes += entry.bytes;
-          }
-          return { meta: parseEventMeta(stored.meta, stored.groupKey, ref), body: stored.body };
-        });
-        entry.event.catch(() => forget(key, entry));
-        cached.set(key, entry);
+    const entries: Cached[] = [];
+    const missing: string[] = [];
+    const made: Cached[] = [];
+    for (const ref of refs) {
+      let entry = cached.get(prefix + ref);
+      if (entry === undefined) {
+        entry = { read: NOTHING, event: undefined, bytes: 0, dropped: false };
+        cached.set(prefix + ref, entry);
+        missing.push(ref);
+        made.push(entry);
       }
-      read.then(evict, () => {});
+      entries.push(entry);
     }
-    return Promise.all(refs.map(ref => (cached.get(prefix + ref) as Cached).event));
+    if (made.length > 0) {
+      const reading = read(source, prefix, missing, made);
+      for (const entry of made) entry.read = reading;
+    }
+    await Promise.all(new Set(entries.map(entry => entry.read)));
+    return entries.map(entry => entry.event);
   };
 }

@@ -46,6 +46,12 @@ describe('createHeaderBuilder', () => {
     });
   });
 
+  test('a test event has no partition key, and is a CloudEvent all the same', () => {
+    const headers = build({ ...meta, groupKey: '' });
+    expect(headers).not.toHaveProperty('ce-partitionkey');
+    expect(HTTP.toEvent({ headers, body: body.toString() })).toMatchObject({ id: 'evt_1', type: 'order.created' });
+  });
+
   test('the public CloudEvents package reads it as the event that it is', () => {
     const received = HTTP.toEvent({ headers: build(meta), body: body.toString() });
     if (!(received instanceof CloudEvent)) throw new TypeError('more or less than one event');

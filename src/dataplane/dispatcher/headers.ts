@@ -77,9 +77,9 @@ export function createHeaderBuilder(endpoint: {
       encodeAttribute(meta.type || UNTYPED),
       'ce-time',
       new Date(meta.time).toISOString(),
-      'ce-partitionkey',
-      encodeAttribute(meta.groupKey),
     );
+    // A test event has none, and CloudEvents knows no empty attribute.
+    if (meta.groupKey !== '') headers.push('ce-partitionkey', encodeAttribute(meta.groupKey));
     if (meta.contentType !== undefined && isHeaderValue(meta.contentType)) {
       headers.push('content-type', meta.contentType);
     }

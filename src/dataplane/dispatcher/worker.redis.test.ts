@@ -3,7 +3,6 @@ import { startRedis } from '../../../test/support/redis/server.ts';
 import { sealEndpoint } from '../../core/endpoint-config.ts';
 import { deriveSealKeys } from '../../core/seal.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
-import type { ClaimAnswer } from '../../redis/inbox-store.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';
 import { inboxKeys, integrationKeys } from '../../redis/keys.ts';
 import { createTenant, items, START_MS, type SubscriptionShort } from '../../redis/testing/tenant.ts';
@@ -44,8 +43,6 @@ async function start(redis: RedisClient, sub: SubscriptionShort = {}, keys = ['a
   });
   await t.apply(t.routes({ x: { sub: { endpoint, ...sub } } }, { maxBytes: 1e9 }));
   for (const groupKey of keys) await t.activate('x', groupKey);
-  // A server that does not know a script yet answers it later than what is sent behind it.
-  await t.inboxes.complete(inbox, START_MS, [{ lane: 'x', ref: '0'.repeat(15), token: '', outcome: 'released' }]);
   const room: Room = { free: 1_000, waiting: new Set() };
   const sent: string[] = [];
   const calls = { claim: 0, complete: 0 };
@@ -55,13 +52,10 @@ async function start(redis: RedisClient, sub: SubscriptionShort = {}, keys = ['a
   const deps = {
     inboxes: {
       ...t.inboxes,
-      claim: (...args: Parameters<typeof t.inboxes.claim>): Promise<ClaimAnswer> => {
-        calls.claim++;
-        return t.inboxes.claim(...args);
-      },
-      complete: (...args: Parameters<typeof t.inboxes.complete>) => {
-        calls.complete++;
-        return t.inboxes.complete(...args);
+      exchange: (...args: Parameters<typeof t.inboxes.exchange>) => {
+        if (args[3] !== undefined) calls.claim++;
+        if (args[2].length > 0) calls.complete++;
+        return t.inboxes.exchange(...args);
       },
     },
     readEvents: createEventCache(t.inboxes, 1_000_000),
@@ -256,6 +250,20 @@ test('claims of one that died are taken over after their lease, and counted as l
   expect(await worker().run()).toBeNull();
   expect(sent).toEqual([]);
   expect(await counters()).toEqual({ 'n:routed': '1', 'n:dead': '1' });
+});
+
+test('what was asked for and not answered is asked for again', async () => {
+  const { deps, publish, worker, sent, room } = await start(await connect());
+  await publish('a');
+  const { exchange } = deps.inboxes;
+  let failures = 2;
+  deps.inboxes.exchange = async (...args) => {
+    if (failures-- > 0) throw new Error('no answer');
+    return exchange(...args);
+  };
+  expect(await worker().run()).toBeNull();
+  expect(sent).toEqual(['a0']);
+  expect(room.free).toBe(1_000);
 });
 
 test('an event that retention removed ends as expired', async () => {

@@ -1,5 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { type Claim, type Completion, type InboxStore, parseInboxMember } from '../../redis/inbox-store.ts';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { isTestRef, testEvent } from '../../core/test-event.ts';
+import {
+  type Claim,
+  type Completion,
+  type Exchanged,
+  type InboxStore,
+  parseInboxMember,
+} from '../../redis/inbox-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type DeliverDeps, deliver } from './deliver.ts';
 import type { CachedEvent, ReadEvents } from './event-cache.ts';
@@ -25,7 +32,7 @@ export interface Room {
 }
 
 export interface WorkerDeps extends DeliverDeps {
-  readonly inboxes: Pick<InboxStore, 'claim' | 'complete' | 'readSubscription'>;
+  readonly inboxes: Pick<InboxStore, 'exchange' | 'readSubscription'>;
   readonly readEvents: ReadEvents;
   readonly keys: SubscriptionKeys;
   readonly version: string;
@@ -47,7 +54,7 @@ export interface Worker {
 
 /**
  * Works one subscription: claims, sends, completes. One exchange with Redis is under way at a time; what ends meanwhile
- * is completed together in the next, in one pipeline with the next claims, so commands per delivery fall under load.
+ * is completed together in the next, in one step with the next claims, so commands per delivery fall under load.
  */
 export function createWorker(deps: WorkerDeps, member: string): Worker {
   const inbox = parseInboxMember(member);
@@ -94,14 +101,20 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     wake();
   }
 
+  /** Test events lie in no queue. */
+  async function readClaimed({ source }: OpenSubscription, claims: readonly Claim[]) {
+    const refs = claims.map(claim => claim.ref);
+    if (!refs.some(isTestRef)) return deps.readEvents(source, refs);
+    const stored = refs.filter(ref => !isTestRef(ref));
+    const read = (stored.length === 0 ? [] : await deps.readEvents(source, stored)).values();
+    return refs.map(ref => (isTestRef(ref) ? testEvent(ref, inbox.sub) : read.next().value));
+  }
+
   async function send(claims: readonly Claim[], token: string, claimedAtMs: number): Promise<void> {
     const current = subscription as OpenSubscription;
     let events: (CachedEvent | undefined)[];
     try {
-      events = await deps.readEvents(
-        current.source,
-        claims.map(claim => claim.ref),
-      );
+      events = await readClaimed(current, claims);
     } catch (error) {
       deps.log.debug({ err: error, member }, 'events could not be read, claims released');
       // Their queue may lie on a node that is away while ours answers: claiming anew at once would spin.
@@ -128,38 +141,37 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     const token = deps.nextToken();
     const claimedAtMs = deps.monotonicMs();
     const leaseMs = (subscription?.endpoint.timeoutMs ?? LONGEST_TIMEOUT_MS) + CLAIM_GRACE_MS;
-    const [completed, claimed] = await Promise.allSettled([
-      completing.length === 0 ? undefined : deps.inboxes.complete(inbox, nowMs, completing),
-      wanted === 0 ? undefined : deps.inboxes.claim(inbox, nowMs, wanted, token, leaseMs),
-    ]);
-    const answer = claimed.status === 'fulfilled' ? claimed.value : undefined;
-    const claims = answer?.answer === 'OK' ? answer.claims : [];
+    if (completing.length === 0 && wanted === 0) return 'OK';
+    let answer: Exchanged;
+    try {
+      answer = await deps.inboxes.exchange(
+        inbox,
+        nowMs,
+        completing,
+        wanted === 0 ? undefined : { room: wanted, token, leaseMs },
+      );
+    } catch (error) {
+      // A completion whose answer was lost is repeated: delivered is taken whatever happened since, the rest by token.
+      ended.push(...completing);
+      for (let unused = wanted; unused > 0; unused--) release(room);
+      if (wanted > 0) due = true;
+      throw error;
+    }
+    const { claimed } = answer;
+    const claims = claimed?.answer === 'OK' ? claimed.claims : [];
     for (let unused = wanted - claims.length; unused > 0; unused--) release(room);
     inFlight += claims.length;
-    // A completion whose answer was lost is repeated: delivered is taken whatever happened since, the rest by token.
-    if (completed.status === 'rejected') ended.push(...completing);
-    if (claimed.status === 'rejected') due = true;
-    const after = completed.status === 'fulfilled' ? completed.value : undefined;
-    if (after !== undefined) {
-      hadMore = after.nextMs !== undefined && after.nextMs <= nowMs;
-      nextMs = after.nextMs;
-      if (hadMore && wanted === 0) due = true;
-    }
-    if (answer?.answer === 'OK') {
-      if (answer.more || claims.length === wanted) due = true;
+    nextMs = answer.nextMs;
+    const overdue = nextMs !== undefined && nextMs <= nowMs;
+    if (completing.length > 0) hadMore = overdue || claims.length > 0;
+    if (claimed === undefined) due ||= overdue;
+    else if (claimed.answer === 'OK') {
+      if (claimed.more || claims.length === wanted) due = true;
       // Due lanes that were not given: the cap is reached, maybe by claims of other dispatchers.
-      const capped = !due && answer.nextMs !== undefined && answer.nextMs <= nowMs;
-      nextMs = capped ? nowMs + CAPPED_RETRY_MS : answer.nextMs;
-      // The completions may have come after the claim: a script that Redis did not know is sent again.
-      if (after?.nextMs !== undefined) {
-        if (after.nextMs > nowMs) nextMs = Math.min(nextMs ?? after.nextMs, after.nextMs);
-        else if (claims.length === 0 && !capped) due = true;
-      }
-      if (claims.length > 0) await start(claims, token, claimedAtMs, answer.cfgv);
+      if (!due && overdue) nextMs = nowMs + CAPPED_RETRY_MS;
+      if (claims.length > 0) await start(claims, token, claimedAtMs, claimed.cfgv);
     }
-    if (completed.status === 'rejected') throw completed.reason;
-    if (claimed.status === 'rejected') throw claimed.reason;
-    return answer?.answer ?? 'OK';
+    return claimed?.answer ?? 'OK';
   }
 
   async function open(): Promise<void> {
@@ -206,6 +218,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       if (inFlight === 0 && deps.signal.aborted) return deps.nowMs();
       if (due && room.free > 0 && !deps.signal.aborted) continue;
       await changed();
+      // Answers that were read in one turn of the event loop are completed together.
+      if (inFlight > 0) await nextTurn();
     }
   }
 

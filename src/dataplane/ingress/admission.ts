@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { hashIngressKey } from '../../core/ingress-key.ts';
 import type { Answers } from './answers.ts';
-import { hashIngressKey, readIngressKey } from './ingress-key.ts';
+import { readIngressKey } from './ingress-key.ts';
 import type { KeyChecks } from './key-checks.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 

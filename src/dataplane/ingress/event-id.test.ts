@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createEventIds } from './event-id.ts';
+import { createEventIds, createRandom40 } from './event-id.ts';
 
 const TOP = 2 ** 40 - 1;
 
@@ -37,4 +37,13 @@ test('the random part carries over, at last into the time', () => {
   );
   full();
   expect(full()).toBe('evt_00000000020000000000000000');
+});
+
+test('no random number is given twice, and all 40 bits of each are random', () => {
+  let filled = 0;
+  const random = createRandom40(bytes => {
+    for (let i = 0; i < bytes.length; i += 5) bytes.writeUIntBE(TOP - filled++, i, 5);
+  });
+  const numbers = Array.from({ length: 2_000 }, random);
+  expect(numbers).toEqual(Array.from({ length: 2_000 }, (_, i) => TOP - i));
 });

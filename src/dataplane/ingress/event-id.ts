@@ -15,6 +15,22 @@ function encode(value: number, length: number): string {
 /** 40 random bits as a number. */
 export type Random40 = () => number;
 
+const POOLED = 512;
+
+/** Random numbers out of a pool: five bytes cost as much as a few hundred. `fill` makes all bytes random. */
+export function createRandom40(fill: (bytes: Buffer) => void): Random40 {
+  const pool = Buffer.alloc(5 * POOLED);
+  let next = pool.length;
+  return function random40(): number {
+    if (next === pool.length) {
+      fill(pool);
+      next = 0;
+    }
+    next += 5;
+    return pool.readUIntBE(next - 5, 5);
+  };
+}
+
 /**
  * Makes event ids: `evt_` and a ULID in lower case (48 bits of milliseconds, 80 random bits). They only grow: within a
  * millisecond, or when the clock steps back, the random part is counted up as the ULID specification says for

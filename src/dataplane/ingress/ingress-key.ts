@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** Longer than any key that is ever issued; more is not worth hashing. */
@@ -11,9 +10,4 @@ export function readIngressKey(headers: IncomingHttpHeaders): string | undefined
   const bearer = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
   const key = bearer ?? headers['x-api-key'];
   return typeof key === 'string' && key !== '' && key.length <= KEY_MAX_LENGTH ? key : undefined;
-}
-
-/** SHA-256 of the key's bytes as they were sent, in hex. */
-export function hashIngressKey(key: string): string {
-  return hash('sha256', Buffer.from(key, 'latin1'), 'hex');
 }

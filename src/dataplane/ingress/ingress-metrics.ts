@@ -1,4 +1,5 @@
 import { Counter, Histogram, type Registry } from '../../telemetry/metrics.ts';
+import { createTally } from '../../telemetry/tally.ts';
 
 /** What became of an event that was handed to the store. */
 export type EventResult =
@@ -18,7 +19,7 @@ export interface IngressMetrics {
   readonly countEvent: (result: EventResult) => void;
 }
 
-/** Registers the metrics. Counts are kept in plain maps and handed over when scraped: a label costs a hash each time. */
+/** Registers the metrics. */
 export function createIngressMetrics(registry: Registry): IngressMetrics {
   const requests = createTally<number>();
   const events = createTally<EventResult>();
@@ -59,18 +60,5 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
       duration.observe(durationMs / 1_000);
     },
     countEvent: events.add,
-  };
-}
-
-function createTally<K>(): { add: (key: K) => void; take: (each: (key: K, count: number) => void) => void } {
-  const counts = new Map<K, number>();
-  return {
-    add(key) {
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-    },
-    take(each) {
-      for (const [key, count] of counts) each(key, count);
-      counts.clear();
-    },
   };
 }

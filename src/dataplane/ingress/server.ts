@@ -1,21 +1,21 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, problem } from '../../core/problem.ts';
+import { createAllowedMethods } from '../../http/allowed-methods.ts';
+import { answerProtocolError } from '../../http/protocol-errors.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import { type Admission, createAdmission } from './admission.ts';
-import { createAllowedMethods } from './allowed-methods.ts';
 import { type Answers, createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
-import { createEventIds } from './event-id.ts';
+import { createEventIds, createRandom40 } from './event-id.ts';
 import { createEventRoute } from './event-route.ts';
 import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
 import { createKeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
-import { answerProtocolError } from './protocol-errors.ts';
 import { createQueueCache } from './queue-cache.ts';
 import { type ByteBudget, createByteBudget } from './request-body.ts';
 import type { IngressStore } from './store.ts';
@@ -62,7 +62,7 @@ export function createIngress(options: {
   const answers = createAnswers(metrics, () => closing);
   const onFailure = createFailureLog(log, nowMs);
   const budget = createByteBudget(limits.heldBytes);
-  const nextEventId = createEventIds(nowMs, () => randomBytes(5).readUIntBE(0, 5));
+  const nextEventId = createEventIds(nowMs, createRandom40(randomFillSync));
   const keys = createKeyChecks({
     checkKey: (tenant, sha256) => store.checkKey(tenant, sha256),
     limits,

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Opens or closes one group key of one integration: the authority that `route` and `claim` ask.
+-- Opens or closes one group key of one integration: the authority that routing and claiming ask.
 -- KEYS  1 I:meta  2 I:act  3.. (X:pend, X:due, X:try, X:cl)* of the integration's subscriptions
 -- ARGV  1 fence  2 nowMs  3 group key  4 since ms, or '' to close
 -- Returns OK, SAME (nothing to do; `since` is kept) or FENCED (a newer controller leads).

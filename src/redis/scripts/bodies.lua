@@ -2,11 +2,12 @@
 -- Metadata and bodies of events, for the dispatcher.
 -- KEYS  1 Q:b:gen
 -- ARGV  stream ids
--- Returns {metadata, group key, body}* in order; {} for an event that retention removed.
+-- Returns (group key .. line end .. metadata, body)* in order; twice nothing for an event that retention removed.
 local out = {}
 for i, id in ipairs(ARGV) do
   local entry = redis.call('XRANGE', KEYS[1], id, id)[1]
   local fields = entry and entry[2]
-  out[i] = fields and { fields[4], fields[2], fields[6] } or {}
+  out[2 * i - 1] = fields and fields[2] .. '\n' .. fields[4] or ''
+  out[2 * i] = fields and fields[6] or ''
 end
 return out

@@ -3,7 +3,7 @@
 -- KEYS  1 Q:meta  2 Q:m:gen  3 Q:behind  4 Q:wake  5 Q:traf:<hour>  6.. Q:why:<6h> of the batch
 -- ARGV  1 nowMs  2 epoch  3 gen  4 leaseMs  5 limit  6 from (position to read after, '' = read nothing)  7 nMoved  8 nWoken
 --       then (sub, expected position, new position)*, (entry of wake that is dealt with)*, then what lib/account reads
--- Returns {OK, cur, {id, group key, bytes}* of (from, cur], {sub, position}*, {entry of wake}*},
+-- Returns {OK, cur, entries of (from, cur] as lib/entries says, {sub, position}*, {entry of wake}*},
 --         FENCED, REGEN, CLOSED. Main pass and catch-up of a queue are strictly serial in its owner.
 --@include account
 --@include entries
@@ -30,7 +30,7 @@ for _ = 1, ARGV[8] do
 end
 account(at, KEYS[5], 6)
 redis.call('HSET', KEYS[1], 'until', string.format('%.0f', now + tonumber(ARGV[4])))
-local entries = {}
+local entries = ''
 if ARGV[6] ~= '' and ARGV[6] ~= cur then
   entries = flatten(redis.call('XRANGE', KEYS[2], '(' .. ARGV[6], cur, 'COUNT', ARGV[5]))
 end

@@ -3,18 +3,18 @@
 -- KEYS  1 Q:meta  2 Q:m:gen  3 Q:b:gen  4 Q:id:gen:<bucket now>  5.. the four buckets before it, and the
 --       one after it (filled before Redis's clock was set back)
 -- ARGV  1 nowMs  2 cfgv  3 ttlMs of the id bucket  4.. (16-byte id hash, group key or '', metadata, body)*
--- Returns {OK, awake (1|0), (OK|DUP|FULL, stream id or '')*} or one word: STALE (another cfgv), CLOSED, GONE (no such
---         queue). Awake: a router is at work and reads on until it finds the queue empty, which it notes in the same
---         step (`next`); otherwise nobody looks at the queue before its hint is lowered.
+-- Returns lines: OK, awake (1|0), (OK|DUP|FULL, stream id or '')*; or one word: STALE (another cfgv), CLOSED, GONE (no
+--         such queue). Awake: a router is at work and reads on until it finds the queue empty, which it notes in the
+--         same step (`next`); otherwise nobody looks at the queue before its hint is lowered.
 -- Refused as a whole, before its first write, when Redis is out of memory (no allow-oom).
 local DAY = 86400000
 local now = tonumber(ARGV[1])
 -- When an event was accepted, by its stream id.
 local function idMs(id) return tonumber(string.match(id, '^%d+')) end
 local meta = redis.call('HMGET', KEYS[1], 'ready', 'cfgv', 'state', 'bytes', 'maxBytes', 'ms', 'until')
-if meta[1] ~= '1' then return { 'GONE' } end
-if meta[2] ~= ARGV[2] then return { 'STALE' } end
-if meta[3] ~= 'open' then return { 'CLOSED' } end
+if meta[1] ~= '1' then return 'GONE' end
+if meta[2] ~= ARGV[2] then return 'STALE' end
+if meta[3] ~= 'open' then return 'CLOSED' end
 local awake = tonumber(meta[7] or '0') > now
 local bytes, maxBytes = tonumber(meta[4] or '0'), tonumber(meta[5])
 local ms = math.max(now, tonumber(meta[6] or '0'))
@@ -29,6 +29,7 @@ for k = 4, #KEYS do
   end
 end
 local out, ids = { 'OK', awake and '1' or '0' }, {}
+local anew = string.format('%.0f-*', ms)
 for i = 1, n do
   local at = 4 * i
   local size = #ARGV[at + 3]
@@ -41,7 +42,7 @@ for i = 1, n do
     out[#out + 1] = ''
   else
     -- What the router reads, and what the dispatcher reads: each reads one stream, and nothing else of it.
-    local id = redis.call('XADD', KEYS[2], ms .. '-*', 'g', ARGV[at + 1], 's', size)
+    local id = redis.call('XADD', KEYS[2], anew, 'g', ARGV[at + 1], 's', size)
     redis.call('XADD', KEYS[3], id, 'g', ARGV[at + 1], 'm', ARGV[at + 2], 'b', ARGV[at + 3])
     seen[hashes[i]] = id
     ids[#ids + 1] = hashes[i]
@@ -56,4 +57,4 @@ if #ids > 0 then
   redis.call('HSET', KEYS[1], 'bytes', bytes, 'ms', ms)
   if redis.call('PTTL', KEYS[4]) < 0 then redis.call('PEXPIRE', KEYS[4], ARGV[3]) end
 end
-return out
+return table.concat(out, '\n')

@@ -11,11 +11,9 @@ if s[1] ~= ARGV[1] then return { 'GONE' } end
 local e = redis.call('XRANGE', KEYS[2], ARGV[3], ARGV[3])[1]
 local gk = e and e[2][2]
 local function state(id)
-  local open = ''
-  if gk then
-    local key = id == '' and gk or (gk .. '\1' .. id)
-    open = openState(KEYS[3], KEYS[4], KEYS[5], key, ARGV[2], s[2])
-  end
+  -- A test event has no entry in the log, and the group key ''.
+  local of = gk or ''
+  local open = openState(KEYS[3], KEYS[4], KEYS[5], id == '' and of or (of .. '\1' .. id), ARGV[2], s[2])
   if open ~= '' then return open end
   return redis.call('HGET', KEYS[7], id == '' and ARGV[2] or (ARGV[2] .. ':' .. id))
 end

@@ -3,7 +3,7 @@
 -- KEYS  1 Q:meta  2 Q:m:gen  3 Q:behind  4 Q:wake  5 Q:traf:<hour>  6.. Q:why:<6h> of the batch
 -- ARGV  1 nowMs  2 epoch  3 gen  4 leaseMs  5 limit  6 from  7 to ('' = nothing to commit)  8 nBehind  9 nWake
 --       then (sub to put behind)*, (sub to wake)*, then what lib/account reads
--- Returns {OK, cur, {id, group key, bytes}*, {sub, position}*, {entry of wake}*, oldest id or ''},
+-- Returns {OK, cur, entries as lib/entries says, {sub, position}*, {entry of wake}*, oldest id or ''},
 --         FENCED (another owner), MOVED (cursor is not `from`), REGEN (queue was made anew), CLOSED.
 -- A queue without work is let go of (until = 0), so that any router may take it at once.
 --@include account
@@ -31,7 +31,7 @@ if commit then
 end
 local entries = flatten(redis.call('XRANGE', KEYS[2], '(' .. cur, '+', 'COUNT', ARGV[5]))
 local wake = redis.call('SMEMBERS', KEYS[4])
-local busy = (#entries > 0 or #wake > 0) and string.format('%.0f', now + tonumber(ARGV[4])) or '0'
+local busy = (entries ~= '' or #wake > 0) and string.format('%.0f', now + tonumber(ARGV[4])) or '0'
 if commit then
   redis.call('HSET', KEYS[1], 'cur', cur, 'until', busy)
 elseif busy ~= '0' or m[5] ~= '0' then

@@ -4,7 +4,7 @@
 -- ARGV  1 nowMs  2 inc  3 most  4 all (1: whatever is open; 0: the head of each lane, what follows waits for it)
 -- Returns {OK, more (1|0), (lane's key, ref)*} or one word: CLOSED (missing is closed), PENDING, REVOKED, GONE, PAUSED,
 --         PUSHED (it has an endpoint). At most 1,000 lanes are looked at.
--- Lanes whose activation is gone are parked, as `claim` does.
+-- Lanes whose activation is gone are parked, as claiming does.
 --@include lanes
 --@include permission
 local word = permission(KEYS[1], KEYS[3], ARGV[2])

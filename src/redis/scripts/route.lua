@@ -13,6 +13,7 @@
 -- when it was accepted (2 s of grace for clocks), so that a pause never gives a partner more than no pause.
 --@include admission
 --@include generation
+--@include skiplist
 local word, meta, s = admission(KEYS[1], KEYS[3], ARGV[3])
 if word and word ~= 'PAUSED' then return { word } end
 if not isOf(s[8], KEYS[4]) then return { 'GONE' } end
@@ -63,6 +64,7 @@ if n > 0 then
   redis.call('ZADD', KEYS[5], unpack(pend))
   -- A lane that waits for a retry, or is claimed, keeps its time.
   redis.call('ZADD', KEYS[6], 'NX', unpack(due))
+  toSkiplist(KEYS[6])
   redis.call('HSET', KEYS[3], 'last', last, 'epoch', ARGV[2])
   redis.call('HINCRBY', KEYS[3], 'n:routed', n)
   local today = math.floor(now / 86400000)

@@ -3,6 +3,7 @@ import type { RedisClient } from '../client.ts';
 import type { Hint } from '../hints.ts';
 import { createInboxOperations } from '../inbox-operations.ts';
 import { createInboxReader } from '../inbox-reader.ts';
+import { createInboxRecovery } from '../inbox-recovery.ts';
 import type { Claim, Completion } from '../inbox-store.ts';
 import { accountKeys, inboxKeys, integrationKeys } from '../keys.ts';
 import { createReplays } from '../replays.ts';
@@ -51,6 +52,7 @@ export async function createInbox(
     end,
     reader: createInboxReader(redis),
     operations: createInboxOperations({ redis, nowMs: t.nowMs, lower: lowerInboxes }),
+    recovery: createInboxRecovery({ redis, nowMs: t.nowMs, lower: lowerInboxes, pageEvents: 10 }),
     replays: createReplays({ redis, nowMs: t.nowMs, lowerInboxes, lowerAccounts }),
     /** Ingests and routes one event a group key; answers their refs. */
     publish: async (keys: readonly string[], body?: string): Promise<string[]> => {
@@ -79,9 +81,9 @@ export async function createInbox(
       const fields = await redis.readHash(i.sub(inbox.sub));
       const counters = Object.entries(fields).filter(([name]) => name.startsWith('n:'));
       const counts = Object.fromEntries(counters.map(([name, n]) => [name.slice(2), Number(n)]));
-      const { routed = 0, replayed = 0, delivered = 0, dead = 0, skipped = 0, expired = 0 } = counts;
+      const { routed = 0, replayed = 0, tested = 0, delivered = 0, dead = 0, skipped = 0, expired = 0 } = counts;
       const open = Number(await redis.call('zcard', inboxKeys(inbox.integration, inbox.sub, inbox.inc).pending));
-      if (routed + replayed !== open + delivered + dead + skipped + expired) {
+      if (routed + replayed + tested !== open + delivered + dead + skipped + expired) {
         throw new Error(`not conserved: ${JSON.stringify(counts)}, ${open} open`);
       }
       return { ...counts, open };

@@ -18,15 +18,15 @@ local function entryOf(key, ref)
   local z = string.find(key, '\1', 1, true)
   return z and (ref .. ':' .. string.sub(key, z + 1)) or ref
 end
--- First open ref of a lane, or nil.
+-- First open ref of a lane, or nil; and whether there are more behind it.
 local function headOf(pend, lane)
   local key, ref = laneKey(lane)
   if ref then
-    if redis.call('ZSCORE', pend, lane) then return ref end
+    if redis.call('ZSCORE', pend, lane) then return ref, false end
     return nil
   end
-  local r = redis.call('ZRANGEBYLEX', pend, '[' .. key .. NUL, '(' .. key .. '\1', 'LIMIT', 0, 1)
-  if r[1] then return string.sub(r[1], #key + 2) end
+  local r = redis.call('ZRANGEBYLEX', pend, '[' .. key .. NUL, '(' .. key .. '\1', 'LIMIT', 0, 2)
+  if r[1] then return string.sub(r[1], #key + 2), r[2] ~= nil end
   return nil
 end
 -- What `try` keeps of an open ref: attempts made, claims that lapsed, when the next attempt is due (0: at once), and

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, problem } from '../../core/problem.ts';
+import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, problem } from '../core/problem.ts';
 
 interface Refusal {
   readonly code: ProblemCode;

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { type EventFate, type FateFacts, fateOf } from './event-fate.ts';
+
+const passed: FateFacts = {
+  id: '10-1',
+  groupKey: 'k',
+  cursor: '10-2',
+  integration: 'active',
+  subscription: { behindAt: undefined },
+  progress: undefined,
+  noted: undefined,
+};
+const progress = { state: 'delivered', attempts: 1, history: [] } as const;
+
+test.each<[string, Partial<FateFacts>, EventFate]>([
+  ['it is in the inbox', { progress }, { fate: 'routed', progress }],
+  [
+    'it is there, and the integration is revoked since',
+    { progress, integration: 'closed' },
+    { fate: 'routed', progress },
+  ],
+  ['the router noted why not', { noted: 'not_activated' }, { fate: 'not_routed', reason: 'not_activated' }],
+  ['it has no group key', { groupKey: '' }, { fate: 'not_routed', reason: 'missing_group_key' }],
+  ['the router has not come there', { cursor: '10-0' }, { fate: 'waiting' }],
+  ['the very event was the last one', { cursor: '10-1' }, { fate: 'not_routed', reason: 'not_subscribed' }],
+  ['the subscription is behind', { subscription: { behindAt: '9-9' } }, { fate: 'waiting' }],
+  [
+    'the subscription is behind, elsewhere',
+    { subscription: { behindAt: '11-0' } },
+    { fate: 'not_routed', reason: 'not_subscribed' },
+  ],
+  ['nobody subscribed', { subscription: undefined }, { fate: 'not_routed', reason: 'not_subscribed' }],
+  ['it may be subscribed to yet', { subscription: undefined, cursor: '1-0' }, { fate: 'waiting' }],
+  [
+    'the invitation is open',
+    { subscription: undefined, integration: 'pending' },
+    { fate: 'not_routed', reason: 'integration_pending' },
+  ],
+  [
+    'the integration is closed',
+    { subscription: undefined, integration: 'closed' },
+    { fate: 'not_routed', reason: 'integration_closed' },
+  ],
+])('%s', (_what, facts, expected) => {
+  expect(fateOf({ ...passed, ...facts })).toEqual(expected);
+});

@@ -1,0 +1,31 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { slugOf } from './slug.ts';
+
+test.each([
+  ['Orders', 'orders'],
+  ['  Órdenes   de compra! ', 'ordenes-de-compra'],
+  ['ﬁnance', 'finance'],
+  ['a--b', 'a-b'],
+  ['İstanbul', 'istanbul'],
+  [`${'x'.repeat(62)} y`, 'x'.repeat(62)],
+  ['x'.repeat(80), 'x'.repeat(63)],
+])('%j becomes %s', (name, slug) => {
+  expect(slugOf(name, 's')).toBe(slug);
+});
+
+test('a name without a letter that is kept gets a hash of its own, and says of what sort it is', () => {
+  expect(slugOf('注文', 's')).toMatch(/^s-[0-9a-f]{16}$/);
+  expect(slugOf('注文', 'p')).toMatch(/^p-[0-9a-f]{16}$/);
+  expect(slugOf('注文', 's')).not.toBe(slugOf('支払', 's'));
+});
+
+test('whatever the name, the key is a DNS label, and the same again', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }), name => {
+      const slug = slugOf(name, 'p');
+      expect(slug).toMatch(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
+      expect(slugOf(slug, 'p')).toBe(slug);
+    }),
+  );
+});

@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from '../telemetry/log.ts';
+import type { Identity } from './auth/identity.ts';
+import type { Answer } from './route.ts';
+
+/** One mutating call, as it is written down. */
+export interface AuditFacts {
+  readonly operation: string;
+  readonly identity: Identity;
+  readonly params: Readonly<Record<string, string>>;
+  readonly status: number;
+  /** Of the problem; absent after a success. */
+  readonly code?: string;
+  readonly about?: Answer['about'];
+  /** Of `traceparent` (W3C Trace Context), else of this request alone. */
+  readonly traceId: string;
+  readonly durationMs: number;
+}
+
+/** The subject as it may be logged: many providers use the e-mail address, which is personal data. */
+function loggable(subject: string): string {
+  if (!subject.includes('@')) return subject;
+  return `sha256:${createHash('sha256').update(subject).digest('hex').slice(0, 16)}`;
+}
+
+/** One line for each call that may change something: who, what, which object, with what outcome. No secrets, no addresses. */
+export function writeAuditLine(log: Logger, facts: AuditFacts): void {
+  const { identity, durationMs, ...rest } = facts;
+  log.info(
+    {
+      audit: true,
+      issuer: identity.issuer,
+      subject: loggable(identity.subject),
+      ...(identity.client === undefined ? {} : { client: identity.client }),
+      ...rest,
+      durationMs: Math.round(durationMs),
+    },
+    'call',
+  );
+}
+
+const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
+
+/** The trace id of a `traceparent` header; `fallback` when there is none that can be read. */
+export function traceIdOf(traceparent: string | undefined, fallback: string): string {
+  return TRACEPARENT.exec(traceparent ?? '')?.[1] ?? fallback;
+}

@@ -1,0 +1,222 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { createLogger } from '../../telemetry/log.ts';
+import { signParts } from '../testing/compact-token.ts';
+import { goodClaims, startIssuer, type TestIssuer } from '../testing/issuer.ts';
+import { exchange } from '../testing/raw-exchange.ts';
+import { type GuardOptions, startGuardedServer } from './testing/guarded-server.ts';
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const close of closers.splice(0)) await close();
+});
+
+async function issue(alg?: string): Promise<TestIssuer> {
+  const issuer = await startIssuer(alg);
+  closers.push(() => issuer.stop());
+  return issuer;
+}
+
+/** A guarded server, and a function that says with which status, problem and headers it answers a token. */
+async function guard(options: GuardOptions) {
+  const server = await startGuardedServer(options);
+  closers.unshift(server.close);
+  return async (token: string) => {
+    const bytes = `GET /waas/x HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    const { status, headers, body } = await exchange(server.port, bytes);
+    return { status, headers, ...(JSON.parse(body) as { code?: string; subject?: string }) };
+  };
+}
+
+/** An HTTP server that answers everything by `listener`. */
+async function listen(listener: Parameters<typeof createServer>[1]): Promise<{ url: string; server: Server }> {
+  const server = createServer(listener ?? (() => {}));
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  closers.push(
+    () => server.closeAllConnections(),
+    () => server.close(),
+  );
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server };
+}
+
+test('the identity is what the token says', async () => {
+  const issuer = await issue();
+  const ask = await guard({ issuers: [issuer.url] });
+  const token = await issuer.sign({ sub: 'auth0|7', groups: ['ops', 'x'], azp: 'portal' });
+  expect(await ask(token)).toMatchObject({ status: 200, subject: 'auth0|7', groups: ['ops', 'x'], client: 'portal' });
+});
+
+test.each(['RS512', 'PS256', 'ES256', 'ES384', 'EdDSA'])(
+  'tokens that are signed by %s, if it is configured',
+  async alg => {
+    const issuer = await issue(alg);
+    const both = await guard({ issuers: [issuer.url], algorithms: ['RS256', alg] });
+    expect(await both(await issuer.sign())).toMatchObject({ status: 200 });
+    const one = await guard({ issuers: [issuer.url], algorithms: ['RS256'] });
+    expect(await one(await issuer.sign())).toMatchObject({ status: 401, code: 'invalid_token' });
+  },
+);
+
+test('what Express skips, because it reads no path, is refused however good the token is', async () => {
+  const issuer = await issue();
+  const rewrite = async (request: FastifyRequest) => {
+    request.raw.url = '';
+  };
+  const ask = await guard({ issuers: [issuer.url], rewrite });
+  expect(await ask(await issuer.sign())).toMatchObject({ status: 401, code: 'missing_token' });
+});
+
+describe('several issuers', () => {
+  test('each is taken, neither for the other', async () => {
+    const [one, two] = [await issue(), await issue()];
+    const ask = await guard({ issuers: [one.url, two.url] });
+    expect(await ask(await one.sign({ sub: 'a' }))).toMatchObject({ status: 200, subject: 'a' });
+    expect(await ask(await two.sign({ sub: 'b' }))).toMatchObject({ status: 200, subject: 'b' });
+    expect(await ask(await one.sign({ iss: two.url }))).toMatchObject({ status: 401 });
+  });
+
+  test('one that is down does not keep the other from working', async () => {
+    const [one, two] = [await issue(), await issue()];
+    const ask = await guard({ issuers: [one.url, two.url] });
+    const token = await one.sign();
+    await one.stop();
+    expect(await ask(token)).toMatchObject({ status: 503, code: 'issuer_unavailable' });
+    expect(await ask(await two.sign())).toMatchObject({ status: 200 });
+    await one.restart();
+  });
+});
+
+describe('an issuer that cannot be asked', () => {
+  test('is 503 with Retry-After and no challenge; when it is back, all is well', async () => {
+    const issuer = await issue();
+    const ask = await guard({ issuers: [issuer.url], limits: { retryMs: 0 } });
+    const token = await issuer.sign();
+    await issuer.stop();
+    const answer = await ask(token);
+    expect(answer).toMatchObject({ status: 503, code: 'issuer_unavailable', headers: { 'retry-after': '5' } });
+    expect(answer.headers).not.toHaveProperty('www-authenticate');
+    // What needs no key to be refused still is.
+    expect(await ask('x')).toMatchObject({ status: 401 });
+    await issuer.restart();
+    expect(await ask(token)).toMatchObject({ status: 200 });
+  });
+
+  test('that goes down later is not missed while its keys are known', async () => {
+    const issuer = await issue();
+    const ask = await guard({ issuers: [issuer.url] });
+    const token = await issuer.sign();
+    expect(await ask(token)).toMatchObject({ status: 200 });
+    const unknown = await issuer.sign({}, { kid: 'nobody' });
+    await issuer.stop();
+    expect(await ask(token)).toMatchObject({ status: 200 });
+    // Whether this key is its newest cannot be told.
+    expect(await ask(unknown)).toMatchObject({ status: 503 });
+    await issuer.restart();
+  });
+
+  const silent = () => {};
+  const trickling: Parameters<typeof createServer>[1] = (_request, response) => {
+    response.write('{');
+    const more = setInterval(() => response.write(' '), 20);
+    response.on('close', () => clearInterval(more));
+  };
+  test.each([
+    ['takes connections and says nothing', silent],
+    ['never comes to an end', trickling],
+  ])('because it %s: 503 within the deadline', async (_, listener) => {
+    const { url } = await listen(listener);
+    const ask = await guard({ issuers: [url], limits: { timeoutMs: 200 } });
+    const key = (await issue()).key();
+    const token = signParts(key, { alg: 'RS256', kid: 'k' }, goodClaims(url));
+    const begun = performance.now();
+    // All who wait meanwhile wait for the same.
+    const answers = await Promise.all([ask(token), ask(token), ask(token)]);
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
+    expect(performance.now() - begun).toBeLessThan(3_000);
+  });
+
+  test('is logged once for each try, with its name and without the token', async () => {
+    const lines: string[] = [];
+    const log = createLogger({ level: 'silent' });
+    log.warn = ((fields: object, message: string) => lines.push(JSON.stringify({ ...fields, message }))) as never;
+    const issuer = await issue();
+    const ask = await guard({ issuers: [issuer.url], log });
+    const token = await issuer.sign();
+    await issuer.stop();
+    await ask(token);
+    await ask(token);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(issuer.url);
+    expect(lines[0]).not.toContain(token.slice(-20));
+    await issuer.restart();
+  });
+});
+
+describe('rotation', () => {
+  test('a new key is taken at once, the old one while it is published', async () => {
+    const issuer = await issue();
+    const ask = await guard({ issuers: [issuer.url] });
+    const old = await issuer.sign();
+    expect(await ask(old)).toMatchObject({ status: 200 });
+    for (const kid of ['second', 'third']) {
+      await issuer.rotate(kid);
+      expect(await ask(await issuer.sign())).toMatchObject({ status: 200 });
+    }
+    expect(await ask(old)).toMatchObject({ status: 200 });
+  });
+
+  test('invented keys cost the issuer one look in a cool-down', async () => {
+    const issuer = await issue();
+    const clock = { nowMs: Date.now() };
+    const ask = await guard({ issuers: [issuer.url], nowMs: () => clock.nowMs });
+    expect(await ask(await issuer.sign())).toMatchObject({ status: 200 });
+    const [before, invented] = [issuer.reads(), await issuer.sign({}, { kid: 'nobody' })];
+    for (let i = 0; i < 20; i++) expect(await ask(invented)).toMatchObject({ status: 401 });
+    expect(issuer.reads() - before).toBe(2);
+    clock.nowMs += 5_000;
+    expect(await ask(invented)).toMatchObject({ status: 401 });
+    expect(issuer.reads() - before).toBe(4);
+  });
+});
+
+describe('clocks that differ', () => {
+  const NOW = 1_800_000_000;
+  test.each([
+    ['exp', -29, 200],
+    ['exp', -30, 401],
+    ['nbf', 30, 200],
+    ['nbf', 31, 401],
+    ['iat', 30, 200],
+    ['iat', 31, 401],
+  ])('%s %i s from now, with 30 s of tolerance: %i', async (claim, offset, status) => {
+    vi.useFakeTimers({ toFake: ['Date'], now: NOW * 1_000 });
+    const issuer = await issue();
+    const ask = await guard({ issuers: [issuer.url], clockToleranceSeconds: 30 });
+    expect(await ask(await issuer.sign({ [claim]: NOW + offset }))).toMatchObject({ status });
+  });
+});
+
+test('variables of the environment that the library knows change nothing', async () => {
+  const names = {
+    SECRET: 's',
+    ISSUER: 'i',
+    ISSUER_BASE_URL: 'http://x',
+    JWKS_URI: 'http://y',
+    AUDIENCE: 'a',
+    TOKEN_SIGNING_ALG: 'HS256',
+  };
+  for (const [name, value] of Object.entries(names)) vi.stubEnv(name, value);
+  try {
+    const issuer = await issue();
+    const ask = await guard({ issuers: [issuer.url] });
+    expect(await ask(await issuer.sign())).toMatchObject({ status: 200 });
+    expect(await ask(await issuer.sign({ aud: 'a' }))).toMatchObject({ status: 401 });
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});

@@ -1,0 +1,121 @@
+import type { IncomingMessage } from 'node:http';
+import fastifyExpress from '@fastify/express';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from '../../telemetry/log.ts';
+import { Refusal } from '../refusal.ts';
+import { parseToken, readCredentials } from './bearer-token.ts';
+import { refuseMisplaced, refuseMissing, refuseRequest, refuseToken, refuseUndecided } from './challenge.ts';
+import { declareIdentity, type Identity, readIdentity, setIdentity } from './identity.ts';
+import { readKeySet } from './issuer-documents.ts';
+import { createIssuerKeys, type IssuerKeys, IssuerUnavailableError } from './issuer-keys.ts';
+import { AUTHENTICATION_LIMITS, type AuthenticationLimits } from './limits.ts';
+import { carriesToken } from './query-token.ts';
+import { findFault, type TokenRules } from './token-fault.ts';
+import { createVerifiers, type Verifier } from './verifier.ts';
+
+export interface AuthenticationOptions extends TokenRules {
+  readonly log: Logger;
+  readonly limits?: Partial<AuthenticationLimits>;
+  /** Wall clock in milliseconds; the library that verifies has its own. */
+  readonly nowMs?: () => number;
+}
+
+type ExpressRequest = Parameters<Verifier>[0];
+type ExpressResponse = Parameters<Verifier>[1];
+
+/**
+ * Guards a scope: whatever is routed in it and in scopes within it, its own not-found handler too, is reached only with a
+ * verified bearer token; `identityOf(request)` then says whose. Call it once, first, inside the one encapsulated plugin.
+ * What is refused is thrown as a Refusal (401, 400; 503 while an issuer cannot be asked) for the error handler.
+ */
+export async function registerAuthentication(scope: FastifyInstance, options: AuthenticationOptions): Promise<void> {
+  const authenticate = createAuthenticator(options);
+  const outcomes = new WeakMap<IncomingMessage, Identity | Refusal>();
+  declareIdentity(scope);
+  scope.addHook('onRequest', async request => refuseBadTarget(request.raw.url ?? ''));
+  await scope.register(fastifyExpress);
+  // Without a path: what a path matches is Express's opinion, not the router's. It never fails; what it found is judged
+  // by the hook behind it, which is what refuses when Express has skipped the middleware.
+  scope.use(async (request, response, next) => {
+    outcomes.set(request, await authenticate(request, response));
+    next();
+  });
+  scope.addHook('onRequest', async (request, reply) => {
+    removeTraces(request, reply);
+    const outcome = outcomes.get(request.raw) ?? refuseMissing();
+    if (outcome instanceof Refusal) throw outcome;
+    setIdentity(request, outcome);
+  });
+}
+
+/** Before Express, which decodes the whole target, query included, and throws when it cannot. */
+function refuseBadTarget(target: string): void {
+  if (carriesToken(target)) throw refuseMisplaced('Tokens are not taken from the query');
+  try {
+    decodeURI(target);
+  } catch {
+    throw new Refusal('malformed_request', 'The path or the query is not percent-encoded UTF-8.');
+  }
+}
+
+/** Decides on a request's credentials. What it resolves with is an answer; it rejects only by a defect. */
+function createAuthenticator(options: AuthenticationOptions) {
+  const { nowMs = Date.now } = options;
+  const keysOf = createKeys(options, nowMs);
+  const findVerifier = createVerifiers(options);
+
+  return async (request: ExpressRequest, response: ExpressResponse): Promise<Identity | Refusal> => {
+    const credentials = readCredentials(request.rawHeaders);
+    if (credentials.kind === 'none') return refuseMissing();
+    if (credentials.kind === 'ambiguous')
+      return refuseMisplaced('There has to be one Authorization header, with one scheme, one space and one token');
+    const token = parseToken(credentials.token);
+    if (token === undefined) return refuseToken('malformed');
+    const fault = findFault(token, options, Math.floor(nowMs() / 1_000));
+    if (fault !== undefined) return refuseToken(fault);
+    // findFault has looked at all three. Nothing is believed for it: the middleware checks the same of what it verifies.
+    const [issuer, algorithm, kid] = [token.claims['iss'], token.header['alg'], token.header['kid']] as string[];
+    try {
+      const keys = await keysOf.get(issuer as string)?.find(kid as string);
+      if (keys === undefined) return refuseToken('key');
+      return await verify(findVerifier(issuer as string, algorithm as string, keys), request, response);
+    } catch (error) {
+      if (error instanceof IssuerUnavailableError) return refuseUndecided();
+      throw error;
+    }
+  };
+}
+
+function createKeys(options: AuthenticationOptions, nowMs: () => number): ReadonlyMap<string, IssuerKeys> {
+  const limits = { ...AUTHENTICATION_LIMITS, ...options.limits };
+  const create = (issuer: string) =>
+    createIssuerKeys({
+      read: () => readKeySet(issuer, limits),
+      limits,
+      nowMs,
+      onFailure: error => options.log.warn({ issuer, err: error }, 'issuer cannot be read'),
+    });
+  return new Map(options.issuers.map(issuer => [issuer, create(issuer)]));
+}
+
+async function verify(
+  verifier: Verifier,
+  request: ExpressRequest,
+  response: ExpressResponse,
+): Promise<Identity | Refusal> {
+  const error = await new Promise<unknown>((resolve, reject) => {
+    Promise.resolve(verifier(request, response, resolve)).catch(reject);
+  });
+  if (error !== undefined) {
+    return (error as { status?: unknown }).status === 400 ? refuseRequest() : refuseToken('signature');
+  }
+  const claims = request.auth?.payload;
+  return claims === undefined ? refuseToken('signature') : readIdentity(claims);
+}
+
+/** @fastify/express leaves the decoded target and a `headersSent` of its own behind; what follows wants Node's. */
+function removeTraces({ raw }: FastifyRequest, reply: FastifyReply): void {
+  const { originalUrl } = raw as { originalUrl?: unknown };
+  if (typeof originalUrl === 'string') raw.url = originalUrl;
+  Reflect.deleteProperty(reply.raw, 'headersSent');
+}

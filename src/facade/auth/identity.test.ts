@@ -1,0 +1,42 @@
+import Fastify from 'fastify';
+import { expect, test } from 'vitest';
+import { declareIdentity, identityOf, readIdentity, setIdentity } from './identity.ts';
+
+const claims = { iss: 'https://login.example.com', sub: 'ada' };
+
+test.each<[string, Record<string, unknown>, object]>([
+  ['nothing more', {}, { groups: [], client: undefined }],
+  ['groups', { groups: ['a', 'b'] }, { groups: ['a', 'b'] }],
+  ['groups that are one text', { groups: 'a' }, { groups: [] }],
+  ['groups that are not all texts', { groups: ['a', 1] }, { groups: [] }],
+  ['groups in an object', { groups: { 0: 'a', length: 1 } }, { groups: [] }],
+  ['client_id', { client_id: 'p' }, { client: 'p' }],
+  ['azp', { azp: 'q' }, { client: 'q' }],
+  ['client_id before azp', { client_id: 'p', azp: 'q' }, { client: 'p' }],
+  ['azp that is no text', { azp: ['q'] }, { client: undefined }],
+  ['an empty client_id', { client_id: '', azp: 'q' }, { client: 'q' }],
+])('reads %s', (_, more, expected) => {
+  expect(readIdentity({ ...claims, ...more })).toMatchObject({ issuer: claims.iss, subject: 'ada', ...expected });
+});
+
+test.each([{}, { iss: claims.iss }, { sub: 'ada' }, { ...claims, sub: '' }, { ...claims, sub: 1 }])(
+  '%j is nobody',
+  wrong => {
+    expect(() => readIdentity(wrong)).toThrow(TypeError);
+  },
+);
+
+test('belongs to one request; without one it is a defect to ask', async () => {
+  const app = Fastify({ logger: false });
+  declareIdentity(app);
+  app.get('/:who', async request => {
+    const { who } = request.params as { who: string };
+    if (who !== 'nobody') setIdentity(request, readIdentity({ ...claims, sub: who }));
+    return identityOf(request).subject;
+  });
+  expect((await app.inject('/ada')).body).toBe('ada');
+  expect((await app.inject('/nobody')).statusCode).toBe(500);
+  const bare = Fastify({ logger: false });
+  bare.get('/', async request => identityOf(request).subject);
+  expect((await bare.inject('/')).statusCode).toBe(500);
+});

@@ -1,0 +1,80 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { readKeySet } from './issuer-documents.ts';
+
+const LIMITS = { timeoutMs: 1_000, maxBytes: 10_000 };
+const closers: (() => unknown)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+type Answers = Readonly<Record<string, unknown>>;
+
+/** An issuer that answers each path with a JSON document, a text or by a listener; `url` is its address. */
+async function serve(answers: (url: string) => Answers): Promise<string> {
+  const asked: RequestListener = (request, response) => {
+    const answer = answers(url)[request.url as string];
+    if (typeof answer === 'function') return (answer as RequestListener)(request, response);
+    response.statusCode = answer === undefined ? 404 : 200;
+    response.end(typeof answer === 'string' ? answer : JSON.stringify(answer ?? {}));
+  };
+  const server = createServer(asked);
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  closers.push(
+    () => server.closeAllConnections(),
+    () => server.close(),
+  );
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return url;
+}
+
+const METADATA = '/.well-known/openid-configuration';
+const key = { kty: 'RSA', kid: 'a', n: 'AQAB', e: 'AQAB' };
+const moved: RequestListener = (_request, response) => void response.writeHead(302, { location: '/elsewhere' }).end();
+
+test('reads metadata and keys, below a path too', async () => {
+  const url = await serve(at => ({
+    [METADATA]: { issuer: at, jwks_uri: `${at}/keys` },
+    [`/realms/x${METADATA}`]: { issuer: `${at}/realms/x/`, jwks_uri: `${at}/keys` },
+    '/keys': { keys: [key] },
+  }));
+  expect(await readKeySet(url, LIMITS)).toEqual({ keys: [key] });
+  // A slash at the end of the issuer belongs to its name, not to the path of its metadata.
+  expect(await readKeySet(`${url}/realms/x/`, LIMITS)).toEqual({ keys: [key] });
+});
+
+test('keeps public keys with a name only', async () => {
+  const keys = [
+    key,
+    { ...key, kid: undefined },
+    { ...key, d: 'x' },
+    { kty: 'oct', kid: 'b', k: 'x' },
+    null,
+    'a',
+    { kty: 'EC', kid: 'c' },
+  ];
+  const url = await serve(at => ({ [METADATA]: { issuer: at, jwks_uri: `${at}/keys` }, '/keys': { keys } }));
+  expect((await readKeySet(url, LIMITS)).keys.map(({ kid }) => kid)).toEqual(['a', 'c']);
+});
+
+test.each<[string, (url: string) => Answers, RegExp]>([
+  ['no metadata', () => ({}), /answers 404/],
+  ['metadata that are no JSON', () => ({ [METADATA]: '<html>' }), /JSON/],
+  ['metadata that are no object', () => ({ [METADATA]: 'null' }), /no JSON object/],
+  ['metadata of another', at => ({ [METADATA]: { issuer: `${at}/`, jwks_uri: `${at}/keys` } }), /another issuer/],
+  ['metadata that are elsewhere', at => ({ [METADATA]: moved, '/elsewhere': { issuer: at } }), /fetch failed/],
+  ['no jwks_uri', at => ({ [METADATA]: { issuer: at } }), /no jwks_uri/],
+  ['a jwks_uri of another scheme', at => ({ [METADATA]: { issuer: at, jwks_uri: 'file:///etc/passwd' } }), /not https/],
+  [
+    'keys that are elsewhere',
+    at => ({ [METADATA]: { issuer: at, jwks_uri: `${at}/keys` }, '/keys': moved }),
+    /fetch failed/,
+  ],
+  ['no keys', at => ({ [METADATA]: { issuer: at, jwks_uri: `${at}/keys` }, '/keys': {} }), /no keys/],
+  ['too much', () => ({ [METADATA]: 'x'.repeat(10_001) }), /larger than 10000 bytes/],
+])('%s: an error', async (_, answers, message) => {
+  await expect(readKeySet(await serve(answers), LIMITS)).rejects.toThrow(message);
+});

@@ -1,0 +1,68 @@
+import type { JWTHeader } from 'express-oauth2-jwt-bearer';
+
+/** A public key of an issuer (JWK, RFC 7517). `kid` names it. */
+export type PublicKey = NonNullable<JWTHeader['jwk']> & { readonly kid: string };
+
+/** The keys that an issuer signs with. */
+export interface KeySet {
+  readonly keys: PublicKey[];
+}
+
+/** Bounds of reading an issuer's documents. */
+export interface DocumentLimits {
+  /** For both documents together. */
+  readonly timeoutMs: number;
+  /** Largest document. */
+  readonly maxBytes: number;
+}
+
+/**
+ * Reads the keys of an issuer: its metadata (OpenID Connect Discovery, section 4) and the key set it names. Redirects are
+ * not followed. Only public keys with a `kid` are kept.
+ *
+ * @throws Error when they cannot be had in time, or say something else than they have to
+ */
+export async function readKeySet(issuer: string, limits: DocumentLimits): Promise<KeySet> {
+  const signal = AbortSignal.timeout(limits.timeoutMs);
+  const metadata = await readDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal, limits);
+  // Section 4.3: the very issuer that was asked for, or the answer is somebody else's.
+  if (metadata['issuer'] !== issuer) throw new Error('the metadata is of another issuer');
+  const { keys } = await readDocument(checkKeysUrl(issuer, metadata['jwks_uri']), signal, limits);
+  if (!Array.isArray(keys)) throw new Error('the key set has no keys');
+  return { keys: keys.filter(isPublicKey) };
+}
+
+/** Over TLS, unless the issuer itself is not. */
+function checkKeysUrl(issuer: string, url: unknown): string {
+  if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the metadata has no jwks_uri');
+  const { protocol } = new URL(url);
+  if (protocol !== 'https:' && protocol !== new URL(issuer).protocol) throw new Error('jwks_uri is not https');
+  return url;
+}
+
+async function readDocument(
+  url: string,
+  signal: AbortSignal,
+  { maxBytes }: DocumentLimits,
+): Promise<Record<string, unknown>> {
+  const answer = await fetch(url, { signal, redirect: 'error', headers: { accept: 'application/json' } });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of answer.body ?? []) {
+    bytes += chunk.length;
+    // Leaving the loop cancels the body, and with it the connection.
+    if (bytes > maxBytes) throw new Error(`${url} is larger than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}`);
+  const document: unknown = JSON.parse(Buffer.concat(chunks).toString());
+  if (typeof document !== 'object' || document === null) throw new Error(`${url} is no JSON object`);
+  return document as Record<string, unknown>;
+}
+
+/** Symmetric keys have no business in a published set, and private ones are no secret any more. */
+function isPublicKey(key: unknown): key is PublicKey {
+  if (typeof key !== 'object' || key === null) return false;
+  const { kty, kid, d } = key as Record<string, unknown>;
+  return typeof kid === 'string' && d === undefined && ['RSA', 'EC', 'OKP'].includes(kty as string);
+}

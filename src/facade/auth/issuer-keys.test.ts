@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import type { KeySet } from './issuer-documents.ts';
+import { createIssuerKeys, IssuerUnavailableError } from './issuer-keys.ts';
+
+const set = (...kids: string[]): KeySet => ({ keys: kids.map(kid => ({ kty: 'RSA', kid })) });
+
+/** Keys over an issuer that publishes `kids` (undefined: it is down), and a clock that stands. */
+function createWorld(...kids: string[]) {
+  const world = { kids: kids as string[] | undefined, nowMs: 1_000_000, reads: 0, failures: 0 };
+  const keys = createIssuerKeys({
+    read: async () => {
+      world.reads += 1;
+      if (world.kids === undefined) throw new Error('down');
+      return set(...world.kids);
+    },
+    limits: { refreshMs: 600_000, trustMs: 3_600_000, cooldownMs: 5_000, retryMs: 1_000 },
+    nowMs: () => world.nowMs,
+    onFailure: () => {
+      world.failures += 1;
+    },
+  });
+  return Object.assign(world, { keys });
+}
+
+test('are read once, for all who ask at the same time and after', async () => {
+  const world = createWorld('a');
+  const found = await Promise.all([world.keys.find('a'), world.keys.find('a'), world.keys.find('a')]);
+  expect(found).toEqual([set('a'), set('a'), set('a')]);
+  await world.keys.find('a');
+  expect(world.reads).toBe(1);
+});
+
+test('a key that came later is asked for at once, however fresh the others are', async () => {
+  const world = createWorld('a');
+  await world.keys.find('a');
+  world.kids = ['a', 'b'];
+  expect(await world.keys.find('b')).toEqual(set('a', 'b'));
+});
+
+test('a key that nobody has begins the cool-down: it ends after five seconds', async () => {
+  const world = createWorld('a');
+  await world.keys.find('a');
+  expect(await world.keys.find('x')).toBeUndefined();
+  world.kids = ['a', 'b'];
+  world.nowMs += 4_999;
+  expect(await world.keys.find('b')).toBeUndefined();
+  expect(world.reads).toBe(2);
+  world.nowMs += 1;
+  expect(await world.keys.find('b')).toEqual(set('a', 'b'));
+});
+
+test('from ten minutes on they are read again in the background: a withdrawn key is gone with the next request', async () => {
+  const world = createWorld('a', 'b');
+  await world.keys.find('a');
+  world.kids = ['b'];
+  world.nowMs += 599_999;
+  await world.keys.find('a');
+  expect(world.reads).toBe(1);
+  world.nowMs += 1;
+  expect(await world.keys.find('a')).toEqual(set('a', 'b'));
+  expect(world.reads).toBe(2);
+  await world.keys.find('b');
+  expect(await world.keys.find('a')).toBeUndefined();
+});
+
+test('while the issuer is down they serve for an hour, and no longer', async () => {
+  const world = createWorld('a');
+  await world.keys.find('a');
+  world.kids = undefined;
+  world.nowMs += 3_599_999;
+  expect(await world.keys.find('a')).toEqual(set('a'));
+  await Promise.resolve();
+  world.nowMs += 1;
+  await expect(world.keys.find('a')).rejects.toThrow(IssuerUnavailableError);
+});
+
+test('a failure is reported, and for a second nothing is asked', async () => {
+  const world = createWorld();
+  world.kids = undefined;
+  await expect(world.keys.find('a')).rejects.toThrow(IssuerUnavailableError);
+  world.kids = ['a'];
+  world.nowMs += 999;
+  await expect(world.keys.find('a')).rejects.toThrow(IssuerUnavailableError);
+  expect(world).toMatchObject({ reads: 1, failures: 1 });
+  world.nowMs += 1;
+  expect(await world.keys.find('a')).toEqual(set('a'));
+});
+
+test('a failed look for an unknown key is no answer about it', async () => {
+  const world = createWorld('a');
+  await world.keys.find('a');
+  world.kids = undefined;
+  await expect(world.keys.find('x')).rejects.toThrow(IssuerUnavailableError);
+  await expect(world.keys.find('x')).rejects.toThrow(IssuerUnavailableError);
+  expect(await world.keys.find('a')).toEqual(set('a'));
+});

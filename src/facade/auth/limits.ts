@@ -1,0 +1,14 @@
+import type { DocumentLimits } from './issuer-documents.ts';
+import type { KeyLimits } from './issuer-keys.ts';
+
+/** Bounds of authentication. Sizes in bytes, times in milliseconds. */
+export interface AuthenticationLimits extends DocumentLimits, KeyLimits {}
+
+export const AUTHENTICATION_LIMITS: AuthenticationLimits = {
+  timeoutMs: 5_000,
+  maxBytes: 1024 * 1024,
+  refreshMs: 10 * 60_000,
+  trustMs: 60 * 60_000,
+  cooldownMs: 5_000,
+  retryMs: 1_000,
+};

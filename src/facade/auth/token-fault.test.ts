@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { FAULTS, findFault, type TokenFault } from './token-fault.ts';
+
+const NOW = 1_800_000_000;
+const rules = {
+  issuers: ['https://a.example', 'https://b.example/'],
+  audience: 'sluice',
+  algorithms: ['RS256', 'ES256'],
+  clockToleranceSeconds: 30,
+};
+const header = { alg: 'RS256', kid: 'k', typ: 'JWT' };
+const claims = { iss: 'https://a.example', aud: 'sluice', sub: 'ada', exp: NOW + 60, nbf: NOW, iat: NOW };
+
+test.each<[TokenFault | undefined, object, object?]>([
+  [undefined, {}],
+  [undefined, {}, { alg: 'ES256' }],
+  [undefined, {}, { typ: undefined }],
+  [undefined, {}, { typ: 'AT+JWT' }],
+  [undefined, { iss: 'https://b.example/' }],
+  [undefined, { aud: ['x', 'sluice'] }],
+  [undefined, { nbf: undefined, iat: undefined }],
+  [undefined, { exp: NOW - 29 }],
+  [undefined, { nbf: NOW + 30, iat: NOW + 30 }],
+  ['expired', { exp: NOW - 30 }],
+  ['expired', { exp: undefined }],
+  ['expired', { exp: `${NOW + 60}` }],
+  ['expired', { exp: Infinity }],
+  ['early', { nbf: NOW + 31 }],
+  ['early', { iat: NOW + 31 }],
+  ['early', { iat: null }],
+  ['issuer', { iss: 'https://b.example' }],
+  ['issuer', { iss: 'https://a.example/' }],
+  ['issuer', { iss: undefined }],
+  ['audience', { aud: 'Sluice' }],
+  ['audience', { aud: ['sluice', 1] }],
+  ['audience', { aud: undefined }],
+  ['subject', { sub: '' }],
+  ['subject', { sub: 'a\u0085' }],
+  ['subject', { sub: '\udc00' }],
+  ['type', {}, { typ: 'logout+jwt' }],
+  ['critical', {}, { crit: [] }],
+  ['algorithm', {}, { alg: 'RS384' }],
+  ['algorithm', {}, { alg: 'none' }],
+  ['key', {}, { kid: undefined }],
+  ['key', {}, { kid: '' }],
+])('%s: %j %j', (fault, changedClaims, changedHeader = {}) => {
+  const token = { header: { ...header, ...changedHeader }, claims: { ...claims, ...changedClaims } };
+  expect(findFault(token, rules, NOW)).toBe(fault);
+});
+
+test.each(Object.values(FAULTS))('"%s" can stand in a header as it is', text => {
+  // RFC 6750, section 3: no quotation marks, no backslash.
+  expect(text).toMatch(/^[A-Z][\w ()-]+$/);
+});

@@ -1,0 +1,94 @@
+import { FINALIZER } from '../api/well-known.ts';
+import { pairIsOpen } from '../core/activation-state.ts';
+import { compileRoutes } from '../core/compile-routes.ts';
+import type { GateFacts } from '../core/gate-verdict.ts';
+import { activationId, publicId } from '../core/ids.ts';
+import { routeState } from '../core/integration-state.ts';
+import type { SnapshotMeta } from '../core/snapshot.ts';
+import type { Cached } from './cached.ts';
+import type { OwnedTenant } from './ownership.ts';
+import { integrationStatus } from './resources/integration-entry.ts';
+import type { World } from './world.ts';
+
+type AnyObject = Pick<Cached<'CatalogStream' | 'Integration' | 'Subscription' | 'Block' | 'Package'>, 'metadata'>;
+
+function metaOf({ metadata }: AnyObject): SnapshotMeta {
+  return {
+    name: metadata.name,
+    namespace: metadata.namespace ?? '',
+    uid: metadata.uid,
+    createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
+    deleting: metadata.deletionTimestamp !== undefined,
+  };
+}
+
+const msOf = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time));
+const isProtected = ({ metadata }: AnyObject) => metadata.finalizers?.includes(FINALIZER) === true;
+
+/** State of an integration as the routes know it. */
+export function integrationRoute(integration: Cached<'Integration'>, nowMs: number): GateFacts['integration'] {
+  return routeState(integrationStatus(integration, nowMs));
+}
+
+/** What is asked about: one stream, one integration, one group key. */
+interface Question {
+  readonly tenant: OwnedTenant;
+  readonly stream: Cached<'CatalogStream'>;
+  readonly integration: Cached<'Integration'>;
+  readonly groupKey: string | undefined;
+  readonly nowMs: number;
+}
+
+/** What the objects say of a gate, and the subscription (`sub_…`) that is admitted, by the very rules of the controller. */
+export interface GateOfObjects extends GateFacts {
+  readonly subscriptionId: string | undefined;
+}
+
+/** The gate as the custom resources want it, by what the caches hold. */
+export function gateOfObjects(world: Pick<World, 'by'>, question: Question): GateOfObjects {
+  const { tenant, stream, integration, groupKey, nowMs } = question;
+  const name = integration.metadata.name;
+  const subscriptions = world
+    .by('Subscription', 'integration', `${tenant.name}/${name}`)
+    .filter(object => object.spec.stream === stream.metadata.name && isProtected(object));
+  const { verdicts } = compileRoutes(
+    {
+      name: tenant.name,
+      ...(tenant.workspace.metadata.deletionTimestamp === undefined ? { workspace: tenant.workspace } : {}),
+      secretKeys: [],
+      streams: isProtected(stream) ? [{ ...metaOf(stream), spec: stream.spec }] : [],
+      packages: world
+        .by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`)
+        .map(object => ({ ...metaOf(object), spec: object.spec })),
+      blocks: world
+        .by('Block', 'integration', `${tenant.name}/${name}`)
+        .map(object => ({ ...metaOf(object), spec: object.spec })),
+      integrations: [{ ...metaOf(integration), spec: integration.spec }],
+      subscriptions: subscriptions.map(object => {
+        const admittedMs = msOf(object.status?.admittedAt);
+        return { ...metaOf(object), spec: object.spec, ...(admittedMs === undefined ? {} : { admittedMs }) };
+      }),
+    },
+    // Whether an endpoint may be called decides about sending, not about routing.
+    { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '' },
+  );
+  const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');
+  const live = admitted === undefined ? undefined : verdicts.get(admitted.metadata.uid)?.live;
+  const pair = world.by('Activation', 'publicId', activationId(tenant.name, name, groupKey ?? ''));
+  return {
+    groupKey,
+    integration: integrationRoute(integration, nowMs),
+    activated: pairIsOpen(
+      pair.map(({ metadata, spec }) => ({
+        revoked: spec.revoked === true,
+        deleting: metadata.deletionTimestamp !== undefined,
+      })),
+    ),
+    subscription:
+      live === undefined ? 'none' : live === 'Blocked' ? 'stream_blocked' : live === 'Suspended' ? 'suspended' : 'open',
+    subscriptionId:
+      admitted === undefined
+        ? undefined
+        : publicId('Subscription', admitted.metadata.namespace ?? '', admitted.metadata.name),
+  };
+}

@@ -1,0 +1,102 @@
+import { get, type IncomingMessage } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createLogger } from '../telemetry/log.ts';
+import { createRegistry } from '../telemetry/metrics.ts';
+import type { Facade } from './facade.ts';
+import { ROUTES } from './routes.ts';
+import { createFacadeServer, type FacadeServer } from './server.ts';
+import { renderRequest, type TokenMaterial } from './testing/bad-token.ts';
+import { BAD_TOKENS } from './testing/bad-tokens.ts';
+import { AUDIENCE, startIssuer } from './testing/issuer.ts';
+import { PATH_SPELLINGS } from './testing/path-spellings.ts';
+import { exchange } from './testing/raw-exchange.ts';
+
+const TARGET = '/waas/producer/ten_0123456789abcdefghjk/catalog';
+
+const log = createLogger({ level: 'silent' });
+/** What the routes took from the facade: all of them begin with the world. */
+const touched: string[] = [];
+const facade = new Proxy({ log } as Facade, {
+  get(target, name) {
+    if (name === 'log') return target.log;
+    touched.push(String(name));
+    throw new Error('reached');
+  },
+});
+
+let material: TokenMaterial;
+let server: FacadeServer;
+let port: number;
+beforeAll(async () => {
+  const [issuer, attacker] = await Promise.all([startIssuer(), startIssuer('RS256', 'theirs')]);
+  material = { issuer, attacker };
+  const rules = { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0 };
+  const registry = createRegistry();
+  server = createFacadeServer({ facade, authentication: { ...rules, log }, registry, version: '0.0.0' });
+  port = await server.listen(0, '127.0.0.1');
+});
+afterAll(async () => {
+  await server.close();
+  await material.issuer.stop();
+  await material.attacker.stop();
+});
+beforeEach(() => void touched.splice(0));
+
+const render = (method: string, target: string, ...headers: string[]) =>
+  Buffer.from(`${[`${method} ${target} HTTP/1.1`, 'Host: x', 'Content-Length: 0', ...headers].join('\r\n')}\r\n\r\n`);
+
+describe.each(ROUTES)('$method $path', ({ method, path }) => {
+  const target = path.replaceAll('{tenant}', 'ten_0123456789abcdefghjk').replaceAll(/[{}]/g, '');
+
+  test('without a token: 401, whatever else is wrong', async () => {
+    const { status, headers, body } = await exchange(port, render(method, target));
+    expect({ status, touched }).toEqual({ status: 401, touched: [] });
+    expect(headers['www-authenticate']).toBe('Bearer realm="sluice"');
+    expect(JSON.parse(body)).toMatchObject({ status: 401, code: 'missing_token' });
+  });
+
+  test('with an ingress key: 401', async () => {
+    const answer = await exchange(port, render(method, target, 'x-api-key: 0123456789abcdefghjkmnpq'));
+    expect({ status: answer.status, touched }).toEqual({ status: 401, touched: [] });
+  });
+});
+
+test('a good token gets past the guard', async () => {
+  const line = `Authorization: Bearer ${await material.issuer.sign()}`;
+  expect(await exchange(port, render('GET', TARGET, line))).toMatchObject({ status: 500 });
+  expect(touched).toEqual(['world']);
+});
+
+test.each(BAD_TOKENS)('token, $name: refused', async ({ make, statuses }) => {
+  const { status, headers } = await exchange(port, renderRequest(TARGET, await make(material)));
+  expect(touched).toEqual([]);
+  expect(statuses).toContain(status);
+  if (status === 401) expect(headers['www-authenticate']).toMatch(/^Bearer realm="sluice"/);
+  if (status !== 0) expect(headers['content-type']).toBe('application/problem+json');
+});
+
+test.each(PATH_SPELLINGS)(
+  'path, $name: with a good token, no 5xx but of the route',
+  async ({ render: renderSpelling }) => {
+    const line = `Authorization: Bearer ${await material.issuer.sign()}`;
+    const { status } = await exchange(port, renderSpelling(TARGET, [line]));
+    expect(status >= 500).toBe(touched.length > 0);
+  },
+);
+
+test.each(['good', 'bad'])('with a %s token, each header is there once', async kind => {
+  const token = kind === 'good' ? await material.issuer.sign() : 'x';
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    get({ port, path: TARGET, headers: { authorization: `Bearer ${token}` } }, resolve).on('error', reject);
+  });
+  answer.resume();
+  const names = answer.rawHeaders.filter((_, i) => i % 2 === 0).map(name => name.toLowerCase());
+  expect(names).toEqual([...new Set(names)]);
+  expect(names).toContain('x-content-type-options');
+});
+
+test.each(PATH_SPELLINGS)('path, $name: reaches nothing', async ({ render: renderSpelling }) => {
+  const { status } = await exchange(port, renderSpelling(TARGET));
+  expect(touched).toEqual([]);
+  expect([0, 400, 401, 404, 405, 414, 417, 431]).toContain(status);
+});

@@ -1,0 +1,49 @@
+import type { ProblemError } from '../core/problem.ts';
+import { type ErrorCause, isKubeError, type KubeError } from '../kube/kube-error.ts';
+import { Refusal } from './refusal.ts';
+
+/** A call to the API server, with its repetitions. */
+export const CALL_WITHIN_MS = 4_000;
+
+/** `spec.eventTypes[2]` as a JSON Pointer into the object; what is no path of fields stays out. */
+export function pointerOf(field: string): string {
+  const words = field.split(/[.[\]]/).filter(word => word !== '');
+  return words.map(word => `/${word.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** The manager that a conflict names: `conflict with "kubectl" using …`. */
+function managerOf({ message }: ErrorCause): string {
+  return /^conflict with "([^"]*)"/.exec(message)?.[1] ?? 'another field manager';
+}
+
+/** One fault for each field that another manager owns, with the manager's name. */
+export function conflictErrors(error: KubeError): ProblemError[] {
+  return error.causes
+    .filter(({ reason }) => reason === 'FieldManagerConflict')
+    .map(cause => {
+      const field = cause.field.replace(/^\./, '');
+      return { pointer: pointerOf(field), detail: `${field} is managed by ${managerOf(cause)}` };
+    });
+}
+
+/** A 409 `field_managed` that names each manager and field, and says how to get out of it. */
+export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): Refusal {
+  const said = errors.map(({ detail }) => detail).join('; ');
+  const detail = `${said}. Change it there, or give the field up: apply the object without it as that manager.`;
+  return new Refusal('field_managed', { detail, errors, cause });
+}
+
+/** What a failure of the API server means to the caller: nothing that the caller sent makes a 5xx of it. */
+export function refusalOf(cause: unknown): Refusal {
+  if (cause instanceof Refusal) return cause;
+  if (!isKubeError(cause)) return new Refusal('unavailable', { cause });
+  const conflicts = conflictErrors(cause);
+  if (conflicts.length > 0) return fieldManaged(conflicts, cause);
+  if (cause.status === 409) return new Refusal('changed_meanwhile', { cause });
+  if (cause.status === 422 || cause.status === 400) {
+    const errors = cause.causes.map(({ field, message }) => ({ pointer: pointerOf(field), detail: message }));
+    return new Refusal('invalid_request', { errors, cause });
+  }
+  // A namespace that is missing or on its way out: the workspace is not there yet, or not any more.
+  return new Refusal('unavailable', { cause });
+}

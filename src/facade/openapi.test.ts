@@ -1,0 +1,85 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { describe, expect, test } from 'vitest';
+import { PATH_PARAMETERS } from './fields.ts';
+import { describeRoutes, parametersOf, resolveReference } from './openapi.ts';
+import { problemsOf } from './problem-codes.ts';
+import { ROUTES } from './routes.ts';
+
+interface Schema {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+}
+
+/** Paths of the fields below a schema of which nothing is said. */
+function undescribed(given: Schema, path = ''): string[] {
+  const schema = given.$ref === undefined ? given : (resolveReference(document, given.$ref) as Schema);
+  const below = Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
+    const said = child.description ?? (child.$ref && (resolveReference(document, child.$ref) as Schema).description);
+    return [...(said === undefined ? [`${path}/${name}`] : []), ...undescribed(child, `${path}/${name}`)];
+  });
+  return [...below, ...(schema.items === undefined ? [] : undescribed(schema.items, `${path}[]`))];
+}
+
+const document = describeRoutes(ROUTES, '0.1.0');
+
+test('it is an OpenAPI 3.1 document, says an independent validator', async () => {
+  const validator = new Validator();
+  expect(await validator.validate(structuredClone(document) as never)).toMatchObject({ valid: true });
+  expect(validator.version).toBe('3.1');
+});
+
+test('it has every route once, under a name of its own', () => {
+  const operations = Object.values(document.paths).flatMap(item => Object.values(item));
+  expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(
+    ROUTES.map(({ operation }) => operation).toSorted(),
+  );
+  expect(new Set(ROUTES.map(({ operation }) => operation)).size).toBe(ROUTES.length);
+});
+
+test('nothing in it is said to Kubernetes', () => {
+  expect(JSON.stringify(document)).not.toContain('x-kubernetes');
+});
+
+describe.each(ROUTES)('$operation', route => {
+  const operation = document.paths[route.path]?.[route.method.toLowerCase()];
+
+  test('every parameter of the path is known, and has an example that it takes', () => {
+    for (const name of parametersOf(route.path)) {
+      const { example } = PATH_PARAMETERS[name].meta() ?? {};
+      expect(PATH_PARAMETERS[name].safeParse(example).success, name).toBe(true);
+    }
+  });
+
+  test.skipIf(route.body === undefined)('the body has an example that the route takes', () => {
+    const content = operation?.requestBody?.content['application/json'];
+    expect(content?.example).toBeDefined();
+    expect(route.body?.safeParse(content?.example).error?.issues).toBeUndefined();
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema({ $id: 'document', ...document });
+    const reference = JSON.parse(JSON.stringify(content?.schema).replaceAll('"#/', '"document#/')) as object;
+    expect(ajv.validate(reference, content?.example), ajv.errorsText()).toBe(true);
+  });
+
+  test('every field and parameter of the request is described', () => {
+    const bare = (operation?.parameters ?? []).filter(({ description }) => description === undefined);
+    expect(bare.map(({ name }) => name)).toEqual([]);
+  });
+
+  test('every field of body and answers is described', () => {
+    const bodies = operation?.requestBody === undefined ? [] : [operation.requestBody];
+    const contents = [...bodies, ...Object.values(operation?.responses ?? {})].flatMap(({ content = {} }) =>
+      Object.values(content),
+    );
+    expect(contents.flatMap(({ schema }) => undescribed(schema))).toEqual([]);
+  });
+
+  test('every problem that it names is in the document, each status with its codes', () => {
+    const said = Object.values(operation?.responses ?? {}).flatMap(response => response['x-problem-codes'] ?? []);
+    expect(said.toSorted()).toEqual([...problemsOf(route)].toSorted());
+  });
+});

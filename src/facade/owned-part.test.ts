@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { ownedPart } from './owned-part.ts';
+
+const spec = {
+  producer: 'shop',
+  endpoint: { url: 'https://a.example', headers: [{ name: 'a', value: 'b' }], secretVersion: 2 },
+};
+
+const object = (managedFields: object[]) => ({ metadata: { name: 'x', managedFields }, spec });
+
+test('what a manager said, with the values of now; others said the rest', () => {
+  const managed = [
+    { manager: 'rest', fieldsV1: { 'f:spec': { 'f:endpoint': { 'f:secretVersion': {}, 'f:headers': {} } } } },
+    { manager: 'git', fieldsV1: { 'f:spec': { '.': {}, 'f:producer': {}, 'f:endpoint': { '.': {}, 'f:url': {} } } } },
+    { manager: 'rest', subresource: 'status', fieldsV1: { 'f:spec': { 'f:producer': {} } } },
+  ];
+  expect(ownedPart(object(managed), 'rest')).toEqual({
+    endpoint: { secretVersion: 2, headers: spec.endpoint.headers },
+  });
+  expect(ownedPart(object(managed), 'git')).toEqual({ producer: 'shop', endpoint: { url: 'https://a.example' } });
+});
+
+test('nothing of a manager that said nothing, or of what is gone', () => {
+  expect(ownedPart(object([]), 'rest')).toEqual({});
+  expect(ownedPart(object([{ manager: 'rest', fieldsV1: { 'f:metadata': {} } }]), 'rest')).toEqual({});
+  expect(ownedPart(object([{ manager: 'rest', fieldsV1: { 'f:spec': { 'f:suspended': {} } } }]), 'rest')).toEqual({});
+});

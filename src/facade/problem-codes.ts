@@ -1,0 +1,48 @@
+import type { ProblemCode } from '../core/problem.ts';
+import type { Route } from './route.ts';
+
+/** What every call may be refused with, beside what its route declares. */
+export const OF_EVERY_CALL: readonly ProblemCode[] = [
+  'malformed_request',
+  'misplaced_token',
+  'missing_token',
+  'invalid_token',
+  'request_timeout',
+  'uri_too_long',
+  'expectation_failed',
+  'invalid_request',
+  'rate_limited',
+  'headers_too_large',
+  'internal',
+  'unavailable',
+  'overloaded',
+  'issuer_unavailable',
+];
+
+/** What every call with a body may be refused with. */
+const OF_BODIES: readonly ProblemCode[] = ['malformed_body', 'body_too_large', 'unsupported_media_type'];
+
+/** What every call that writes custom resources may be refused with. */
+const OF_WRITES: readonly ProblemCode[] = [
+  'workspace_paused',
+  'field_managed',
+  'changed_meanwhile',
+  'not_reconcilable',
+  'not_in_force',
+];
+
+/** Every problem that a route may answer, each once: those of all calls first. */
+export function problemsOf(route: Route): readonly ProblemCode[] {
+  const mayHaveBody = route.method !== 'GET';
+  const writes = mayHaveBody && route.dataPlane !== true;
+  return [
+    ...new Set<ProblemCode>([
+      ...OF_EVERY_CALL,
+      ...(route.path.includes('{') ? (['malformed_id'] as const) : []),
+      ...(route.access === 'caller' ? [] : (['forbidden'] as const)),
+      ...(mayHaveBody ? OF_BODIES : []),
+      ...(writes ? OF_WRITES : []),
+      ...(route.problems ?? []),
+    ]),
+  ];
+}

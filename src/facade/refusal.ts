@@ -1,0 +1,24 @@
+import type { ProblemCode, ProblemError } from '../core/problem.ts';
+
+/** What an answer says beyond the code of its problem. */
+export interface RefusalFacts {
+  /** What to change in this very request. Absent: the code's own remedy. Never a secret, never an e-mail address. */
+  readonly detail?: string;
+  readonly errors?: readonly ProblemError[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/** A request that is refused: thrown anywhere below a route, answered as a problem document (RFC 9457). */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: ProblemCode;
+  readonly facts: RefusalFacts;
+
+  constructor(code: ProblemCode, facts: RefusalFacts | string = {}) {
+    const given = typeof facts === 'string' ? { detail: facts } : facts;
+    super(given.detail ?? code, { cause: given.cause });
+    this.code = code;
+    this.facts = given;
+  }
+}

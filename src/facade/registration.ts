@@ -1,0 +1,148 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { PROBLEMS } from '../core/problem.ts';
+import { traceIdOf, writeAuditLine } from './audit-line.ts';
+import { identityOf } from './auth/identity.ts';
+import type { Facade } from './facade.ts';
+import { assertNotPaused } from './paused.ts';
+import { Refusal } from './refusal.ts';
+import type { Access, Answer, Call, Route } from './route.ts';
+import { isPathParameter, validate, validatePath } from './validate.ts';
+
+const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
+/** What a Fastify request says of its route here. */
+type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>;
+
+/** What every path begins with; the scope adds it. */
+const PREFIX = '/waas';
+
+/** `/waas/producer/{tenant}` as Fastify writes it in the scope of `/waas`. */
+export function fastifyPath(path: string): string {
+  return path.slice(PREFIX.length).replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return key;
+  const detail = 'has to be 1 to 255 characters of visible ASCII, once';
+  throw new Refusal('invalid_request', { errors: [{ header: 'idempotency-key', detail }] });
+}
+
+function bodyOf(route: Route, request: FastifyRequest): unknown {
+  // Undefined: none was sent. `null` is a body like others, and none that a route takes.
+  const { body } = request;
+  if (route.body !== undefined) {
+    if (body === undefined && route.bodyOptional) return undefined;
+    if (body === undefined) throw new Refusal('invalid_request', 'A JSON body is needed.');
+    return validate('body', route.body, body);
+  }
+  const empty = typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
+  if (body !== undefined && !empty) throw new Refusal('invalid_request', 'This call takes no body.');
+  return undefined;
+}
+
+/** The workspace that is named beside the path. */
+function namedTenant(...places: unknown[]): string | undefined {
+  for (const place of places) {
+    const id = (place as { producerTenantPublicId?: unknown } | undefined)?.producerTenantPublicId;
+    if (typeof id === 'string') return id;
+  }
+  return undefined;
+}
+
+/** What the caller may act for, by the route's access; what is in the path is judged before the rest is read. */
+async function reach(facade: Facade, route: Route, call: Call<Access, string, unknown, unknown>) {
+  const { identity } = call;
+  const params = call.params as Readonly<Record<string, string>>;
+  const pausable = route.method !== 'GET' && route.dataPlane !== true;
+  if (route.access === 'producer') {
+    const id = params['tenant'] ?? namedTenant(call.body, call.query);
+    if (id === undefined) throw new Refusal('invalid_request', 'producerTenantPublicId is needed.');
+    const tenant = await facade.ownership.tenant(identity, id);
+    if (pausable) assertNotPaused(tenant.workspace);
+    return { tenant };
+  }
+  if (route.access === 'recipient') {
+    const integration = await facade.ownership.integration(identity, params['integration'] as string);
+    if (pausable) {
+      assertNotPaused(integration.recipient.workspace, facade.world.get('Workspace', { name: integration.producer }));
+    }
+    return { integration };
+  }
+  if (route.access === 'account')
+    return { account: await facade.ownership.account(identity, params['account'] as string) };
+  return {};
+}
+
+async function perform(facade: Facade, route: Route, request: Incoming, signal: AbortSignal): Promise<Answer> {
+  validatePath(request.params);
+  facade.world.assertCurrent();
+  const named = {
+    identity: identityOf(request),
+    params: request.params,
+    query: undefined,
+    body: undefined,
+    idempotencyKey: idempotencyKeyOf(request),
+    signal,
+  } as Call<Access, string, unknown, unknown>;
+  const byPath = 'tenant' in request.params || route.access !== 'producer';
+  const reached = byPath ? await reach(facade, route, named) : undefined;
+  const query =
+    route.query === undefined ? validateNoQuery(request.query) : validate('query', route.query, request.query);
+  const body = bodyOf(route, request);
+  const call = { ...named, query, body };
+  return route.handle(facade, { ...call, ...(reached ?? (await reach(facade, route, call))) } as typeof call);
+}
+
+function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
+  const errors = Object.keys(query).map(parameter => ({ parameter, detail: 'is no parameter of this call' }));
+  if (errors.length > 0) throw new Refusal('invalid_request', { errors });
+}
+
+/** Ids of the path that are ids: what else stands there may be anything, and is written nowhere. */
+function wellFormed(params: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(params).filter(([name, value]) => isPathParameter(name, value)));
+}
+
+/** Registers `routes` in a scope where every request has an identity. */
+export function registerRoutes(scope: FastifyInstance, routes: readonly Route[], facade: Facade): void {
+  for (const route of routes) {
+    scope.route({
+      method: route.method,
+      url: fastifyPath(route.path),
+      exposeHeadRoute: false,
+      handler: async (request, reply) => {
+        const startedMs = performance.now();
+        const gone = new AbortController();
+        reply.raw.once('close', () => gone.abort());
+        const write = (outcome: { status: number; code?: string; about?: Answer['about'] }) => {
+          if (route.method === 'GET') return;
+          writeAuditLine(facade.log, {
+            operation: route.operation,
+            identity: identityOf(request),
+            params: wellFormed(request.params as Record<string, string>),
+            traceId: traceIdOf(request.headers.traceparent as string | undefined, request.id),
+            durationMs: performance.now() - startedMs,
+            ...outcome,
+          });
+        };
+        try {
+          const answer = await perform(facade, route, request as Incoming, gone.signal);
+          write({ status: answer.status, ...(answer.about === undefined ? {} : { about: answer.about }) });
+          return send(reply, answer);
+        } catch (error) {
+          const code = error instanceof Refusal ? error.code : 'internal';
+          write({ status: PROBLEMS[code].status, code });
+          throw error;
+        }
+      },
+    });
+  }
+}
+
+function send(reply: FastifyReply, { status, body, headers }: Answer): FastifyReply {
+  reply.code(status).header('cache-control', 'no-store');
+  if (headers !== undefined) reply.headers(headers);
+  if (body === undefined) return reply.send();
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body));
+}

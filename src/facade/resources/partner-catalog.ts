@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { coverage } from '../../core/coverage.ts';
+import { publicId } from '../../core/ids.ts';
+import type { Cached } from '../cached.ts';
+import { publicIdField } from '../fields.ts';
+import type { OwnedIntegration } from '../ownership.ts';
+import { PageQuery, pageOf, paginate } from '../page.ts';
+import { defineRoute } from '../route.ts';
+import type { World } from '../world.ts';
+import { assertActive } from './active-integration.ts';
+import { IntegrationStatus, integrationStatus } from './integration-entry.ts';
+import { catalogEntry } from './streams.ts';
+
+const PartnerIntegration = z
+  .object({
+    publicId: publicIdField('Integration'),
+    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'Who produces.' }),
+    receivingTenantPublicId: publicIdField('Workspace').meta({ description: 'Who receives: your workspace.' }),
+    status: IntegrationStatus,
+  })
+  .meta({ id: 'PartnerIntegration' });
+
+const PartnerCatalogEntry = z
+  .object({
+    publicId: publicIdField('CatalogStream'),
+    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
+    name: z.string().meta({ description: 'Name of the stream.' }),
+    description: z.string().nullable().meta({ description: 'What it carries, or null.' }),
+    status: z.enum(['Published', 'Deprecated']).meta({ description: 'Deprecated: takes no new subscriptions.' }),
+    eventTypes: z.array(z.string()).meta({ description: 'Empty: every type may come.' }),
+    payloadSchema: z.string().nullable().meta({ description: 'As the producer gave it, or null.' }),
+    subscribed: z.boolean().meta({ description: 'Whether this integration has a subscription to it.' }),
+    subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, or null.' }),
+    blocked: z.boolean().meta({ description: 'Whether the producer keeps it from this integration at the moment.' }),
+  })
+  .meta({ id: 'PartnerCatalogEntry' });
+
+/** Subscriptions of one integration in its receiving workspace, of all that the caches know. */
+export function subscriptionsOf(
+  world: World,
+  { producer, name, recipient }: OwnedIntegration,
+): Cached<'Subscription'>[] {
+  return world
+    .by('Subscription', 'integration', `${producer}/${name}`)
+    .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
+}
+
+/** Whether a stream is covered for an integration, by these objects. */
+export function isCoveredBy(
+  packages: readonly Cached<'Package'>[],
+  blocks: readonly Cached<'Block'>[],
+): (integration: string, stream: string) => boolean {
+  const named = packages.map(({ metadata, spec }) => ({ name: metadata.name, spec }));
+  const covering = coverage({ packages: named, blocks });
+  return (integration, stream) => covering(integration, stream).length > 0;
+}
+
+const getPartnerIntegration = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}',
+  access: 'recipient',
+  operation: 'getPartnerIntegration',
+  tag: 'Receiving',
+  summary: 'Read an integration as its partner',
+  answers: { 200: { description: 'The integration.', schema: PartnerIntegration } },
+  async handle({ wallMs }, { integration }) {
+    const body: z.output<typeof PartnerIntegration> = {
+      publicId: integration.publicId,
+      producerTenantPublicId: integration.producerPublicId,
+      receivingTenantPublicId: integration.recipient.publicId,
+      status: integrationStatus(integration.object, wallMs()),
+    };
+    return { status: 200, body };
+  },
+});
+
+const listPartnerCatalog = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}/catalog',
+  access: 'recipient',
+  operation: 'listPartnerCatalog',
+  tag: 'Receiving',
+  summary: 'List the streams that a partner may subscribe to',
+  description:
+    "The producer's published streams, in a package or not, and of the deprecated ones those that are subscribed to. A blocked stream is listed, and takes no subscription until the producer un-blocks it.",
+  query: PageQuery,
+  answers: { 200: { description: 'A page of streams, by key.', schema: pageOf(PartnerCatalogEntry) } },
+  problems: ['malformed_cursor', 'integration_not_active'],
+  async handle(facade, { integration, query }) {
+    const { world } = facade;
+    const { producer, name } = integration;
+    await assertActive(facade, integration);
+    const subscriptions = new Map(subscriptionsOf(world, integration).map(each => [each.spec.stream, each]));
+    const isCovered = isCoveredBy(
+      world.list('Package', producer),
+      world.by('Block', 'integration', `${producer}/${name}`),
+    );
+    const streams = world
+      .list('CatalogStream', producer)
+      .filter(
+        ({ metadata, spec }) =>
+          metadata.deletionTimestamp === undefined && (spec.public || subscriptions.has(metadata.name)),
+      );
+    const { data, nextCursor } = paginate(streams, ({ metadata }) => metadata.name, query);
+    const entries = data.map((stream): z.output<typeof PartnerCatalogEntry> => {
+      const { ingressPath: _, ...entry } = catalogEntry(stream);
+      const own = subscriptions.get(stream.metadata.name)?.metadata;
+      return {
+        ...entry,
+        subscribed: own !== undefined,
+        subscriptionPublicId: own === undefined ? null : publicId('Subscription', own.namespace ?? '', own.name),
+        blocked: isCovered(name, stream.metadata.name),
+      };
+    });
+    return { status: 200, body: { data: entries, nextCursor } };
+  },
+});
+
+export const PARTNER_CATALOG_ROUTES = [getPartnerIntegration, listPartnerCatalog];

@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { ENDPOINT_DEFAULTS, type Endpoint } from '../../api/endpoint.ts';
+import type { SubscriptionSpec } from '../../api/subscription.ts';
+import { FIELD_MANAGER } from '../../api/well-known.ts';
+import { publicId } from '../../core/ids.ts';
+import { ROTATION_OVERLAP_MS, signingSecret, signingVersions } from '../../core/signing-secret.ts';
+import type { Cached } from '../cached.ts';
+import type { Facade } from '../facade.ts';
+import { ownedPart } from '../owned-part.ts';
+import type { OwnedIntegration } from '../ownership.ts';
+import { Refusal } from '../refusal.ts';
+import { defineRoute } from '../route.ts';
+import { assertActive } from './active-integration.ts';
+import { SubscriptionEntry } from './subscription-views.ts';
+import { entryOf, readSubscription } from './subscriptions.ts';
+
+const version = (description: string) => z.int().min(1).max(1_000_000).meta({ description, example: 2 });
+const secret = (description: string) => z.string().meta({ description, example: 'whsec_…' });
+
+const SigningSecrets = z
+  .object({
+    secretVersion: version('Version of the secret. Each rotation adds one.'),
+    secret: secret('What deliveries are signed with (Standard Webhooks): whsec_ and base64.'),
+    previous: z
+      .object({
+        secret: secret('The secret before it, which signs as well.'),
+        until: z.string().meta({ description: 'How long it does (RFC 3339): 24 hours from the rotation.' }),
+      })
+      .nullable()
+      .meta({ description: 'While a rotation is young; else null.' }),
+  })
+  .meta({ id: 'SigningSecrets' });
+
+const Rotation = z
+  .strictObject({
+    secretVersion: version(
+      'The version that is wanted: one more than the present one. It makes repeating the call safe.',
+    ).optional(),
+  })
+  .meta({ id: 'Rotation' });
+
+function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
+  if (spec.endpoint === undefined) throw new Refusal('no_endpoint');
+  return spec.endpoint;
+}
+
+const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
+
+/** What signs now. A version that has not signed yet is rotated to now. */
+function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
+  const { metadata, status } = subscription;
+  const id = publicId('Subscription', metadata.namespace ?? '', metadata.name);
+  const secretVersion = versionOf(endpointOf(subscription));
+  const { version: signed, rotatedAt } = status?.signing ?? {};
+  const rotated = signed !== undefined && secretVersion > signed;
+  const rotatedMs = rotated ? wallMs() : rotatedAt === undefined ? undefined : Date.parse(rotatedAt);
+  const [, previous] = signingVersions(secretVersion, rotatedMs, wallMs());
+  return {
+    secretVersion,
+    secret: signingSecret(rootKey, id, secretVersion),
+    previous:
+      previous === undefined || rotatedMs === undefined
+        ? null
+        : {
+            secret: signingSecret(rootKey, id, previous),
+            until: new Date(rotatedMs + ROTATION_OVERLAP_MS).toISOString(),
+          },
+  };
+}
+
+/**
+ * Changes fields of the endpoint and nothing else, whoever manages the rest: with what this manager said before, which it
+ * would take back otherwise. An edit that answers nothing changes nothing.
+ */
+async function editEndpoint(
+  facade: Facade,
+  integration: OwnedIntegration,
+  id: string,
+  edit: (endpoint: Endpoint) => Partial<Endpoint> | undefined,
+): Promise<Cached<'Subscription'>> {
+  const { objects } = facade;
+  await assertActive(facade, integration);
+  const applied = await objects.edit(async () => {
+    const before = await readSubscription(facade, integration, id);
+    const change = edit(endpointOf(before));
+    if (change === undefined) return before;
+    const manager = FIELD_MANAGER.facade;
+    const own: Partial<SubscriptionSpec> = ownedPart(before, manager);
+    const spec = { ...own, endpoint: { ...own.endpoint, ...change } as Endpoint };
+    return objects.apply('Subscription', before.metadata, { manager, before, concern: [], exactly: true, spec });
+  });
+  return objects.waitFor('Subscription', applied);
+}
+
+const aboutOf = ({ metadata }: Cached<'Subscription'>) => ({
+  kind: 'Subscription',
+  namespace: metadata.namespace,
+  name: metadata.name,
+});
+
+const getSecret = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}/subscriptions/{subscription}/secret',
+  access: 'recipient',
+  operation: 'getSigningSecret',
+  tag: 'Receiving',
+  summary: 'Read what deliveries are signed with',
+  answers: { 200: { description: 'The secret, and the one before while both sign.', schema: SigningSecrets } },
+  problems: ['unknown_resource', 'no_endpoint'],
+  async handle(facade, { integration, params }) {
+    const subscription = await readSubscription(facade, integration, params.subscription);
+    return { status: 200, body: secretsOf(facade, subscription) };
+  },
+});
+
+const rotateSecret = defineRoute({
+  method: 'POST',
+  path: '/waas/integrations/{integration}/subscriptions/{subscription}/rotate',
+  access: 'recipient',
+  operation: 'rotateSigningSecret',
+  tag: 'Receiving',
+  summary: 'Rotate the signing secret',
+  description:
+    'From the answer on both secrets sign, for 24 hours. Each call rotates, unless it names the version that is wanted.',
+  body: Rotation,
+  bodyOptional: true,
+  answers: { 200: { description: 'Both secrets sign.', schema: SigningSecrets } },
+  problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
+  async handle(facade, { integration, params, body }) {
+    const wanted = body?.secretVersion;
+    const rotated = await editEndpoint(facade, integration, params.subscription, endpoint => {
+      const present = versionOf(endpoint);
+      if (wanted === present) return undefined;
+      if (wanted !== undefined && wanted !== present + 1) {
+        throw new Refusal('changed_meanwhile', `The present version is ${present}; ask for ${present + 1}.`);
+      }
+      return { secretVersion: present + 1 };
+    });
+    return { status: 200, body: secretsOf(facade, rotated), about: aboutOf(rotated) };
+  },
+});
+
+const enableEndpoint = defineRoute({
+  method: 'POST',
+  path: '/waas/integrations/{integration}/subscriptions/{subscription}/enable',
+  access: 'recipient',
+  operation: 'enableEndpoint',
+  tag: 'Receiving',
+  summary: 'Enable an endpoint that was disabled',
+  description:
+    'Notes that the endpoint is there again, as of now: what had disabled it before (410, days of failures) counts no more.',
+  answers: { 200: { description: 'It is enabled.', schema: SubscriptionEntry } },
+  problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
+  async handle(facade, { integration, params }) {
+    const enabledAt = `${new Date(facade.wallMs()).toISOString().slice(0, 19)}Z`;
+    const enabled = await editEndpoint(facade, integration, params.subscription, () => ({ enabledAt }));
+    return { status: 200, body: entryOf(facade, integration, enabled), about: aboutOf(enabled) };
+  },
+});
+
+export const SIGNING_SECRET_ROUTES = [getSecret, rotateSecret, enableEndpoint];

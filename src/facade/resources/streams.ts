@@ -1,0 +1,166 @@
+import { z } from 'zod';
+import { CatalogStreamSpec } from '../../api/catalog-stream.ts';
+import { FIELD_MANAGER } from '../../api/well-known.ts';
+import { publicId, tenantId } from '../../core/ids.ts';
+import { slugOf } from '../../core/slug.ts';
+import type { Cached } from '../cached.ts';
+import type { Facade } from '../facade.ts';
+import { publicIdField } from '../fields.ts';
+import { PageQuery, pageOf, paginate } from '../page.ts';
+import { Refusal } from '../refusal.ts';
+import { defineRoute } from '../route.ts';
+
+const spec = CatalogStreamSpec.shape;
+
+const StreamApply = z
+  .strictObject({
+    producerTenantPublicId: publicIdField('Workspace'),
+    name: spec.name.unwrap().meta({
+      description: 'Name of the stream, 1 to 128 characters. Its slug is the key, and the name of the queue.',
+      example: 'Orders',
+    }),
+    description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
+    eventTypes: spec.eventTypes.meta({ example: ['order.made', 'order.paid'] }),
+    payloadSchema: spec.payloadSchema.meta({ example: '{"type":"object"}' }),
+    isPublic: z
+      .boolean()
+      .optional()
+      .meta({ description: 'True: Published. False or absent: Deprecated.', example: true }),
+  })
+  .meta({ id: 'StreamApply', description: 'A stream as it is wanted. Optional fields that are absent are cleared.' });
+
+const StreamState = z.enum(['Published', 'Deprecated']).meta({
+  description: 'Published: in the catalog, and open for subscriptions. Deprecated: those that there are go on.',
+});
+
+const AppliedStream = z
+  .object({
+    publicId: publicIdField('CatalogStream'),
+    key: z.string().meta({ description: 'Key of the stream, and name of its queue.', example: 'orders' }),
+    status: StreamState,
+  })
+  .meta({ id: 'AppliedStream' });
+
+const CatalogEntry = AppliedStream.extend({
+  name: z.string().meta({ description: 'Name of the stream, as it was given.' }),
+  description: z.string().nullable().meta({ description: 'What it carries; null where nothing is said.' }),
+  eventTypes: z.array(z.string()).meta({ description: 'Empty: every type is taken.' }),
+  payloadSchema: z
+    .string()
+    .nullable()
+    .meta({ description: 'Schema of its payloads, verbatim; null where there is none.' }),
+  ingressPath: z.string().meta({ description: 'Where events of the stream are sent to.' }),
+}).meta({ id: 'CatalogEntry' });
+
+/** What a stream is to the specification: `Published` or `Deprecated`. */
+export function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
+  return spec.public === true ? 'Published' : 'Deprecated';
+}
+
+function appliedStream(stream: Cached<'CatalogStream'>): z.output<typeof AppliedStream> {
+  const { namespace = '', name } = stream.metadata;
+  return { publicId: publicId('CatalogStream', namespace, name), key: name, status: streamStatus(stream) };
+}
+
+/** A catalog entry as both sides see it. */
+export function catalogEntry(stream: Cached<'CatalogStream'>): z.output<typeof CatalogEntry> {
+  const { metadata, spec } = stream;
+  return {
+    ...appliedStream(stream),
+    name: spec.name ?? metadata.name,
+    description: spec.description ?? null,
+    eventTypes: spec.eventTypes ?? [],
+    payloadSchema: spec.payloadSchema ?? null,
+    ingressPath: `/events/${tenantId(metadata.namespace ?? '')}/${metadata.name}`,
+  };
+}
+
+/** The stream of a public id within one workspace. @throws Refusal 404 */
+export async function findStream({ world }: Facade, namespace: string, id: string): Promise<Cached<'CatalogStream'>> {
+  const stream = await world.find('CatalogStream', id, namespace);
+  if (stream === undefined) throw new Refusal('unknown_resource', 'This workspace has no such stream.');
+  return stream;
+}
+
+const applyStream = defineRoute({
+  method: 'PUT',
+  path: '/waas/streams',
+  access: 'producer',
+  operation: 'applyStream',
+  tag: 'Streams',
+  summary: 'Apply a stream',
+  description:
+    'Declarative and idempotent: makes the stream as it is described, or changes it into that. The first stream makes the workspace a producer. Answers when the queue takes events.',
+  body: StreamApply,
+  answers: { 200: { description: 'The stream is as described, and in force.', schema: AppliedStream } },
+  problems: ['stream_name_conflict', 'field_managed'],
+  async handle({ world, objects }, { tenant, body }) {
+    const object = { namespace: tenant.name, name: slugOf(body.name, 's') };
+    const applied = await objects.edit(async () => {
+      const before = await world.live('CatalogStream', object);
+      if (before !== undefined && (before.spec.name ?? object.name) !== body.name) {
+        const detail = `The stream ${JSON.stringify(before.spec.name ?? object.name)} has the key ${object.name}.`;
+        throw new Refusal('stream_name_conflict', detail);
+      }
+      const { description, payloadSchema } = body;
+      const eventTypes = [...new Set(body.eventTypes)].toSorted();
+      return objects.apply('CatalogStream', object, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
+        spec: {
+          // Where it was never set it is the object's own name, and stays unset.
+          ...(before !== undefined && before.spec.name === undefined ? {} : { name: body.name }),
+          ...(description === undefined ? {} : { description }),
+          ...(eventTypes.length === 0 ? {} : { eventTypes }),
+          ...(payloadSchema === undefined ? {} : { payloadSchema }),
+          public: body.isPublic ?? false,
+        },
+      });
+    });
+    const stream = await objects.waitFor('CatalogStream', applied);
+    return { status: 200, body: appliedStream(stream), about: { kind: 'CatalogStream', ...object } };
+  },
+});
+
+const listCatalog = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/catalog',
+  access: 'producer',
+  operation: 'listCatalog',
+  tag: 'Streams',
+  summary: "List the producer's streams",
+  query: PageQuery.extend({
+    status: z
+      .enum(['Published', 'Deprecated', 'all'])
+      .optional()
+      .meta({ description: 'Which streams. Default Published.' }),
+  }),
+  answers: { 200: { description: 'A page of catalog entries, by key.', schema: pageOf(CatalogEntry) } },
+  problems: ['malformed_cursor'],
+  async handle({ world }, { tenant, query }) {
+    const { status = 'Published' } = query;
+    const streams = world
+      .list('CatalogStream', tenant.name)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(catalogEntry)
+      .filter(entry => status === 'all' || entry.status === status);
+    return { status: 200, body: paginate(streams, ({ key }) => key, query) };
+  },
+});
+
+const getStream = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/catalog/{catalogEntryPublicId}',
+  access: 'producer',
+  operation: 'getCatalogEntry',
+  tag: 'Streams',
+  summary: 'Read one stream',
+  answers: { 200: { description: 'The catalog entry.', schema: CatalogEntry } },
+  problems: ['unknown_resource'],
+  async handle(facade, { tenant, params }) {
+    return { status: 200, body: catalogEntry(await findStream(facade, tenant.name, params.catalogEntryPublicId)) };
+  },
+});
+
+export const STREAM_ROUTES = [applyStream, listCatalog, getStream];

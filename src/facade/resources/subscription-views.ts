@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { CONDITION, REASON } from '../../api/condition-reasons.ts';
+import { ENDPOINT_DEFAULTS, Endpoint, EndpointHeader } from '../../api/endpoint.ts';
+import { publicId } from '../../core/ids.ts';
+import type { Cached } from '../cached.ts';
+import { publicIdField } from '../fields.ts';
+
+const endpoint = Endpoint.shape;
+const header = EndpointHeader.shape;
+const namesOf = (headers: readonly { readonly name: string }[]) => headers.map(({ name }) => name.toLowerCase());
+
+/** Where events are to be sent to, as a caller says it. */
+export const EndpointWish = z
+  .strictObject({
+    url: endpoint.url.meta({ example: 'https://partner.example/hooks/orders' }),
+    timeoutSeconds: endpoint.timeoutSeconds,
+    maxPerSecond: endpoint.maxPerSecond,
+    retrySchedule: endpoint.retrySchedule,
+    headers: z
+      .array(
+        z.strictObject({
+          name: header.name,
+          value: header.value.unwrap().meta({
+            description: 'Value: visible ASCII and spaces, at most 1,024 characters. It is not shown again.',
+          }),
+        }),
+      )
+      .max(16)
+      .refine(
+        headers => new Set(namesOf(headers)).size === headers.length,
+        'each header may be named once, in any case',
+      )
+      .optional()
+      .meta({
+        description: 'Headers that every delivery carries, at most 16, such as the authorization of the endpoint.',
+      }),
+  })
+  .meta({ id: 'EndpointWish', description: 'Where events are delivered to. What is absent has its default.' });
+export type EndpointWish = z.output<typeof EndpointWish>;
+
+const SubscribedEndpoint = z
+  .object({
+    url: z.string().meta({ description: 'URL that deliveries are posted to.' }),
+    timeoutSeconds: z.int().meta({ description: 'Seconds until an attempt has failed.' }),
+    maxPerSecond: z.int().nullable().meta({ description: 'Most attempts started in a second; null: no limit.' }),
+    retrySchedule: z.array(z.string()).meta({ description: 'Delays after failed attempts.' }),
+    headers: z
+      .array(z.object({ name: z.string().meta({ description: 'Name of the header.' }) }))
+      .meta({ description: 'Headers that every delivery carries; their values are not shown.' }),
+  })
+  .meta({ id: 'SubscribedEndpoint' });
+
+const STATUSES = ['Pending', 'Live', 'Paused', 'Closed'] as const;
+
+export const SubscriptionEntry = z
+  .object({
+    publicId: publicIdField('Subscription'),
+    integrationPublicId: publicIdField('Integration'),
+    catalogEntryPublicId: publicIdField('CatalogStream'),
+    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
+    endpoint: SubscribedEndpoint.nullable().meta({ description: 'null: nothing is sent; events are pulled.' }),
+    ordering: z.enum(['ByGroupKey', 'None']).meta({ description: 'Whether later events of a group key wait.' }),
+    suspended: z.boolean().meta({ description: 'Whether you have paused it.' }),
+    status: z.enum(STATUSES).meta({
+      description:
+        'Live: events flow. Paused: they are kept, reason says why. Pending: not admitted yet. Closed: the integration has ended.',
+    }),
+    reason: z.string().meta({
+      description:
+        'Why, in one word: Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, InsufficientTokens, IntegrationClosed, or what it waits for.',
+      example: 'Live',
+    }),
+    message: z.string().meta({ description: 'Why, for people.' }),
+    createdAt: z.string().nullable().meta({ description: 'When it was made (RFC 3339).' }),
+  })
+  .meta({ id: 'Subscription' });
+
+type Subscription = Pick<Cached<'Subscription'>, 'metadata' | 'spec' | 'status'>;
+type Status = Pick<z.output<typeof SubscriptionEntry>, 'status' | 'reason' | 'message'>;
+
+const live = REASON.Subscription.Live;
+
+/** How a subscription stands. @param closed whether its integration has ended */
+export function subscriptionStatus({ status }: Pick<Subscription, 'status'>, closed: boolean): Status {
+  if (closed) return { status: 'Closed', reason: live.IntegrationClosed, message: 'the integration has ended' };
+  const said = (type: string) => status?.conditions?.find(condition => condition.type === type);
+  const flows = said(CONDITION.Subscription.Live);
+  if (flows === undefined) return { status: 'Pending', reason: 'Progressing', message: 'it was made a moment ago' };
+  const { reason, message } = flows;
+  if (flows.status === 'True') return { status: 'Live', reason, message };
+  if (reason === live.IntegrationClosed) return { status: 'Closed', reason, message };
+  if (reason !== live.NotAdmitted) return { status: 'Paused', reason, message };
+  const ready = said(CONDITION.Subscription.Ready) ?? flows;
+  return { status: 'Pending', reason: ready.reason, message: ready.message };
+}
+
+/** A subscription as its owner sees it. @param closed whether its integration has ended */
+export function subscriptionEntry(subscription: Subscription, closed: boolean): z.output<typeof SubscriptionEntry> {
+  const { metadata, spec } = subscription;
+  const { url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] } = spec.endpoint ?? {};
+  return {
+    publicId: publicId('Subscription', metadata.namespace ?? '', metadata.name),
+    integrationPublicId: publicId('Integration', spec.producer, spec.integration),
+    catalogEntryPublicId: publicId('CatalogStream', spec.producer, spec.stream),
+    key: spec.stream,
+    endpoint:
+      url === undefined
+        ? null
+        : {
+            url,
+            timeoutSeconds: timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds,
+            maxPerSecond: maxPerSecond ?? null,
+            retrySchedule: [...(retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule)],
+            headers: headers.map(({ name }) => ({ name })),
+          },
+    ordering: spec.ordering,
+    suspended: spec.suspended === true,
+    ...subscriptionStatus(subscription, closed),
+    createdAt: metadata.creationTimestamp ?? null,
+  };
+}

@@ -1,0 +1,272 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createLogger } from '../telemetry/log.ts';
+import { createRegistry } from '../telemetry/metrics.ts';
+import type { Facade } from './facade.ts';
+import { createFacadeServer, type FacadeLimits, type FacadeServer } from './server.ts';
+import { AUDIENCE, startIssuer, type TestIssuer } from './testing/issuer.ts';
+import { exchange, type RawAnswer } from './testing/raw-exchange.ts';
+
+const TENANT = 'ten_0123456789abcdefghjk';
+const CATALOG = `/waas/producer/${TENANT}/catalog`;
+const log = createLogger({ level: 'silent' });
+
+let issuer: TestIssuer;
+/** Of a server that no test changes. */
+let port: number;
+let common: FacadeServer | undefined;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  ({ port } = await start());
+  common = servers.pop();
+});
+afterAll(async () => {
+  await common?.close();
+  await issuer.stop();
+});
+
+const servers: FacadeServer[] = [];
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map(server => server.close()));
+});
+
+/** A server whose callers own everything and whose lists are empty; `hold` keeps each call until it resolves. */
+async function start(limits: Partial<FacadeLimits> = {}, hold: () => Promise<void> = async () => {}) {
+  const facade = {
+    log,
+    world: { assertCurrent: () => undefined, list: () => [] },
+    ownership: {
+      tenant: async (_identity: unknown, publicId: string) => {
+        await hold();
+        return { publicId, name: 'shop', workspace: { metadata: { name: 'shop' } } };
+      },
+    },
+  } as unknown as Facade;
+  const rules = { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0 };
+  const authentication = { ...rules, log };
+  const server = createFacadeServer({ facade, authentication, registry: createRegistry(), version: '0.0.0', limits });
+  servers.push(server);
+  const port = await server.listen(0, '127.0.0.1');
+  return { server, port };
+}
+
+async function request(line: string, headers: readonly string[] = [], body = '', subject = 'ada'): Promise<string> {
+  const token = await issuer.sign({ sub: subject });
+  const head = [`${line} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`, ...headers];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}
+
+function problemOf({ status, headers, body }: RawAnswer): string {
+  expect(headers['content-type']).toBe('application/problem+json');
+  const { code, status: said } = JSON.parse(body) as { code: string; status: number };
+  expect(said).toBe(status);
+  return `${status} ${code}`;
+}
+
+const MIB = 1_048_576;
+const json = 'Content-Type: application/json';
+
+describe('what is too large or of the wrong sort', () => {
+  test('a body that says that it is above 1 MiB, before it is sent', async () => {
+    const answer = await exchange(port, await request('PUT /waas/streams', [json, `Content-Length: ${MIB + 1}`]));
+    expect(problemOf(answer)).toBe('413 body_too_large');
+  });
+
+  test('a body in chunks that comes to more', async () => {
+    const chunk = `${(MIB + 1).toString(16)}\r\n${'x'.repeat(MIB + 1)}\r\n0\r\n\r\n`;
+    const answer = await exchange(
+      port,
+      await request('PUT /waas/streams', [json, 'Transfer-Encoding: chunked'], chunk),
+    );
+    expect(problemOf(answer)).toBe('413 body_too_large');
+  });
+
+  test('a body of just 1 MiB is read', async () => {
+    const body = `"${'x'.repeat(MIB - 2)}"`;
+    const answer = await exchange(port, await request('PUT /waas/streams', [json, `Content-Length: ${MIB}`], body));
+    expect(problemOf(answer)).toBe('422 invalid_request');
+  });
+
+  test('headers above 32 KiB', async () => {
+    const answer = await exchange(port, await request(`GET ${CATALOG}`, [`X-Long: ${'y'.repeat(40_000)}`]));
+    expect(problemOf(answer)).toBe('431 headers_too_large');
+    expect((await exchange(port, await request(`GET ${CATALOG}`, [`X-Long: ${'y'.repeat(25_000)}`]))).status).toBe(200);
+  });
+
+  test.each([
+    ['text', ['Content-Type: text/plain', 'Content-Length: 2'], '415 unsupported_media_type'],
+    ['a form', ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 2'], '415 unsupported_media_type'],
+    ['nothing said', ['Content-Length: 2'], '415 unsupported_media_type'],
+    ['an expectation', [json, 'Content-Length: 2', 'Expect: something'], '417 expectation_failed'],
+  ])('%s', async (_what, headers, expected) => {
+    expect(problemOf(await exchange(port, await request('PUT /waas/streams', headers, '{}')))).toBe(expected);
+  });
+
+  test('null is a body, and none that a call takes', async () => {
+    const line = `POST /waas/producer/${TENANT}/packages/pkg_0123456789abcdefghjk/archive`;
+    expect(problemOf(await exchange(port, await request(line, [json, 'Content-Length: 4'], 'null')))).toBe(
+      '422 invalid_request',
+    );
+  });
+});
+
+describe('what takes too long', () => {
+  /** What a connection was told until the other side closed it, and after how long. */
+  function untilClosed(port: number, bytes: string): Promise<{ readonly text: string; readonly tookMs: number }> {
+    const startedMs = performance.now();
+    return new Promise(resolve => {
+      let text = '';
+      const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+      socket.on('data', chunk => (text += chunk.toString('latin1')));
+      socket.on('error', () => undefined);
+      socket.on('close', () => resolve({ text, tookMs: performance.now() - startedMs }));
+    });
+  }
+
+  test('headers that do not end are cut', async () => {
+    const { port } = await start({ headersTimeoutMs: 300, requestTimeoutMs: 600 });
+    const { text, tookMs } = await untilClosed(port, `GET ${CATALOG} HTTP/1.1\r\nHost: x\r\nX-Slow: `);
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+    expect(tookMs).toBeLessThan(3_000);
+  });
+
+  test('a body that does not come is cut', async () => {
+    const { port } = await start({ headersTimeoutMs: 300, requestTimeoutMs: 600 });
+    const bytes = await request('PUT /waas/streams', [json, 'Content-Length: 10'], '{');
+    const { text, tookMs } = await untilClosed(port, bytes);
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+    expect(text).toContain('request_timeout');
+    expect(tookMs).toBeLessThan(3_000);
+  });
+});
+
+describe('methods and headers', () => {
+  test.each(['OPTIONS', 'PATCH', 'QUERY', 'TRACE'])('%s of a path that only has GET', async method => {
+    const answer = await exchange(port, await request(`${method} ${CATALOG}`));
+    expect(answer.status).toBe(405);
+    expect(answer.headers['allow']).toBe('GET');
+    expect(problemOf(answer)).toBe('405 method_not_allowed');
+  });
+
+  test('HEAD is none of them', async () => {
+    const headers = { authorization: `Bearer ${await issuer.sign()}` };
+    const answer = await fetch(`http://127.0.0.1:${port}${CATALOG}`, { method: 'HEAD', headers });
+    expect([answer.status, answer.headers.get('allow'), await answer.text()]).toEqual([405, 'GET', '']);
+  });
+
+  test('every answer has the headers that keep browsers careful, and says nothing of its make', async () => {
+    for (const target of [CATALOG, '/waas/nothing', '/openapi.json', '/nothing']) {
+      const { headers } = await exchange(port, await request(`GET ${target}`));
+      expect(headers).toMatchObject({
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'SAMEORIGIN',
+        'referrer-policy': 'no-referrer',
+        'strict-transport-security': expect.stringContaining('max-age='),
+        'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      });
+      expect(Object.keys(headers)).not.toContain('x-powered-by');
+      expect(Object.keys(headers)).not.toContain('server');
+    }
+    const { headers } = await exchange(port, await request(`GET ${CATALOG}`, ['X-Request-Id: mine']));
+    expect(headers['cache-control']).toBe('no-store');
+    expect(headers['x-request-id']).not.toBe('mine');
+  });
+});
+
+describe('too many calls', () => {
+  test('one caller is limited, told when to come back, and does not limit others', async () => {
+    const { port } = await start({ callsPerMinute: 3 });
+    const call = async (subject: string) => exchange(port, await request(`GET ${CATALOG}`, [], '', subject));
+    for (const left of [2, 1, 0]) {
+      const { status, headers } = await call('ada');
+      expect({ status, limit: headers['ratelimit-limit'], left: headers['ratelimit-remaining'] }).toEqual({
+        status: 200,
+        limit: '3',
+        left: `${left}`,
+      });
+    }
+    const refused = await call('ada');
+    expect(problemOf(refused)).toBe('429 rate_limited');
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60);
+    expect(refused.headers['ratelimit-remaining']).toBe('0');
+    expect((await call('eve')).status).toBe(200);
+  });
+
+  test('a process that cannot keep up sheds calls, and takes them again', async () => {
+    const { port } = await start({ eventLoopDelayMs: 40 });
+    const get = async () => exchange(port, await request(`GET ${CATALOG}`));
+    expect((await get()).status).toBe(200);
+    let busy = true;
+    const work = async () => {
+      while (busy) {
+        const untilMs = performance.now() + 150;
+        while (performance.now() < untilMs);
+        await delay(1);
+      }
+    };
+    const working = work();
+    let shed = await get();
+    for (let tries = 0; tries < 40 && shed.status === 200; tries++) shed = await get();
+    busy = false;
+    await working;
+    expect(problemOf(shed)).toBe('503 overloaded');
+    expect(shed.headers['retry-after']).toBe('1');
+    let again = await get();
+    for (let tries = 0; tries < 40 && again.status !== 200; tries++) {
+      await delay(100);
+      again = await get();
+    }
+    expect(again.status).toBe(200);
+  });
+});
+
+describe('closing', () => {
+  const open = (port: number): Promise<Socket> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => resolve(socket));
+      socket.once('error', reject);
+    });
+  const closed = (socket: Socket) => new Promise<void>(resolve => void socket.once('close', () => resolve()));
+
+  test('what is in progress is answered, idle connections end, new ones are refused', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    let calls = 0;
+    const { server, port } = await start({}, async () => {
+      if (calls++ === 0) return;
+      begin();
+      await released;
+    });
+    const idle = await open(port);
+    const idleEnds = closed(idle);
+    idle.write(await request(`GET ${CATALOG}`));
+    await new Promise(resolve => idle.once('data', resolve));
+    const answer = exchange(port, await request(`GET ${CATALOG}`, ['Connection: keep-alive']));
+    await begun;
+    const closing = server.close();
+    await idleEnds;
+    await expect(open(port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    release();
+    const { status, body } = await answer;
+    expect({ status, body }).toEqual({ status: 200, body: '{"data":[],"nextCursor":null}' });
+    await closing;
+    servers.splice(0);
+  });
+
+  test('what does not end in time is cut', async () => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { server, port } = await start({ drainTimeoutMs: 200 }, () => {
+      begin();
+      return new Promise(() => undefined);
+    });
+    const answer = exchange(port, await request(`GET ${CATALOG}`));
+    await begun;
+    const startedMs = performance.now();
+    await server.close();
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    expect((await answer).status).toBe(0);
+    servers.splice(0);
+  });
+});

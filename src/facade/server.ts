@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import helmet from '@fastify/helmet';
+import rateLimit from '@fastify/rate-limit';
+import underPressure from '@fastify/under-pressure';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { ProblemCode } from '../core/problem.ts';
+import { createAllowedMethods } from '../http/allowed-methods.ts';
+import { answerProtocolError } from '../http/protocol-errors.ts';
+import type { Registry } from '../telemetry/metrics.ts';
+import { type AuthenticationOptions, registerAuthentication } from './auth/authentication.ts';
+import { identityOf } from './auth/identity.ts';
+import type { Facade } from './facade.ts';
+import { createFacadeMetrics } from './facade-metrics.ts';
+import { parseJsonBody } from './json-body.ts';
+import { answerPlainly, createErrorHandler, sendProblem } from './problem-answers.ts';
+import { registerReference } from './reference.ts';
+import { Refusal } from './refusal.ts';
+import { registerRoutes } from './registration.ts';
+import { ROUTES } from './routes.ts';
+
+/** Limits of the facade's HTTP server. */
+export interface FacadeLimits {
+  /** Bytes of a body. */
+  readonly bodyBytes: number;
+  /** Bytes of all headers. */
+  readonly headerBytes: number;
+  /** Until the whole request has to be there, ms. */
+  readonly requestTimeoutMs: number;
+  readonly headersTimeoutMs: number;
+  /** Longest silence on a connection, ms; longer than the longest long poll. */
+  readonly connectionTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+  /** After which calls in progress are cut when the server closes, ms. */
+  readonly drainTimeoutMs: number;
+  /** Calls of one caller in a minute, on this replica. */
+  readonly callsPerMinute: number;
+  /** Delay of the event loop beyond which calls are shed (503), ms. */
+  readonly eventLoopDelayMs: number;
+}
+
+export const FACADE_LIMITS: FacadeLimits = {
+  bodyBytes: 1_048_576,
+  headerBytes: 32_768,
+  requestTimeoutMs: 15_000,
+  headersTimeoutMs: 10_000,
+  connectionTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 65_000,
+  drainTimeoutMs: 10_000,
+  callsPerMinute: 6_000,
+  eventLoopDelayMs: 1_000,
+};
+
+export interface FacadeServer {
+  /** Resolves with the port that is listened on; `port` 0 takes a free one. */
+  readonly listen: (port: number, host?: string) => Promise<number>;
+  /** Takes no new connections, answers what is in progress, and cuts what is left after `drainTimeoutMs`. */
+  readonly close: () => Promise<void>;
+}
+
+/** Whether the whole request line is one that routes are made for: everything else is told apart by nobody. */
+const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
+
+/** HTTP server of `/waas`: authentication, then the routes; and of `/openapi.json` and its page, for everybody. */
+export function createFacadeServer(options: {
+  facade: Facade;
+  authentication: AuthenticationOptions;
+  registry: Registry;
+  /** Of the program, for the reference. */
+  version: string;
+  limits?: Partial<FacadeLimits>;
+}): FacadeServer {
+  const { facade } = options;
+  const limits = { ...FACADE_LIMITS, ...options.limits };
+  const onError = createErrorHandler(facade.log);
+  const app = Fastify({
+    logger: false,
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionTimeout: limits.connectionTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    genReqId: () => randomUUID(),
+    requestIdHeader: false,
+    // Ids of events have up to 256 characters, each up to three in a path.
+    routerOptions: { maxParamLength: 768 },
+    http: {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      connectionsCheckingInterval: Math.min(5_000, limits.headersTimeoutMs),
+    },
+    clientErrorHandler: (error, socket) => answerProtocolError(error, socket, () => undefined),
+    frameworkErrors: (error, request, reply) => void onError(error, request, reply),
+  });
+  const { requestSeconds } = createFacadeMetrics(options.registry);
+  const allowed = createAllowedMethods();
+  app.addHook('onRoute', route => allowed.add(route.method, route.url));
+  app.addHook('onSend', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const { url } = request.routeOptions;
+    const route = url === undefined ? 'none' : `${request.method} ${url}`;
+    requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1_000);
+  });
+  app.setErrorHandler((error: FastifyError | Refusal, request, reply) => {
+    // Fastify looks at the content type of a QUERY before it looks for its route; there is none.
+    const unrouted = !(error instanceof Refusal) && error.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
+    return unrouted ? answerUnrouted(request, reply) : onError(error, request, reply);
+  });
+  // Node would answer 417 without a body.
+  app.server.on('checkExpectation', (_request, response) => answerPlainly(response, 'expectation_failed'));
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (_request: unknown, bytes: Buffer) =>
+    parseJsonBody(bytes),
+  );
+
+  function answerUnrouted(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const path = (request.raw.url ?? '').replace(/[?#].*$/s, '');
+    const allow = PLAIN_PATH.test(path) ? allowed.find(path) : undefined;
+    return allow === undefined
+      ? sendProblem(reply, 'not_found')
+      : sendProblem(reply, 'method_not_allowed', { headers: { allow } });
+  }
+
+  async function registerShared(): Promise<void> {
+    await app.register(helmet, { contentSecurityPolicy: false });
+    await app.register(underPressure, {
+      maxEventLoopDelay: limits.eventLoopDelayMs,
+      pressureHandler: () => {
+        throw new Refusal('overloaded');
+      },
+    });
+    app.setNotFoundHandler(answerUnrouted);
+    await registerReference(app, options.version);
+    await app.register(registerScope, { prefix: '/waas' });
+  }
+
+  /** Everything under `/waas` is behind these two, in this order. */
+  async function registerScope(scope: FastifyInstance): Promise<void> {
+    await registerAuthentication(scope, options.authentication);
+    await scope.register(rateLimit, {
+      global: true,
+      hook: 'preHandler',
+      max: limits.callsPerMinute,
+      timeWindow: 60_000,
+      enableDraftSpec: true,
+      keyGenerator: request => {
+        const { issuer, subject } = identityOf(request);
+        return JSON.stringify([issuer, subject]);
+      },
+      errorResponseBuilder: () => new Refusal('rate_limited' satisfies ProblemCode),
+    });
+    scope.setNotFoundHandler(answerUnrouted);
+    registerRoutes(scope, ROUTES, facade);
+  }
+
+  return {
+    async listen(port, host = '::') {
+      await registerShared();
+      await app.listen({ port, host });
+      return (app.server.address() as AddressInfo).port;
+    },
+    async close() {
+      const cut = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
+      const sweep = setInterval(() => app.server.closeIdleConnections(), 50);
+      try {
+        await app.close();
+      } finally {
+        clearTimeout(cut);
+        clearInterval(sweep);
+      }
+    },
+  };
+}

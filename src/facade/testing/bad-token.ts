@@ -1,0 +1,38 @@
+import type { TestIssuer } from './issuer.ts';
+
+/** What bad tokens are made of. */
+export interface TokenMaterial {
+  /** A configured issuer, RS256. */
+  readonly issuer: TestIssuer;
+  /** Another one, real and running, that is not configured. */
+  readonly attacker: TestIssuer;
+}
+
+/** What is put into a request, and the statuses that may answer it; 0 is a closed connection. */
+export interface BadToken {
+  readonly name: string;
+  readonly statuses: readonly number[];
+  readonly make: (material: TokenMaterial) => Promise<RequestParts> | RequestParts;
+}
+
+/** Header lines without line ends, written as latin1; a query with its question mark; a form as the body. */
+export interface RequestParts {
+  readonly headers?: readonly string[];
+  readonly query?: string;
+  readonly form?: string;
+}
+
+export function placed(name: string, statuses: readonly number[], make: BadToken['make']): BadToken {
+  return { name, statuses, make };
+}
+
+/** The bytes of a request for `target` with the parts in it; a form makes it a POST. */
+export function renderRequest(target: string, { headers = [], query = '', form }: RequestParts): Buffer {
+  const body =
+    form === undefined
+      ? []
+      : ['Content-Type: application/x-www-form-urlencoded', `Content-Length: ${Buffer.byteLength(form)}`];
+  const first = `${form === undefined ? 'GET' : 'POST'} ${target}${query} HTTP/1.1`;
+  const head = [first, 'Host: localhost', 'Connection: close', ...headers, ...body].join('\r\n');
+  return Buffer.from(`${head}\r\n\r\n${form ?? ''}`, 'latin1');
+}

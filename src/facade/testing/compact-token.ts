@@ -1,0 +1,35 @@
+import { createHmac, createPrivateKey, createPublicKey, sign } from 'node:crypto';
+import type { JWK } from 'jose';
+
+/** Bytes as they are, a text as UTF-8, anything else as JSON. */
+export type Part = Uint8Array | string | object;
+
+export function encodePart(part: Part): string {
+  if (part instanceof Uint8Array) return Buffer.from(part).toString('base64url');
+  return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
+}
+
+/** For tests: a compact JWS of any two parts, right or wrong, signed as RS256 (or by `hash`) with a private RSA key. */
+export function signParts(key: JWK, header: Part, claims: Part, hash = 'sha256'): string {
+  const input = `${encodePart(header)}.${encodePart(claims)}`;
+  return `${input}.${sign(hash, Buffer.from(input), privateKey(key)).toString('base64url')}`;
+}
+
+/** The same with a MAC whose secret is given. */
+export function macParts(secret: string | Buffer, header: Part, claims: Part, hash = 'sha256'): string {
+  const input = `${encodePart(header)}.${encodePart(claims)}`;
+  return `${input}.${createHmac(hash, secret).update(input).digest('base64url')}`;
+}
+
+/** The public half of a key, as attackers who take it for a secret have it. */
+export function publicPem(key: JWK): string {
+  return createPublicKey(privateKey(key)).export({ type: 'spki', format: 'pem' }).toString();
+}
+
+export function publicJwk(key: JWK): JWK {
+  return createPublicKey(privateKey(key)).export({ format: 'jwk' }) as JWK;
+}
+
+function privateKey(key: JWK) {
+  return createPrivateKey({ key: key as Record<string, unknown>, format: 'jwk' });
+}

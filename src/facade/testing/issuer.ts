@@ -1,0 +1,75 @@
+import { importJWK, type JWK, SignJWT } from 'jose';
+import { OAuth2Server } from 'oauth2-mock-server';
+
+export const AUDIENCE = 'sluice-tests';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** For tests: a real identity provider on a port of its own, and what it signs. */
+export interface TestIssuer {
+  readonly url: string;
+  /** Its address, `host:port`. */
+  readonly port: number;
+  /** Where its public keys are. */
+  readonly keysUrl: string;
+  /** How often its metadata and its keys were read. */
+  readonly reads: () => number;
+  /** The private key that it signs with, with `alg` and `kid`. */
+  readonly key: () => JWK;
+  /** A good token for an hour; `claims` and `header` take the place of what it has, undefined ones leave it out. */
+  readonly sign: (claims?: Members, header?: Members) => Promise<string>;
+  /** Publishes a new key beside the old ones, and signs with it from now on. */
+  readonly rotate: (kid: string) => Promise<void>;
+  readonly stop: () => Promise<void>;
+  /** After `stop`: again, at the same address, with the same keys. */
+  readonly restart: () => Promise<void>;
+}
+
+export async function startIssuer(alg = 'RS256', kid = 'first'): Promise<TestIssuer> {
+  const server = new OAuth2Server();
+  await server.issuer.keys.generate(alg, { kid });
+  await server.start(0, '127.0.0.1');
+  const { port } = server.address();
+  const url = server.issuer.url as string;
+  let reads = 0;
+  let signing = kid;
+  const keysUrl = `${url}/keys`;
+  server.service.on('beforeWellKnownOpenIdConfiguration', ({ body }: { body: Record<string, unknown> }) => {
+    reads += 1;
+    body['jwks_uri'] = keysUrl;
+  });
+  server.service.addRoute('GET', '/keys', (_request, response) => {
+    reads += 1;
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ keys: server.issuer.keys.toJSON() }));
+  });
+  const key = () => server.issuer.keys.toJSON(true).find(each => each.kid === signing) as JWK;
+  return {
+    url,
+    port,
+    keysUrl,
+    reads: () => reads,
+    key,
+    sign: (claims, header) => signToken(key(), { ...goodClaims(url), ...claims }, header),
+    async rotate(next) {
+      await server.issuer.keys.generate(alg, { kid: next });
+      signing = next;
+    },
+    stop: () => server.stop(),
+    restart: () => server.start(port, '127.0.0.1'),
+  };
+}
+
+/** What a good token of an issuer says. */
+export function goodClaims(issuer: string): Members {
+  const now = Math.floor(Date.now() / 1_000);
+  return { iss: issuer, aud: AUDIENCE, sub: 'ada', iat: now, nbf: now, exp: now + 3_600 };
+}
+
+/** Signs claims with a private key, under its `alg` and `kid` unless `header` says others. */
+export async function signToken(key: JWK, claims: Members, header: Members = {}): Promise<string> {
+  const alg = key.alg as string;
+  const protectedHeader = { alg, kid: key.kid as string, typ: 'JWT', ...header };
+  const crit = Object.fromEntries(((protectedHeader as { crit?: string[] }).crit ?? []).map(name => [name, true]));
+  return new SignJWT({ ...claims }).setProtectedHeader(protectedHeader).sign(await importJWK(key, alg), { crit });
+}

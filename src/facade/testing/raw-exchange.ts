@@ -1,0 +1,47 @@
+import { connect } from 'node:net';
+
+/** An answer as it came over the wire. `status` 0: the connection was closed without one. Header names in lower case. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** How long a server may be silent before the test goes on without an answer. */
+const SILENCE_MS = 10_000;
+
+/**
+ * For tests: writes bytes (a text as latin1) to a new connection and resolves with the first answer that is complete, or
+ * with what there is when the other side closes. It does not close its own side first: Node would drop the answer.
+ */
+export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
+  return new Promise(resolve => {
+    let got = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(typeof bytes === 'string' ? latin1(bytes) : bytes));
+    socket.setTimeout(SILENCE_MS, () => socket.destroy());
+    socket.on('data', chunk => {
+      got += chunk.toString('latin1');
+      if (isComplete(parseAnswer(got))) socket.destroy();
+    });
+    // A server that refuses while more is being sent resets the connection; what it has said until then counts.
+    socket.on('error', () => {});
+    socket.on('close', () => resolve(parseAnswer(got)));
+  });
+}
+
+const latin1 = (text: string) => Buffer.from(text, 'latin1');
+
+function isComplete({ status, headers, body }: RawAnswer): boolean {
+  const length = headers['content-length'];
+  return status !== 0 && (length === undefined ? body.endsWith('0\r\n\r\n') : body.length >= Number(length));
+}
+
+function parseAnswer(received: string): RawAnswer {
+  const text = received.replace(/^HTTP\/1\.1 100 [^\r]*\r\n\r\n/, '');
+  const end = text.indexOf('\r\n\r\n');
+  const [first = '', ...lines] = text.slice(0, Math.max(end, 0)).split('\r\n');
+  const headers = Object.fromEntries(
+    lines.map(line => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
+  return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(first)?.[1] ?? 0), headers, body: text.slice(end + 4) };
+}

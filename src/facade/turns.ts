@@ -1,0 +1,22 @@
+/**
+ * Runs what has the same key one after another, in the order of the calls; different keys do not wait for each other.
+ * Edits of one object at the same time would only make each other try again.
+ */
+export function createTurns(): <T>(key: string, run: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+
+  async function runAfter<T>(before: Promise<unknown> | undefined, run: () => Promise<T>): Promise<T> {
+    await before?.catch(() => undefined);
+    return run();
+  }
+
+  return async (key, run) => {
+    const mine = runAfter(last.get(key), run);
+    last.set(key, mine);
+    try {
+      return await mine;
+    } finally {
+      if (last.get(key) === mine) last.delete(key);
+    }
+  };
+}
