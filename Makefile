@@ -5,7 +5,10 @@ NODE := PATH="$(CURDIR)/bin:$$PATH" bin/node
 TEST_ALL := $(NODE) test/support/test-all.ts
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-model test-mutants test-scale generate run bench
+# Python's own folder of packages for what is not in npm; .gitignore has it.
+SCHEMATHESIS := .cache/schemathesis
+
+.PHONY: help setup check test test-api test-model test-mutants test-scale generate run bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +27,15 @@ test: ## everything: check, then against Redis, against Kubernetes, and the whol
 
 test-model: setup ## random histories against the reference model: STEPS=20000 SEED=1, or REPLAY=… of a failure
 	@STEPS='$(STEPS)' SEED='$(SEED)' REPLAY='$(REPLAY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model
+
+test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## /waas against its OpenAPI document: REQUESTS=20000 SEED=1 of our own, then schemathesis (half an hour)
+	@REQUESTS='$(or $(REQUESTS),20000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/facade-generator.test.ts
+	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
+
+$(SCHEMATHESIS)/bin/schemathesis: test/api/requirements.txt
+	@python3 -m venv --clear $(SCHEMATHESIS)
+	@$(SCHEMATHESIS)/bin/pip install --quiet --requirement $<
+	@touch $@
 
 test-mutants: setup ## wrong changes of the decisive places, one at a time: the tests have to notice each (an hour)
 	@$(NODE) test/mutants/run.ts $(MUTANT)

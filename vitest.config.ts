@@ -13,8 +13,10 @@ const LONGEST = [
   'paused',
   'exactness',
   'apiserver',
+  'facade-generator',
   'tour',
   'leaders',
+  'invitations',
   'redis-away',
   'tokens',
 ];

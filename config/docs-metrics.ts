@@ -1,9 +1,11 @@
 import { createShortages } from '../src/controller/account/shortages.ts';
+import { createInvitationMetrics } from '../src/controller/integration/invitation-metrics.ts';
 import { createControllerMetrics } from '../src/controller/runtime/controller-metrics.ts';
 import { createAuditMetrics } from '../src/controller/tenant/audit-metrics.ts';
 import { createDispatcher, type DispatcherOptions } from '../src/dataplane/dispatcher/dispatcher.ts';
 import { createIngressMetrics } from '../src/dataplane/ingress/ingress-metrics.ts';
 import { createRouter, type RouterOptions } from '../src/dataplane/router/router.ts';
+import { createFacadeMetrics } from '../src/facade/facade-metrics.ts';
 import { createRegistry, type Registry } from '../src/telemetry/metrics.ts';
 import { type Row, table } from './markdown.ts';
 
@@ -12,8 +14,10 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   controller: registry => {
     createControllerMetrics(registry);
     createAuditMetrics(registry);
+    createInvitationMetrics(registry);
     createShortages({ registry, exists: () => true, onNews: () => {} });
   },
+  facade: registry => createFacadeMetrics(registry),
   ingress: registry => createIngressMetrics(registry),
   router: registry => createRouter({ registry, inboxHints: {}, queueHints: {} } as unknown as RouterOptions),
   dispatcher: registry =>

@@ -2,6 +2,9 @@ import type { z } from 'zod';
 import { ENVIRONMENT, ROLES } from '../src/config.ts';
 import { renderKinds } from './docs-kinds.ts';
 import { renderMetrics } from './docs-metrics.ts';
+import { renderPermissions } from './docs-permissions.ts';
+import { renderProblemPages, renderProblems } from './docs-problems.ts';
+import { renderOpenApi, renderRest } from './docs-rest.ts';
 import type { GeneratedFile } from './generate.ts';
 import { type Row, table } from './markdown.ts';
 
@@ -11,6 +14,11 @@ export async function renderDocs(): Promise<GeneratedFile[]> {
     page('configuration', 'src/config.ts', renderConfiguration()),
     page('kinds', 'src/api', renderKinds()),
     page('metrics', 'the roles', await renderMetrics()),
+    page('permissions', 'config/permissions.ts and config/admission.ts', renderPermissions()),
+    page('rest', 'src/facade/routes.ts', renderRest()),
+    page('problems', 'src/core/problem.ts', renderProblems()),
+    ...renderProblemPages().map(({ code, text }) => page(`problems/${code}`, 'src/core/problem.ts', text)),
+    { path: 'docs/openapi.json', text: renderOpenApi() },
   ];
 }
 
@@ -25,8 +33,8 @@ function renderConfiguration(): string {
     '# Configuration',
     `\`bin/sluice <role>\` starts one role: ${ROLES.map(role => `\`${role}\``).join(', ')}; \`bin/sluice all\` starts all of them in one process. Everything else is said by environment variables. A variable that starts with \`SLUICE_\` and is not listed here stops the start, with the name that was probably meant.`,
     table(['Variable', 'Default', 'Meaning'], Object.entries(ENVIRONMENT).map(variableRow)),
-    'The cluster is found by `KUBECONFIG`, else by the service account of the pod. Only the controller talks to Kubernetes.',
-    'The root key signs deliveries and seals what lies in Redis: make one file (`head -c 32 /dev/urandom > root.key`), keep it, and give the same to every controller and dispatcher.',
+    'The cluster is found by `KUBECONFIG`, else by the service account of the pod. Only the controller and the facade talk to Kubernetes; what each of them needs is on the page about [permissions](permissions.md).',
+    'The root key signs deliveries, makes the tokens of invitations and seals what lies in Redis: make one file (`head -c 32 /dev/urandom > root.key`), keep it, and give the same to every controller and dispatcher.',
   ].join('\n\n');
 }
 

@@ -5,6 +5,7 @@ import { buildCrd } from '../src/api/crd.ts';
 import { GROUP } from '../src/api/group-version.ts';
 import { KINDS } from '../src/api/kinds.ts';
 import { renderDocs } from './docs.ts';
+import { renderRbac } from './rbac.ts';
 
 /** One generated file: its path from the root of the project, and its text. */
 export interface GeneratedFile {
@@ -37,7 +38,7 @@ function readOrNothing(path: string): string | undefined {
 }
 
 async function main(root: string, args: readonly string[]): Promise<number> {
-  const files = [...renderCrds(), ...(await renderDocs())];
+  const files = [...renderCrds(), ...renderRbac(), ...(await renderDocs())];
   const drifted = driftedFiles(root, files);
   if (args.includes('--check')) {
     for (const path of drifted) process.stderr.write(`${path} is not what config/generate.ts writes: run it\n`);

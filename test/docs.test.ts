@@ -1,10 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { renderDocs } from '../config/docs.ts';
+import { anchorOf } from '../config/docs-problems.ts';
 import { driftedFiles } from '../config/generate.ts';
 import { KINDS } from '../src/api/kinds.ts';
 import { ENVIRONMENT } from '../src/config.ts';
+import { PROBLEMS } from '../src/core/problem.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -18,21 +20,25 @@ test('the pages name every kind and every variable', async () => {
   for (const variable of Object.keys(ENVIRONMENT)) expect(pages).toContain(`| \`${variable}\` |`);
 });
 
-test.each(['README.md', 'docs/configuration.md', 'docs/kinds.md', 'docs/metrics.md'])(
-  'the links in %s lead somewhere',
-  page => {
-    const text = readFileSync(join(ROOT, page), 'utf8');
-    const targets = [...text.matchAll(/\]\((?!https:)([^)]+)\)/g)].map(([, target = '']) => target);
-    const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(
-      ([, words = '']) =>
-        `#${words
-          .toLowerCase()
-          .replaceAll(/[^\w -]/g, '')
-          .replaceAll(' ', '-')}`,
-    );
-    const broken = targets.filter(target =>
-      target.startsWith('#') ? !headings.includes(target) : !existsSync(join(ROOT, dirname(page), target)),
-    );
-    expect(broken).toEqual([]);
-  },
-);
+const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT }).toSorted()];
+
+test('every problem has a page of its own, and no page is left of one that is none', () => {
+  const codes = globSync('docs/problems/*.md', { cwd: ROOT }).map(path => basename(path, '.md'));
+  expect(codes.toSorted()).toEqual(Object.keys(PROBLEMS).toSorted());
+});
+
+/** The anchors of a page, as GitHub makes them of its headings. */
+function anchorsIn(path: string): string[] {
+  return [...readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, words = '']) => anchorOf(words));
+}
+
+test.each(PAGES)('the links in %s lead somewhere', page => {
+  const path = join(ROOT, page);
+  const targets = [...readFileSync(path, 'utf8').matchAll(/\]\((?!https:)([^)]+)\)/g)].map(([, target = '']) => target);
+  const broken = targets.filter(target => {
+    const [file = '', anchor] = target.split('#');
+    const other = file === '' ? path : join(dirname(path), file);
+    return !existsSync(other) || (anchor !== undefined && !anchorsIn(other).includes(anchor));
+  });
+  expect(broken).toEqual([]);
+});

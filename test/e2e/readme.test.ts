@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -29,12 +30,21 @@ let line: string;
 beforeAll(async () => {
   tour = await startTour();
   line = (await tour.waitForLine(/^ +\. .*\/env$/, 120_000)).trim();
+  state = join(tour.folder, 'variables');
 });
 
 afterAll(() => tour?.remove());
 
+/** Variables that the examples set: what one says, those after it use. */
+const VARIABLES = [
+  ...new Set(examples.flatMap(({ commands }) => [...commands.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name))),
+];
+let state: string;
+
 async function run(commands: string): Promise<{ code: number; output: string }> {
-  const child = spawn('bash', ['-euo', 'pipefail', '-c', `${line}\n${commands}`], {
+  const keep = `declare -p ${VARIABLES.join(' ')} > '${state}' 2>/dev/null || true`;
+  const script = `${line}\nif [ -e '${state}' ]; then . '${state}'; fi\n${commands}\n${keep}`;
+  const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -77,5 +87,6 @@ test('docs/metrics.md has every metric that a process with all roles has, in the
 test('the tour ends as it is told to, and leaves nothing behind', async () => {
   tour.kill('SIGTERM');
   expect(await tour.exited).toBe(143);
+  await rm(state);
   expect(await tour.leftovers()).toEqual([]);
 });

@@ -19,9 +19,11 @@ function mutantsOf(file: string, list: readonly (readonly [name: string, from: s
 }
 
 export const MUTANTS: readonly Mutant[] = [
-  ...mutantsOf(COMPILE, [
+  ...mutantsOf('src/core/coverage.ts', [
     ['a block of a package covers nothing', 'packages.get(target.name)?.has(stream) === true', 'false'],
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],
+  ]),
+  ...mutantsOf(COMPILE, [
     ['one SkipToNow is enough', 'blocks.every(({ spec })', 'blocks.some(({ spec })'],
     ['a declined integration is granted', ' && spec.declined !== true', ''],
     ['a revoked integration is granted', ' && spec.revoked !== true', ''],
@@ -30,6 +32,7 @@ export const MUTANTS: readonly Mutant[] = [
     ['a deprecated stream takes subscriptions', 'stream.spec.public !== true) return', 'false) return'],
     ['suspending pauses nothing', "live === 'Blocked' || live === 'Suspended'", "live === 'Blocked'"],
     ['a deleting stream takes events', 'open && !deleting', 'open'],
+    ['a workspace that is gone is routed', "if (!open) return 'WaitingForWorkspace';", ''],
   ]),
   ...mutantsOf(PLAN, [
     ['what no object owns goes on', "route: 'closed', send: 'held', endpoint: ''", "endpoint: ''"],
@@ -87,14 +90,19 @@ export const MUTANTS: readonly Mutant[] = [
     ['a position is moved from where it is not', 'KEYS[3], ARGV[at]) == ARGV[at + 1] then', 'KEYS[3], ARGV[at]) then'],
     ['who reached the cursor stays behind', "redis.call('HDEL', KEYS[3], ARGV[at])", ''],
   ]),
-  ...mutantsOf(script('claim'), [
+  ...mutantsOf(script('lib/claiming'), [
     ['what is held is claimed', "if s[1] ~= 'open' or", 'if'],
-    ['a closed key is claimed', 'if not active[i] then', 'if false then'],
+    ['a closed key is claimed', "if not active[i] and groups[i] ~= '' then", 'if false then'],
     ['a lapse is not counted', 'lapses = lapses + 1', 'lapses = lapses'],
     ['a claim does not hold its lane', "redis.call('ZADD', KEYS[5], unpack(dues))", ''],
     ['the cap holds nobody', 'tonumber(s[2]) - redis.call', 'tonumber(s[2]) + redis.call'],
   ]),
-  ...mutantsOf(script('complete'), [
+  ...mutantsOf(script('lib/completing'), [
+    [
+      'what is behind is forgotten',
+      'if due == true then due = headOf(KEYS[4], lane) and ARGV[1] end',
+      'if due == true then due = false end',
+    ],
     ['a claim that lapsed decides', "if not mine and outcome ~= 'delivered' then", 'if false then'],
     ['what was delivered late is sent again', "if not mine and outcome ~= 'delivered' then", 'if not mine then'],
     ['a failure is not counted', 'n = n + 1', 'n = n'],
@@ -121,6 +129,32 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(script('ingest'), [
     ['an event that is published again is stored again', 'local known = seen[hashes[i]]', 'local known = nil'],
-    ['a closing queue takes events', "if meta[3] ~= 'open' then return { 'CLOSED' } end", ''],
+    ['a closing queue takes events', "if meta[3] ~= 'open' then return 'CLOSED' end", ''],
+  ]),
+  ...mutantsOf(script('enqueue'), [
+    ['a part of a replay that comes again is put again', "if before then return { 'OK', before } end", ''],
+  ]),
+  ...mutantsOf(script('lib/lanes'), [
+    [
+      'a replay writes over what became of its event',
+      "and (ref .. ':' .. string.sub(key, z + 1)) or ref",
+      'and ref or ref',
+    ],
+  ]),
+  ...mutantsOf('src/redis/replays.ts', [
+    [
+      'of a replay only the first part comes',
+      'filter(field => /^c\\d+$/.test(field))',
+      "filter(field => field === 'c0')",
+    ],
+    ['what a replay brings is given back, too', 'else refund += tokens;', 'refund += tokens;'],
+  ]),
+  ...mutantsOf(script('debit'), [['a replay is not held to the plan', "if m[1] ~= 'Metered' and", 'if false and']]),
+  ...mutantsOf(script('reserve'), [['a batch takes more than is left', 'math.min(amount, free)', 'amount']]),
+  ...mutantsOf('src/controller/account/reconcile.ts', [
+    ['a top-up wakes nobody', 'changed && waiting.length > 0', 'changed && waiting.length > 99'],
+  ]),
+  ...mutantsOf('src/controller/tenant/tenants.ts', [
+    ['a pause holds nothing', 'if (deps.isPaused(name)) {', 'if (name === undefined) {'],
   ]),
 ];

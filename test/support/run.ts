@@ -21,6 +21,7 @@ import {
   tellRetries,
   tellRevocation,
 } from './tour/story.ts';
+import { createProducer } from './tour/tenant.ts';
 
 /**
  * A whole Sluice on this machine, and a story that shows it at work; then it stays until Ctrl-C. With `--once` it ends
@@ -104,12 +105,17 @@ async function run(): Promise<void> {
   narrator.tell(`the story ends: ${summary}`);
   if (once) return;
   storyIsTold = true;
+  const tenant = await createProducer(cluster, stack.issuer.url, 'ada');
+  const token = (sub: string) => stack.issuer.token({ sub }, { expiresInSeconds: 86_400 });
   const environment: Environment = {
     kubeconfig: cluster.kubeconfig,
     kubectlCache: join(folder, 'kubectl-cache'),
     kubectl: (await ensureBinaries(['kubectl'])).kubectl,
     eventsUrl,
     key,
+    facadeUrl: stack.sluice.facadeUrl,
+    tenant,
+    tokens: { ada: await token('ada'), bob: await token('bob') },
     opsUrl: stack.sluice.opsUrl,
     receiverPort: receiver.port,
   };

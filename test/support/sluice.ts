@@ -8,7 +8,7 @@ import { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'sluice');
 const START_DEADLINE_MS = 60_000;
 
-export type SluiceRole = 'all' | 'controller' | 'ingress' | 'router' | 'dispatcher';
+export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'router' | 'dispatcher';
 
 export type SluiceOptions = {
   /** Path; may be one that nobody answers at. */
@@ -27,6 +27,8 @@ export type Sluice = {
   readonly pid: number;
   /** `http://127.0.0.1:<port>`, the same after a restart. */
   readonly ingressUrl: string;
+  /** Nobody answers there unless the facade runs: it needs SLUICE_OIDC_ISSUERS and SLUICE_OIDC_AUDIENCE. */
+  readonly facadeUrl: string;
   readonly opsUrl: string;
   /** Path of the file that the process's output is appended to. */
   readonly log: string;
@@ -68,7 +70,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   shared ??= makeShared();
   const folder = (await shared).path;
   const role = options.role ?? 'all';
-  const [ingressPort = 0, opsPort = 0] = await freePorts(2);
+  const [ingressPort = 0, opsPort = 0, facadePort = 0] = await freePorts(3);
   const log = join(folder, `${role}-${++count}.log`);
   const opsUrl = `http://127.0.0.1:${opsPort}`;
   const env: NodeJS.ProcessEnv = {
@@ -77,6 +79,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     SLUICE_REDIS_URL: options.redisUrl,
     SLUICE_INGRESS_PORT: `${ingressPort}`,
     SLUICE_OPS_PORT: `${opsPort}`,
+    SLUICE_FACADE_PORT: `${facadePort}`,
     SLUICE_ROOT_KEY_FILE: join(folder, 'root.key'),
     SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
     ...options.env,
@@ -101,6 +104,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
       return child.pid;
     },
     ingressUrl: `http://127.0.0.1:${ingressPort}`,
+    facadeUrl: `http://127.0.0.1:${facadePort}`,
     opsUrl,
     log,
     running: () => child.running(),

@@ -20,7 +20,7 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
 
 const PROJECTS = ['unit', 'redis', 'kube', 'system', 'scale'];
 
-const LONGER = 'Longer, on demand: make bench, make test-model, make test-mutants, make test-scale';
+const LONGER = 'Longer, on demand: make bench, make test-api, make test-model, make test-mutants, make test-scale';
 
 let current: ChildProcess | undefined;
 

@@ -9,6 +9,11 @@ export type Environment = {
   readonly kubectl: string;
   readonly eventsUrl: string;
   readonly key: string;
+  readonly facadeUrl: string;
+  /** Public id of the workspace that Ada owns. */
+  readonly tenant: string;
+  /** Tokens of two people, good for a day. */
+  readonly tokens: { readonly ada: string; readonly bob: string };
   readonly opsUrl: string;
   readonly receiverPort: number;
 };
@@ -20,6 +25,11 @@ export function formatEnvironment(environment: Environment): string {
     KUBECACHEDIR: environment.kubectlCache,
     EVENTS_URL: environment.eventsUrl,
     INGRESS_KEY: environment.key,
+    FACADE_URL: environment.facadeUrl,
+    INGRESS_URL: new URL(environment.eventsUrl).origin,
+    TENANT: environment.tenant,
+    ADA: environment.tokens.ada,
+    BOB: environment.tokens.bob,
     OPS_URL: environment.opsUrl,
     RECEIVER_URL: `http://127.0.0.1:${environment.receiverPort}`,
   };
@@ -42,6 +52,9 @@ Everything runs. In another terminal (the first line sets what the others use, w
     -H 'content-type: application/json' -H 'x-sluice-event-type: order.created' \\
     -H 'x-sluice-group-key: customer-42' -d '{"order": 1}'
 
+  curl "$FACADE_URL/waas/producer/$TENANT/catalog" -H "authorization: Bearer $ADA"
+  curl "$FACADE_URL/openapi.json"             # all of /waas; $FACADE_URL/docs in a browser
+
   curl -X POST "$RECEIVER_URL/fail?next=2"     # the next two deliveries fail
   curl "$RECEIVER_URL/received"                # what globex got, and what it answered
   curl "$OPS_URL/metrics"
@@ -51,6 +64,8 @@ The same without the file:
   export KUBECONFIG=${environment.kubeconfig}
   curl -i ${environment.eventsUrl} -H 'x-api-key: ${environment.key}' \\
     -H 'x-sluice-event-type: order.created' -H 'x-sluice-group-key: customer-42' -d '{"order": 1}'
+  curl ${environment.facadeUrl}/waas/producer/${environment.tenant}/catalog \\
+    -H 'authorization: Bearer ${environment.tokens.ada}'
 
 Log of all roles: ${log}
 What globex receives is told here. Ctrl-C ends everything and leaves nothing behind.

@@ -1,11 +1,14 @@
 import { join } from 'node:path';
+import { type Issuer, startIssuer } from '../issuer.ts';
 import { type Cluster, startCluster } from '../kubernetes/cluster.ts';
 import { startRedis } from '../redis/server.ts';
 import { type Sluice, startSluice } from '../sluice.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import type { Closers } from './closers.ts';
 
-const CRDS = join(import.meta.dirname, '..', '..', '..', 'crds');
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const CRDS = join(ROOT, 'crds');
+const RBAC = join(ROOT, 'config', 'rbac');
 
 /** Namespace of the controller's Lease, the default of SLUICE_NAMESPACE. */
 const SYSTEM_NAMESPACE = 'sluice-system';
@@ -14,6 +17,8 @@ export type Stack = {
   /** Temporary folder of this run; gone with it. */
   readonly folder: string;
   readonly cluster: Cluster;
+  /** Identity provider whose tokens the facade takes. */
+  readonly issuer: Issuer;
   /** The process with all roles. */
   readonly sluice: Sluice;
 };
@@ -54,16 +59,25 @@ export async function startStack(options: { tell: (line: string) => void; closer
   await kubectl(cluster, ['apply', '--server-side', ...definitions]);
   const served = await kubectl(cluster, ['wait', '--for=condition=Established', '--timeout=30s', ...definitions]);
   await kubectl(cluster, ['create', 'namespace', SYSTEM_NAMESPACE]);
+  await kubectl(cluster, ['apply', '--server-side', '-f', RBAC]);
   tell(`the API serves the ${lines(served)} kinds of Sluice`);
+
+  const issuer = await startIssuer();
+  closers.add(issuer.close);
+  tell(`an identity provider answers at ${issuer.url}`);
 
   const sluice = await startSluice({
     kubeconfig: cluster.kubeconfig,
     redisUrl: redis.url,
-    env: { SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128', SLUICE_LOG_LEVEL: process.env.SLUICE_LOG_LEVEL ?? 'info' },
+    env: {
+      ...issuer.env,
+      SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8,::1/128',
+      SLUICE_LOG_LEVEL: process.env.SLUICE_LOG_LEVEL ?? 'info',
+    },
   });
   closers.add(async () => {
     await sluice.stop();
   });
   tell(`sluice is ready: all roles in one process, ${sluice.opsUrl}/readyz`);
-  return { folder: folder.path, cluster, sluice };
+  return { folder: folder.path, cluster, issuer, sluice };
 }

@@ -1,0 +1,39 @@
+import { OAuth2Server } from 'oauth2-mock-server';
+
+/** What a token says of a person or a program, beside issuer, audience and times. */
+export interface Claims {
+  readonly sub: string;
+  readonly groups?: readonly string[];
+  readonly client_id?: string;
+}
+
+/** A real OIDC issuer on loopback: keys, discovery, JWKS. */
+export interface Issuer {
+  /** As its tokens say it in `iss`. */
+  readonly url: string;
+  /** Variables that make a facade take its tokens. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly token: (claims: Claims, options?: { readonly expiresInSeconds?: number }) => Promise<string>;
+  readonly close: () => Promise<void>;
+}
+
+export const AUDIENCE = 'https://sluice.example';
+
+/** @param port 0 (absent) takes a free one */
+export async function startIssuer(port = 0): Promise<Issuer> {
+  const server = new OAuth2Server();
+  await server.issuer.keys.generate('RS256');
+  await server.start(port, '127.0.0.1');
+  const { url } = server.issuer;
+  if (url === undefined) throw new Error('the issuer has no address');
+  return {
+    url,
+    env: { SLUICE_OIDC_ISSUERS: url, SLUICE_OIDC_AUDIENCE: AUDIENCE },
+    token: (claims, { expiresInSeconds = 3_600 } = {}) =>
+      server.issuer.buildToken({
+        expiresIn: expiresInSeconds,
+        scopesOrTransform: (_header, payload) => Object.assign(payload, { aud: AUDIENCE, ...claims }),
+      }),
+    close: () => server.stop(),
+  };
+}

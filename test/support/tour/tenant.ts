@@ -1,0 +1,25 @@
+import type { Cluster } from '../kubernetes/cluster.ts';
+import { kubectl } from './stack.ts';
+
+/** The workspace of the REST tour. */
+export const REST_WORKSPACE = 'initech';
+
+/**
+ * What the platform's administrator does for a new producer: an account that belongs to somebody, and a workspace. The rest
+ * the owner does over REST.
+ *
+ * @returns the public id of the workspace, `ten_…`
+ */
+export async function createProducer(cluster: Cluster, issuer: string, subject: string): Promise<string> {
+  const name = REST_WORKSPACE;
+  const apiVersion = 'sluice.dev/v1alpha1';
+  const owners = [{ issuer, subject, role: 'Owner' }];
+  for (const object of [
+    { apiVersion, kind: 'Account', metadata: { name }, spec: { owners, plan: 'Metered' } },
+    { apiVersion, kind: 'Workspace', metadata: { name }, spec: { account: name } },
+  ]) {
+    await kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(object));
+  }
+  await kubectl(cluster, ['wait', '--for=condition=Ready', '--timeout=30s', `workspace/${name}`]);
+  return kubectl(cluster, ['get', `workspace/${name}`, '-o=jsonpath={.status.publicId}']);
+}

@@ -1,0 +1,75 @@
+/** Whose an id is: of the workspaces that the callers own, or of others. */
+export type Possession = 'mine' | 'foreign';
+
+const ID = /^([a-z]{3,4}_)[0-9A-Za-z_-]{8,}$/;
+const REFERENCE = /^@\{([a-z]+_):(mine|foreign):(\d+)\}$/;
+/** Ids of one prefix that are remembered; beyond it the oldest go, so that most of what is named still exists. */
+const MOST = 100;
+/** What has the form of an id and is none. */
+const UNKNOWN: Readonly<Record<string, string>> = { sinv_: `sinv_${'A'.repeat(43)}` };
+
+/** Stands for an id that is chosen when the request is sent, from what exists then. */
+export function idReference(prefix: string, possession: Possession, n: number): string {
+  return `@{${prefix}:${possession}:${n}}`;
+}
+
+/** `value` with every reference to the callers' own ids made one to the n-th of its prefix. */
+export function inFamily<T>(value: T, n: number): T {
+  if (value === undefined) return value;
+  const text = JSON.stringify(value).replaceAll(/@\{([a-z]+_):mine:\d+\}/g, (_all, prefix: string) =>
+    idReference(prefix, 'mine', n),
+  );
+  return JSON.parse(text) as T;
+}
+
+/** Ids by prefix, filled while a run goes on: what is created by one request is named by later ones. */
+export interface IdPool {
+  /** Those that are added first are never forgotten: the n-th of each prefix belong together. */
+  readonly add: (possession: Possession, ...ids: readonly string[]) => void;
+  /** Takes over every id that an answer holds. */
+  readonly harvest: (answer: unknown) => void;
+  /** `value` with an id in the place of each reference. Without any id of the prefix: one that nothing has. */
+  readonly resolve: (value: unknown) => unknown;
+}
+
+/** @param families how many ids of each prefix are kept for good */
+export function createIdPool(families = 0): IdPool {
+  const ids = new Map<string, string[]>();
+
+  function add(possession: Possession, id: string): void {
+    const prefix = ID.exec(id)?.[1];
+    if (prefix === undefined) return;
+    const key = `${possession} ${prefix}`;
+    const known = ids.get(key) ?? [];
+    if (known.includes(id)) return;
+    known.push(id);
+    if (known.length > MOST) known.splice(families, 1);
+    ids.set(key, known);
+  }
+
+  function resolveText(text: string): string {
+    const [, prefix = '', possession = '', n = ''] = REFERENCE.exec(text) ?? [];
+    if (prefix === '') return text;
+    const known = ids.get(`${possession} ${prefix}`) ?? [];
+    return known[Number(n) % known.length] ?? UNKNOWN[prefix] ?? `${prefix}00000000000000000000`;
+  }
+
+  function harvest(answer: unknown): void {
+    if (typeof answer === 'string') add('mine', answer);
+    else if (typeof answer === 'object' && answer !== null) for (const each of Object.values(answer)) harvest(each);
+  }
+
+  function resolve(value: unknown): unknown {
+    if (typeof value === 'string') return resolveText(value);
+    if (Array.isArray(value)) return value.map(resolve);
+    if (typeof value !== 'object' || value === null) return value;
+    // As JSON.parse makes it: `__proto__` is a field like others here.
+    const copy: Record<string, unknown> = {};
+    for (const [name, each] of Object.entries(value)) {
+      Object.defineProperty(copy, name, { value: resolve(each), enumerable: true, configurable: true, writable: true });
+    }
+    return copy;
+  }
+
+  return { add: (possession, ...given) => given.forEach(id => add(possession, id)), harvest, resolve };
+}
