@@ -1,4 +1,4 @@
-import type { System } from './system.ts';
+import { type System, TENANTS } from './system.ts';
 
 /** How every history begins: two streams, two partners, and events that may flow. What follows may undo all of it. */
 export async function settleWorld(system: System): Promise<void> {
@@ -31,5 +31,13 @@ export async function settleWorld(system: System): Promise<void> {
   await system.step('two tenants with two streams, two partners and three subscriptions each', () => {
     system.takeOver();
     return system.lead();
+  });
+  await system.step('events of both have arrived', async () => {
+    for (const name of TENANTS) {
+      await system.publish(name, 'orders', 'k', false, 16_385);
+      await system.publish(name, 'orders', 'k1', false, 0);
+      await system.publish(name, 'parcels', 'k', false, 0);
+    }
+    await system.flow();
   });
 }

@@ -1,12 +1,15 @@
+import { reconcileAccount } from '../../src/controller/account/reconcile.ts';
 import { openGatesOf, reconcilePair } from '../../src/controller/activation/reconcile.ts';
 import { finalizeStream } from '../../src/controller/catalog-stream/reconcile.ts';
 import { reconcileIntegration } from '../../src/controller/integration/reconcile.ts';
 import type { Room } from '../../src/controller/room.ts';
 import { type CommonStatus, createStatusWriter } from '../../src/controller/runtime/status-writer.ts';
 import { finalizeSubscription, reconcileSubscription } from '../../src/controller/subscription/reconcile.ts';
+import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../src/controller/tenant/paused.ts';
 import { createSharedLocks } from '../../src/controller/tenant/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from '../../src/controller/tenant/snapshot.ts';
 import { createTenants } from '../../src/controller/tenant/tenants.ts';
+import { finalizeWorkspace } from '../../src/controller/workspace/reconcile.ts';
 import { pairKey, resourceOf } from '../../src/controller/world.ts';
 import { sealEndpoint } from '../../src/core/endpoint-config.ts';
 import { deriveSealKeys } from '../../src/core/seal.ts';
@@ -71,7 +74,7 @@ export async function createController(
     openGates: name => openGatesOf({ world, nowMs }, name),
     exclusively: locks.exclusively,
     onChanged: () => {},
-    isPaused: () => false,
+    isPaused: objects.isPaused,
   });
   const client = {
     get: (_resource: unknown, { name }: { name: string }) => Promise.resolve({ metadata: { name } }),
@@ -94,11 +97,12 @@ export async function createController(
     control,
     queueHints,
     inboxHints,
-    shortages: { isShort: () => false } as unknown as Room['shortages'],
+    shortages: { isShort: () => false, note: () => {} },
     fence,
     nowMs,
     wallMs: nowMs,
     rootKey: ROOT_KEY,
+    deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,
     explain,
     shared: locks.shared,
@@ -113,10 +117,12 @@ export async function createController(
     Subscription: writerOf('Subscription'),
   };
   const rooms = {
-    integration: reconcileIntegration(room),
+    account: reconcileAccount(room),
+    integration: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room)),
     subscription: reconcileSubscription(room),
-    finalizeSubscription: finalizeSubscription(room),
-    finalizeStream: finalizeStream(room),
+    finalizeSubscription: finalizeUnlessPaused(room, PAUSABLE.Subscription, finalizeSubscription(room)),
+    finalizeStream: finalizeUnlessPaused(room, PAUSABLE.CatalogStream, finalizeStream(room)),
+    finalizeWorkspace: finalizeWorkspace(room),
     pair: reconcilePair(room, writerOf('Activation') as never),
   };
 
@@ -124,7 +130,7 @@ export async function createController(
 
   async function reconcileIntegrations(name: string): Promise<void> {
     for (const object of objects.list('Integration', name)) {
-      const { status, conditions } = await rooms.integration(object);
+      const { status, conditions } = await rooms.integration(object, context);
       await statuses.Integration.write(object as never, status ?? {}, conditions);
     }
   }
@@ -134,7 +140,7 @@ export async function createController(
     let went = false;
     for (const object of objects.subscriptionsTo(name)) {
       if (isDeleting(object)) {
-        if (!finalizes || (await rooms.finalizeSubscription(object)) !== 'done') continue;
+        if (!finalizes || (await rooms.finalizeSubscription(object, context)) !== 'done') continue;
         objects.remove('Subscription', keyOf(object.metadata));
         went = true;
       } else {
@@ -150,7 +156,7 @@ export async function createController(
   async function reconcileStreams(name: string): Promise<boolean> {
     let went = false;
     for (const object of objects.list('CatalogStream', name).filter(isDeleting)) {
-      if (!finalizes || (await rooms.finalizeStream(object)) !== 'done') continue;
+      if (!finalizes || (await rooms.finalizeStream(object, context)) !== 'done') continue;
       objects.remove('CatalogStream', keyOf(object.metadata));
       went = true;
     }
@@ -170,7 +176,16 @@ export async function createController(
   const pairOf = (name: string, { integration, groupKey }: PairName) =>
     rooms.pair(pairKey(name, integration, groupKey), context);
 
+  /** It goes when its routing is closed; what lies in its namespace stays. */
+  async function releaseWorkspace(name: string): Promise<void> {
+    const workspace = objects.workspace(name);
+    if (workspace === undefined || !isDeleting(workspace) || !finalizes) return;
+    await rooms.finalizeWorkspace(workspace);
+    objects.remove('Workspace', name);
+  }
+
   async function settleRoutes(name: string): Promise<void> {
+    await releaseWorkspace(name);
     for (let again = true; again; ) {
       await tenants.sync(name);
       await reconcileIntegrations(name);
@@ -188,6 +203,7 @@ export async function createController(
       if ('other' in answer) throw new Error('another cluster has this Redis');
       epoch = answer.epoch;
       tenants.forget('all');
+      for (const account of objects.accounts()) await rooms.account(account);
       for (const name of names) {
         await settleRoutes(name);
         const pairs = new Map(
@@ -204,6 +220,11 @@ export async function createController(
       for (const pair of pairs) await pairOf(name, pair);
     },
     settlePair: pairOf,
+    /** The plan of an account, and the routes of the tenants that it pays for. */
+    async settleAccount(name: string): Promise<void> {
+      for (const account of objects.accounts()) if (account.metadata.name === name) await rooms.account(account);
+      for (const { metadata } of world.Workspace.store.byIndex('account', name)) await settleRoutes(metadata.name);
+    },
     /** What a slot lost is not known any more: it is read, and written anew. */
     forget: (name: string): void => tenants.forget([name]),
   };

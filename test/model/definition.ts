@@ -12,12 +12,16 @@ export interface DefinedSubscription {
   /** open: wanted and not held back; paused: wanted, but covered or suspended; closed: not wanted. */
   readonly route: 'open' | 'paused' | 'closed';
   readonly sends: boolean;
+  /** It has an endpoint. */
+  readonly pushed: boolean;
   /** What the Blocks that cover it say of what comes meanwhile: skip when all say so; none: it is not covered. */
   readonly covers: 'none' | 'continue' | 'skip';
 }
 
 /** What has to be in force for the objects of one tenant: said once more, as plainly as the rules say it. */
 export interface Definition {
+  /** False: nothing of the tenant is routed. */
+  readonly hasWorkspace: boolean;
   /** stream → uid, and whether it takes events. */
   readonly streams: ReadonlyMap<string, { readonly uid: string; readonly takesEvents: boolean }>;
   readonly integrations: ReadonlyMap<string, 'pending' | 'active' | 'closed'>;
@@ -43,12 +47,18 @@ function stateOf({ spec }: ModelObject<'Integration'>): 'pending' | 'active' | '
   return spec.workspace === undefined ? 'pending' : 'active';
 }
 
+function hasWorkspace(objects: Objects, tenant: string): boolean {
+  const workspace = objects.workspace(tenant);
+  return workspace !== undefined && workspace.metadata.deletionTimestamp === undefined;
+}
+
 /** Wanted: granted by the producer, asked for by the partner, and for a stream that takes it. */
 function isWanted(objects: Objects, tenant: string, subscription: ModelObject<'Subscription'>): boolean {
   const { metadata, spec, status } = subscription;
   const integration = objects.get('Integration', `${tenant}/${spec.integration}`);
   const stream = objects.get('CatalogStream', `${tenant}/${spec.stream}`);
   if (metadata.deletionTimestamp !== undefined || integration === undefined || stream === undefined) return false;
+  if (!hasWorkspace(objects, tenant)) return false;
   if (stateOf(integration) !== 'active' || integration.spec.workspace !== metadata.namespace) return false;
   return stream.spec.public === true || status?.admittedAt !== undefined;
 }
@@ -74,6 +84,7 @@ function defineSubscription(
     streamUid: objects.get('CatalogStream', `${tenant}/${spec.stream}`)?.metadata.uid ?? '',
     route,
     sends: route === 'open' && spec.endpoint !== undefined,
+    pushed: spec.endpoint !== undefined,
     covers,
   };
 }
@@ -92,20 +103,24 @@ function openPairs(objects: Objects, tenant: string): Set<string> {
 
 export function defineTenant(objects: Objects, tenant: string): Definition {
   const taken = new Set<string>();
+  const open = hasWorkspace(objects, tenant);
   const subscriptions = objects
     .subscriptionsTo(tenant)
     .toSorted((a, b) => ageOf(a) - ageOf(b) || (a.metadata.uid < b.metadata.uid ? -1 : 1))
     .map(subscription => defineSubscription(objects, tenant, subscription, taken));
   return {
+    hasWorkspace: open,
     streams: new Map(
       objects
         .list('CatalogStream', tenant)
         .map(({ metadata }) => [
           metadata.name,
-          { uid: metadata.uid, takesEvents: metadata.deletionTimestamp === undefined },
+          { uid: metadata.uid, takesEvents: open && metadata.deletionTimestamp === undefined },
         ]),
     ),
-    integrations: new Map(objects.list('Integration', tenant).map(object => [object.metadata.name, stateOf(object)])),
+    integrations: new Map(
+      objects.list('Integration', tenant).map(object => [object.metadata.name, open ? stateOf(object) : 'closed']),
+    ),
     subscriptions: new Map(subscriptions.map(each => [each.uid, each])),
     gates: openPairs(objects, tenant),
   };

@@ -1,24 +1,30 @@
 import * as fc from 'fast-check';
 import type { ModelCommand } from './command.ts';
+import { changeAccount } from './commands/accounts.ts';
 import { activate, deleteActivation, revoke } from './commands/activations.ts';
 import { block, unblock } from './commands/blocks.ts';
 import { resync, takeOver } from './commands/controllers.ts';
-import { claim, dispatcherDies, endAttempt, publish, route, wait } from './commands/events.ts';
+import { claim, dispatcherDies, endAttempt, publish, route, serve, wait } from './commands/events.ts';
 import { acknowledge, skip } from './commands/inboxes.ts';
 import { deleteIntegration, endIntegration, grant, invite } from './commands/integrations.ts';
 import { loseIntegration, loseQueue, loseTenant } from './commands/losses.ts';
 import { applyPackage, archivePackage, deletePackage } from './commands/packages.ts';
+import { replay, sweep } from './commands/replays.ts';
 import { applyStream, deleteStream } from './commands/streams.ts';
 import { subscribe, suspend, unsubscribe } from './commands/subscriptions.ts';
+import { deleteWorkspace, makeWorkspace, pause, resume } from './commands/workspaces.ts';
 
 /** What may happen, and how often beside the others. */
 const WEIGHTED: readonly (readonly [number, fc.Arbitrary<ModelCommand>])[] = [
   [16, publish],
   [12, route],
+  [4, serve],
   [7, claim],
   [9, endAttempt],
   [2, skip],
   [2, acknowledge],
+  [7, replay],
+  [2, sweep],
   [1, dispatcherDies],
   [1, wait],
   [4, activate],
@@ -40,6 +46,11 @@ const WEIGHTED: readonly (readonly [number, fc.Arbitrary<ModelCommand>])[] = [
   [2, unsubscribe],
   [1, takeOver],
   [1, resync],
+  [4, changeAccount],
+  [1, deleteWorkspace],
+  [4, makeWorkspace],
+  [2, pause],
+  [6, resume],
   [1, fc.oneof(loseTenant, loseQueue, loseIntegration)],
 ];
 

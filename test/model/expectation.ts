@@ -23,12 +23,18 @@ export interface ModelEvent {
   lost: boolean;
 }
 
-/** An open reference of an inbox. */
-export interface OpenReference {
+/** An open delivery of an inbox: of an event for the first time, or again by a replay. */
+export interface OpenDelivery {
   readonly event: ModelEvent;
+  readonly replayId: string | undefined;
   attempts: number;
   /** No attempt before; 0: at once. */
   dueMs: number;
+}
+
+/** What an inbox, its records and its attempts know a delivery by. */
+export function deliveryName(ref: string, replayId: string | undefined): string {
+  return replayId === undefined ? ref : `${ref}:${replayId}`;
 }
 
 export const FINALS = ['delivered', 'dead', 'skipped', 'expired'] as const;
@@ -46,11 +52,14 @@ export interface Receiver {
    * the inbox, or not.
    */
   readonly undecided: Map<string, { readonly event: ModelEvent; readonly maybe: Set<boolean> }>;
-  readonly routed: Set<string>;
+  readonly routed: Map<string, ModelEvent>;
   /** Of those, what came from a router that died before it moved its position: it comes again if the inbox is lost. */
   readonly unsure: Map<string, ModelEvent>;
-  readonly open: Map<string, OpenReference>;
-  /** How it ended, by ref: for good. */
+  /** Names of the deliveries that replays brought. */
+  readonly replayed: Set<string>;
+  /** By name of the delivery. */
+  readonly open: Map<string, OpenDelivery>;
+  /** How it ended, by name of the delivery: for good. */
   readonly final: Map<string, Final>;
   /** What its producer was charged for it. */
   tokens: number;
@@ -68,8 +77,9 @@ export function createReceiver({ uid, name, integration, stream }: DefinedSubscr
     stream,
     unordered,
     undecided: new Map(),
-    routed: new Set(),
+    routed: new Map(),
     unsure: new Map(),
+    replayed: new Set(),
     open: new Map(),
     final: new Map(),
     tokens: 0,

@@ -1,4 +1,5 @@
-import { FINALIZER } from '../../src/api/well-known.ts';
+import { FINALIZER, PAUSED_ANNOTATION } from '../../src/api/well-known.ts';
+import { isPaused } from '../../src/controller/tenant/paused.ts';
 import { type Cached, pairKey, type World } from '../../src/controller/world.ts';
 import { type AnyObject, keyOf } from '../../src/kube/object.ts';
 import { createStore, type Indexers, type Store } from '../../src/kube/store.ts';
@@ -61,22 +62,36 @@ export function createObjects(nowMs: () => number) {
     return write(kind, { metadata, spec } as unknown as ModelObject<K>);
   }
 
-  function changeMeta<K extends ModelKind>(kind: K, key: string, metadata: Partial<AnyObject['metadata']>): void {
+  function changeMeta<K extends WorldKind>(kind: K, key: string, metadata: Partial<AnyObject['metadata']>): void {
     const object = storeOf(kind).get(key) as ModelObject<K>;
     write(kind, { ...object, metadata: { ...object.metadata, ...metadata } });
   }
 
-  return {
-    /** What the controller's rooms read: stores only, nothing is watched. */
-    world: Object.fromEntries(Object.entries(stores).map(([kind, store]) => [kind, { store }])) as unknown as World,
+  /** What the controller's rooms read: stores only, nothing is watched. */
+  const world = Object.fromEntries(
+    Object.entries(stores).map(([kind, store]) => [kind, { store }]),
+  ) as unknown as World;
 
-    addAccount(name: string): void {
-      make('Account', name, undefined, { plan: 'Metered', owners: [] });
+  return {
+    world,
+
+    addAccount(name: string, spec: ModelObject<'Account'>['spec']): void {
+      make('Account', name, undefined, spec);
     },
-    addWorkspace(name: string): void {
-      make('Workspace', name, undefined, { account: 'main' });
+    changeAccount(name: string, spec: ModelObject<'Account'>['spec']): void {
+      const object = storeOf('Account').get(name) as ModelObject<'Account'>;
+      write('Account', { ...object, spec });
+    },
+    addWorkspace(name: string, account: string): void {
+      make('Workspace', name, undefined, { account });
       (stores.namespaces as unknown as Store<object>).set(name, { workspace: name, deleting: false });
     },
+    workspace: (name: string): ModelObject<'Workspace'> | undefined => storeOf('Workspace').get(name),
+    setPaused: (name: string, paused: boolean): void =>
+      changeMeta('Workspace', name, { annotations: { [PAUSED_ANNOTATION]: String(paused) } }),
+    /** Nothing of it comes into force. */
+    isPaused: (name: string): boolean => isPaused(world, name),
+    accounts: (): ModelObject<'Account'>[] => [...storeOf('Account').values()],
     get: <K extends ModelKind>(kind: K, key: string): ModelObject<K> | undefined => storeOf(kind).get(key),
     /** In order of their age. */
     list: <K extends ModelKind>(kind: K, namespace: string): ModelObject<K>[] =>
@@ -95,9 +110,9 @@ export function createObjects(nowMs: () => number) {
       }
     },
     /** As `kubectl delete` does to an object with a finalizer: it stays until the controller lets it go. */
-    markDeleting: (kind: ModelKind, key: string): void =>
+    markDeleting: (kind: ModelKind | 'Workspace', key: string): void =>
       changeMeta(kind, key, { deletionTimestamp: new Date(nowMs()).toISOString() }),
-    remove: (kind: ModelKind, key: string): void => {
+    remove: (kind: ModelKind | 'Workspace', key: string): void => {
       versions++;
       storeOf(kind).remove(key);
     },

@@ -61,12 +61,6 @@ export function createPublisher({ redis, nowMs, tenantOf, say }: PublisherDeps) 
     const tenant = tenantOf(name);
     const { process, work } = (ingress ??= startIngress());
     const defined = tenant.defined().streams.get(stream);
-    const earlier = again ? tenant.events.findLast(each => each.streamUid === defined?.uid && !each.lost) : undefined;
-    const title = `${name}#${++published}`;
-    const eventId = earlier?.eventId ?? title;
-    const body = earlier?.body ?? `body of ${title}`.padEnd(bytes, '.');
-    const streamUid = defined?.uid ?? '';
-    const event = { name: title, eventId, stream, streamUid, groupKey: earlier?.groupKey ?? groupKey, body };
     const config = await work.readQueue(tenant.id, stream);
     const takes = tenant.mayBe(({ streams }) => streams.get(stream)?.takesEvents === true);
     if (config === null || config === 'unavailable') {
@@ -77,6 +71,13 @@ export function createPublisher({ redis, nowMs, tenantOf, say }: PublisherDeps) 
       );
       return say(`: ${config ?? 'unknown'}`);
     }
+    // While it is not certain what is in force, the queue itself says whose it is.
+    const streamUid = tenant.uidOf(stream, config.gen);
+    const earlier = again ? tenant.events.findLast(each => each.streamUid === streamUid && !each.lost) : undefined;
+    const title = `${name}#${++published}`;
+    const eventId = earlier?.eventId ?? title;
+    const body = earlier?.body ?? `body of ${title}`.padEnd(bytes, '.');
+    const event = { name: title, eventId, stream, streamUid, groupKey: earlier?.groupKey ?? groupKey, body };
     const outcomes: IngestAnswer[] = [];
     const done = await process.live(async () => {
       const item = ingressEvent(eventId, event.groupKey === '' ? undefined : event.groupKey, body);

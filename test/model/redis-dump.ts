@@ -2,7 +2,7 @@ import type { RedisClient } from '../../src/redis/client.ts';
 
 export type StreamEntry = readonly [id: string, fields: readonly string[]];
 
-/** What lies in a Redis, by key; what nobody compares is left out: bodies, counters of hours, records, ids, reasons. */
+/** What lies in a Redis, by key; what nobody compares is left out: bodies, counters of hours, ids, reasons. */
 export interface RedisDump {
   readonly hashes: ReadonlyMap<string, Readonly<Record<string, string>>>;
   readonly sets: ReadonlyMap<string, readonly string[]>;
@@ -17,7 +17,7 @@ local out = {}
 local function compared(key)
   local name = string.match(key, '}:(.*)$') or key
   return not (string.find(name, '^b:') or string.find(name, '^id:') or string.find(name, '^traf:') or
-    string.find(name, '^why:') or string.find(name, ':rec:'))
+    string.find(name, '^why:'))
 end
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind = compared(key) and redis.call('TYPE', key).ok

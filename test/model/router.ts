@@ -21,6 +21,7 @@ export function createRouter(redis: RedisClient, owner: string, nowMs: () => num
 
   async function routeOne(member: string, token: string, said: Map<string, Routing>): Promise<void> {
     let held = false;
+    let isShort = false;
     const queues: typeof store = {
       ...store,
       own: async (...args) => {
@@ -43,14 +44,15 @@ export function createRouter(redis: RedisClient, owner: string, nowMs: () => num
       owner,
       onBatch: () => {},
       onHeld: () => {
-        held = true;
+        isShort = true;
       },
       // Small, so that a router may die between two batches.
       batchEvents: 3,
     };
     const dueMs = await routeQueue(deps, queue, trimmed);
     // Sooner: it was refused, or something was missing; another turn follows.
-    if (!held && (dueMs === null || dueMs > nowMs() + 1_000)) said.set(member, 'complete');
+    if (isShort) said.set(member, 'held');
+    else if (!held && (dueMs === null || dueMs > nowMs() + 1_000)) said.set(member, 'complete');
     await queueHints.settle(hintPartition(member), member, token, dueMs);
   }
 

@@ -2,18 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { generationOf } from '../../src/core/ids.ts';
 import { refOfStreamId } from '../../src/core/refs.ts';
 import type { RedisClient } from '../../src/redis/client.ts';
-import { createHintIndex } from '../../src/redis/hints.ts';
-import { createInboxOperations } from '../../src/redis/inbox-operations.ts';
 import type { Completion } from '../../src/redis/inbox-store.ts';
 import { queueKeys } from '../../src/redis/keys.ts';
-import { type Controller, createController, type PairName, pairsOf } from './controller.ts';
-import { checkClaim, checkEvent, noteEnd, noteFinish, ownerOf } from './deliveries.ts';
+import { ACCOUNTS, type AccountName, accountId, PAYERS, PLANS } from './accounts.ts';
+import { checkWoken, createBalances } from './balances.ts';
+import { type Controller, type PairName, pairsOf } from './controller.ts';
+import { checkClaim, checkEvent, nameOfClaim, noteEnd, ownerOf } from './deliveries.ts';
 import { createDispatcher, type Dispatcher, type Flight } from './dispatcher.ts';
 import type { Routing } from './inbox-comparison.ts';
+import { createLeadership } from './leadership.ts';
 import { createObjects } from './objects.ts';
+import { createPartner } from './partner.ts';
 import { createProcess, type Death, type Process } from './process.ts';
 import { createPublisher, refsOf } from './publisher.ts';
 import { changedKeys, changesOf, dropSlot, dumpRedis, type RedisDump } from './redis-dump.ts';
+import { createReplayBook } from './replay-book.ts';
 import { createRouter, type Router } from './router.ts';
 import { createModelTenant, type ModelTenant, NAMES } from './tenant.ts';
 import { hold } from './violation.ts';
@@ -35,19 +38,20 @@ export async function createSystem(redis: RedisClient) {
   const clock = { ms: START_MS };
   const nowMs = () => clock.ms;
   const objects = createObjects(nowMs);
-  objects.addAccount('main');
-  for (const name of TENANTS) objects.addWorkspace(name);
+  for (const name of ACCOUNTS) objects.addAccount(name, PLANS[name]);
+  for (const name of TENANTS) objects.addWorkspace(name, PAYERS[name] as string);
   const tenants = new Map(TENANTS.map(name => [name as string, createModelTenant(objects, name)]));
   const everyTenant = [...tenants.values()];
   const members = everyTenant.flatMap(({ id, names }) => names.streams.map(stream => `${id}:${stream}`));
   const story: string[] = [];
   const lostFlights: Flight[] = [];
   const routers: (Running<Router> | undefined)[] = [];
-  let controller: Running<Controller> | undefined;
   let dispatcher: Running<Dispatcher> | undefined;
   let routerDied = false;
   let lostSlots = false;
-  const operations = createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower });
+  const balances = createBalances(objects, everyTenant, nowMs);
+  const book = createReplayBook(nowMs, balances);
+  const leadership = createLeadership({ redis, objects, nowMs, tenants: everyTenant, say, onLed: balances.noteLead });
 
   function tenantOf(name: string): ModelTenant {
     return tenants.get(name) as ModelTenant;
@@ -89,42 +93,23 @@ export async function createSystem(redis: RedisClient) {
         const how = routing.get(`${tenant.id}:${stream}`);
         if (how !== undefined) ofTenant.set(stream, how);
       }
-      tenant.check(dump, ofTenant, clock.ms);
+      tenant.check(dump, ofTenant, clock.ms, (...replay) => book.eventOf(tenant, ...replay));
     }
+    balances.check(dump);
+    book.check(dump);
     return dump;
-  }
-
-  /** A controller that leads, and has made good what others left half done; undefined when it died of that. */
-  async function leader(death?: Death): Promise<Controller | undefined> {
-    if (controller !== undefined) return controller.work;
-    const process = createProcess(redis);
-    const work = await createController(process.redis, objects, nowMs);
-    for (const tenant of everyTenant) tenant.begin();
-    if (!(await process.live(() => work.lead(TENANTS), death))) return undefined;
-    for (const tenant of everyTenant) tenant.commit();
-    controller = { process, work };
-    return work;
   }
 
   /** Brings the tenant's objects into force; a controller that dies of it is followed by another one, later. */
   async function settle(name: string, pairs: readonly PairName[], death: Death | undefined, onlyPairs: boolean) {
-    const tenant = tenantOf(name);
-    const leading = controller !== undefined;
-    const work = await leader(leading ? undefined : death);
-    if (work === undefined) return say('— the new controller died');
-    if (!leading) return undefined;
-    tenant.begin();
-    const done = await (controller as Running<Controller>).process.live(async () => {
+    const run = async (work: Controller) => {
       if (onlyPairs) for (const pair of pairs) await work.settlePair(name, pair);
       else await work.settle(name, pairs);
-    }, death);
-    if (done) tenant.commit();
-    else {
-      controller = undefined;
-      say('— the controller died');
-    }
-    return undefined;
+    };
+    await leadership.settle([tenantOf(name)], run, death);
   }
+
+  const everyPair = (name: string) => NAMES.integrations.flatMap(integration => pairsOf(objects, name, integration));
 
   const outcomeOf = (flight: Flight, wanted: Completion['outcome']): Completion['outcome'] => {
     if (flight.event === undefined) return 'expired';
@@ -161,13 +146,38 @@ export async function createSystem(redis: RedisClient) {
       settle(name, pairs, death, false),
     /** An activation changed, and nothing else. */
     changePair: (name: string, pair: PairName, death: Death | undefined) => settle(name, [pair], death, true),
-    takeOver: (): void => {
-      controller = undefined;
+    /** An account gets another plan, and so many more tokens than it has used. */
+    async changeAccount(name: AccountName, plan: 'Free' | 'Metered', more: number, death?: Death): Promise<void> {
+      const includedTokens = (balances.of(accountId(name))?.used ?? 0) + more;
+      const { spec } = objects.accounts().find(({ metadata }) => metadata.name === name) ?? {};
+      objects.changeAccount(name, { owners: [], plan, includedTokens });
+      const paying = everyTenant.filter(({ payer }) => payer === accountId(name));
+      const done = await leadership.settle(paying, work => work.settleAccount(name), death);
+      balances.noteChange(name, done);
+      const changes = spec?.plan !== plan || spec.includedTokens !== includedTokens;
+      if (done && changes) checkWoken(name, await dumpRedis(redis), clock.ms);
     },
+    /** Nothing of a tenant comes into force while it is paused; then all of it does. */
+    async pause(name: string, paused: boolean, death?: Death): Promise<void> {
+      // No two queues of one name in one millisecond: what was made meanwhile begins now.
+      if (!paused) clock.ms += 1_000;
+      objects.setPaused(name, paused);
+      await settle(name, everyPair(name), death, false);
+    },
+    async deleteWorkspace(name: string, death?: Death): Promise<void> {
+      objects.markDeleting('Workspace', name);
+      await settle(name, [], death, false);
+    },
+    async makeWorkspace(name: string, death?: Death): Promise<void> {
+      if (objects.workspace(name) !== undefined) return;
+      objects.addWorkspace(name, PAYERS[name] as string);
+      await settle(name, everyPair(name), death, false);
+    },
+    takeOver: leadership.takeOver,
     lead: async (death?: Death): Promise<void> => {
-      if ((await leader(death)) === undefined) say('— it died');
+      if ((await leadership.lead(death)) === undefined) say('— it died');
     },
-    isLed: () => controller !== undefined,
+    isLed: leadership.isLed,
 
     /** Nothing changed: nothing is written (invariant 9). */
     async resync(name: string, pairs: readonly PairName[]): Promise<void> {
@@ -176,7 +186,7 @@ export async function createSystem(redis: RedisClient) {
       await settle(name, pairs, undefined, false);
       const dump = await dumpRedis(redis);
       const before = await changesOf(redis);
-      await (controller as Running<Controller>).work.settle(name, pairs);
+      await leadership.current()?.settle(name, pairs);
       const written = (await changesOf(redis)) - before;
       if (written === 0) return;
       const where = changedKeys(dump, await dumpRedis(redis));
@@ -184,6 +194,9 @@ export async function createSystem(redis: RedisClient) {
     },
 
     publish: createPublisher({ redis, nowMs, tenantOf, say }),
+    partner: createPartner({ redis, nowMs, tenantOf, say, book }),
+    book,
+    balances,
 
     async route(which: number, death?: Death): Promise<ReadonlyMap<string, Routing>> {
       const { process, work } = (routers[which] ??= startRouter());
@@ -191,6 +204,7 @@ export async function createSystem(redis: RedisClient) {
       if (!(await process.live(() => work.work(members, said), death))) {
         routers[which] = undefined;
         routerDied = true;
+        balances.noteRouterDeath();
         say('— the router died');
       }
       const streams = [...said].map(([member, how]) => {
@@ -209,7 +223,7 @@ export async function createSystem(redis: RedisClient) {
           work.claim(members, room, (member, claim) => {
             const { tenant, receiver } = ownerOf(everyTenant, member);
             checkClaim(everyTenant, [...lostFlights, ...work.flights], member, claim, clock.ms);
-            claimed.push(`${receiver.open.get(claim.ref)?.event.name} for ${tenant.name}'s ${receiver.name}`);
+            claimed.push(`${receiver.open.get(nameOfClaim(claim))?.event.name} for ${tenant.name}'s ${receiver.name}`);
           }),
         death,
       );
@@ -219,41 +233,29 @@ export async function createSystem(redis: RedisClient) {
       system.killDispatcher();
       say('— the dispatcher died');
     },
+    /** All that is due is routed, and delivered. */
+    async flow(): Promise<void> {
+      await check(await system.route(0));
+      for (let turn = 0; turn < 2; turn++) {
+        await system.claim(64);
+        for (const flight of Array.from(system.flights())) await end(flight, 'delivered');
+      }
+    },
     /** Redis loses one slot, and the controller, which is told of it, makes anew what can be made of the objects. */
     async loseSlot(name: string, tag: string, forget: (tenant: ModelTenant) => void): Promise<void> {
-      const work = await leader();
-      if (work === undefined) return;
+      const work = await leadership.lead();
+      if (work === undefined) return undefined;
       const tenant = tenantOf(name);
+      if (objects.isPaused(name)) return say(': not while it is paused');
       await dropSlot(redis, tag);
       clock.ms += 1_000;
       lostSlots = true;
       forget(tenant);
       work.forget(name);
       tenant.begin();
-      const pairs = NAMES.integrations.flatMap(integration => pairsOf(objects, name, integration));
-      await work.settle(name, pairs);
+      await work.settle(name, everyPair(name));
       tenant.commit();
-    },
-    /** What a partner does to an event of its inbox that is, or was, open. */
-    async finish(name: string, which: number, outcome: 'skipped' | 'delivered'): Promise<void> {
-      const tenant = tenantOf(name);
-      if (!tenant.isCertain()) return say(': not while a controller is at work');
-      const known = [...tenant.receivers.values()].filter(({ ended, leaving }) => !ended && !leaving);
-      const all = known.flatMap(receiver => [...receiver.routed].map(ref => ({ receiver, ref })));
-      const chosen = all[which % all.length];
-      if (chosen === undefined) return say(': nothing is there');
-      const { receiver, ref } = chosen;
-      say(`${receiver.open.get(ref)?.event.name ?? 'an ended event'} of ${receiver.name}`);
-      const inbox = tenant.inboxOf(receiver);
-      const pushed =
-        objects.get('Subscription', `${tenant.names.partner}/${receiver.name}`)?.spec.endpoint !== undefined;
-      if (outcome === 'skipped') {
-        const answer = await operations.skip(inbox, { ref });
-        return noteFinish(receiver, ref, outcome, answer);
-      }
-      const acknowledged = await operations.acknowledge(inbox, [{ ref }]);
-      if (acknowledged.answer === 'OK') return noteFinish(receiver, ref, outcome, acknowledged.answers[0] ?? '');
-      hold(17, acknowledged.answer === 'PUSHED' && pushed, () => `${receiver.name} answers ${acknowledged.answer}`);
+      return undefined;
     },
     killDispatcher: (): void => {
       lostFlights.push(...(dispatcher?.work.flights ?? []));
@@ -266,7 +268,7 @@ export async function createSystem(redis: RedisClient) {
       if (flight === undefined) return say(': nothing is on its way');
       const { tenant, receiver } = ownerOf(everyTenant, flight.member);
       say(
-        `${receiver.open.get(flight.claim.ref)?.event.name ?? 'an ended event'} for ${tenant.name}'s ${receiver.name}`,
+        `${receiver.open.get(nameOfClaim(flight.claim))?.event.name ?? 'an ended event'} for ${tenant.name}'s ${receiver.name}`,
       );
       return end(flight, wanted);
     },

@@ -36,6 +36,18 @@ export const endAttempt = commandOf(fc.record({ which: fc.nat(20), outcome: anOu
   run: system => system.end(which, outcome),
 }));
 
+/** Events on a good day: published, routed and delivered in one go, as far as the present state lets them. */
+export const serve = commandOf(
+  fc.record({ tenant: aTenant, stream: aStream, groupKeys: fc.array(aGroupKey, { minLength: 1, maxLength: 3 }) }),
+  ({ tenant, stream, groupKeys }) => ({
+    text: `${tenant} publishes ${groupKeys.join(' and ')} to ${stream}, and all that is due is routed and delivered`,
+    run: async system => {
+      for (const groupKey of groupKeys) await system.publish(tenant, stream, groupKey, false, 0);
+      await system.flow();
+    },
+  }),
+);
+
 export const dispatcherDies = commandOf(fc.constant(undefined), () => ({
   text: 'the dispatcher dies',
   can: system => system.flights().length > 0,

@@ -5,10 +5,10 @@ const values = fc.record({ tenant: aTenant, which: fc.nat(100) });
 
 export const skip = commandOf(values, ({ tenant, which }) => ({
   text: `${tenant}-partner skips`,
-  run: system => system.finish(tenant, which, 'skipped'),
+  run: system => system.partner.finish(tenant, which, 'skipped'),
 }));
 
 export const acknowledge = commandOf(values, ({ tenant, which }) => ({
   text: `${tenant}-partner acknowledges`,
-  run: system => system.finish(tenant, which, 'delivered'),
+  run: system => system.partner.finish(tenant, which, 'delivered'),
 }));

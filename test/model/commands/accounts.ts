@@ -1,0 +1,18 @@
+import * as fc from 'fast-check';
+import { aDeath, commandOf } from '../command.ts';
+
+const FEW = fc.constantFrom(0, 1, 1, 2, 3, 6);
+const aChange = fc.oneof(
+  fc.record({
+    account: fc.constant('small' as const),
+    plan: fc.constantFrom('Free', 'Free', 'Free', 'Metered'),
+    more: FEW,
+  }),
+  fc.record({ account: fc.constant('main' as const), plan: fc.constantFrom('Free', 'Metered', 'Metered'), more: FEW }),
+);
+
+/** A top-up, or another plan. */
+export const changeAccount = commandOf(fc.tuple(aChange, aDeath), ([{ account, plan, more }, death]) => ({
+  text: `account ${account} is ${plan}, with ${more} more tokens than it has used`,
+  run: system => system.changeAccount(account, plan as 'Free' | 'Metered', more, death),
+}));

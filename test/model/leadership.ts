@@ -1,0 +1,66 @@
+import type { RedisClient } from '../../src/redis/client.ts';
+import { type Controller, createController } from './controller.ts';
+import type { Objects } from './objects.ts';
+import { createProcess, type Death, type Process } from './process.ts';
+import type { ModelTenant } from './tenant.ts';
+
+export interface LeadershipDeps {
+  readonly redis: RedisClient;
+  readonly objects: Objects;
+  readonly nowMs: () => number;
+  readonly tenants: readonly ModelTenant[];
+  readonly say: (text: string) => void;
+  /** What others left half done is made good. */
+  readonly onLed: () => void;
+}
+
+/** Controllers that lead, one after the other; one that died is followed by another one when it is needed. */
+export function createLeadership({ redis, objects, nowMs, tenants, say, onLed }: LeadershipDeps) {
+  const names = tenants.map(({ name }) => name);
+  let leading: { readonly process: Process; readonly work: Controller } | undefined;
+
+  /** One that leads, and has made good what others left half done; undefined when it died of that. */
+  async function lead(death?: Death): Promise<Controller | undefined> {
+    if (leading !== undefined) return leading.work;
+    const process = createProcess(redis);
+    const work = await createController(process.redis, objects, nowMs);
+    for (const tenant of tenants) tenant.begin();
+    if (!(await process.live(() => work.lead(names), death))) return undefined;
+    for (const tenant of tenants) tenant.commit();
+    leading = { process, work };
+    onLed();
+    return work;
+  }
+
+  return {
+    lead,
+    /** Lets the controller go on with what it does not know to be done by another one. */
+    takeOver: (): void => {
+      leading = undefined;
+    },
+    isLed: () => leading !== undefined,
+    current: (): Controller | undefined => leading?.work,
+
+    /** Brings objects of the tenants into force; a new controller does so by beginning. False: it died. */
+    async settle(
+      concerned: readonly ModelTenant[],
+      run: (work: Controller) => Promise<void>,
+      death: Death | undefined,
+    ): Promise<boolean> {
+      if (leading === undefined) {
+        if ((await lead(death)) !== undefined) return true;
+        say('— the new controller died');
+        return false;
+      }
+      const { process, work } = leading;
+      for (const tenant of concerned) tenant.begin();
+      const done = await process.live(() => run(work), death);
+      if (done) for (const tenant of concerned) tenant.commit();
+      else {
+        leading = undefined;
+        say('— the controller died');
+      }
+      return done;
+    },
+  };
+}

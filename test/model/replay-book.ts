@@ -1,0 +1,184 @@
+import { inboxMember } from '../../src/redis/inbox-store.ts';
+import { accountKeys } from '../../src/redis/keys.ts';
+import type { ReplaySelection } from '../../src/redis/replay-prices.ts';
+import type { ReplayAnswer } from '../../src/redis/replays.ts';
+import { ACCOUNTS, accountId, payerOf } from './accounts.ts';
+import type { Balances } from './balances.ts';
+import { deliveryName, type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
+import type { RedisDump } from './redis-dump.ts';
+import { type ExpectedPrice, expectReplay, sumOf } from './replay-price.ts';
+import type { ModelTenant } from './tenant.ts';
+import { hold } from './violation.ts';
+
+/** A replay that somebody asked for by its id. */
+export interface ModelReplay {
+  readonly id: string;
+  readonly account: string;
+  readonly tenant: ModelTenant;
+  readonly receiver: Receiver;
+  readonly selection: ReplaySelection;
+  /** As of when it was asked for, and not charged before. */
+  expected: ExpectedPrice;
+  /** undefined: nothing was charged, as far as it is known. */
+  charged: { readonly tokens: number; readonly events: number } | undefined;
+  /** What was given back when it ended; undefined: it did not end yet. */
+  refunded: number | undefined;
+}
+
+/** Every replay that was asked for, and what the accounts have to say of them (invariant 20). */
+export type ReplayBook = ReturnType<typeof createReplayBook>;
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Refs of the chunks that are not put yet, as an intent keeps them: 15 characters, and two for the tokens. */
+function refsOf(fields: Fields): Set<string> {
+  const chunks = Object.entries(fields).filter(([field]) => /^c\d+$/.test(field));
+  return new Set(chunks.flatMap(([, text]) => (text.match(/.{17}/g) ?? []).map(each => each.slice(0, 15))));
+}
+
+export function createReplayBook(nowMs: () => number, balances: Balances) {
+  const replays = new Map<string, ModelReplay>();
+  /** What somebody was answered in this step. */
+  let told: { readonly replay: ModelReplay; readonly answer: ReplayAnswer } | undefined;
+
+  const keyOf = (account: string, id: string) => `${account}/${id}`;
+
+  function takenBy({ id, receiver, expected }: ModelReplay): ModelEvent[] {
+    return [...expected.may.values()].filter(({ ref }) => receiver.replayed.has(deliveryName(ref, id)));
+  }
+
+  /** Whether it may be that an event does not come though it was paid for: then its tokens are given back. */
+  function mayMiss({ tenant, receiver }: ModelReplay, { ref, acceptedMs }: ModelEvent): boolean {
+    const closes = tenant.mayBe(
+      ({ subscriptions }) => (subscriptions.get(receiver.uid)?.route ?? 'closed') === 'closed',
+    );
+    // Its inbox may be lost, and made anew.
+    const lost = !receiver.routed.has(ref) || !tenant.isCertain();
+    return closes || lost || receiver.open.has(ref) || nowMs() - acceptedMs > RETENTION_MS;
+  }
+
+  /** It was charged in this step: for what it may bring, and for all that it has to bring. */
+  function noteCharge(replay: ModelReplay, fields: Fields): void {
+    const { id, expected } = replay;
+    const [tokens, events] = [Number(fields.tokens), Number(fields.events)];
+    const refs = fields.state === 'open' ? refsOf(fields) : new Set(takenBy(replay).map(({ ref }) => ref));
+    const missing = [...expected.must.values()].find(({ ref }) => !refs.has(ref));
+    hold(20, expected.answers.has('OK'), () => `${id} was charged, and may not be: ${[...expected.answers].join()}`);
+    hold(20, missing === undefined, () => `${id} was charged, and leaves out ${missing?.name}`);
+    const right = [...refs].every(ref => expected.may.has(ref)) && (fields.state !== 'open' || events === refs.size);
+    hold(20, right, () => `${id} was charged for ${events} events; it is ${[...refs].length}`);
+    const [least, most] = [sumOf(expected.must.values()), sumOf(expected.may.values())];
+    hold(20, tokens >= least && tokens <= most, () => `${id} was charged ${tokens} tokens; it is ${least} to ${most}`);
+    replay.charged = { tokens, events };
+  }
+
+  /** All of it came, or its tokens came back. */
+  function noteEnd(replay: ModelReplay, fields: Fields): void {
+    const { id, expected, charged = { tokens: 0 } } = replay;
+    const taken = takenBy(replay);
+    const refunded = charged.tokens - sumOf(taken);
+    const said = `${fields.taken} events, ${fields.refunded} tokens back`;
+    const known = `${taken.length} events, ${refunded} tokens back`;
+    hold(20, said === known, () => `${id} ended with ${said}; it is ${known}`);
+    const missed = [...expected.must.values()].find(event => !taken.includes(event) && !mayMiss(replay, event));
+    hold(20, missed === undefined, () => `${id} was paid for, and does not bring ${missed?.name}`);
+    replay.refunded = refunded;
+  }
+
+  function checkReplay(account: string, id: string, fields: Fields, isListed: boolean): void {
+    const replay = replays.get(keyOf(account, id));
+    hold(20, replay !== undefined, () => `${account} has ${id}, which nobody asked for`);
+    const right =
+      fields.inbox === inboxMember(replay.tenant.inboxOf(replay.receiver)) &&
+      fields.selection === JSON.stringify(replay.selection);
+    hold(20, right, () => `${id} is of ${fields.inbox} ${fields.selection}`);
+    if (replay.charged === undefined) noteCharge(replay, fields);
+    const open = fields.state === 'open';
+    hold(20, open === isListed, () => `${id} is ${fields.state}, and ${isListed ? '' : 'not '}looked at`);
+    if (replay.refunded !== undefined) hold(20, !open, () => `${id} is open again`);
+    else if (!open) noteEnd(replay, fields);
+  }
+
+  function checkAccount(account: string, dump: RedisDump): void {
+    const a = accountKeys(account);
+    const listed = dump.sorted.get(a.replays) ?? {};
+    const prefix = a.replay('');
+    const kept = new Set<string>();
+    for (const [key, fields] of dump.hashes) {
+      if (!key.startsWith(prefix)) continue;
+      const id = key.slice(prefix.length);
+      kept.add(id);
+      checkReplay(account, id, fields, listed[id] !== undefined);
+    }
+    let used = 0;
+    for (const total of Object.values(dump.hashes.get(a.seen) ?? {})) used += Number(total);
+    for (const { id, account: payer, charged, refunded = 0 } of replays.values()) {
+      if (payer !== account || charged === undefined) continue;
+      hold(20, kept.has(id), () => `${id} was charged, and is forgotten`);
+      used += charged.tokens - refunded;
+    }
+    const meta = dump.hashes.get(a.meta) ?? {};
+    hold(20, Number(meta.used ?? 0) === used, () => `${account} has used ${meta.used} tokens; it is ${used}`);
+  }
+
+  /** What was answered is how it stands. */
+  function checkTold(): void {
+    if (told === undefined) return;
+    const { replay, answer } = told;
+    told = undefined;
+    if (answer.answer !== 'OK') return;
+    const { charged, refunded } = replay;
+    const is = `${charged?.events} events, ${charged?.tokens} tokens, ${refunded ?? 0} back, ${refunded !== undefined}`;
+    const said = `${answer.events} events, ${answer.tokens} tokens, ${answer.refunded} back, ${answer.complete}`;
+    hold(20, is === said, () => `${replay.id} is told of as ${said}; it is ${is}`);
+  }
+
+  return {
+    /** Those of a tenant's partner that were charged. */
+    chargedTo: (workspace: string): ModelReplay[] =>
+      [...replays.values()].filter(({ account, charged }) => account === payerOf(workspace) && charged !== undefined),
+
+    /** Somebody is about to ask for it; the answer has to be one of `answers`. */
+    ask(
+      id: string,
+      tenant: ModelTenant,
+      receiver: Receiver,
+      selection: ReplaySelection,
+    ): { readonly replay: ModelReplay; readonly answers: ReadonlySet<string> } {
+      const account = payerOf(tenant.names.partner);
+      const known = replays.get(keyOf(account, id));
+      if (known?.charged !== undefined) {
+        const same = known.receiver === receiver && JSON.stringify(known.selection) === JSON.stringify(selection);
+        return { replay: known, answers: new Set([same ? 'OK' : 'CONFLICT']) };
+      }
+      const expected = expectReplay(tenant, receiver, selection, balances.leftForReplays(account), nowMs());
+      const replay = { id, account, tenant, receiver, selection, expected, charged: undefined, refunded: undefined };
+      replays.set(keyOf(account, id), replay);
+      return { replay, answers: expected.answers };
+    },
+    tell: (replay: ModelReplay, answer: ReplayAnswer): void => {
+      told = { replay, answer };
+    },
+    /** The event, if a replay of this id may bring it to the receiver now. */
+    eventOf(tenant: ModelTenant, receiver: Receiver, ref: string, id: string): ModelEvent | undefined {
+      const replay = replays.get(keyOf(payerOf(tenant.names.partner), id));
+      if (replay?.receiver !== receiver || replay.refunded !== undefined) return undefined;
+      const takes = tenant.mayBe(
+        ({ subscriptions }) => (subscriptions.get(receiver.uid)?.route ?? 'closed') !== 'closed',
+      );
+      return takes ? replay.expected.may.get(ref) : undefined;
+    },
+    /** How many have ended. */
+    ended: () => [...replays.values()].filter(({ refunded }) => refunded !== undefined).length,
+    check(dump: RedisDump): void {
+      for (const name of ACCOUNTS) checkAccount(accountId(name), dump);
+      checkTold();
+    },
+    /** When nothing is left to do: what was paid for came, or is given back. */
+    checkSettled(): void {
+      for (const { id, charged, refunded } of replays.values()) {
+        hold(25, charged === undefined || refunded !== undefined, () => `${id} was paid for, and never ends`);
+      }
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { tokensOf } from '../../src/core/tokens.ts';
+import type { ReplaySelection } from '../../src/redis/replay-prices.ts';
+import { type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
+import type { ModelTenant } from './tenant.ts';
+
+/** What a replay has to answer, by the rules: several answers where it cannot be known. */
+export interface ExpectedPrice {
+  readonly answers: ReadonlySet<string>;
+  /** What it has to bring, and what it may bring: retention may have removed what is old. */
+  readonly must: ReadonlyMap<string, ModelEvent>;
+  readonly may: ReadonlyMap<string, ModelEvent>;
+}
+
+/** What may be spent of an account now; infinite where its plan only counts. */
+export type Left = number;
+
+export function priceOf({ body }: ModelEvent): number {
+  return tokensOf(Buffer.byteLength(body));
+}
+
+export function sumOf(events: Iterable<ModelEvent>): number {
+  let tokens = 0;
+  for (const event of events) tokens += priceOf(event);
+  return tokens;
+}
+
+const refused = (...answers: string[]): ExpectedPrice => ({
+  answers: new Set(answers),
+  must: new Map(),
+  may: new Map(),
+});
+
+/** Only for a tenant of which it is certain what is in force. */
+export function expectReplay(
+  tenant: ModelTenant,
+  receiver: Receiver,
+  selection: ReplaySelection,
+  left: Left,
+  nowMs: number,
+): ExpectedPrice {
+  const subscription = tenant.defined().subscriptions.get(receiver.uid);
+  if (subscription?.route !== 'open') return refused(subscription?.route === 'paused' ? 'PAUSED' : 'GONE');
+  const isActive = ({ groupKey }: ModelEvent) => tenant.defined().gates.has(`${receiver.integration}/${groupKey}`);
+  // A stream that was made anew has none of the events of its predecessor.
+  const isStored = ({ lost, streamUid }: ModelEvent) => !lost && streamUid === subscription.streamUid;
+  const isOld = ({ acceptedMs }: ModelEvent) => nowMs - acceptedMs > RETENTION_MS;
+
+  const answers = new Set<string>();
+  const may = new Map<string, ModelEvent>();
+  if ('ref' in selection) {
+    const event = receiver.routed.get(selection.ref) as ModelEvent;
+    if (receiver.open.has(event.ref)) return refused('OPEN_EVENT');
+    if (isOld(event)) answers.add('EXPIRED');
+    if (!isActive(event)) return refused('INACTIVE', ...answers);
+    if (!isStored(event)) return refused('EXPIRED');
+    may.set(event.ref, event);
+  } else {
+    for (const event of receiver.routed.values()) {
+      const inRange = event.acceptedMs >= selection.fromMs && event.acceptedMs < selection.toMs;
+      const final = receiver.final.get(event.ref);
+      if (!inRange || final === undefined || !selection.states.includes(final)) continue;
+      if (isActive(event) && isStored(event)) may.set(event.ref, event);
+    }
+  }
+  const must = new Map([...may].filter(([, event]) => !isOld(event)));
+  if (must.size === 0) answers.add('ref' in selection ? 'EXPIRED' : 'NOTHING');
+  if (may.size > 0 && sumOf(must.values()) <= left) answers.add('OK');
+  if (sumOf(may.values()) > left) answers.add('SHORT');
+  return { answers, must, may };
+}
