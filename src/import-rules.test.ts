@@ -80,6 +80,16 @@ describe('import rules', () => {
     }
   });
 
+  test('the facade reads the data plane, and changes only inboxes', () => {
+    const used = files
+      .filter(file => file.startsWith('facade/'))
+      .flatMap(importsOf)
+      .flatMap(name => /(?:^|\/)redis\/([\w-]+)\.ts$/.exec(name)?.[1] ?? []);
+    const reads = ['gate-reader', 'inbox-reader', 'inbox-store', 'ledger-store', 'replay-prices', 'routing-reader'];
+    const writes = ['inbox-operations', 'inbox-recovery', 'replays'];
+    expect([...reads, ...writes]).toEqual(expect.arrayContaining([...new Set(used)]));
+  });
+
   test('only config.ts reads the environment', () => {
     const readers = files.filter(file => /process\.env\b/.test(readFileSync(new URL(file, root), 'utf8')));
     expect(readers).toEqual(['main.ts']);

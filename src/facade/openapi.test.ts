@@ -54,17 +54,6 @@ describe.each(ROUTES)('$operation', route => {
     }
   });
 
-  test.skipIf(route.body === undefined)('the body has an example that the route takes', () => {
-    const content = operation?.requestBody?.content['application/json'];
-    expect(content?.example).toBeDefined();
-    expect(route.body?.safeParse(content?.example).error?.issues).toBeUndefined();
-    const ajv = new Ajv2020({ strict: false });
-    addFormats.default(ajv);
-    ajv.addSchema({ $id: 'document', ...document });
-    const reference = JSON.parse(JSON.stringify(content?.schema).replaceAll('"#/', '"document#/')) as object;
-    expect(ajv.validate(reference, content?.example), ajv.errorsText()).toBe(true);
-  });
-
   test('every field and parameter of the request is described', () => {
     const bare = (operation?.parameters ?? []).filter(({ description }) => description === undefined);
     expect(bare.map(({ name }) => name)).toEqual([]);
@@ -83,3 +72,18 @@ describe.each(ROUTES)('$operation', route => {
     expect(said.toSorted()).toEqual([...problemsOf(route)].toSorted());
   });
 });
+
+test.each(ROUTES.filter(({ body }) => body !== undefined))(
+  '$operation has an example of its body, and takes it',
+  route => {
+    const operation = document.paths[route.path]?.[route.method.toLowerCase()];
+    const content = operation?.requestBody?.content['application/json'];
+    expect(content?.example).toBeDefined();
+    expect(route.body?.safeParse(content?.example).error?.issues).toBeUndefined();
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema({ $id: 'document', ...document });
+    const reference = JSON.parse(JSON.stringify(content?.schema).replaceAll('"#/', '"document#/')) as object;
+    expect(ajv.validate(reference, content?.example), ajv.errorsText()).toBe(true);
+  },
+);

@@ -4,7 +4,6 @@ import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
 import { publicIdField } from '../fields.ts';
 import { findOwned, unknownObject } from '../owned-objects.ts';
-import { findStream } from './streams.ts';
 
 /** A stream by its public id, or by its key, which is the name of its queue. */
 export const StreamChoice = z
@@ -30,7 +29,7 @@ export async function chooseStream(
   namespace: string,
   choice: string,
 ): Promise<Cached<'CatalogStream'>> {
-  if (choice.startsWith('cat_')) return findStream(facade, namespace, choice);
+  if (choice.startsWith('cat_')) return findOwned(facade.world, 'CatalogStream', namespace, choice);
   const name = { namespace, name: choice };
   const stream = facade.world.get('CatalogStream', name) ?? (await facade.world.live('CatalogStream', name));
   if (stream === undefined) throw unknownObject('CatalogStream');

@@ -4,8 +4,8 @@ import { FIELD_MANAGER } from '../../api/well-known.ts';
 import { publicId, tenantId } from '../../core/ids.ts';
 import { slugOf } from '../../core/slug.ts';
 import type { Cached } from '../cached.ts';
-import type { Facade } from '../facade.ts';
 import { publicIdField } from '../fields.ts';
+import { findOwned } from '../owned-objects.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
 import { Refusal } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
@@ -73,13 +73,6 @@ export function catalogEntry(stream: Cached<'CatalogStream'>): z.output<typeof C
     payloadSchema: spec.payloadSchema ?? null,
     ingressPath: `/events/${tenantId(metadata.namespace ?? '')}/${metadata.name}`,
   };
-}
-
-/** The stream of a public id within one workspace. @throws Refusal 404 */
-export async function findStream({ world }: Facade, namespace: string, id: string): Promise<Cached<'CatalogStream'>> {
-  const stream = await world.find('CatalogStream', id, namespace);
-  if (stream === undefined) throw new Refusal('unknown_resource', 'This workspace has no such stream.');
-  return stream;
 }
 
 const applyStream = defineRoute({
@@ -159,7 +152,10 @@ const getStream = defineRoute({
   answers: { 200: { description: 'The catalog entry.', schema: CatalogEntry } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {
-    return { status: 200, body: catalogEntry(await findStream(facade, tenant.name, params.catalogEntryPublicId)) };
+    return {
+      status: 200,
+      body: catalogEntry(await findOwned(facade.world, 'CatalogStream', tenant.name, params.catalogEntryPublicId)),
+    };
   },
 });
 

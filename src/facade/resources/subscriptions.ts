@@ -3,6 +3,7 @@ import { FIELD_MANAGER } from '../../api/well-known.ts';
 import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
 import { publicIdField } from '../fields.ts';
+import { findOwned } from '../owned-objects.ts';
 import type { OwnedIntegration } from '../ownership.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
 import { Refusal } from '../refusal.ts';
@@ -10,7 +11,6 @@ import { defineRoute } from '../route.ts';
 import { assertActive } from './active-integration.ts';
 import { integrationStatus } from './integration-entry.ts';
 import { subscriptionsOf } from './partner-catalog.ts';
-import { findStream } from './streams.ts';
 import { SUBSCRIPTION_CONCERN, subscribe } from './subscribe.ts';
 import { EndpointWish, SubscriptionEntry, subscriptionEntry } from './subscription-views.ts';
 import { wishedFields } from './subscription-wishes.ts';
@@ -91,7 +91,7 @@ const subscribeRoute = defineRoute({
   ],
   async handle(facade, { integration, body }) {
     const { catalogEntryPublicId, ...wish } = body;
-    const stream = await findStream(facade, integration.producer, catalogEntryPublicId);
+    const stream = await findOwned(facade.world, 'CatalogStream', integration.producer, catalogEntryPublicId);
     const { made, subscription } = await subscribe(facade, integration, stream.metadata.name, wish);
     const inForce = await facade.objects.waitFor('Subscription', subscription);
     const entry = entryOf(facade, integration, inForce);
