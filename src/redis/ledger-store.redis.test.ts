@@ -16,6 +16,7 @@ onEachRedis(redis => {
       epoch: 1,
       need: 1,
       amount: 1,
+      integrations: ['int_1', 'int_2'],
       closely: false,
       ...more,
     });
@@ -46,12 +47,12 @@ onEachRedis(redis => {
     test('asks to look closely when an earlier batch was left, or when it is not enough', async () => {
       const { reserve, held } = await start();
       await reserve({ amount: 6 });
-      expect(await reserve({ amount: 6 })).toEqual({ answer: 'LOOK' });
+      expect(await reserve({ amount: 6 })).toEqual({ answer: 'LOOK', charged: ['int_1', 'int_2'] });
       expect(await held()).toEqual({ 'ten_1:orders': '6' });
       // The same queue's own reservation is no obstacle to it.
       expect(await reserve({ amount: 10, closely: true })).toEqual(OK(10));
       expect(await held()).toEqual({ 'ten_1:orders': '10' });
-      expect(await reserve({ queue: 'ten_1:refunds', amount: 1 })).toEqual({ answer: 'LOOK' });
+      expect(await reserve({ queue: 'ten_1:refunds', amount: 1 })).toEqual({ answer: 'LOOK', charged: [] });
     });
 
     test('SHORT when the account is spent, BUSY when others only hold the rest; neither holds anything', async () => {
@@ -102,6 +103,15 @@ onEachRedis(redis => {
       expect(await held()).toEqual({ 'ten_1:orders': '4' });
       await fold({}, { queue: 'ten_1:orders', epoch: 2 });
       expect(await held()).toEqual({});
+    });
+
+    test('what an earlier owner left names the integrations that it may have been charged for', async () => {
+      const { reserve, held } = await start();
+      await reserve({ epoch: 1, amount: 4, integrations: ['int_7', 'int_8'] });
+      expect(await reserve({ epoch: 2, amount: 1 })).toEqual({ answer: 'LOOK', charged: ['int_7', 'int_8'] });
+      expect(await held()).toEqual({ 'ten_1:orders': '4' });
+      expect(await reserve({ epoch: 2, amount: 1, closely: true })).toEqual(OK(1));
+      expect(await held()).toEqual({ 'ten_1:orders': '1' });
     });
 
     test('what nobody repeated for ten minutes is let go', async () => {

@@ -20,6 +20,8 @@ export interface Reserving {
   /** Tokens of the first event that costs any, and of all. */
   readonly need: number;
   readonly amount: number;
+  /** `int_…` that the batch may be charged for. */
+  readonly integrations: readonly string[];
   /** What an earlier owner left was folded, and what costs nothing any more is left out. */
   readonly closely: boolean;
 }
@@ -32,11 +34,13 @@ export type Reserved =
       /** The queue was short before. */
       readonly cleared: boolean;
     }
+  /** Ask again, `closely`; `charged`: `int_…` that a batch which was left may have been charged for. */
+  | { readonly answer: 'LOOK'; readonly charged: readonly string[] }
   /**
-   * LOOK: ask again, `closely`. SHORT: the account is spent. BUSY: other queues' batches hold what is left. CLOSED: the
+   * SHORT: the account is spent. BUSY: other queues' batches hold what is left. CLOSED: the
    * account's state is missing. FENCED: a newer owner of the queue reserved.
    */
-  | { readonly answer: 'LOOK' | 'SHORT' | 'BUSY' | 'CLOSED' | 'FENCED' };
+  | { readonly answer: 'SHORT' | 'BUSY' | 'CLOSED' | 'FENCED' };
 
 /** What `route` would answer for a subscription now. */
 export interface Survey {
@@ -73,14 +77,15 @@ export function ledgerTotal(gen: string, total: string): LedgerTotal | undefined
 
 export function createLedgerStore(redis: RedisClient): LedgerStore {
   return {
-    async reserve(account, nowMs, { queue, epoch, need, amount, closely }) {
+    async reserve(account, nowMs, { queue, epoch, need, amount, integrations, closely }) {
       const a = accountKeys(account);
-      const [answer, tokens, cleared] = (await redis.run(
+      const [answer, told, cleared] = (await redis.run(
         'reserve',
         [a.meta, a.hold, a.holder, a.short],
-        [nowMs, queue, epoch, need, amount, closely ? 1 : 0],
+        [nowMs, queue, epoch, need, amount, closely ? 1 : 0, integrations.join(' ')],
       )) as [Reserved['answer'], string, number];
-      return answer === 'OK' ? { answer, tokens: Number(tokens), cleared: cleared === 1 } : { answer };
+      if (answer === 'LOOK') return { answer, charged: told.split(' ').filter(each => each !== '') };
+      return answer === 'OK' ? { answer, tokens: Number(told), cleared: cleared === 1 } : { answer };
     },
 
     async fold(account, totals, release) {

@@ -44,6 +44,7 @@ onEachRedis(redis => {
         epoch: 1,
         need: tokens,
         amount: tokens,
+        integrations: [],
         closely: true,
       });
     const gauge = async () => /accounts_short (\d)/.exec(await registry.metrics())?.[1];

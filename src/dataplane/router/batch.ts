@@ -76,6 +76,7 @@ export async function routeBatch(
   let entries = offered;
   let plan = planBatch(entries, inboxes.keys(), lookup.gates);
   let refusals: Reservation['refusals'] = new Map();
+  let settles = false;
   if (!lookup.metered) {
     const offers = new Map<string, readonly BatchItem[]>();
     for (const [integration, items] of plan.offers) {
@@ -89,7 +90,7 @@ export async function routeBatch(
       inboxes: () => inboxesOf(everyone),
     });
     if (typeof reservation === 'string') return reservation;
-    ({ refusals } = reservation);
+    ({ refusals, settles } = reservation);
     if (reservation.covered < entries.length) {
       entries = entries.slice(0, reservation.covered);
       plan = planBatch(entries, inboxes.keys(), lookup.gates);
@@ -181,7 +182,7 @@ export async function routeBatch(
   }
   // An inbox that did not answer may have charged all the same: its tokens stay set aside until it is looked at.
   const release =
-    lookup.metered || unreachable.length > 0
+    !settles || unreachable.length > 0
       ? undefined
       : { queue: queueMember(queue.tenant, queue.queue), epoch: queue.epoch };
   // Both before the cursor moves, in one round trip.

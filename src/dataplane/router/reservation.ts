@@ -16,6 +16,11 @@ export interface ReservationDeps {
 export type Hold = 'SHORT' | 'BUSY' | 'CLOSED';
 
 export interface Reservation {
+  /**
+   * Whether nothing is set aside for the queue any more once this batch is folded. Not where it costs nothing and nobody
+   * looked at what an earlier batch was charged, or somebody could not be looked at.
+   */
+  readonly settles: boolean;
   /** How many of the entries, from the first on, are wholly covered. */
   readonly covered: number;
   /** What is known of inboxes that take nothing now: they need not be asked. */
@@ -47,38 +52,57 @@ export async function reserveBatch(
   for (let closely = false; ; closely = true) {
     const costs = costsOf(entries, offers);
     const amount = costs.reduce((sum, cost) => sum + cost, 0);
-    if (amount === 0) return { covered: entries.length, refusals };
+    const settles = unreachableOf(refusals).length === 0;
+    if (amount === 0) return { settles: closely && settles, covered: entries.length, refusals };
     const free = costs.findIndex(cost => cost > 0);
     const need = costs[free] as number;
     const member = queueMember(queue.tenant, queue.queue);
-    const asked = { queue: member, epoch: queue.epoch, need, amount, closely };
+    // Whoever did not answer may have been charged, and is looked at the next time.
+    const integrations = [...new Set([...offers.keys(), ...unreachableOf(refusals)])];
+    const asked = { queue: member, epoch: queue.epoch, need, amount, integrations, closely };
     const reserved = await deps.ledger.reserve(payer, deps.nowMs(), asked);
     switch (reserved.answer) {
       case 'OK':
         if (reserved.cleared) deps.alarm(`a:${payer}`);
-        return { covered: coveredBy(costs, reserved.tokens), refusals };
+        return { settles, covered: coveredBy(costs, reserved.tokens), refusals };
       case 'FENCED':
         throw new FencedError(`queue ${queue.queue} is owned by a newer router`);
       case 'LOOK':
-        ({ offers, refusals } = await lookClosely(deps, queue, payer, batch));
+        ({ offers, refusals } = await lookClosely(deps, queue, payer, batch, reserved.charged));
         break;
       case 'BUSY':
-        return free > 0 ? { covered: free, refusals } : 'BUSY';
+        return free > 0 ? { settles: false, covered: free, refusals } : 'BUSY';
       default:
         deps.alarm(`a:${payer}`);
         // What goes to nobody need not wait.
-        return free > 0 ? { covered: free, refusals } : reserved.answer;
+        return free > 0 ? { settles: false, covered: free, refusals } : reserved.answer;
     }
   }
 }
 
-/** What a batch costs exactly, and who refuses it; folds what the queue's inboxes were charged at any time. */
-async function lookClosely(deps: ReservationDeps, queue: OwnedQueue, payer: string, { offers, inboxes }: Offered) {
+function unreachableOf(refusals: Reservation['refusals']): string[] {
+  return [...refusals].flatMap(([integration, refusal]) => (refusal === 'UNREACHABLE' ? [integration] : []));
+}
+
+/**
+ * What a batch costs exactly, and who refuses it; folds what the queue's inboxes were charged at any time.
+ *
+ * @param charged integrations that an earlier batch may have been charged for: their subscriptions may be gone by now
+ */
+async function lookClosely(
+  deps: ReservationDeps,
+  queue: OwnedQueue,
+  payer: string,
+  { offers, inboxes }: Offered,
+  charged: readonly string[],
+) {
+  const present = inboxes();
+  const gone = charged.filter(integration => !present.has(integration));
   const refusals = new Map<string, Exclude<Survey['answer'], 'OK'> | 'UNREACHABLE'>();
   const open = new Map<string, readonly BatchItem[]>();
   const totals = new Map<string, LedgerTotal>();
   await Promise.all(
-    [...inboxes()].map(async ([integration, inbox]) => {
+    [...present, ...gone.map(each => [each, inboxOfNobody(each)] as const)].map(async ([integration, inbox]) => {
       let survey: Survey;
       try {
         survey = await deps.ledger.survey(inbox, queue.gen, payer);
@@ -98,4 +122,9 @@ async function lookClosely(deps: ReservationDeps, queue: OwnedQueue, payer: stri
   );
   await deps.ledger.fold(payer, totals);
   return { offers: open, refusals };
+}
+
+/** Of an integration without a subscription: its ledger can be read all the same. */
+function inboxOfNobody(integration: string): InboxRef {
+  return { integration, sub: '', inc: '' };
 }

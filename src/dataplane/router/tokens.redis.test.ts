@@ -155,6 +155,7 @@ describe('an account that enforces its tokens', () => {
       epoch: 1,
       need: 1,
       amount: 3,
+      integrations: [],
       closely: false,
     });
     await t.ingest(['k']);
