@@ -42,6 +42,12 @@ import { type Cached, createWorld, resourceOf } from './world.ts';
  */
 const RETRY: RetryPauses = { firstMs: 5, mostMs: 5_000 };
 
+/**
+ * Workers of the kinds whose objects wait for the routes of their tenant: one compilation serves all that wait for it, so
+ * that 10,000 subscriptions that come together take hundreds of them, not thousands.
+ */
+const WAITING = 32;
+
 /** The controller role: caches, election, one controller a kind, and one for the routes of the tenants. */
 export function createController(options: ControllerOptions): Runtime {
   const { client, control, clock, log, registry, nowMs, queueHints, inboxHints } = options;
@@ -163,21 +169,21 @@ export function createController(options: ControllerOptions): Runtime {
     sources: sources.workspace,
   });
   const streams = createKindController({
-    ...engine('catalogstream', 4),
+    ...engine('catalogstream', WAITING),
     reflector: world.CatalogStream,
     reconcile: unlessPaused(room, PAUSABLE.CatalogStream, reconcileStream(room)),
     finalize: finalizeUnlessPaused(room, PAUSABLE.CatalogStream, finalizeStream(room)),
     sources: [sources.inWorkspace('CatalogStream')],
   });
   const packages = createKindController({
-    ...engine('package', 2),
+    ...engine('package', WAITING),
     reflector: world.Package,
     reconcile: unlessPaused(room, PAUSABLE.Package, reconcilePackage(room)),
     finalize: finalizePackage(room),
     sources: [sources.inWorkspace('Package'), ...sources.package],
   });
   const integrations = createKindController({
-    ...engine('integration', 4),
+    ...engine('integration', WAITING),
     reflector: world.Integration,
     reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room)),
     sources: [sources.inWorkspace('Integration'), ...sources.integration],
@@ -194,13 +200,13 @@ export function createController(options: ControllerOptions): Runtime {
     sources: sources.invitation,
   });
   const blocks = createKindController({
-    ...engine('block', 4),
+    ...engine('block', WAITING),
     reflector: world.Block,
     reconcile: unlessPaused(room, PAUSABLE.Block, reconcileBlock(room)),
     sources: [sources.inWorkspace('Block'), ...sources.block],
   });
   const subscriptions = createKindController({
-    ...engine('subscription', 4),
+    ...engine('subscription', WAITING),
     reflector: world.Subscription,
     reconcile: reconcileSubscription(room),
     finalize: finalizeUnlessPaused(room, PAUSABLE.Subscription, finalizeSubscription(room)),
