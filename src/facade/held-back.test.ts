@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { heldBack } from './held-back.ts';
+import { heldBack, heldWithin, otherManagers } from './held-back.ts';
 
 const CONCERN = ['name', 'description', 'public'];
 
@@ -33,4 +33,25 @@ test('a default that nobody owns, and what only a status writer owns, are not he
   expect(heldBack(stream({ public: false }), {}, CONCERN, 'sluice-facade')).toEqual([]);
   const status = stream({ public: false }, ['sluice-controller', ['public'], 'status']);
   expect(heldBack(status, {}, CONCERN, 'sluice-facade')).toEqual([]);
+});
+
+function subscription(endpoint: object, manager: string, parts: readonly string[]) {
+  const said = Object.fromEntries([['.', {}], ...parts.map(part => [`f:${part}`, {}])]);
+  const managedFields = [{ manager, fieldsV1: { 'f:spec': { 'f:endpoint': said } } }];
+  return { metadata: { managedFields }, spec: { endpoint } };
+}
+
+test('a part of a structure that is wanted absent and that somebody else said is told before anything is written', () => {
+  const object = subscription({ url: 'u', maxPerSecond: 8 }, 'argocd', ['url', 'maxPerSecond']);
+  const told = [{ pointer: '/spec/endpoint', detail: 'spec.endpoint is managed by argocd' }];
+  expect(heldWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'sluice-facade')).toEqual(told);
+  expect(heldWithin(object, { endpoint: { url: 'u', maxPerSecond: 9 } }, ['endpoint'], 'sluice-facade')).toEqual([]);
+  expect(heldWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'argocd')).toEqual([]);
+  expect(heldWithin(object, { endpoint: { url: 'u' } }, [], 'sluice-facade')).toEqual([]);
+  expect(heldWithin(object, {}, ['endpoint'], 'sluice-facade')).toEqual([]);
+});
+
+test('managers of a field are named, without the one that asks and without those of a status', () => {
+  const object = stream({}, ['argocd', ['name']], ['sluice-facade', ['name']], ['flux', ['name'], 'status']);
+  expect(otherManagers(object, 'sluice-facade', 'name')).toEqual(['argocd']);
 });

@@ -13,12 +13,46 @@ interface Written {
   readonly spec: object;
 }
 
-function fieldsOf(object: Written, manager: string, field: string): string[] {
-  const managed = (object.metadata as { managedFields?: readonly ManagedFields[] }).managedFields ?? [];
+function entriesOf({ metadata }: Pick<Written, 'metadata'>, manager: string, field: string): ManagedFields[] {
+  const managed = (metadata as { managedFields?: readonly ManagedFields[] }).managedFields ?? [];
   return managed
     .filter(entry => entry.manager !== manager && entry.subresource === undefined)
-    .filter(entry => entry.fieldsV1?.['f:spec'] !== undefined && `f:${field}` in entry.fieldsV1['f:spec'])
-    .map(entry => entry.manager ?? 'another field manager');
+    .filter(entry => entry.fieldsV1?.['f:spec'] !== undefined && `f:${field}` in entry.fieldsV1['f:spec']);
+}
+
+const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager';
+
+/** Managers other than this one that said a field of the spec, or a part of it. */
+export function otherManagers(object: Pick<Written, 'metadata'>, manager: string, field: string): string[] {
+  return entriesOf(object, manager, field).map(nameOf);
+}
+
+/**
+ * Parts of a wanted structure that another manager has said and that are wanted absent: server-side apply would merge
+ * the two, so this has to be asked before anything is written.
+ *
+ * @param object as the API server has it, with its managed fields
+ */
+export function heldWithin(
+  object: Pick<Written, 'metadata'>,
+  wanted: Readonly<Record<string, unknown>>,
+  concern: readonly string[],
+  manager: string,
+): ProblemError[] {
+  return concern.flatMap(field => {
+    const structure = wanted[field];
+    if (typeof structure !== 'object' || structure === null || Array.isArray(structure)) return [];
+    const held = entriesOf(object, manager, field).find(({ fieldsV1 }) =>
+      Object.keys((fieldsV1?.['f:spec']?.[`f:${field}`] ?? {}) as object).some(
+        part => part.startsWith('f:') && (structure as Readonly<Record<string, unknown>>)[part.slice(2)] === undefined,
+      ),
+    );
+    return held === undefined ? [] : [managedBy(field, nameOf(held))];
+  });
+}
+
+function managedBy(field: string, manager: string): ProblemError {
+  return { pointer: `/spec/${field}`, detail: `spec.${field} is managed by ${manager}` };
 }
 
 /**
@@ -38,8 +72,7 @@ export function heldBack(
   return concern.flatMap(field => {
     const present = (object.spec as Readonly<Record<string, unknown>>)[field];
     if (present === undefined || isDeepStrictEqual(present, wanted[field])) return [];
-    const [owner] = fieldsOf(object, manager, field);
-    if (owner === undefined) return [];
-    return [{ pointer: `/spec/${field}`, detail: `spec.${field} is managed by ${owner}` }];
+    const [owner] = otherManagers(object, manager, field);
+    return owner === undefined ? [] : [managedBy(field, owner)];
   });
 }

@@ -5,7 +5,7 @@ import { type Clock, sleep } from '../kube/clock.ts';
 import { isKubeError } from '../kube/kube-error.ts';
 import type { ObjectName } from '../kube/object.ts';
 import { type Cached, RESOURCES } from './cached.ts';
-import { heldBack } from './held-back.ts';
+import { heldBack, heldWithin } from './held-back.ts';
 import { CALL_WITHIN_MS, fieldManaged, refusalOf } from './kube-failures.ts';
 import { Refusal } from './refusal.ts';
 import { createTurns } from './turns.ts';
@@ -92,7 +92,11 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
         present = undefined;
       }
       if (present !== undefined) {
-        const held = heldBack(present, spec as Readonly<Record<string, unknown>>, absentOf(spec, concern), manager);
+        const fields = spec as Readonly<Record<string, unknown>>;
+        const held = [
+          ...heldBack(present, fields, absentOf(spec, concern), manager),
+          ...heldWithin(present, fields, concern, manager),
+        ];
         if (held.length > 0) throw fieldManaged(held);
       }
       const applied = await applyOnce(kind, name, { ...wanted, before: present });

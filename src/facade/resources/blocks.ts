@@ -5,6 +5,7 @@ import { blockObjectName } from '../../core/object-names.ts';
 import type { ObjectName } from '../../kube/object.ts';
 import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
+import { otherManagers } from '../held-back.ts';
 import { findOwned, unknownObject } from '../owned-objects.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
 import { Refusal } from '../refusal.ts';
@@ -96,7 +97,15 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
     throw new Refusal('managed_elsewhere', detail);
   }
   const own = await world.live('Block', object);
-  if (own !== undefined) await objects.remove('Block', own);
+  if (own !== undefined) {
+    // Somebody else has said this very object as well: it is not ours alone to delete.
+    const holders = otherManagers(own, FIELD_MANAGER.facade, 'target');
+    if (holders.length > 0) {
+      const where = `Block ${object.name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;
+      throw new Refusal('managed_elsewhere', `${where}. Delete it there. Nothing was changed.`);
+    }
+    await objects.remove('Block', own);
+  }
   return { status: 204, about: { kind: 'Block', ...object } };
 }
 
