@@ -4,6 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files of the system project that take minutes, most of them waiting: begun first, so that none is left alone at the end. */
 const LONGEST = [
   'drift',
+  'facade-faults',
+  'facade-replicas',
   'converge',
   'replicas',
   'kills',

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
-import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 import { applyDefinitions } from './crds.ts';
@@ -49,7 +49,8 @@ test('a user may do what RBAC grants its group and nothing else', async () => {
   const bind = ['create', 'clusterrolebinding', 'readers', '--clusterrole=view', '--group=readers'];
   expect((await cluster.kubectl(bind)).code).toBe(0);
 
-  expect((await getAs(reader)).code).toBe(0);
+  // The authorizer learns of the binding by a watch.
+  await vi.waitFor(async () => expect((await getAs(reader)).code).toBe(0), { timeout: 10_000, interval: 100 });
   const stranger = await cluster.userKubeconfig('stranger');
   expect((await getAs(stranger)).stderr).toContain('User "stranger" cannot list');
 });

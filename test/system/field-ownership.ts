@@ -1,0 +1,76 @@
+import { isDeepStrictEqual } from 'node:util';
+
+interface ManagedFields {
+  readonly manager: string;
+  readonly subresource?: string;
+  readonly fieldsV1?: { readonly 'f:spec'?: Fields };
+}
+
+interface Fields {
+  readonly [entry: string]: Fields;
+}
+
+/** An object with its managed fields. */
+export interface Managed {
+  readonly metadata: { readonly managedFields?: readonly ManagedFields[] };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+const SEPARATOR = ' › ';
+
+/** Leaves of managed fields: `endpoint › url`, and an item of a list by its key: `ingressKeys › {"id":"a"} › sha256`. */
+function leavesOf(fields: Fields, at: readonly string[] = []): string[] {
+  const below = Object.keys(fields).filter(entry => entry !== '.');
+  if (below.length === 0) return [at.join(SEPARATOR)];
+  return below.flatMap(entry => leavesOf(fields[entry] as Fields, [...at, entry.slice(2)]));
+}
+
+/** `manager: field` of all that somebody said of the spec. */
+export function ownershipOf({ metadata }: Managed): string[] {
+  return (metadata.managedFields ?? [])
+    .filter(({ subresource }) => subresource === undefined)
+    .flatMap(({ manager, fieldsV1 }) =>
+      fieldsV1?.['f:spec'] === undefined ? [] : leavesOf(fieldsV1['f:spec']).map(field => `${manager}: ${field}`),
+    )
+    .toSorted();
+}
+
+export function ownersOf(object: Managed, field: string): string[] {
+  return ownershipOf(object).flatMap(said => {
+    const [manager = '', of = ''] = said.split(': ');
+    return of === field || of.startsWith(`${field}${SEPARATOR}`) ? [manager] : [];
+  });
+}
+
+function valueAt(spec: unknown, field: string): unknown {
+  return field.split(SEPARATOR).reduce<unknown>((value, step) => {
+    if (!step.startsWith('{')) return (value as Readonly<Record<string, unknown>> | undefined)?.[step];
+    const { id } = JSON.parse(step) as { id: string };
+    return (value as readonly { readonly id: string }[] | undefined)?.find(item => item.id === id);
+  }, spec);
+}
+
+/**
+ * What a write took from field managers other than its own, or changed of theirs, or gave them: nothing, if server-side
+ * apply is used as it is meant.
+ *
+ * @param isWriter whether a manager is the one who wrote
+ */
+export function trespasses(
+  before: Managed | undefined,
+  after: Managed | undefined,
+  isWriter: (manager: string) => boolean,
+): string[] {
+  const others = (object: Managed | undefined) =>
+    object === undefined ? [] : ownershipOf(object).filter(said => !isWriter(said.split(': ')[0] as string));
+  const [had, has] = [others(before), others(after)];
+  const changed = had.filter(said => {
+    const field = said.slice(said.indexOf(': ') + 2);
+    return has.includes(said) && !isDeepStrictEqual(valueAt(before?.spec, field), valueAt(after?.spec, field));
+  });
+  return [
+    ...had.filter(said => !has.includes(said)).map(said => `lost by ${said}`),
+    ...has.filter(said => !had.includes(said)).map(said => `given to ${said}`),
+    ...changed.map(said => `changed under ${said}`),
+  ];
+}

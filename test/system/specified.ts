@@ -1,0 +1,152 @@
+import { expect } from 'vitest';
+import { ROUTES } from '../../src/facade/routes.ts';
+import { expectDeclared } from './declared-answer.ts';
+import type { Reply, RestClient } from './rest-client.ts';
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** A row of the specification's table of endpoints (part 4), with the fields that part 2 gives to its answer. */
+export interface Row {
+  readonly method: Method;
+  readonly path: string;
+  /** Fields of the body; those in parentheses are optional. */
+  readonly sends: string;
+  /** Where the table says none, as the rulings say it. */
+  readonly status: number;
+  /** Fields of the answer and what each looks like. Absent: the specification shows no body. */
+  readonly answers?: Readonly<Record<string, RegExp>>;
+}
+
+const id = (prefix: string) => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{20}$`);
+
+/** Part 2, and the identifiers that our own answers have beside them: the prefix of each field that holds a public id. */
+const ID_FIELDS: Readonly<Record<string, RegExp>> = {
+  producerTenantPublicId: id('ten'),
+  receivingTenantPublicId: id('ten'),
+  workspacePublicId: id('ten'),
+  catalogEntryPublicId: id('cat'),
+  packagePublicId: id('pkg'),
+  integrationPublicId: id('int'),
+  activationPublicId: id('act'),
+  subscriptionPublicId: id('sub'),
+  accountPublicId: id('acc'),
+};
+
+const STREAM = { publicId: id('cat'), key: /^[a-z0-9-]+$/, status: /^(Published|Deprecated)$/ };
+const INTEGRATION = { publicId: id('int'), invitedEmail: /^[^@]+@[^@]+$/, status: /^Pending$/ };
+const ACTIVATION = { publicId: id('act'), groupKey: /./, status: /^(Active|Revoked)$/ };
+const PACKAGE = { publicId: id('pkg'), key: /^[a-z0-9-]+$/, name: /./, status: /^Active$/ };
+const APPLIED = 'producerTenantPublicId name (description) (eventTypes) (payloadSchema) (isPublic)';
+const PAIR = 'producerTenantPublicId groupKey integrationPublicId';
+const PRODUCER = '/waas/producer/{tenant}';
+const BLOCKS = `${PRODUCER}/integrations/{integration}/blocks`;
+
+/** Part 4, in its order, as far as it is about `/waas`. */
+export const ROWS: readonly Row[] = [
+  { method: 'PUT', path: '/waas/streams', sends: APPLIED, status: 200, answers: STREAM },
+  { method: 'POST', path: '/waas/enable-producer', sends: 'producerTenantPublicId', status: 200 },
+  { method: 'GET', path: `${PRODUCER}/catalog`, sends: '', status: 200 },
+  { method: 'GET', path: `${PRODUCER}/metrics/series`, sends: '', status: 200 },
+  {
+    method: 'POST',
+    path: '/waas/integrations',
+    sends: 'producerTenantPublicId email',
+    status: 201,
+    answers: INTEGRATION,
+  },
+  { method: 'POST', path: '/waas/activations', sends: PAIR, status: 200, answers: ACTIVATION },
+  { method: 'DELETE', path: '/waas/activations', sends: PAIR, status: 204 },
+  { method: 'GET', path: `${PRODUCER}/integrations`, sends: '', status: 200 },
+  { method: 'POST', path: `${PRODUCER}/packages`, sends: 'name (description)', status: 201, answers: PACKAGE },
+  { method: 'PUT', path: `${PRODUCER}/packages/{pkg}`, sends: 'name (description)', status: 200 },
+  { method: 'POST', path: `${PRODUCER}/packages/{pkg}/streams`, sends: 'catalogEntryPublicId', status: 204 },
+  { method: 'DELETE', path: `${PRODUCER}/packages/{pkg}/streams/{catalogEntryPublicId}`, sends: '', status: 204 },
+  { method: 'POST', path: `${PRODUCER}/packages/{pkg}/archive`, sends: '', status: 204 },
+  { method: 'POST', path: `${BLOCKS}/streams/{catalogEntryPublicId}`, sends: '', status: 204 },
+  { method: 'DELETE', path: `${BLOCKS}/streams/{catalogEntryPublicId}`, sends: '', status: 204 },
+  { method: 'POST', path: `${BLOCKS}/packages/{pkg}`, sends: '', status: 204 },
+  { method: 'DELETE', path: `${BLOCKS}/packages/{pkg}`, sends: '', status: 204 },
+];
+
+const nameOf = ({ method, path }: Pick<Row, 'method' | 'path'>) => `${method} ${path}`;
+const routeOf = (row: Row) => ROUTES.find(({ method, path }) => method === row.method && path === row.path);
+
+/** Rows that the product answers. */
+export const SERVED: readonly string[] = ROWS.filter(row => routeOf(row) !== undefined).map(nameOf);
+
+/** How an answer deviates from the conventions of part 2, at any depth. */
+function unconventional(value: unknown, at = ''): string[] {
+  if (Array.isArray(value)) return value.flatMap((item, n) => unconventional(item, `${at}/${n}`));
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([field, held]) => {
+    const where = `${at}/${field}`;
+    const shape = ID_FIELDS[field] ?? (field.endsWith('PublicId') ? /^[a-z]{3}_/ : undefined);
+    return [
+      ...(/^[a-z][A-Za-z0-9]*$/.test(field) ? [] : [`${where} is not camelCase`]),
+      ...(shape === undefined || held === null || shape.test(String(held)) ? [] : [`${where} is ${String(held)}`]),
+      ...unconventional(held, where),
+    ];
+  });
+}
+
+/** Where an answer is not what its row says; empty when it is. */
+export function deviations(row: Row, { status, headers, body }: Reply): string[] {
+  const wrong = status === row.status ? [] : [`status ${status} and not ${row.status}`];
+  if (row.status === 204) return body === undefined ? wrong : [...wrong, 'a body with 204'];
+  if (!headers.get('content-type')?.startsWith('application/json')) wrong.push('is not JSON');
+  if (row.answers !== undefined) {
+    const answer = (body ?? {}) as Readonly<Record<string, unknown>>;
+    const expected = Object.keys(row.answers).toSorted().join();
+    const got = Object.keys(answer).toSorted().join();
+    if (got !== expected) wrong.push(`fields ${got} and not ${expected}`);
+    for (const [field, shape] of Object.entries(row.answers)) {
+      if (!shape.test(String(answer[field]))) wrong.push(`${field} is ${JSON.stringify(answer[field])}`);
+    }
+  }
+  return [...wrong, ...unconventional(body)];
+}
+
+/** What a body that is sent has too much or too little, by its row. */
+function missent({ sends }: Row, body: object): string[] {
+  const fields = sends.split(' ').filter(field => field !== '');
+  const known = fields.map(field => field.replaceAll(/[()]/g, ''));
+  return [
+    ...Object.keys(body).filter(field => !known.includes(field)),
+    ...fields.filter(field => !field.startsWith('(') && !(field in body)),
+  ];
+}
+
+/** Calls by the specification's rows; each answer is compared with its row, and with what the route itself declares. */
+export interface SpecifiedCalls {
+  /**
+   * @param row as the table writes it: `PUT /waas/streams`
+   * @param params values of the path's parameters
+   * @throws naming the row, when the answer deviates
+   */
+  readonly call: <T = unknown>(
+    by: RestClient,
+    row: string,
+    params?: Readonly<Record<string, string>>,
+    body?: object,
+  ) => Promise<T>;
+  /** Rows that were called, in the table's order. */
+  readonly called: () => string[];
+}
+
+export function createSpecifiedCalls(): SpecifiedCalls {
+  const seen = new Set<string>();
+  return {
+    async call<T>(by: RestClient, name: string, params: Readonly<Record<string, string>> = {}, body?: object) {
+      const row = ROWS.find(each => nameOf(each) === name);
+      if (row === undefined) throw new Error(`the specification has no row ${name}`);
+      expect(missent(row, body ?? {}), `${name}: fields that are sent`).toEqual([]);
+      const path = row.path.replaceAll(/\{(\w+)\}/g, (_, key: string) => params[key] ?? `no-${key}`);
+      const reply = await by.call<T>(row.method, path, body);
+      expect(deviations(row, reply), `${name}: ${JSON.stringify(reply.body)}`).toEqual([]);
+      expectDeclared(routeOf(row)?.operation ?? name, reply);
+      seen.add(name);
+      return reply.body;
+    },
+    called: () => ROWS.map(nameOf).filter(name => seen.has(name)),
+  };
+}
