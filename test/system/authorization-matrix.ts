@@ -15,7 +15,8 @@ export type IdKind =
   | 'event'
   | 'key'
   | 'replay'
-  | 'offered';
+  | 'offered'
+  | 'published';
 
 /** Where a route takes an id. */
 export interface IdPosition {
@@ -37,6 +38,8 @@ const KIND_OF: Readonly<Record<string, IdKind>> = {
   account: 'account',
   accountPublicId: 'account',
   event: 'event',
+  eventId: 'published',
+  stream: 'stream',
   key: 'key',
   replay: 'replay',
 };

@@ -39,6 +39,7 @@ const UNKNOWN: Ids = {
   key: 'nobodys',
   replay: 'nobodys',
   offered: `cat_${NOBODY}`,
+  published: 'nobodys',
 };
 const MALFORMED = ['x', `cat-${NOBODY}`, `ten_${NOBODY}x`, `TEN_${NOBODY}`, '-', 'ä', `act_${'u'.repeat(20)}`];
 
@@ -74,6 +75,8 @@ const BODIES: Readonly<Record<string, (ids: Ids) => object>> = {
 const QUERIES: Readonly<Record<string, (ids: Ids) => string>> = {
   listEvents: ids => `?subscription=${ids.subscription}`,
   listActivations: ids => `?integration=${ids.integration}`,
+  getProducedEvent: ids => `?stream=${ids.stream}&integration=${ids.integration}`,
+  explainRouting: ids => `?stream=${ids.stream}&groupKey=k&integration=${ids.integration}`,
 };
 
 let world: FacadeWorld;
@@ -153,6 +156,7 @@ beforeAll(async () => {
       key: `key-${tenant}`,
       replay: `replay-of-${tenant}`,
       offered: publicId('CatalogStream', previous(tenant), 'orders'),
+      published: `for ${next(tenant)}`,
     };
   }
 });
@@ -243,9 +247,11 @@ describe.each(TENANTS)('the owner of %s', tenant => {
       CASES.filter(({ value }) => value === 'malformed'),
       async each => {
         for (const id of MALFORMED) {
-          if (['key', 'replay'].includes(each.position.kind) && /^[\w-]+$/.test(id)) continue;
+          if (['key', 'replay', 'published'].includes(each.position.kind) && /^[\w-]+$/.test(id)) continue;
           const reply = (await attempt(each, tenant, id)) as Reply<ProblemDocument>;
-          const wanted = each.position.where === 'path' ? [400, 404] : [422];
+          // A stream is named by its id or its key.
+          const key = each.position.where === 'query' && each.position.kind === 'stream';
+          const wanted = each.position.where === 'path' ? [400, 404] : key ? [404, 422] : [422];
           if (!wanted.includes(reply.status))
             failures.push(`${named(each)} ${id}: ${reply.status} ${reply.body?.code}`);
         }
