@@ -81,6 +81,34 @@ describe('kind controller', () => {
     expect(world.get('a')?.metadata.finalizers).toEqual(['other/one']);
   });
 
+  it('lets an object go once, also when it is called again before the cache knows that it is gone', async () => {
+    let effects = 0;
+    const world = startKind({
+      reconcile: async () => ({ conditions: [READY] }),
+      finalize: async () => {
+        effects++;
+        world.lag(true);
+        // Something it depends on changes meanwhile.
+        if (effects === 1) world.controller.enqueue('ns/a');
+        return 'done';
+      },
+    });
+    world.put('a', 'x');
+    await world.clock.advance(10);
+    world.put('a', 'x', { ...world.get('a')?.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' });
+    await world.clock.advance(1_000);
+    expect(world.get('a')).toBeUndefined();
+    expect(effects).toBe(1);
+    // One of the same name has its own turn.
+    world.lag(false);
+    world.relist();
+    world.put('a', 'y', { uid: 'another', finalizers: [], deletionTimestamp: undefined });
+    await world.clock.advance(10);
+    world.put('a', 'y', { ...world.get('a')?.metadata, deletionTimestamp: '2026-01-01T00:00:01Z' });
+    await world.clock.advance(1_000);
+    expect(effects).toBe(2);
+  });
+
   it('has nothing to do with a deleted object that it has no finalizer on', async () => {
     let calls = 0;
     const count = async () => {

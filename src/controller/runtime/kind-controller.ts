@@ -1,7 +1,7 @@
 import type { KubeClient } from '../../kube/client.ts';
 import type { Clock } from '../../kube/clock.ts';
 import { isKubeError, isStale } from '../../kube/kube-error.ts';
-import type { KubeObject } from '../../kube/object.ts';
+import { type KubeObject, keyOf } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
@@ -49,6 +49,8 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   const { reflector, client, events, finalize, clock } = options;
   const { resource } = reflector;
   const status = createStatusWriter<P['spec'], CommonStatus>({ client, resource, wallMs: clock.wallMs });
+  /** Key → uid of what was let go and is in the cache still: there is nothing left to undo. */
+  const letGo = new Map<string, string>();
 
   const own: KeySource = {
     reflector,
@@ -93,10 +95,12 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   }
 
   async function release(object: P, context: ReconcileContext): Promise<number | undefined> {
-    if (finalize === undefined || !hasFinalizer(object)) return undefined;
+    const key = keyOf(object.metadata);
+    if (finalize === undefined || !hasFinalizer(object) || letGo.get(key) === object.metadata.uid) return undefined;
     const answer = await finalize(object, context);
     if (answer === 'done') {
       await removeFinalizer(object, { client, resource, signal: context.signal });
+      letGo.set(key, object.metadata.uid);
       return undefined;
     }
     await write(object, answer, context.signal);
@@ -113,7 +117,10 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     ...(options.retry === undefined ? {} : { retry: options.retry }),
     reconcile: async (key, context) => {
       const cached = reflector.store.get(key);
-      if (cached === undefined) return status.forget(key);
+      if (cached === undefined) {
+        letGo.delete(key);
+        return status.forget(key);
+      }
       const object = status.latest(cached) as P;
       try {
         const turn = object.metadata.deletionTimestamp === undefined ? reconcile : release;
