@@ -1,4 +1,5 @@
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, problem } from '../src/core/problem.ts';
+import { PROBLEM_CONTENT_TYPE, problem } from '../src/core/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../src/core/problems.ts';
 import { OF_EVERY_CALL, problemsOf } from '../src/facade/problem-codes.ts';
 import { ROUTES } from '../src/facade/routes.ts';
 import { escapeMarkup, table } from './markdown.ts';

@@ -1,4 +1,4 @@
-import { PROBLEMS } from '../src/core/problem.ts';
+import { PROBLEMS } from '../src/core/problems.ts';
 import {
   describeRoutes,
   type OpenApiDocument,

@@ -16,8 +16,8 @@ export async function renderDocs(): Promise<GeneratedFile[]> {
     page('metrics', 'the roles', await renderMetrics()),
     page('permissions', 'config/permissions.ts and config/admission.ts', renderPermissions()),
     page('rest', 'src/facade/routes.ts', renderRest()),
-    page('problems', 'src/core/problem.ts', renderProblems()),
-    ...renderProblemPages().map(({ code, text }) => page(`problems/${code}`, 'src/core/problem.ts', text)),
+    page('problems', 'src/core/problems.ts', renderProblems()),
+    ...renderProblemPages().map(({ code, text }) => page(`problems/${code}`, 'src/core/problems.ts', text)),
     { path: 'docs/openapi.json', text: renderOpenApi() },
   ];
 }

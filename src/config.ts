@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { nearestName } from './core/nearest-name.ts';
 import { parseNetwork } from './core/network.ts';
 import { type Mailbox, parseMailbox } from './mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from './mail/smtp-url.ts';
@@ -201,7 +202,9 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
   if (roles.length === 0 || rest.length > 0) problems.push(`usage: sluice ${ROLES.join('|')}|all`);
   const names = Object.keys(env).filter(name => name.startsWith('SLUICE_'));
   for (const name of names) {
-    if (!(name in ENVIRONMENT)) problems.push(`${name}: no such variable${suggestion(name)}`);
+    if (name in ENVIRONMENT) continue;
+    const meant = nearestName(name, Object.keys(ENVIRONMENT));
+    problems.push(`${name}: no such variable${meant === undefined ? '' : `; did you mean ${meant}?`}`);
   }
   const parsed = Environment.safeParse(Object.fromEntries(names.map(name => [name, env[name]])));
   if (!parsed.success) {
@@ -275,28 +278,4 @@ function readRootKey(file: string | undefined, problems: string[]): Uint8Array |
     problems.push(`SLUICE_ROOT_KEY_FILE: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}: ${file}`);
   }
   return undefined;
-}
-
-/** The variable that was probably meant: the one with the fewest differing letters, if they are few. */
-function suggestion(name: string): string {
-  let best: string | undefined;
-  let fewest = 4;
-  for (const known of Object.keys(ENVIRONMENT)) {
-    const distance = editDistance(name, known);
-    if (distance < fewest) [best, fewest] = [known, distance];
-  }
-  return best === undefined ? '' : `; did you mean ${best}?`;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min((row[j] as number) + 1, (next[j - 1] as number) + 1, substitution));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
 }

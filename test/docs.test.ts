@@ -6,7 +6,7 @@ import { anchorOf } from '../config/docs-problems.ts';
 import { driftedFiles } from '../config/generate.ts';
 import { KINDS } from '../src/api/kinds.ts';
 import { ENVIRONMENT } from '../src/config.ts';
-import { PROBLEMS } from '../src/core/problem.ts';
+import { PROBLEMS } from '../src/core/problems.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 

@@ -9,7 +9,8 @@ import {
   faultOfGroupKey,
 } from './context-headers-limits.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
-import type { ProblemCode, ProblemError } from './problem.ts';
+import type { ProblemError } from './problem.ts';
+import type { ProblemCode } from './problems.ts';
 
 /** What a stream says is lifted from a request: names of headers, the first that is there counts. */
 export interface ContextHeaders {

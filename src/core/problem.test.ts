@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { PROBLEMS, problem } from './problem.ts';
+import { problem } from './problem.ts';
+import { PROBLEMS } from './problems.ts';
 
 test('a document names its code in type and code, and carries the status of the table', () => {
   expect(problem('queue_full')).toEqual({

@@ -1,29 +1,13 @@
-import { FINALIZER } from '../api/well-known.ts';
 import { pairIsOpen } from '../core/activation-state.ts';
 import { compileRoutes } from '../core/compile-routes.ts';
 import type { GateFacts } from '../core/gate-verdict.ts';
 import { activationId, publicId } from '../core/ids.ts';
 import { routeState } from '../core/integration-state.ts';
-import type { SnapshotMeta } from '../core/snapshot.ts';
+import { isProtected, snapshotOf, snapshotOfIntegration, snapshotOfSubscription } from '../core/snapshot-of.ts';
 import type { Cached } from './cached.ts';
 import type { OwnedTenant } from './ownership.ts';
 import { integrationStatus } from './resources/integration-entry.ts';
 import type { World } from './world.ts';
-
-type AnyObject = Pick<Cached<'CatalogStream' | 'Integration' | 'Subscription' | 'Block' | 'Package'>, 'metadata'>;
-
-function metaOf({ metadata }: AnyObject): SnapshotMeta {
-  return {
-    name: metadata.name,
-    namespace: metadata.namespace ?? '',
-    uid: metadata.uid,
-    createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
-    deleting: metadata.deletionTimestamp !== undefined,
-  };
-}
-
-const msOf = (time: string | undefined) => (time === undefined ? undefined : Date.parse(time));
-const isProtected = ({ metadata }: AnyObject) => metadata.finalizers?.includes(FINALIZER) === true;
 
 /** State of an integration as the routes know it. */
 export function integrationRoute(integration: Cached<'Integration'>, nowMs: number): GateFacts['integration'] {
@@ -56,18 +40,11 @@ export function gateOfObjects(world: Pick<World, 'by'>, question: Question): Gat
       name: tenant.name,
       ...(tenant.workspace.metadata.deletionTimestamp === undefined ? { workspace: tenant.workspace } : {}),
       secretKeys: [],
-      streams: isProtected(stream) ? [{ ...metaOf(stream), spec: stream.spec }] : [],
-      packages: world
-        .by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`)
-        .map(object => ({ ...metaOf(object), spec: object.spec })),
-      blocks: world
-        .by('Block', 'integration', `${tenant.name}/${name}`)
-        .map(object => ({ ...metaOf(object), spec: object.spec })),
-      integrations: [{ ...metaOf(integration), spec: integration.spec }],
-      subscriptions: subscriptions.map(object => {
-        const admittedMs = msOf(object.status?.admittedAt);
-        return { ...metaOf(object), spec: object.spec, ...(admittedMs === undefined ? {} : { admittedMs }) };
-      }),
+      streams: isProtected(stream) ? [snapshotOf(stream)] : [],
+      packages: world.by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`).map(snapshotOf),
+      blocks: world.by('Block', 'integration', `${tenant.name}/${name}`).map(snapshotOf),
+      integrations: [snapshotOfIntegration(integration)],
+      subscriptions: subscriptions.map(snapshotOfSubscription),
     },
     // Whether an endpoint may be called decides about sending, not about routing.
     { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '' },

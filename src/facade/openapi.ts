@@ -5,7 +5,8 @@ import {
   type ZodOpenApiOverride,
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode } from '../core/problem.ts';
+import { PROBLEM_CONTENT_TYPE } from '../core/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../core/problems.ts';
 import { type ExampleSchema, exampleOf } from './body-example.ts';
 import { PATH_PARAMETERS, type PathParameter } from './fields.ts';
 import { problemsOf } from './problem-codes.ts';

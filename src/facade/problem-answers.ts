@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, problem } from '../core/problem.ts';
+import { PROBLEM_CONTENT_TYPE, problem } from '../core/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../core/problems.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { Refusal, type RefusalFacts } from './refusal.ts';
 

@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../core/problem.ts';
+import type { ProblemCode } from '../core/problems.ts';
 import type { Route } from './route.ts';
 
 /** What every call may be refused with, beside what its route declares. */

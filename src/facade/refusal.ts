@@ -1,4 +1,5 @@
-import type { ProblemCode, ProblemError } from '../core/problem.ts';
+import type { ProblemError } from '../core/problem.ts';
+import type { ProblemCode } from '../core/problems.ts';
 
 /** What an answer says beyond the code of its problem. */
 export interface RefusalFacts {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { PROBLEMS } from '../core/problem.ts';
+import { PROBLEMS } from '../core/problems.ts';
 import { traceIdOf, writeAuditLine } from './audit-line.ts';
 import { identityOf } from './auth/identity.ts';
 import type { Facade } from './facade.ts';

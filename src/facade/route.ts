@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ProblemCode } from '../core/problem.ts';
+import type { ProblemCode } from '../core/problems.ts';
 import type { Identity } from './auth/identity.ts';
 import type { Facade } from './facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from './ownership.ts';

@@ -4,7 +4,7 @@ import helmet from '@fastify/helmet';
 import rateLimit from '@fastify/rate-limit';
 import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { ProblemCode } from '../core/problem.ts';
+import type { ProblemCode } from '../core/problems.ts';
 import { createAllowedMethods } from '../http/allowed-methods.ts';
 import { answerProtocolError } from '../http/protocol-errors.ts';
 import type { Registry } from '../telemetry/metrics.ts';

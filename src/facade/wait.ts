@@ -51,6 +51,7 @@ export function createWaits(world: Pick<World, 'get' | 'reflector' | 'live'>, cl
     const timers = [
       ...LOOK_AT_MS.map(atMs =>
         clock.setTimer(() => {
+          // The watch may bring it all the same, and the deadline ends the wait: a failed look decides nothing.
           world.live(kind, name).then(look, () => undefined);
         }, atMs),
       ),

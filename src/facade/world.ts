@@ -31,7 +31,7 @@ export interface World {
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
   /** For what the caches may not decide alone; dearer than `live`. */
   readonly listLive: ListLive;
-  /** Objects of a namespace that say `value` in an index: `integration`, `pair`, `target`. */
+  /** Objects that say `value` in an index, such as `integration` (`namespace/name`). They lag by the watch's latency. */
   readonly by: <K extends KindName>(kind: K, index: string, value: string) => Cached<K>[];
   readonly reflector: <K extends KindName>(kind: K) => Reflector<Cached<K>>;
   /** @throws Refusal 503 while any cache is not filled or has not been heard of for 30 s */
@@ -59,11 +59,6 @@ function hashed<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscri
     ...byNamespace,
     publicId: ({ metadata }: Cached<K>) => [publicId(kind, metadata.namespace ?? '', metadata.name)],
   };
-}
-
-/** What a Block keeps back, as the index names it. */
-export function targetKey(namespace: string, kind: string, name: string): string {
-  return `${namespace}/${kind}/${name}`;
 }
 
 /** One person or machine, as the index of accounts names it. */

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, problem } from '../core/problem.ts';
+import { PROBLEM_CONTENT_TYPE, problem } from '../core/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../core/problems.ts';
 
 interface Refusal {
   readonly code: ProblemCode;

@@ -1,11 +1,42 @@
-import type { RedisClient } from './client.ts';
+import type { RedisClient, Reply } from './client.ts';
 import { integrationKeys, tenantKeys } from './keys.ts';
+
+/** The two places that routing asks, for one pair of integration and group key. */
+export interface PairReading {
+  /** missing: Redis has no state of the tenant, or lost it; nothing it says is to be believed then. */
+  readonly tenant: 'ready' | 'missing';
+  readonly integration: 'pending' | 'active' | 'closed' | 'missing';
+  /** Both where the router looks first, and where the integration itself decides. */
+  readonly activated: boolean;
+}
+
+/** Rejects while Redis is away. */
+export async function readPair(
+  redis: Pick<RedisClient, 'call'>,
+  tenant: string,
+  integration: string,
+  groupKey: string,
+): Promise<PairReading> {
+  const t = tenantKeys(tenant);
+  const i = integrationKeys(integration);
+  const [tenantReady, gate, meta, since] = await Promise.all([
+    redis.call('hget', t.meta, 'ready'),
+    redis.call('zscore', t.gates, `${groupKey}\0${integration}`),
+    redis.call('hmget', i.meta, 'ready', 'state') as Promise<Reply[]>,
+    redis.call('hget', i.act, groupKey),
+  ]);
+  const [ready, state] = meta;
+  return {
+    tenant: tenantReady === '1' ? 'ready' : 'missing',
+    integration: ready !== '1' ? 'missing' : state === 'pending' || state === 'active' ? state : 'closed',
+    activated: gate !== null && since !== null,
+  };
+}
 
 /** Whether Redis states that a group key is open for an integration. */
 export interface GateReader {
   /**
-   * True only when both places say so that routing asks: the tenant's gates, and the integration's own. False where either
-   * is missing, as after a flush. Rejects while Redis is away.
+   * False where either place is missing, as after a flush. Rejects while Redis is away.
    *
    * @param tenant `ten_…`
    * @param integration `int_…`
@@ -15,16 +46,9 @@ export interface GateReader {
 
 export function createGateReader(redis: Pick<RedisClient, 'call'>): GateReader {
   return {
-    async isOpen(tenant, integration, groupKey) {
-      const t = tenantKeys(tenant);
-      const i = integrationKeys(integration);
-      const [tenantReady, gate, integrationReady, since] = await Promise.all([
-        redis.call('HGET', t.meta, 'ready'),
-        redis.call('ZSCORE', t.gates, `${groupKey}\0${integration}`),
-        redis.call('HGET', i.meta, 'ready'),
-        redis.call('HGET', i.act, groupKey),
-      ]);
-      return tenantReady === '1' && gate !== null && integrationReady === '1' && since !== null;
+    async isOpen(...pair) {
+      const { tenant, integration, activated } = await readPair(redis, ...pair);
+      return tenant === 'ready' && integration !== 'missing' && activated;
     },
   };
 }

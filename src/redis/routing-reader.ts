@@ -3,6 +3,7 @@ import type { EventProgress } from '../core/event-state.ts';
 import { type NotRoutedReason, notRoutedReason } from '../core/reasons.ts';
 import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
 import type { RedisClient, Reply } from './client.ts';
+import { type PairReading, readPair } from './gate-reader.ts';
 import { readProgress } from './inbox-reader.ts';
 import { type InboxRef, inboxMember, parseInboxMember } from './inbox-store.ts';
 import { hashOfEventId, ID_TTL_MS } from './ingress-store.ts';
@@ -18,10 +19,7 @@ export interface QueueReading {
 }
 
 /** What Redis says of one integration, for one queue and one group key. Nothing here is told apart from what is lost. */
-export interface GateReading {
-  readonly integration: 'pending' | 'active' | 'closed' | 'missing';
-  /** Both where the router looks first, and where the integration itself decides. */
-  readonly activated: boolean;
+export interface GateReading extends Pick<PairReading, 'integration' | 'activated'> {
   /** missing: the tenant's state is. */
   readonly subscription: 'none' | 'open' | 'paused' | 'missing';
 }
@@ -107,25 +105,19 @@ export function createRoutingReader(redis: RedisClient, nowMs: () => number): Ro
     readQueue,
 
     async readGate(tenant, { name, gen }, integration, groupKey) {
-      const t = tenantKeys(tenant);
       const i = integrationKeys(integration);
-      const [tenantReady, gate, member, meta, since] = await Promise.all([
-        redis.call('hget', t.meta, 'ready'),
-        redis.call('zscore', t.gates, `${groupKey}\0${integration}`),
-        redis.call('hget', t.subs(name), integration),
-        redis.call('hmget', i.meta, 'ready', 'state') as Promise<Reply[]>,
-        redis.call('hget', i.act, groupKey),
+      const [pair, member] = await Promise.all([
+        readPair(redis, tenant, integration, groupKey),
+        redis.call('hget', tenantKeys(tenant).subs(name), integration),
       ]);
-      const [ready, state] = meta;
-      const known = ready === '1' ? (state === 'pending' || state === 'active' ? state : 'closed') : 'missing';
-      const activated = gate !== null && since !== null;
-      if (tenantReady !== '1') return { integration: known, activated, subscription: 'missing' };
-      if (typeof member !== 'string') return { integration: known, activated, subscription: 'none' };
+      const known = { integration: pair.integration, activated: pair.activated };
+      if (pair.tenant === 'missing') return { ...known, subscription: 'missing' };
+      if (typeof member !== 'string') return { ...known, subscription: 'none' };
       const { sub, inc } = parseInboxMember(`${integration}/${member}`);
       const fields = (await redis.call('hmget', i.sub(sub), 'inc', 'gen', 'route')) as Reply[];
       const [hasInc, hasGen, route] = fields;
       const current = hasInc === inc && hasGen === gen && route !== 'closed';
-      return { integration: known, activated, subscription: !current ? 'none' : route === 'open' ? 'open' : 'paused' };
+      return { ...known, subscription: !current ? 'none' : route === 'open' ? 'open' : 'paused' };
     },
 
     async findEvent(tenant, queue, wanted) {

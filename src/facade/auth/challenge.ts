@@ -1,4 +1,4 @@
-import type { ProblemCode } from '../../core/problem.ts';
+import type { ProblemCode } from '../../core/problems.ts';
 import { Refusal } from '../refusal.ts';
 import { FAULTS, type TokenFault } from './token-fault.ts';
 

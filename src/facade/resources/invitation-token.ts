@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { IntegrationState } from '../../core/integration-state.ts';
 import { hashInvitationToken } from '../../core/invitation.ts';
-import type { ProblemCode } from '../../core/problem.ts';
+import type { ProblemCode } from '../../core/problems.ts';
 import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
 import { assertNotPaused } from '../paused.ts';

@@ -10,6 +10,9 @@ import { readForChange, turnOf } from './packages.ts';
 /** What the custom resource takes. */
 const MOST_STREAMS = 500;
 
+/** The list as a whole has one manager. */
+const LIST_OF_STREAMS = { manager: FIELD_MANAGER.facadeStreams, exactly: true, concern: ['streams'] } as const;
+
 const PackageMember = z
   .strictObject({ catalogEntryPublicId: publicIdField('CatalogStream') })
   .meta({ id: 'PackageMember' });
@@ -38,13 +41,7 @@ const addStream = defineRoute({
       if (streams.length > MOST_STREAMS) {
         throw new Refusal('invalid_request', `A package has at most ${MOST_STREAMS} streams, and this one is full.`);
       }
-      return objects.apply('Package', object, {
-        manager: FIELD_MANAGER.facadeStreams,
-        before,
-        exactly: true,
-        concern: ['streams'],
-        spec: { streams },
-      });
+      return objects.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
     await objects.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };
@@ -73,13 +70,7 @@ const removeStream = defineRoute({
       if (listed === undefined) return leaving ? undefined : before;
       if (leaving) throw new Refusal('being_deleted');
       const streams = [...new Set(before.spec.streams)].filter(name => name !== listed).toSorted();
-      return objects.apply('Package', object, {
-        manager: FIELD_MANAGER.facadeStreams,
-        before,
-        exactly: true,
-        concern: ['streams'],
-        spec: { streams },
-      });
+      return objects.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
     // Also when there was nothing to do: the call may repeat one that was stored and not in force in time.
     if (applied !== undefined) await objects.waitFor('Package', applied);

@@ -67,7 +67,7 @@ export const SubscriptionEntry = z
     }),
     reason: z.string().meta({
       description:
-        'Why, in one word: Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, InsufficientTokens, IntegrationClosed, or what it waits for.',
+        'Why, in one word: Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, InsufficientTokens, IntegrationClosed, or what it waits for.',
       example: 'Live',
     }),
     message: z.string().meta({ description: 'Why, for people.' }),

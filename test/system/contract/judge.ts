@@ -1,6 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, type ProblemDocument } from '../../../src/core/problem.ts';
+import { PROBLEM_CONTENT_TYPE, type ProblemDocument } from '../../../src/core/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../../../src/core/problems.ts';
 import type { OpenApiDocument } from '../../../src/facade/openapi.ts';
 import type { Received, Sent } from './exchange.ts';
 import type { Plan } from './requests.ts';

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
-import { PROBLEM_CONTENT_TYPE, PROBLEMS, type ProblemCode, problem } from '../../../core/problem.ts';
+import { PROBLEM_CONTENT_TYPE, problem } from '../../../core/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../../../core/problems.ts';
 import { answerProtocolError } from '../../../http/protocol-errors.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { Refusal } from '../../refusal.ts';

@@ -1,0 +1,27 @@
+/** More letters than that are no slip of the keyboard. */
+const MOST_SLIPS = 3;
+
+/** The one of `known` that was probably meant: that with the fewest differing letters, if they are few. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let fewest = MOST_SLIPS + 1;
+  for (const each of known) {
+    const distance = editDistance(name, each);
+    if (distance < fewest) [best, fewest] = [each, distance];
+  }
+  return best;
+}
+
+/** Letters to put in, take out or replace (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min((row[j] as number) + 1, (next[j - 1] as number) + 1, substitution));
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}
