@@ -2,14 +2,19 @@ import { expect, test } from 'vitest';
 import { addTallies, formatTally, tallyCommand, tallyVitest, type VitestReport } from './tally.ts';
 
 function reportOf(...statuses: string[]): VitestReport {
-  const assertionResults = statuses.map((status, index) => ({ fullName: `test ${index}`, status }));
+  const assertionResults = statuses.map((status, index) => ({
+    fullName: `test ${index}`,
+    status,
+    ...(status === 'failed' ? { failureMessages: ['AssertionError: 1 is not 2\n    at somewhere'] } : {}),
+  }));
   const status = statuses.includes('failed') ? 'failed' : 'passed';
   return { testResults: [{ name: 'a.test.ts', status, assertionResults }] };
 }
 
-test('tests are counted by what became of them', () => {
+test('tests are counted by what became of them, and those that failed are named', () => {
   const tally = tallyVitest('unit', reportOf('passed', 'passed', 'failed'), 1);
-  expect(tally).toEqual({ passed: 2, failed: 1, skipped: 0, notes: [] });
+  const notes = ['FAILED unit: test 2 (a.test.ts): AssertionError: 1 is not 2'];
+  expect(tally).toEqual({ passed: 2, failed: 1, skipped: 0, notes });
 });
 
 test('every skipped test is named', () => {

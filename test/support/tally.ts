@@ -1,4 +1,4 @@
-/** What a suite came to. `notes` are lines for the reader: what was skipped, what failed without being a test. */
+/** What a suite came to. `notes` are lines for the reader: what was skipped, what failed, and by what. */
 export type Tally = {
   readonly passed: number;
   readonly failed: number;
@@ -12,7 +12,11 @@ export type VitestReport = {
     readonly name: string;
     readonly status: string;
     readonly message?: string;
-    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+    readonly assertionResults: readonly {
+      readonly fullName: string;
+      readonly status: string;
+      readonly failureMessages?: readonly string[];
+    }[];
   }[];
 };
 
@@ -38,8 +42,10 @@ export function tallyVitest(suite: string, report: VitestReport | undefined, exi
     const failedBefore = failed;
     for (const test of file.assertionResults) {
       if (test.status === 'passed') passed++;
-      else if (test.status === 'failed') failed++;
-      else {
+      else if (test.status === 'failed') {
+        failed++;
+        notes.push(`FAILED ${suite}: ${test.fullName} (${file.name}): ${firstLine(test.failureMessages?.[0])}`);
+      } else {
         skipped++;
         notes.push(`SKIPPED ${suite}: ${test.fullName} (${test.status}; ${file.name})`);
       }
