@@ -91,6 +91,8 @@ export async function openIntrusion(): Promise<Intrusion> {
     expect((await north.post(sample)).status).toBe(202);
     const endpoint = endpointOf(NORTH, 'orders');
     await eventually('it arrives', async () => receiver.delivered(endpoint).has(sample.id), { withinMs: 15_000 });
+    const isNoted = async () => ((await outside.redis.call('keys', '*:pend')) as string[]).length === 0;
+    await eventually('its delivery is noted', isNoted, { withinMs: 15_000 });
     expect(faultsOf(receiver, endpoint, sent)).toEqual([]);
     const norths = receiver.attempts.filter(({ id }) => id.startsWith('north.'));
     expect(norths.filter(each => each.subscription !== endpoint)).toEqual([]);
