@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import { createLeaseStore } from '../kube/lease.ts';
 import { type AnyObject, keyOf } from '../kube/object.ts';
+import { parseDisabledEndpoint } from '../redis/alarm.ts';
 import { reconcileAccount } from './account/reconcile.ts';
 import { createShortages } from './account/shortages.ts';
-import { pairSelection } from './activation/pair-selection.ts';
-import { openGatesOf, reconcilePair } from './activation/reconcile.ts';
-import { type OwnedActivation, removeRevoked } from './activation/removal.ts';
+import { createActivationControllers } from './activation/controllers.ts';
+import { openGatesOf } from './activation/reconcile.ts';
 import { createAuditing } from './auditing.ts';
 import { reconcileBlock } from './block/reconcile.ts';
 import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
@@ -18,15 +18,18 @@ import { createLeading } from './leading.ts';
 import { createLetGoTeller } from './let-go.ts';
 import { finalizePackage, reconcilePackage } from './package/reconcile.ts';
 import { explainRedisFailure, type Room } from './room.ts';
+import { findCondition } from './runtime/conditions.ts';
 import { createControllerMetrics } from './runtime/controller-metrics.ts';
 import { createElector } from './runtime/elector.ts';
 import { createEventRecorder } from './runtime/event-recorder.ts';
 import { createKeyedController } from './runtime/keyed-controller.ts';
 import { createKindController } from './runtime/kind-controller.ts';
 import { createRuntime, type Runtime } from './runtime/runtime.ts';
-import { type CommonStatus, createStatusWriter } from './runtime/status-writer.ts';
 import type { RetryPauses } from './runtime/work-queue.ts';
 import { createSources } from './sources.ts';
+import { registerObjectMetrics } from './state-metrics.ts';
+import { createEndpointHealths } from './subscription/endpoint-healths.ts';
+import { createHeaderSecrets } from './subscription/header-secrets.ts';
 import { finalizeSubscription, reconcileSubscription } from './subscription/reconcile.ts';
 import { createBacklogWatch } from './tenant/backlog-watch.ts';
 import { finalizeUnlessPaused, isPaused, PAUSABLE, unlessPaused } from './tenant/paused.ts';
@@ -34,7 +37,7 @@ import { createSharedLocks } from './tenant/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from './tenant/snapshot.ts';
 import { createTenants } from './tenant/tenants.ts';
 import { finalizeWorkspace, reconcileWorkspace } from './workspace/reconcile.ts';
-import { type Cached, createWorld, resourceOf } from './world.ts';
+import { createWorld } from './world.ts';
 
 /**
  * Pauses between tries of what failed. Short at most: what a Redis or an API server that was away held up is in force
@@ -67,6 +70,12 @@ export function createController(options: ControllerOptions): Runtime {
     },
   });
 
+  const headerSecrets = createHeaderSecrets({
+    world,
+    client,
+    enqueueAfter: (name, delayMs) => routes.enqueueAfter(name, delayMs),
+    log,
+  });
   const tenants = createTenants({
     control,
     queueHints,
@@ -75,12 +84,14 @@ export function createController(options: ControllerOptions): Runtime {
     compile: options.compile,
     fence: () => leading.fence(),
     explain: explainRedisFailure,
+    prepare: headerSecrets.read,
     gather: name =>
       gatherTenant(
         world,
         uid => tenants.isRemoved(uid),
         name,
         account => shortages.isShort(account) === true,
+        headerSecrets.fieldsOf,
       ),
     objectsOf: name => objectsOfTenant(world, name),
     isPaused: name => isPaused(world, name),
@@ -110,6 +121,18 @@ export function createController(options: ControllerOptions): Runtime {
     clock,
     log,
   });
+  registerObjectMetrics(registry, { world, backlogsAtRisk: backlogWatch.countAtRisk });
+  const endpointHealths = createEndpointHealths({
+    read: control.readHealth,
+    onNews: (sub, first) => {
+      for (const { metadata, status } of world.Subscription.store.byIndex('publicId', sub)) {
+        // Of those that work, only what said something else is looked at.
+        const silent = findCondition(status?.conditions, 'EndpointFailing')?.status !== 'True';
+        if (!first || !silent) subscriptions.enqueue(keyOf(metadata), 'background');
+      }
+    },
+    log,
+  });
   const auditPass = createAuditing({
     client,
     world,
@@ -119,6 +142,8 @@ export function createController(options: ControllerOptions): Runtime {
     remains: options.remains,
     fence: () => leading.fence(),
     workers: () => ({ routes, activations, accounts }),
+    noteHealths: (subs, texts) => endpointHealths.noteAll(subs, texts),
+    onPass: () => endpointHealths.prune(sub => world.Subscription.store.byIndex('publicId', sub).length > 0),
     events,
     nowMs,
     clock,
@@ -139,6 +164,7 @@ export function createController(options: ControllerOptions): Runtime {
     wallMs: clock.wallMs,
     rootKey: options.rootKey,
     deliveries,
+    endpointHealths,
     isBacklogAtRisk: (tenant, uid) => backlogWatch.isAtRisk(tenant, uid),
     explain: explainRedisFailure,
     shared: locks.shared,
@@ -155,6 +181,7 @@ export function createController(options: ControllerOptions): Runtime {
     log,
     retry: RETRY,
     metrics: metricsOf(name),
+    tracing: options.tracing,
   });
   const accounts = createKindController({
     ...engine('account', 1),
@@ -212,27 +239,7 @@ export function createController(options: ControllerOptions): Runtime {
     finalize: finalizeUnlessPaused(room, PAUSABLE.Subscription, finalizeSubscription(room)),
     sources: sources.subscription,
   });
-  const activationStatus = createStatusWriter<Cached<'Activation'>['spec'], CommonStatus>({
-    client,
-    resource: resourceOf('Activation'),
-    wallMs: clock.wallMs,
-  });
-  const activations = createKeyedController({
-    ...engine('activation', 8),
-    reconcile: reconcilePair(room, activationStatus),
-    sources: sources.pair(activationStatus.takeEcho),
-  });
-  const revoked = createKeyedController({
-    ...engine('revoked-activation', 1),
-    keys: () => ['all'],
-    reconcile: removeRevoked({
-      world,
-      readPair: async pair =>
-        (await client.list(resourceOf('Activation'), (object: OwnedActivation) => object, pairSelection(pair))).items,
-      remove: client.remove,
-      wallMs: clock.wallMs,
-    }),
-  });
+  const { activations, revoked } = createActivationControllers(room, client, engine, sources);
   /** Changes of objects that nobody waits for, and deletions, come into force here. */
   const routes = createKeyedController({
     ...engine('routes', 4),
@@ -259,6 +266,8 @@ export function createController(options: ControllerOptions): Runtime {
   }
 
   options.onAlarm(slot => {
+    const disabled = parseDisabledEndpoint(slot);
+    if (disabled !== undefined) return endpointHealths.onDisabled(disabled);
     if (!slot.startsWith('a:')) return leading.onAlarm(slot);
     for (const { metadata } of world.Account.store.byIndex('publicId', slot.slice(2))) {
       accounts.enqueue(metadata.name, 'background');
@@ -288,6 +297,7 @@ export function createController(options: ControllerOptions): Runtime {
     }),
     prepare: async term => {
       await leading.begin(term);
+      endpointHealths.forget();
       backlogWatch.begin(term.signal);
       auditPass.begin(term.signal);
     },

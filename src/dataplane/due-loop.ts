@@ -17,6 +17,8 @@ export interface DueLoopOptions {
   /** At the latest, every partition is looked at this often: a lost message costs this much, an idle system one read. */
   readonly sweepMs?: number;
   readonly token: () => string;
+  /** A turn of work failed; it is logged here, and begun again. */
+  readonly onFailure?: () => void;
 }
 
 export interface DueLoop {
@@ -168,6 +170,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
           next = stopped ? nowMs() : await run(member);
         } catch (error) {
           log.warn({ err: error, member }, 'work failed, tried again');
+          options.onFailure?.();
           failed = true;
           // Held on to meanwhile: a hint that is lowered all the time would make a failing run spin.
           await new Promise(resolve => setTimeout(resolve, RETRY_MS));

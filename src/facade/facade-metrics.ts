@@ -1,14 +1,54 @@
-import { Histogram, type Registry } from '../telemetry/metrics.ts';
+import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
+import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
+
+/** What partners do to the events of their inboxes over REST. */
+export const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
+export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 
 /** What the facade counts. */
-export function createFacadeMetrics(registry: Registry) {
+export interface FacadeMetrics {
+  /** A call begins; its connection has its answer, or is gone. */
+  readonly enter: () => void;
+  readonly leave: () => void;
+  /** A call was answered. @param route method and template of the path, `none` when there is no such route */
+  readonly answered: (route: string, status: number, seconds: number) => void;
+  readonly refused: (reason: TokenRefusal) => void;
+  readonly did: (operation: InboxOperation, events: number) => void;
+}
+
+export function createFacadeMetrics(registry: Registry): FacadeMetrics {
+  const registers = [registry];
+  const requestSeconds = new Histogram({
+    name: 'sluice_facade_request_duration_seconds',
+    help: 'Time from a call of /waas to its answer, by route and status.',
+    labelNames: ['route', 'status'] as const,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
+  const inFlight = new Gauge({
+    name: 'sluice_facade_requests_in_flight',
+    help: 'Calls that are being answered now.',
+    registers,
+  });
+  const refused = new Counter({
+    name: 'sluice_facade_refused_tokens_total',
+    help: 'Calls that were refused for their token, by reason; undecided: the issuer could not be asked.',
+    labelNames: ['reason'] as const,
+    registers,
+  });
+  const operations = new Counter({
+    name: 'sluice_facade_inbox_events_total',
+    help: 'Events of inboxes that calls of partners skipped, acknowledged, pulled, replayed, recovered or tested with.',
+    labelNames: ['operation'] as const,
+    registers,
+  });
+  for (const reason of TOKEN_REFUSALS) refused.inc({ reason }, 0);
+  for (const operation of INBOX_OPERATIONS) operations.inc({ operation }, 0);
   return {
-    requestSeconds: new Histogram({
-      name: 'sluice_facade_request_duration_seconds',
-      help: 'Time from a call of /waas to its answer, by route and status.',
-      labelNames: ['route', 'status'],
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-      registers: [registry],
-    }),
+    enter: () => inFlight.inc(),
+    leave: () => inFlight.dec(),
+    answered: (route, status, seconds) => requestSeconds.observe({ route, status }, seconds),
+    refused: reason => refused.inc({ reason }),
+    did: (operation, events) => operations.inc({ operation }, events),
   };
 }

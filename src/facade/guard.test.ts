@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
 import type { Facade } from './facade.ts';
+import { createFacadeMetrics } from './facade-metrics.ts';
 import { ROUTES } from './routes.ts';
 import { createFacadeServer, type FacadeServer } from './server.ts';
 import { renderRequest, type TokenMaterial } from './testing/bad-token.ts';
@@ -27,12 +28,17 @@ const facade = new Proxy({ log } as Facade, {
 let material: TokenMaterial;
 let server: FacadeServer;
 let port: number;
+const registry = createRegistry();
 beforeAll(async () => {
   const [issuer, attacker] = await Promise.all([startIssuer(), startIssuer('RS256', 'theirs')]);
   material = { issuer, attacker };
   const rules = { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0 };
-  const registry = createRegistry();
-  server = createFacadeServer({ facade, authentication: { ...rules, log }, registry, version: '0.0.0' });
+  server = createFacadeServer({
+    facade,
+    authentication: { ...rules, log },
+    metrics: createFacadeMetrics(registry),
+    version: '0.0.0',
+  });
   port = await server.listen(0, '127.0.0.1');
 });
 afterAll(async () => {
@@ -67,8 +73,17 @@ test('a good token gets past the guard', async () => {
   expect(touched).toEqual(['world']);
 });
 
+/** Calls that were refused for their tokens so far. */
+async function countRefused(): Promise<number> {
+  const metric = await registry.getSingleMetric('sluice_facade_refused_tokens_total')?.get();
+  return metric?.values.reduce((sum, { value }) => sum + value, 0) ?? 0;
+}
+
 test.each(BAD_TOKENS)('token, $name: refused', async ({ make, statuses }) => {
+  const before = await countRefused();
   const { status, headers } = await exchange(port, renderRequest(TARGET, await make(material)));
+  // What was no request, or of no form that is read, has not come as far as its token.
+  if (status === 401) expect(await countRefused()).toBe(before + 1);
   expect(touched).toEqual([]);
   expect(statuses).toContain(status);
   if (status === 401) expect(headers['www-authenticate']).toMatch(/^Bearer realm="sluice"/);

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
 import type { Facade } from './facade.ts';
+import { createFacadeMetrics } from './facade-metrics.ts';
 import { createFacadeServer, type FacadeLimits, type FacadeServer } from './server.ts';
 import { AUDIENCE, startIssuer, type TestIssuer } from './testing/issuer.ts';
 import { exchange, type RawAnswer } from './testing/raw-exchange.ts';
@@ -45,7 +46,13 @@ async function start(limits: Partial<FacadeLimits> = {}, hold: () => Promise<voi
   } as unknown as Facade;
   const rules = { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0 };
   const authentication = { ...rules, log };
-  const server = createFacadeServer({ facade, authentication, registry: createRegistry(), version: '0.0.0', limits });
+  const server = createFacadeServer({
+    facade,
+    authentication,
+    metrics: createFacadeMetrics(createRegistry()),
+    version: '0.0.0',
+    limits,
+  });
   servers.push(server);
   const port = await server.listen(0, '127.0.0.1');
   return { server, port };

@@ -7,11 +7,12 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { ProblemCode } from '../core/problems.ts';
 import { createAllowedMethods } from '../http/allowed-methods.ts';
 import { answerProtocolError } from '../http/protocol-errors.ts';
-import type { Registry } from '../telemetry/metrics.ts';
+import { traceRequests } from '../http/traced-requests.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import { type AuthenticationOptions, registerAuthentication } from './auth/authentication.ts';
 import { identityOf } from './auth/identity.ts';
 import type { Facade } from './facade.ts';
-import { createFacadeMetrics } from './facade-metrics.ts';
+import type { FacadeMetrics } from './facade-metrics.ts';
 import { parseJsonBody } from './json-body.ts';
 import { answerPlainly, createErrorHandler, sendProblem } from './problem-answers.ts';
 import { registerReference } from './reference.ts';
@@ -54,6 +55,8 @@ export const FACADE_LIMITS: FacadeLimits = {
 export interface FacadeServer {
   /** Resolves with the port that is listened on; `port` 0 takes a free one. */
   readonly listen: (port: number, host?: string) => Promise<number>;
+  /** Goes on, and asks whoever is answered to take its next call elsewhere (`Connection: close`). */
+  readonly drain: () => void;
   /** Takes no new connections, answers what is in progress, and cuts what is left after `drainTimeoutMs`. */
   readonly close: () => Promise<void>;
 }
@@ -65,12 +68,13 @@ const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 export function createFacadeServer(options: {
   facade: Facade;
   authentication: AuthenticationOptions;
-  registry: Registry;
+  metrics: FacadeMetrics;
+  tracing?: Tracing | undefined;
   /** Of the program, for the reference. */
   version: string;
   limits?: Partial<FacadeLimits>;
 }): FacadeServer {
-  const { facade } = options;
+  const { facade, metrics } = options;
   const limits = { ...FACADE_LIMITS, ...options.limits };
   const onError = createErrorHandler(facade.log);
   const app = Fastify({
@@ -93,16 +97,22 @@ export function createFacadeServer(options: {
     clientErrorHandler: (error, socket) => answerProtocolError(error, socket, () => undefined),
     frameworkErrors: (error, request, reply) => void onError(error, request, reply),
   });
-  const { requestSeconds } = createFacadeMetrics(options.registry);
+  if (options.tracing !== undefined) traceRequests(app, options.tracing);
+  let draining = false;
   const allowed = createAllowedMethods();
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
+  app.addHook('onRequest', async (_request, reply) => {
+    metrics.enter();
+    reply.raw.once('close', metrics.leave);
+  });
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
+    if (draining) reply.header('connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
     const { url } = request.routeOptions;
     const route = url === undefined ? 'none' : `${request.method} ${url}`;
-    requestSeconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1_000);
+    metrics.answered(route, reply.statusCode, reply.elapsedTime / 1_000);
   });
   app.setErrorHandler((error: FastifyError | Refusal, request, reply) => {
     // Fastify looks at the content type of a QUERY before it looks for its route; there is none.
@@ -139,7 +149,7 @@ export function createFacadeServer(options: {
 
   /** Everything under `/waas` is behind these two, in this order. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
-    await registerAuthentication(scope, options.authentication);
+    await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
     await scope.register(rateLimit, {
       global: true,
       hook: 'preHandler',
@@ -161,6 +171,9 @@ export function createFacadeServer(options: {
       await registerShared();
       await app.listen({ port, host });
       return (app.server.address() as AddressInfo).port;
+    },
+    drain() {
+      draining = true;
     },
     async close() {
       const cut = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);

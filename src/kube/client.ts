@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from './clock.ts';
 import { openCredentials } from './credentials.ts';
 import { isExpired, isKubeError } from './kube-error.ts';
+import type { KubeMetrics } from './kube-metrics.ts';
 import type { AnyObject, ObjectName } from './object.ts';
 import { apiVersionOf, collectionPath, objectPath, type Resource } from './resource.ts';
 import { createTransport, toKubeError } from './transport.ts';
@@ -11,6 +12,8 @@ export type Selection = {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
+  /** Only `metadata` is sent, whatever else the objects hold. */
+  readonly metadataOnly?: boolean | undefined;
 };
 
 export type Waiting = { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined };
@@ -92,6 +95,14 @@ type ListPage<T> = {
 /** Objects in one chunk of a list: client-go's default. */
 const PAGE = 500;
 
+/** The API server leaves everything but the metadata out (Kubernetes API concepts, "Metadata-only fetches"). */
+const METADATA = { list: metadataAs('PartialObjectMetadataList'), watch: metadataAs('PartialObjectMetadata') };
+
+function metadataAs(kind: string): string {
+  // Without an alternative: a server that cannot do it refuses (406), and never sends what must not be here.
+  return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
+}
+
 /** A list that expired between two chunks is begun anew so often. */
 const LIST_TRIES = 3;
 
@@ -102,11 +113,16 @@ const LIST_TRIES = 3;
  * @throws when there is no usable kubeconfig
  */
 export function connect(
-  options: { readonly kubeconfig?: string | undefined; readonly clock?: Clock; readonly random?: () => number } = {},
+  options: {
+    readonly kubeconfig?: string | undefined;
+    readonly clock?: Clock;
+    readonly random?: () => number;
+    readonly metrics?: KubeMetrics;
+  } = {},
 ): KubeClient {
   const { clock = systemClock, random = Math.random } = options;
   const credentials = openCredentials(options.kubeconfig, clock.nowMs);
-  const { call, stream } = createTransport(credentials, clock, random);
+  const { call, stream } = createTransport(credentials, clock, random, options.metrics);
 
   const named = (resource: Resource, { namespace, name }: ObjectName, body: object) => ({
     ...body,
@@ -120,7 +136,7 @@ export function connect(
   });
 
   const list: KubeClient['list'] = async (resource, project, listing = {}) => {
-    const { namespace, labelSelector, fieldSelector, limit = PAGE, signal, timeoutMs } = listing;
+    const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = listing;
     type Item = Parameters<typeof project>[0];
     for (let tries = 1; ; tries++) {
       const items: ReturnType<typeof project>[] = [];
@@ -131,6 +147,7 @@ export function connect(
             method: 'GET',
             path: collectionPath(resource, namespace),
             query: { labelSelector, fieldSelector, limit: `${limit}`, continue: next },
+            accept: metadataOnly ? METADATA.list : undefined,
             signal,
             timeoutMs,
           });
@@ -157,7 +174,7 @@ export function connect(
     },
     list,
     watch: async function* <T>(resource: Resource, watching: Parameters<KubeClient['watch']>[1]) {
-      const { namespace, labelSelector, fieldSelector, resourceVersion, signal } = watching;
+      const { namespace, labelSelector, fieldSelector, metadataOnly, resourceVersion, signal } = watching;
       const { timeoutSeconds = 240, inactivityMs = 90_000 } = watching;
       const path = collectionPath(resource, namespace);
       const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds: `${timeoutSeconds}` };
@@ -165,6 +182,7 @@ export function connect(
         method: 'GET',
         path,
         query: { ...query, watch: '1', allowWatchBookmarks: 'true' },
+        accept: metadataOnly ? METADATA.watch : undefined,
         signal,
       });
       try {

@@ -3,6 +3,7 @@ import { errors, request } from 'undici';
 import { type Clock, sleep } from './clock.ts';
 import type { Credentials } from './credentials.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
+import type { KubeMetrics } from './kube-metrics.ts';
 
 export type Call = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -11,6 +12,8 @@ export type Call = {
   readonly body?: unknown;
   /** `application/json` when absent. */
   readonly contentType?: string;
+  /** What the answer is to be; `application/json` when absent. */
+  readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** For one try, connecting included; 30 s when absent. */
   readonly timeoutMs?: number | undefined;
@@ -34,7 +37,16 @@ const LONGEST_RETRY_AFTER_SECONDS = 5;
  * Every call of ours may be repeated: applies say the wanted state, updates and deletes carry preconditions, and a
  * create that had reached the server answers AlreadyExists.
  */
-export function createTransport(credentials: Credentials, clock: Clock, random: () => number): Transport {
+export function createTransport(
+  credentials: Credentials,
+  clock: Clock,
+  random: () => number,
+  metrics?: KubeMetrics,
+): Transport {
+  function note(what: Call, status: number, startedMs: number): void {
+    metrics?.answered(what.method, status, (performance.now() - startedMs) / 1_000);
+  }
+
   async function send(what: Call, streaming: boolean) {
     const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = 30_000 } = what;
     const access = await credentials.access().catch((cause: unknown) => {
@@ -47,7 +59,7 @@ export function createTransport(credentials: Credentials, clock: Clock, random: 
       dispatcher: streaming ? access.watches : access.calls,
       headers: {
         ...access.headers,
-        accept: 'application/json',
+        accept: what.accept ?? 'application/json',
         'user-agent': 'sluice',
         ...(body === undefined ? {} : { 'content-type': contentType }),
       },
@@ -64,15 +76,20 @@ export function createTransport(credentials: Credentials, clock: Clock, random: 
     const deadline = AbortSignal.timeout(timeoutMs);
     const signal = what.signal === undefined ? deadline : AbortSignal.any([what.signal, deadline]);
     const name = `${what.method} ${what.path}`;
+    const startedMs = performance.now();
+    let noted = false;
     try {
       const { statusCode, headers, body } = await send({ ...what, signal, timeoutMs }, false);
       const text = await body.text();
+      note(what, statusCode, startedMs);
+      noted = true;
       if (statusCode >= 400) throw errorFromStatus(name, statusCode, parse(text), headerOf(headers['retry-after']));
       const answer = parse(text);
       if (answer === undefined) throw new KubeError({ call: name, status: statusCode, reason: 'MalformedAnswer' });
       return answer;
     } catch (error) {
       what.signal?.throwIfAborted();
+      if (!noted) note(what, NO_ANSWER, startedMs);
       throw toKubeError(name, error);
     }
   }
@@ -100,7 +117,9 @@ export function createTransport(credentials: Credentials, clock: Clock, random: 
   async function stream(what: Call): Promise<Readable> {
     const name = `${what.method} ${what.path}`;
     try {
+      const startedMs = performance.now();
       const { statusCode, headers, body } = await send(what, true);
+      note(what, statusCode, startedMs);
       if (statusCode < 400) return body;
       if (statusCode === 401) credentials.renew();
       throw errorFromStatus(name, statusCode, parse(await body.text()), headerOf(headers['retry-after']));

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
+import type { RedisMetrics } from './redis-metrics.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
 
 /** What Redis answers: nested arrays of strings, numbers, null, and Buffers from the `Buffer` calls. */
@@ -84,9 +85,10 @@ async function askCluster(urls: readonly string[]): Promise<boolean> {
 
 /**
  * Connects to `SLUICE_REDIS_URL`: `redis://[user:password@]host:port`, `rediss://…` for TLS, several separated by
- * commas. Whether it is a Cluster is found out from INFO; Redis must be there when a role starts.
+ * commas. Whether it is a Cluster is found out from INFO; Redis must be there when a role starts. `metrics` are told how
+ * commands fare.
  */
-export async function connectRedis(url: string, log: Logger): Promise<RedisClient> {
+export async function connectRedis(url: string, log: Logger, metrics?: RedisMetrics): Promise<RedisClient> {
   const urls = url.split(',').map(each => each.trim());
   const cluster = await askCluster(urls);
   const first = parseUrl(urls[0] as string);
@@ -129,6 +131,30 @@ export async function connectRedis(url: string, log: Logger): Promise<RedisClien
     });
   }
 
+  let timing = false;
+  /** When a command began that is timed; 0: another one is timed now. All of them, under load, would say no more. */
+  function begin(): number {
+    if (timing || metrics === undefined) return 0;
+    timing = true;
+    return performance.now();
+  }
+  function end(beganMs: number): void {
+    if (beganMs === 0) return;
+    timing = false;
+    metrics?.timed((performance.now() - beganMs) / 1_000);
+  }
+  async function watch<T>(replying: Promise<T>): Promise<T> {
+    const beganMs = begin();
+    try {
+      return await replying;
+    } catch (error) {
+      metrics?.failed(error);
+      throw error;
+    } finally {
+      end(beganMs);
+    }
+  }
+
   const shas = new Map<ScriptName, string>();
   async function evaluate(name: ScriptName, keys: readonly string[], args: readonly Argument[], buffers: boolean) {
     sent++;
@@ -140,15 +166,20 @@ export async function connectRedis(url: string, log: Logger): Promise<RedisClien
       shas.set(name, sha);
     }
     const rest = [keys.length, ...keys, ...args] as const;
+    const beganMs = begin();
     try {
       return (await (buffers
         ? redis.callBuffer('evalsha', sha, ...rest)
         : redis.call('evalsha', sha, ...rest))) as Reply;
     } catch (error) {
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return (await (buffers
-        ? redis.callBuffer('eval', source, ...rest)
-        : redis.call('eval', source, ...rest))) as Reply;
+      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
+        const loading = buffers ? redis.callBuffer('eval', source, ...rest) : redis.call('eval', source, ...rest);
+        return await watch(loading as Promise<Reply>);
+      }
+      metrics?.failed(error);
+      throw error;
+    } finally {
+      end(beganMs);
     }
   }
 
@@ -159,16 +190,16 @@ export async function connectRedis(url: string, log: Logger): Promise<RedisClien
     call: (command, key, ...args) => {
       sent++;
       gather();
-      return redis.call(command, key, ...args) as Promise<Reply>;
+      return watch(redis.call(command, key, ...args) as Promise<Reply>);
     },
     readHash: key => {
       sent++;
-      return redis.hgetall(key);
+      return watch(redis.hgetall(key));
     },
     callAll: async (command, ...args) => {
       const targets = redis instanceof Cluster ? redis.nodes('master') : [redis];
       sent += targets.length;
-      return Promise.all(targets.map(node => node.call(command, ...args) as Promise<Reply>));
+      return watch(Promise.all(targets.map(node => node.call(command, ...args) as Promise<Reply>)));
     },
     subscribe: (channels, onMessage, onLost) => {
       const listening = open();

@@ -159,9 +159,18 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
       nextMs.clear();
       void run(AbortSignal.any([signal, over.signal]));
     },
-    end: () => over.abort(),
+    end: () => {
+      over.abort();
+      found.clear();
+    },
     /** Looks at one tenant now. */
     lookAt,
+    /** How many were at risk at the last look. */
+    countAtRisk: (): number => {
+      let count = 0;
+      for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
+      return count;
+    },
     /** Whether the subscription's backlog is at risk; undefined before it was looked at. */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };

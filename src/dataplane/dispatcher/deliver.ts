@@ -1,6 +1,8 @@
 import { nextAttempt } from '../../core/backoff.ts';
 import { isTestRef } from '../../core/test-event.ts';
 import { type Claim, type Completion, replayOf } from '../../redis/inbox-store.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
+import { endAttemptSpan, startAttemptSpan } from './attempt-span.ts';
 import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
 import type { CachedEvent } from './event-cache.ts';
 import type { OpenSubscription } from './subscription.ts';
@@ -19,6 +21,10 @@ export interface DeliverDeps {
   readonly monotonicMs: () => number;
   readonly random: () => number;
   readonly onAttempt: (result: AttemptResult, completion: Completion) => void;
+  /** Undefined: attempts are not traced. */
+  readonly tracing?: Tracing | undefined;
+  /** An event ends without a further attempt. */
+  readonly onGivenUp?: (outcome: Completion['outcome']) => void;
 }
 
 /** One claimed event to its end: an attempt at most, and what is to be written of it. Never rejects. */
@@ -31,24 +37,25 @@ export async function deliver(
   event: CachedEvent | undefined,
 ): Promise<Completion> {
   const { lane, ref, attempts } = claim;
-  const done = (outcome: Completion['outcome'], why: string): Completion => ({
-    lane,
-    ref,
-    token,
-    outcome,
-    record: `${outcome} ${deps.nowMs()} ${attempts} ${why} -`,
-  });
+  const done = (outcome: Completion['outcome'], why: string): Completion => {
+    deps.onGivenUp?.(outcome);
+    return { lane, ref, token, outcome, record: `${outcome} ${deps.nowMs()} ${attempts} ${why} -` };
+  };
   if (event === undefined) return done('expired', 'expired');
   if (claim.lapses >= POISON_LAPSES) return done('dead', 'poison');
   if (deps.monotonicMs() - claimedAtMs > CLAIM_TO_WIRE_MS) return { lane, ref, token, outcome: 'released' };
 
   const { endpoint, buildHeaders } = subscription;
+  const span = deps.tracing && startAttemptSpan(deps.tracing, { subscription, event, attempts });
+  // The partner continues the attempt's span; without one, what the producer sent is passed on.
+  const meta = span === undefined ? event.meta : { ...event.meta, traceparent: span.traceparent };
   const result = await deps.attempt({
     url: endpoint.url,
     timeoutMs: endpoint.timeoutMs,
-    headers: buildHeaders(event.meta, event.body, deps.wallMs(), replayOf(lane)),
+    headers: buildHeaders(meta, event.body, deps.wallMs(), replayOf(lane)),
     body: event.body,
   });
+  if (span !== undefined) endAttemptSpan(span, result);
   const nowMs = deps.nowMs();
   const made = attempts + 1;
   const latencyMs = Math.round(result.latencyMs);
@@ -56,6 +63,14 @@ export async function deliver(
   const completion = ((): Completion => {
     if (result.outcome === 'delivered') {
       return { lane, ref, token, outcome: 'delivered', record: `delivered ${nowMs} ${made} ${why} ${latencyMs}` };
+    }
+    const attempt = `${nowMs},${why},${latencyMs}`;
+    const answer = {
+      responseBody: result.responseBody,
+      ...(result.truncated ? { responseTruncated: true as const } : {}),
+    };
+    if (result.outcome === 'disabled' && !isTestRef(ref)) {
+      return { lane, ref, token, outcome: 'gone', attempt, ...answer };
     }
     const next = nextAttempt({
       // Who tests an endpoint looks at the answer, and tests it again.
@@ -67,10 +82,9 @@ export async function deliver(
     });
     if (next === 'dead') {
       const record = `dead ${nowMs} ${made} ${why} ${latencyMs}`;
-      return { lane, ref, token, outcome: 'dead', record, responseBody: result.responseBody };
+      return { lane, ref, token, outcome: 'dead', record, ...answer };
     }
-    const attempt = `${nowMs},${why},${latencyMs}`;
-    return { lane, ref, token, outcome: 'failed', dueMs: next.dueAtMs, attempt, responseBody: result.responseBody };
+    return { lane, ref, token, outcome: 'failed', dueMs: next.dueAtMs, attempt, ...answer };
   })();
   deps.onAttempt(result, completion);
   return completion;

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { HintIndex } from '../../redis/hints.ts';
-import type { Completion, InboxStore } from '../../redis/inbox-store.ts';
+import { type InboxStore, parseInboxMember } from '../../redis/inbox-store.ts';
+import type { TrafficStore } from '../../redis/traffic-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { Counter, Gauge, Histogram, type Registry } from '../../telemetry/metrics.ts';
-import { createTally } from '../../telemetry/tally.ts';
+import type { Registry } from '../../telemetry/metrics.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
 import { createDueLoop } from '../due-loop.ts';
-import type { DeliverDeps } from './deliver.ts';
-import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
+import { createTrafficFolds } from '../traffic-folds.ts';
+import { createDispatcherMetrics } from './dispatcher-metrics.ts';
+import type { EndpointClient } from './endpoint-client.ts';
 import { createEventCache } from './event-cache.ts';
 import type { OpenSubscription, SubscriptionKeys } from './subscription.ts';
 import { createWorker, type Room, type Worker } from './worker.ts';
@@ -14,13 +16,18 @@ import { createWorker, type Room, type Worker } from './worker.ts';
 export interface DispatcherOptions {
   readonly inboxes: InboxStore;
   readonly hints: HintIndex;
+  /** Brings what integrations count into their producers' series. */
+  readonly traffic: TrafficStore;
   readonly client: EndpointClient;
   readonly keys: SubscriptionKeys;
   readonly version: string;
   readonly alarm: (slot: string) => void;
   readonly nowMs: () => number;
+  /** This machine's wall clock; default `Date.now`. */
+  readonly wallMs?: () => number;
   readonly log: Logger;
   readonly registry: Registry;
+  readonly tracing?: Tracing | undefined;
   /** Attempts in flight at once in this process; default 4,096. */
   readonly room?: number;
   /** Bodies kept for other subscriptions of the same events, bytes; default 32 MiB. */
@@ -37,56 +44,11 @@ export interface Dispatcher {
 /** How long a picked hint is this process's: others take the subscription over then, if it died. */
 const HINT_LEASE_MS = 10_000;
 
-function createDispatcherMetrics(registry: Registry, room: Room, size: number) {
-  const registers = [registry];
-  new Gauge({
-    name: 'sluice_dispatcher_attempts_in_flight',
-    help: 'Attempts under way in this process.',
-    registers,
-    collect() {
-      this.set(size - room.free);
-    },
-  });
-  const attempts = createTally<`${AttemptResult['outcome']} ${AttemptResult['reason']}`>();
-  const ended = createTally<Completion['outcome']>();
-  new Counter({
-    name: 'sluice_dispatcher_attempts_total',
-    help: 'HTTP attempts by outcome (delivered, failed, disabled) and reason.',
-    labelNames: ['outcome', 'reason'] as const,
-    registers,
-    collect() {
-      attempts.take((key, count) => {
-        const [outcome, reason] = key.split(' ') as [string, string];
-        this.inc({ outcome, reason }, count);
-      });
-    },
-  });
-  new Counter({
-    name: 'sluice_dispatcher_events_total',
-    help: 'What attempts led to: delivered, failed (tried again), dead.',
-    labelNames: ['result'] as const,
-    registers,
-    collect() {
-      ended.take((result, count) => this.inc({ result }, count));
-    },
-  });
-  return {
-    attempts,
-    ended,
-    latency: new Histogram({
-      name: 'sluice_dispatcher_attempt_duration_seconds',
-      help: 'Time of an attempt, from connecting to the end of the answer.',
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-      registers,
-    }),
-  };
-}
-
 /** The dispatcher role: finds due subscriptions by their hints and works each by a worker of its own. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const size = options.room ?? 4_096;
   const room: Room = { free: size, waiting: new Set() };
-  const metrics = createDispatcherMetrics(options.registry, room, size);
+  const metrics = createDispatcherMetrics(options.registry, () => size - room.free, options.nowMs);
   const aborter = new AbortController();
   const workers = new Map<string, Worker>();
   const process = randomUUID().slice(0, 8);
@@ -104,15 +66,14 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     signal: aborter.signal,
     attempt: options.client.attempt,
     nowMs: options.nowMs,
-    wallMs: Date.now,
+    wallMs: options.wallMs ?? Date.now,
     monotonicMs: () => performance.now(),
     random: Math.random,
-    onAttempt: ((result, completion) => {
-      metrics.attempts.add(`${result.outcome} ${result.reason}`);
-      metrics.ended.add(completion.outcome);
-      metrics.latency.observe(result.latencyMs / 1_000);
-    }) satisfies DeliverDeps['onAttempt'],
+    tracing: options.tracing,
+    onAttempt: metrics.attempted,
+    onGivenUp: metrics.gaveUp,
   };
+  const folds = createTrafficFolds({ store: options.traffic, nowMs: options.nowMs, log: options.log });
   const loop = createDueLoop({
     hints: options.hints,
     nowMs: options.nowMs,
@@ -120,15 +81,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     concurrency: 10_000,
     leaseMs: HINT_LEASE_MS,
     token: randomUUID,
+    onFailure: metrics.failed,
     poke: member => workers.get(member)?.poke(),
     run: async member => {
-      const worker = createWorker(deps, member);
+      const { integration } = parseInboxMember(member);
+      const worker = createWorker({ ...deps, onExchange: () => folds.touch({ integration }) }, member);
       workers.set(member, worker);
+      let next: number | null;
       try {
-        return await worker.run();
+        next = await worker.run();
       } finally {
         workers.delete(member);
       }
+      return folds.settle({ integration }, next, member);
     },
   });
   return {

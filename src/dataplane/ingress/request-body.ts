@@ -5,6 +5,7 @@ export interface ByteBudget {
   /** False, and nothing taken, when it would be exceeded. */
   readonly take: (bytes: number) => boolean;
   readonly give: (bytes: number) => void;
+  readonly held: () => number;
 }
 
 export function createByteBudget(bytes: number): ByteBudget {
@@ -18,6 +19,7 @@ export function createByteBudget(bytes: number): ByteBudget {
     give(returned) {
       held -= returned;
     },
+    held: () => held,
   };
 }
 

@@ -6,8 +6,10 @@ import { PROBLEM_CONTENT_TYPE, problem } from '../../core/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../../core/problems.ts';
 import { createAllowedMethods } from '../../http/allowed-methods.ts';
 import { answerProtocolError } from '../../http/protocol-errors.ts';
+import { traceRequests } from '../../http/traced-requests.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
+import { parseTraceparent, type Tracing } from '../../telemetry/tracing.ts';
 import { type Admission, createAdmission } from './admission.ts';
 import { type Answers, createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
@@ -19,6 +21,9 @@ import { createKeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
 import { createQueueCache } from './queue-cache.ts';
 import { type ByteBudget, createByteBudget } from './request-body.ts';
+import { createRunReportRoute } from './run-report-route.ts';
+import { createSandboxMetrics } from './sandbox-metrics.ts';
+import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 import type { IngressStore } from './store.ts';
 
 /** What further routes of the same server share with the production route. */
@@ -39,6 +44,8 @@ export interface Ingress {
    * left after `drainTimeoutMs`. Resolves when nothing is on its way to the store any more.
    */
   readonly close: () => Promise<void>;
+  /** Goes on, and asks whoever is answered to take its next request elsewhere (`Connection: close`). */
+  readonly drain: () => void;
   readonly address: () => AddressInfo | undefined;
   /** For further routes, before `listen`. Bodies of all routes are unread: see request-body.ts. */
   readonly app: FastifyInstance;
@@ -46,13 +53,16 @@ export interface Ingress {
 }
 
 /**
- * HTTP server for `POST /events/{tenant}/{queue}`. Everything it answers that is no success is a problem document.
+ * HTTP server for `POST /events/{tenant}/{queue}`, and for the sandbox's routes where it is given one. Everything it
+ * answers that is no success is a problem document.
  * `nowMs` is the wall clock in milliseconds; it ages what is remembered and dates generated ids.
  */
 export function createIngress(options: {
   store: IngressStore;
   registry: Registry;
+  tracing?: Tracing | undefined;
   log: Logger;
+  sandbox?: SandboxDesk;
   limits?: Partial<IngressLimits>;
   nowMs?: () => number;
 }): Ingress {
@@ -63,6 +73,7 @@ export function createIngress(options: {
   const answers = createAnswers(metrics, () => closing);
   const onFailure = createFailureLog(log, nowMs);
   const budget = createByteBudget(limits.heldBytes);
+  metrics.observeHeld(budget.held, limits.heldBytes);
   const nextEventId = createEventIds(nowMs, createRandom40(randomFillSync));
   const keys = createKeyChecks({
     checkKey: (tenant, sha256) => store.checkKey(tenant, sha256),
@@ -82,7 +93,8 @@ export function createIngress(options: {
     onFailure,
   });
   const onError = (reply: FastifyReply, startedMs: number, error: unknown) => {
-    log.error({ err: error }, 'request failed');
+    const traceId = parseTraceparent(reply.request.headers.traceparent as string | undefined)?.traceId;
+    log.error({ err: error, ...(traceId === undefined ? {} : { traceId }) }, 'request failed');
     answers.sendProblem(reply, startedMs, 'internal');
   };
   const admission = createAdmission({ keys, queues, answers, onError });
@@ -119,6 +131,7 @@ export function createIngress(options: {
     frameworkErrors: answerFrameworkError,
   });
 
+  if (options.tracing !== undefined) traceRequests(app, options.tracing);
   const allowed = createAllowedMethods();
   app.addHook('onRoute', route => allowed.add(route.method, route.url));
   // Declared as without body, so that no parser of Fastify touches one, whatever its content type: routes read it.
@@ -126,9 +139,29 @@ export function createIngress(options: {
   app.setErrorHandler((error: FastifyError, _request, reply) => answerFrameworkError(error, _request, reply));
   app.setNotFoundHandler((request, reply) => answerUnrouted(request, reply));
   app.post('/events/:tenant/:queue', handleEvent);
+  if (options.sandbox !== undefined) openSandbox(options.sandbox);
   app.server.on('checkExpectation', (_request, response: ServerResponse) =>
     answerPlainly(response, 'expectation_failed'),
   );
+
+  /** With metrics, memory and answers of its own: nothing of it is counted as production's, or takes its room. */
+  function openSandbox(sandbox: SandboxDesk): void {
+    const sandboxAnswers = createAnswers(createSandboxMetrics(options.registry), () => closing);
+    const routeOptions = {
+      sandbox,
+      queues,
+      limits,
+      nextEventId,
+      nowMs,
+      onFailure,
+      onError,
+      admission: createAdmission({ keys, queues, answers: sandboxAnswers, onError }),
+      answers: sandboxAnswers,
+      budget: createByteBudget(limits.sandboxHeldBytes),
+    };
+    app.post('/events/sandbox/:tenant/:queue', createSandboxRoute(routeOptions));
+    app.get('/events/sandbox/:tenant/runs/:run', createRunReportRoute(routeOptions));
+  }
 
   function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
     const allow = allowed.find((request.raw.url ?? '').replace(/[?#].*$/s, ''));
@@ -163,6 +196,9 @@ export function createIngress(options: {
     async listen(port, host = '0.0.0.0') {
       await app.listen({ port, host });
       return address()?.port ?? port;
+    },
+    drain() {
+      closing = true;
     },
     async close() {
       closing = true;

@@ -15,6 +15,7 @@ import {
 import { accountOf, type BatchDeps, type RoutedBatch, routeBatch } from './batch.ts';
 import { FencedError } from './fenced-error.ts';
 import type { Hold } from './reservation.ts';
+import type { TraceRouting } from './routing-spans.ts';
 
 const BATCH_EVENTS = 256;
 /** References that one batch may make: bounds the time until the cursor moves. */
@@ -30,7 +31,10 @@ export interface QueueRouterDeps extends BatchDeps {
   readonly queues: QueueStore;
   /** Unique for each start of a process: a restarted router is another owner. */
   readonly owner: string;
-  readonly onBatch: (batch: RoutedBatch, entries: number) => void;
+  /** `oldestMs`: when the first of the main pass's events was accepted; undefined for a catch-up. */
+  readonly onBatch: (batch: RoutedBatch, entries: number, oldestMs?: number) => void;
+  /** Undefined: routing is not traced. */
+  readonly trace?: TraceRouting | undefined;
   /** Nothing of a batch could be routed, for want of tokens or of the account. */
   readonly onHeld?: (cause: Hold) => void;
   /** Retention removed events before a subscription had got them: how many times both. */
@@ -108,6 +112,7 @@ export async function routeQueue(
     if (lookup === undefined) return deps.nowMs() + RETRY_MS;
     limit = eventsFor(lookup.subscriptions.size, most);
     const offered = page.entries.slice(0, limit);
+    const beganMs = deps.trace === undefined ? 0 : Date.now();
     const batch = await routeBatch(deps, queue, offered, lookup, member => !behind.has(member));
     if (typeof batch === 'string') {
       deps.onHeld?.(batch);
@@ -115,7 +120,8 @@ export async function routeQueue(
       continue;
     }
     const entries = offered.slice(0, batch.entries);
-    deps.onBatch(batch, entries.length);
+    deps.onBatch(batch, entries.length, acceptedMs(entries[0]));
+    void deps.trace?.({ queue, ids: entries.map(({ id }) => id), beganMs });
     result = {
       ...accountOf(batch, entries),
       from: page.cursor,
@@ -127,6 +133,10 @@ export async function routeQueue(
   // On a stop the batch's commit is left out: whoever goes on routes it again, and the inboxes dedupe it.
   await deps.queues.release(queue);
   return deps.nowMs();
+}
+
+function acceptedMs(entry: { readonly id: string } | undefined): number | undefined {
+  return entry === undefined ? undefined : Number.parseInt(entry.id, 10);
 }
 
 /** Events of one batch, by the number of subscriptions that each may go to. */

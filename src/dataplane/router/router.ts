@@ -3,17 +3,23 @@ import type { HintIndex } from '../../redis/hints.ts';
 import type { InboxStore } from '../../redis/inbox-store.ts';
 import type { LedgerStore } from '../../redis/ledger-store.ts';
 import { OWNER_LEASE_MS, type QueueStore } from '../../redis/queue-store.ts';
+import type { TrafficStore } from '../../redis/traffic-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { Counter, type Registry } from '../../telemetry/metrics.ts';
+import type { Registry } from '../../telemetry/metrics.ts';
 import { createDueLoop } from '../due-loop.ts';
+import { createTrafficFolds } from '../traffic-folds.ts';
 import type { RoutedBatch } from './batch.ts';
 import { routeQueue } from './queue.ts';
 import type { Hold } from './reservation.ts';
+import { createRouterMetrics } from './router-metrics.ts';
+import type { TraceRouting } from './routing-spans.ts';
 
 export interface RouterOptions {
   readonly queues: QueueStore;
   readonly inboxes: Pick<InboxStore, 'route' | 'expire'>;
   readonly ledger: Pick<LedgerStore, 'reserve' | 'fold' | 'survey'>;
+  /** Brings what queues count into their producers' series. */
+  readonly traffic: TrafficStore;
   /** Hints of queues, which routers pick. */
   readonly queueHints: HintIndex;
   /** Hints of subscriptions, which routers lower for the dispatchers. */
@@ -22,6 +28,8 @@ export interface RouterOptions {
   readonly nowMs: () => number;
   readonly log: Logger;
   readonly registry: Registry;
+  /** Undefined: routing is not traced. */
+  readonly trace?: TraceRouting | undefined;
   /** Queues routed at once by this process; default 64. */
   readonly concurrency?: number;
 }
@@ -36,55 +44,16 @@ export interface Router {
 /** Label of what a batch waits for. */
 const WAIT_CAUSE: Record<Hold, string> = { SHORT: 'spent', BUSY: 'reserved', CLOSED: 'unknown' };
 
-function createRouterMetrics(registry: Registry) {
-  const registers = [registry];
-  return {
-    batches: new Counter({
-      name: 'sluice_router_batches_total',
-      help: 'Batches of events that were routed.',
-      registers,
-    }),
-    events: new Counter({
-      name: 'sluice_router_events_total',
-      help: 'Events that the main pass went through.',
-      registers,
-    }),
-    routed: new Counter({ name: 'sluice_router_routed_total', help: 'References appended to inboxes.', registers }),
-    notRouted: new Counter({
-      name: 'sluice_router_not_routed_total',
-      help: 'Subscribed integrations that did not get an event, by reason; missing_group_key counts events.',
-      labelNames: ['reason'] as const,
-      registers,
-    }),
-    held: new Counter({
-      name: 'sluice_router_held_total',
-      help: 'Batches that a subscription could not take its part of: it stays behind and is caught up.',
-      labelNames: ['cause'] as const,
-      registers,
-    }),
-    tokens: new Counter({
-      name: 'sluice_router_tokens_total',
-      help: 'Tokens of the references appended to inboxes.',
-      registers,
-    }),
-    waits: new Counter({
-      name: 'sluice_router_token_waits_total',
-      help: 'Batches that waited for tokens, by cause: spent, reserved by other queues, or account unknown.',
-      labelNames: ['cause'] as const,
-      registers,
-    }),
-  };
-}
-
 /** The router role: owns queues by picking their hints, one owner a queue, any number of queues and routers. */
 export function createRouter(options: RouterOptions): Router {
   const metrics = createRouterMetrics(options.registry);
   const aborter = new AbortController();
   const trimmed = new Map<string, number>();
   const owner = randomUUID();
-  function onBatch(batch: RoutedBatch, entries: number): void {
+  function onBatch(batch: RoutedBatch, entries: number, oldestMs?: number): void {
     metrics.batches.inc();
     metrics.events.inc(entries);
+    if (oldestMs !== undefined) metrics.lag.observe(Math.max(0, options.nowMs() - oldestMs) / 1_000);
     metrics.routed.inc(batch.routed);
     metrics.tokens.inc(batch.tokens);
     if (entries > 0 && batch.keyless > 0) metrics.notRouted.inc({ reason: 'missing_group_key' }, batch.keyless);
@@ -101,11 +70,13 @@ export function createRouter(options: RouterOptions): Router {
     nowMs: options.nowMs,
     alarm: options.alarm,
     signal: aborter.signal,
+    trace: options.trace,
     owner,
     onBatch,
     onHeld: (cause: Hold) => metrics.waits.inc({ cause: WAIT_CAUSE[cause] }),
     onExpired: (neverRouted: number) => metrics.notRouted.inc({ reason: 'expired' }, neverRouted),
   };
+  const folds = createTrafficFolds({ store: options.traffic, nowMs: options.nowMs, log: options.log });
   const loop = createDueLoop({
     hints: options.queueHints,
     nowMs: options.nowMs,
@@ -113,9 +84,15 @@ export function createRouter(options: RouterOptions): Router {
     concurrency: options.concurrency ?? 64,
     leaseMs: OWNER_LEASE_MS,
     token: randomUUID,
-    run: member => {
+    onFailure: () => metrics.failures.inc(),
+    run: async member => {
       const colon = member.indexOf(':');
-      return routeQueue(deps, { tenant: member.slice(0, colon), queue: member.slice(colon + 1) }, trimmed);
+      const queue = { tenant: member.slice(0, colon), queue: member.slice(colon + 1) };
+      const counting: typeof onBatch = (...batch) => {
+        onBatch(...batch);
+        folds.touch(queue);
+      };
+      return folds.settle(queue, await routeQueue({ ...deps, onBatch: counting }, queue, trimmed));
     },
   });
   return {

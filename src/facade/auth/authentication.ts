@@ -10,7 +10,8 @@ import { readKeySet } from './issuer-documents.ts';
 import { createIssuerKeys, type IssuerKeys, IssuerUnavailableError } from './issuer-keys.ts';
 import { AUTHENTICATION_LIMITS, type AuthenticationLimits } from './limits.ts';
 import { carriesToken } from './query-token.ts';
-import { findFault, type TokenRules } from './token-fault.ts';
+import { findFault, type TokenFault, type TokenRules } from './token-fault.ts';
+import type { TokenRefusal } from './token-refusal.ts';
 import { createVerifiers, type Verifier } from './verifier.ts';
 
 export interface AuthenticationOptions extends TokenRules {
@@ -18,6 +19,8 @@ export interface AuthenticationOptions extends TokenRules {
   readonly limits?: Partial<AuthenticationLimits>;
   /** Wall clock in milliseconds; the library that verifies has its own. */
   readonly nowMs?: () => number;
+  /** A call was refused for its token. */
+  readonly onRefused?: (reason: TokenRefusal) => void;
 }
 
 type ExpressRequest = Parameters<Verifier>[0];
@@ -32,7 +35,7 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
   const authenticate = createAuthenticator(options);
   const outcomes = new WeakMap<IncomingMessage, Identity | Refusal>();
   declareIdentity(scope);
-  scope.addHook('onRequest', async request => refuseBadTarget(request.raw.url ?? ''));
+  scope.addHook('onRequest', async request => refuseBadTarget(request.raw.url ?? '', options.onRefused));
   await scope.register(fastifyExpress);
   // Without a path: what a path matches is Express's opinion, not the router's. It never fails; what it found is judged
   // by the hook behind it, which is what refuses when Express has skipped the middleware.
@@ -49,8 +52,11 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
 }
 
 /** Before Express, which decodes the whole target, query included, and throws when it cannot. */
-function refuseBadTarget(target: string): void {
-  if (carriesToken(target)) throw refuseMisplaced('Tokens are not taken from the query');
+function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRefused']): void {
+  if (carriesToken(target)) {
+    onRefused?.('misplaced');
+    throw refuseMisplaced('Tokens are not taken from the query');
+  }
   try {
     decodeURI(target);
   } catch {
@@ -63,24 +69,33 @@ function createAuthenticator(options: AuthenticationOptions) {
   const { nowMs = Date.now } = options;
   const keysOf = createKeys(options, nowMs);
   const findVerifier = createVerifiers(options);
+  const counted = (reason: TokenRefusal, refusal: Refusal): Refusal => {
+    options.onRefused?.(reason);
+    return refusal;
+  };
+  const refuse = (fault: TokenFault): Refusal => counted(fault, refuseToken(fault));
 
   return async (request: ExpressRequest, response: ExpressResponse): Promise<Identity | Refusal> => {
     const credentials = readCredentials(request.rawHeaders);
-    if (credentials.kind === 'none') return refuseMissing();
-    if (credentials.kind === 'ambiguous')
-      return refuseMisplaced('There has to be one Authorization header, with one scheme, one space and one token');
+    if (credentials.kind === 'none') return counted('missing', refuseMissing());
+    if (credentials.kind === 'ambiguous') {
+      const what = 'There has to be one Authorization header, with one scheme, one space and one token';
+      return counted('misplaced', refuseMisplaced(what));
+    }
     const token = parseToken(credentials.token);
-    if (token === undefined) return refuseToken('malformed');
+    if (token === undefined) return refuse('malformed');
     const fault = findFault(token, options, Math.floor(nowMs() / 1_000));
-    if (fault !== undefined) return refuseToken(fault);
+    if (fault !== undefined) return refuse(fault);
     // findFault has looked at all three. Nothing is believed for it: the middleware checks the same of what it verifies.
     const [issuer, algorithm, kid] = [token.claims['iss'], token.header['alg'], token.header['kid']] as string[];
     try {
       const keys = await keysOf.get(issuer as string)?.find(kid as string);
-      if (keys === undefined) return refuseToken('key');
-      return await verify(findVerifier(issuer as string, algorithm as string, keys), request, response);
+      if (keys === undefined) return refuse('key');
+      const verified = await verify(findVerifier(issuer as string, algorithm as string, keys), request, response);
+      if (verified === 'signature') return refuse(verified);
+      return verified === 'request' ? counted(verified, refuseRequest()) : verified;
     } catch (error) {
-      if (error instanceof IssuerUnavailableError) return refuseUndecided();
+      if (error instanceof IssuerUnavailableError) return counted('undecided', refuseUndecided());
       throw error;
     }
   };
@@ -102,15 +117,15 @@ async function verify(
   verifier: Verifier,
   request: ExpressRequest,
   response: ExpressResponse,
-): Promise<Identity | Refusal> {
+): Promise<Identity | Refusal | 'signature' | 'request'> {
   const error = await new Promise<unknown>((resolve, reject) => {
     Promise.resolve(verifier(request, response, resolve)).catch(reject);
   });
   if (error !== undefined) {
-    return (error as { status?: unknown }).status === 400 ? refuseRequest() : refuseToken('signature');
+    return (error as { status?: unknown }).status === 400 ? 'request' : 'signature';
   }
   const claims = request.auth?.payload;
-  return claims === undefined ? refuseToken('signature') : readIdentity(claims);
+  return claims === undefined ? 'signature' : readIdentity(claims);
 }
 
 /** @fastify/express leaves the decoded target and a `headersSent` of its own behind; what follows wants Node's. */

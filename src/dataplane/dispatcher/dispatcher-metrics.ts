@@ -1,0 +1,94 @@
+import { refMs } from '../../core/refs.ts';
+import { isTestRef } from '../../core/test-event.ts';
+import { type Completion, replayOf } from '../../redis/inbox-store.ts';
+import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
+import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
+import { createTally } from '../../telemetry/tally.ts';
+import type { AttemptResult } from './endpoint-client.ts';
+
+/** What the dispatcher counts. */
+export interface DispatcherMetrics {
+  /** One attempt was made, and this is what is to become of its event. */
+  readonly attempted: (result: AttemptResult, completion: Completion) => void;
+  /** An event ended without a further attempt: retention took it, or it was the death of too many dispatchers. */
+  readonly gaveUp: (outcome: Completion['outcome']) => void;
+  readonly failed: () => void;
+}
+
+/**
+ * @param inFlight attempts under way
+ * @param nowMs Redis's clock, by which events were accepted
+ */
+export function createDispatcherMetrics(
+  registry: Registry,
+  inFlight: () => number,
+  nowMs: () => number,
+): DispatcherMetrics {
+  const registers = [registry];
+  new Gauge({
+    name: 'sluice_dispatcher_attempts_in_flight',
+    help: 'Attempts under way in this process.',
+    registers,
+    collect() {
+      this.set(inFlight());
+    },
+  });
+  const attempts = createTally<`${AttemptResult['outcome']} ${AttemptResult['reason']}`>();
+  const ended = createTally<Completion['outcome']>();
+  new Counter({
+    name: 'sluice_dispatcher_attempts_total',
+    help: 'HTTP attempts by outcome (delivered, failed, disabled) and reason.',
+    labelNames: ['outcome', 'reason'] as const,
+    registers,
+    collect() {
+      attempts.take((key, count) => {
+        const [outcome, reason] = key.split(' ') as [string, string];
+        this.inc({ outcome, reason }, count);
+      });
+    },
+  }).inc({ outcome: 'delivered', reason: 'http_2xx' }, 0);
+  const events = new Counter({
+    name: 'sluice_dispatcher_events_total',
+    help: 'What became of events that were claimed: delivered, failed (tried again), dead, gone (its endpoint answered 410: kept), expired (retention took it).',
+    labelNames: ['result'] as const,
+    registers,
+    collect() {
+      ended.take((result, count) => this.inc({ result }, count));
+    },
+  });
+  for (const result of ['delivered', 'failed', 'dead', 'gone', 'expired']) events.inc({ result }, 0);
+  const replayed = new Counter({
+    name: 'sluice_dispatcher_replayed_total',
+    help: 'Deliveries of replays, which sluice_dispatcher_events_total counts, too.',
+    registers,
+  });
+  const failures = new Counter({
+    name: 'sluice_dispatcher_failures_total',
+    help: 'Turns of work on a subscription that failed and were begun again, as while Redis is away.',
+    registers,
+  });
+  const latency = createPlainHistogram({
+    name: 'sluice_dispatcher_attempt_duration_seconds',
+    help: 'Time of an attempt, from connecting to the end of the answer.',
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
+  const age = createPlainHistogram({
+    name: 'sluice_dispatcher_delivery_age_seconds',
+    help: 'Age of an event when it was delivered, since ingress accepted it, with retries and pauses. Replays and test events are left out.',
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600, 3_600, 86_400, 345_600],
+    registers,
+  });
+  return {
+    attempted(result, completion) {
+      attempts.add(`${result.outcome} ${result.reason}`);
+      ended.add(completion.outcome);
+      latency.observe(result.latencyMs / 1_000);
+      if (completion.outcome !== 'delivered') return;
+      if (replayOf(completion.lane) !== undefined) replayed.inc();
+      else if (!isTestRef(completion.ref)) age.observe(Math.max(0, nowMs() - refMs(completion.ref)) / 1_000);
+    },
+    gaveUp: ended.add,
+    failed: () => failures.inc(),
+  };
+}

@@ -1,0 +1,140 @@
+import { Counter, Gauge, type Registry } from '../telemetry/metrics.ts';
+import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
+import { createSampler } from '../telemetry/sampler.ts';
+import type { RedisClient } from './client.ts';
+
+/** Why a command failed, as few words as a label may have. */
+export const REDIS_FAILURES = ['connection', 'timeout', 'memory', 'unavailable', 'refused'] as const;
+export type RedisFailure = (typeof REDIS_FAILURES)[number];
+
+/** What a client tells of its commands. */
+export interface RedisMetrics {
+  readonly failed: (error: unknown) => void;
+  /** How long one command took, in seconds. Not every command is timed. */
+  readonly timed: (seconds: number) => void;
+}
+
+/** Redis answered that it cannot do it now: a failover, a start, a replica. */
+const UNAVAILABLE = /^(?:READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|MOVED|ASK|TRYAGAIN|BUSY|MISCONF|NOREPLICAS)\b/;
+
+export function classifyRedisFailure(error: unknown): RedisFailure {
+  if (!(error instanceof Error)) return 'connection';
+  if (error.message === 'Command timed out') return 'timeout';
+  if (error.name !== 'ReplyError') return 'connection';
+  if (/\bOOM\b/.test(error.message)) return 'memory';
+  return UNAVAILABLE.test(error.message) ? 'unavailable' : 'refused';
+}
+
+/** Registers what is known of commands; the answer goes to the client. */
+export function createRedisMetrics(registry: Registry): RedisMetrics {
+  const registers = [registry];
+  const errors = new Counter({
+    name: 'sluice_redis_command_errors_total',
+    help:
+      'Commands that failed, by reason: connection (lost, or there was none), timeout, memory (maxmemory is reached), ' +
+      'unavailable (failover, start), refused (any other error).',
+    labelNames: ['reason'] as const,
+    registers,
+  });
+  for (const reason of REDIS_FAILURES) errors.inc({ reason }, 0);
+  const durations = createPlainHistogram({
+    name: 'sluice_redis_command_duration_seconds',
+    help: 'Time from a command to its reply. One command of a process is timed at once: under load a sample of them.',
+    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+    registers,
+  });
+  return {
+    failed: error => errors.inc({ reason: classifyRedisFailure(error) }),
+    timed: durations.observe,
+  };
+}
+
+/** Redis's memory as it says it, over all masters. */
+export interface RedisMemory {
+  readonly usedBytes: number;
+  /** 0 when a master has no limit. */
+  readonly maxBytes: number;
+  /** Of the fullest master; 0 without a limit. */
+  readonly usedRatio: number;
+}
+
+export async function readRedisMemory(redis: Pick<RedisClient, 'callAll'>): Promise<RedisMemory> {
+  const replies = (await redis.callAll('INFO', 'memory')) as string[];
+  const masters = replies.map(info => {
+    const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+    return { used: field('used_memory'), max: field('maxmemory') };
+  });
+  const limited = masters.every(({ max }) => max > 0);
+  return {
+    usedBytes: masters.reduce((sum, { used }) => sum + used, 0),
+    maxBytes: limited ? masters.reduce((sum, { max }) => sum + max, 0) : 0,
+    usedRatio: Math.max(0, ...masters.map(({ used, max }) => (max > 0 ? used / max : 0))),
+  };
+}
+
+/** Scrapes that come sooner see what the last one saw: a little less than a common scrape interval of 15 s. */
+export const SAMPLE_EVERY_MS = 14_000;
+/** How long a scrape waits for Redis. */
+export const SAMPLE_PATIENCE_MS = 1_000;
+
+/** Registers what is asked for when it is scraped: the connection, and one `INFO` of each master. */
+export function registerRedisGauges(
+  registry: Registry,
+  redis: Pick<RedisClient, 'commandsSent' | 'isReady' | 'onReconnect' | 'callAll'>,
+): void {
+  const registers = [registry];
+  new Counter({
+    name: 'sluice_redis_commands_total',
+    help: 'Commands sent to Redis; a script counts as one.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(redis.commandsSent());
+    },
+  });
+  const reconnects = new Counter({
+    name: 'sluice_redis_reconnects_total',
+    help: 'Times that the connection to Redis was made anew after it was lost.',
+    registers,
+  });
+  redis.onReconnect(() => reconnects.inc());
+  new Gauge({
+    name: 'sluice_redis_connected',
+    help: 'Whether a connection to Redis is ready (1) or not (0).',
+    registers,
+    collect() {
+      this.set(redis.isReady() ? 1 : 0);
+    },
+  });
+  const memory = createSampler({
+    look: () => readRedisMemory(redis),
+    everyMs: SAMPLE_EVERY_MS,
+    patienceMs: SAMPLE_PATIENCE_MS,
+    monotonicMs: () => performance.now(),
+  });
+  const gauge = (name: string, help: string, of: (seen: RedisMemory) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        const seen = await memory.read();
+        this.set(seen === undefined ? Number.NaN : of(seen));
+      },
+    });
+  gauge(
+    'sluice_redis_memory_used_bytes',
+    'Bytes that Redis uses, over all masters; NaN while it does not say. Asked for about every 15 s, when scraped.',
+    seen => seen.usedBytes,
+  );
+  gauge(
+    'sluice_redis_memory_max_bytes',
+    'Bytes that Redis may use (maxmemory), over all masters; 0: a master has no limit.',
+    seen => seen.maxBytes,
+  );
+  gauge(
+    'sluice_redis_memory_used_ratio',
+    'Used part of maxmemory (0 to 1) of the fullest master; 0 without a limit.',
+    seen => seen.usedRatio,
+  );
+}

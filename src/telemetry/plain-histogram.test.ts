@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { createRegistry, Histogram } from './metrics.ts';
+import { createPlainHistogram } from './plain-histogram.ts';
+
+test("says exactly what prom-client's own histogram says of the same observations", async () => {
+  const [ours, theirs] = [createRegistry(), createRegistry()];
+  const about = { name: 'sluice_test_seconds', help: 'A test.', buckets: [0.005, 0.1, 1] };
+  const plain = createPlainHistogram({ ...about, registers: [ours] });
+  const own = new Histogram({ ...about, registers: [theirs] });
+  expect(await ours.metrics()).toBe(await theirs.metrics());
+  for (const value of [0, 0.005, 0.0051, 0.1, 0.5, 1, 1.5, 30]) {
+    plain.observe(value);
+    own.observe(value);
+  }
+  expect(await ours.metrics()).toBe(await theirs.metrics());
+});

@@ -1,0 +1,59 @@
+import type { Metric, Registry } from './metrics.ts';
+
+export interface PlainHistogram {
+  readonly observe: (value: number) => void;
+}
+
+/**
+ * A histogram without labels, for what happens with each event: an observation is an addition to an array, while
+ * prom-client's own looks its labels up each time. The array becomes samples when it is scraped.
+ *
+ * @param buckets upper bounds, ascending
+ */
+export function createPlainHistogram(options: {
+  readonly name: string;
+  readonly help: string;
+  readonly buckets: readonly number[];
+  readonly registers: readonly Registry[];
+}): PlainHistogram {
+  const { name, help, buckets } = options;
+  const counts = new Float64Array(buckets.length + 1);
+  let sum = 0;
+
+  function samples() {
+    let below = 0;
+    const values = buckets.map((bound, i) => {
+      below += counts[i] as number;
+      return { metricName: `${name}_bucket`, labels: { le: `${bound}` }, value: below };
+    });
+    const count = below + (counts[buckets.length] as number);
+    return [
+      ...values,
+      { metricName: `${name}_bucket`, labels: { le: '+Inf' }, value: count },
+      { metricName: `${name}_sum`, labels: {}, value: sum },
+      { metricName: `${name}_count`, labels: {}, value: count },
+    ];
+  }
+
+  const metric = {
+    name,
+    help,
+    type: 'histogram',
+    aggregator: 'sum',
+    labelNames: [],
+    get: async () => ({ name, help, type: 'histogram', aggregator: 'sum', values: samples() }),
+    reset: () => {
+      counts.fill(0);
+      sum = 0;
+    },
+  };
+  for (const registry of options.registers) registry.registerMetric(metric as unknown as Metric);
+  return {
+    observe(value) {
+      let i = 0;
+      while (i < buckets.length && value > (buckets[i] as number)) i++;
+      (counts[i] as number)++;
+      sum += value;
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { createSampler } from './sampler.ts';
+
+test('looks when it is asked, and not again before its time', async () => {
+  let [now, looks] = [0, 0];
+  const look = async () => ++looks;
+  const sampler = createSampler({ look, everyMs: 15_000, patienceMs: 1_000, monotonicMs: () => now });
+  expect(looks).toBe(0);
+  expect(await Promise.all([sampler.read(), sampler.read()])).toEqual([1, 1]);
+  now = 14_999;
+  expect(await sampler.read()).toBe(1);
+  now = 15_000;
+  expect(await sampler.read()).toBe(2);
+});
+
+test('what fails or takes too long is unknown, and known again after the next look', async () => {
+  let now = 0;
+  let answer: () => Promise<number> = () => Promise.reject(new Error('away'));
+  const sampler = createSampler({ look: () => answer(), everyMs: 10, patienceMs: 20, monotonicMs: () => now });
+  expect(await sampler.read()).toBeUndefined();
+  now = 10;
+  answer = () => new Promise(() => {});
+  expect(await sampler.read()).toBeUndefined();
+  now = 20;
+  answer = async () => 7;
+  expect(await sampler.read()).toBe(7);
+});

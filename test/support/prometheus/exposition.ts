@@ -1,0 +1,32 @@
+/** One sample of Prometheus's text format. */
+export interface Series {
+  /** Of the sample: of a histogram with `_bucket`, `_sum` or `_count`. */
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
+
+/** Reads what `/metrics` answered. */
+export function parseExposition(text: string): Series[] {
+  return text.split('\n').flatMap(line => {
+    const [, name, labels = '', value] = SAMPLE.exec(line) ?? [];
+    if (name === undefined) return [];
+    const pairs = [...labels.matchAll(LABEL)].map(([, label = '', of = '']) => [label, of] as const);
+    return [
+      {
+        name,
+        labels: Object.fromEntries(pairs),
+        value: value === 'Nan' || value === 'NaN' ? Number.NaN : Number(value),
+      },
+    ];
+  });
+}
+
+/** What a series is told from others by. */
+export function keyOfSeries({ name, labels }: Series): string {
+  const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
+  return `${name}{${pairs.toSorted().join(',')}}`;
+}
