@@ -1,3 +1,4 @@
+import { NEVER_SENT_SECRET_TYPES } from '../src/api/well-known.ts';
 import { SHIPPED_POLICIES } from './admission.ts';
 import { escapeMarkup, type Row, table } from './markdown.ts';
 import { type PolicyRule, SERVICE_ACCOUNTS, SHIPPED_ROLES, type ShippedRole, SYSTEM_NAMESPACE } from './permissions.ts';
@@ -24,7 +25,8 @@ export function renderPermissions(): string {
     '## What RBAC cannot say',
     'A ValidatingAdmissionPolicy each, with a binding that denies. They hold one service account; administrators and tenants are not asked.',
     table(['Policy', 'Holds', 'Rules'], SHIPPED_POLICIES.map(policyRow)),
-    "Within this, the service account of the facade reaches all tenants: that a caller of `/waas` reaches only its own is decided by the facade's code, by the owners of Workspaces and Accounts. The controller can list all Secrets of the cluster: RBAC knows no types of Secrets, and a watch for those with ingress keys and signing secrets is a watch for all of them. It keeps digests and mirrors only.",
+    "Within this, the service account of the facade reaches all tenants: that a caller of `/waas` reaches only its own is decided by the facade's code, by the owners of Workspaces and Accounts. The controller can list all Secrets of the cluster: RBAC knows no types of Secrets, and a watch for those with ingress keys and signing secrets is a watch for all of them. Of these it keeps digests and mirrors. Of all others it asks for the metadata only; it reads a Secret when a header of a Subscription in the same namespace names it, and keeps the fields that are named. So whoever may write Subscriptions in a namespace can send the Secrets there to an endpoint (as whoever may make pods can mount them), but none of the types " +
+      `${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Over \`/waas\` no Secret can be named.`,
   ].join('\n\n');
 }
 

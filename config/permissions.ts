@@ -72,7 +72,7 @@ export const SHIPPED_ROLES: readonly ShippedRole[] = [
       ours(WITH_FINALIZER, ['patch']),
       ours(['Activation'], ['delete']),
       core('namespaces', [...READ, 'create']),
-      core('secrets', ['list', 'watch', 'create', 'patch']),
+      core('secrets', [...READ, 'create', 'patch']),
       core('events', ['create', 'patch']),
     ],
   },

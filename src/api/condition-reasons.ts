@@ -121,10 +121,20 @@ export const CONDITION_MEANING = {
       Blocked: 'False: a Block covers the stream; routing pauses, nothing is lost within the retention.',
       Suspended: 'False: spec.suspended; routing pauses.',
       EndpointDisabled: 'False: the endpoint answered 410 or only failed for five days; events are kept in the inbox.',
-      EndpointRefused: 'False: the endpoint is in a network that the operator does not allow; events are kept.',
+      EndpointRefused:
+        'False: the endpoint is in a network that the operator does not allow, or a Secret holds what cannot be the value of a header; events are kept.',
+      WaitingForSecret:
+        'False: a header takes its value from a Secret, or a key of it, that is not there; events are kept, and it goes on by itself when it is.',
       InsufficientTokens: "False: the producer's account has too few tokens; routing pauses.",
       IntegrationClosed: 'False: the integration is declined, expired or revoked.',
       NotAdmitted: 'False: the object is not admitted; see Ready.',
+    },
+    EndpointFailing: {
+      FailingOneDay: 'True: no attempt succeeded for a day; the message says when the endpoint will be disabled.',
+      FailingThreeDays: 'True: no attempt succeeded for three days.',
+      FailingFourDays: 'True: no attempt succeeded for four days; with five, the next one that fails disables it.',
+      EndpointDisabled: 'False: it is disabled by now, and nothing is sent; see Live.',
+      Recovered: 'False: an attempt succeeded again, or the endpoint was enabled anew.',
     },
     BacklogAtRisk: {
       NearRetention: 'True: the oldest waiting event will soon be older than the retention and be lost.',

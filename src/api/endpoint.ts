@@ -20,13 +20,17 @@ export const SecretKeyRef = z
       .min(1)
       .max(253)
       .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)
-      .describe("Name of a Secret in the Subscription's namespace."),
+      .describe(
+        "Name of a Secret in the Subscription's namespace, of any type but those that hold credentials of the cluster or of Sluice.",
+      ),
     key: z
       .string()
       .min(1)
       .max(253)
       .regex(/^[-._a-zA-Z0-9]+$/)
-      .describe('Key within the Secret. Its value has to be visible ASCII and spaces.'),
+      .describe(
+        'Key within the Secret. Its value has to be visible ASCII and spaces, at most 4,096 characters; one line break at the end is left out.',
+      ),
   })
   .describe('A field of a Secret.');
 export type SecretKeyRef = z.infer<typeof SecretKeyRef>;
@@ -44,7 +48,9 @@ export const EndpointHeader = withRule(
       .optional(),
     valueFrom: z
       .object({ secretKeyRef: SecretKeyRef })
-      .describe('Where the value is read from, so that it is not in the clear.')
+      .describe(
+        'Where the value is read from, so that it is not in the clear. A changed value is used for the attempts that begin some seconds later; while there is none, events are kept (Live=False, WaitingForSecret).',
+      )
       .optional(),
   }),
   {
@@ -54,6 +60,15 @@ export const EndpointHeader = withRule(
   },
 ).describe('A header that every delivery carries, with its value or where to find it.');
 export type EndpointHeader = z.infer<typeof EndpointHeader>;
+
+/** The headers that take their value from a Secret, in their order. */
+export function headersWithSecret(
+  headers: readonly EndpointHeader[] | undefined,
+): { readonly name: string; readonly secret: SecretKeyRef }[] {
+  return (headers ?? []).flatMap(({ name, valueFrom }) =>
+    valueFrom === undefined ? [] : [{ name, secret: valueFrom.secretKeyRef }],
+  );
+}
 
 export const Endpoint = z
   .object({

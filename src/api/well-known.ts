@@ -36,6 +36,19 @@ export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
+ * Types of Secrets that no header of an endpoint may take its value from: who may write a Subscription could send away
+ * credentials of the cluster, or of Sluice itself.
+ */
+export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
+  INGRESS_KEY_SECRET_TYPE,
+  SIGNING_SECRET_TYPE,
+  INVITATION_SECRET_TYPE,
+  'kubernetes.io/service-account-token',
+  'bootstrap.kubernetes.io/token',
+  'helm.sh/release.v1',
+];
+
+/**
  * Field managers of server-side apply. The facade has one for each concern: with one for all, archiving a package
  * would take its display name away.
  */

@@ -58,6 +58,15 @@ describe('integration', () => {
   });
 });
 
+const WORKS: SubscriptionFacts['endpoint'] = {
+  health: undefined,
+  said: undefined,
+  saidOfFailing: undefined,
+  enabledMs: undefined,
+  exists: true,
+  nowMs: Date.parse('2026-01-02T03:04:05Z'),
+};
+
 describe('subscription', () => {
   const facts: SubscriptionFacts = {
     namespace: 'globex',
@@ -70,6 +79,7 @@ describe('subscription', () => {
     secretVersion: 1,
     backlogAtRisk: undefined,
     saidOfBacklog: undefined,
+    endpoint: WORKS,
     now: '2026-01-02T03:04:05Z',
   };
   test.each<[SubscriptionFacts['verdict'], string[]]>([
@@ -80,6 +90,10 @@ describe('subscription', () => {
     [
       { ready: 'Admitted', live: 'EndpointRefused', detail: 'address_refused' },
       ['Ready=True/Admitted', 'Live=False/EndpointRefused'],
+    ],
+    [
+      { ready: 'Admitted', live: 'WaitingForSecret', detail: 'secret_missing' },
+      ['Ready=True/Admitted', 'Live=False/WaitingForSecret'],
     ],
     [
       { ready: 'WaitingForGrant', live: 'NotAdmitted' },
@@ -97,6 +111,14 @@ describe('subscription', () => {
   test('a refused endpoint says what to change', () => {
     const verdict = { ready: 'Admitted', live: 'EndpointRefused', detail: 'plain_http_refused' } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain('use https');
+  });
+
+  test('a header without a value says which one, and where it is looked for', () => {
+    const about = 'header Authorization, Secret orders-endpoint, key token';
+    const verdict = { ready: 'Admitted', live: 'WaitingForSecret', detail: 'key_missing', about } as const;
+    expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
+      'a header of the endpoint has no value yet; events are kept in the inbox: the Secret has no such key (header Authorization, Secret orders-endpoint, key token)',
+    );
   });
 
   test('is admitted once, and remembers when', () => {
@@ -120,6 +142,38 @@ describe('subscription', () => {
   });
 });
 
+describe('a disabled endpoint', () => {
+  const facts: SubscriptionFacts = {
+    namespace: 'globex',
+    name: 'acme-orders',
+    producer: 'acme',
+    stream: 'orders',
+    verdict: { ready: 'Admitted', live: 'Live' },
+    admittedAt: undefined,
+    signing: undefined,
+    secretVersion: 1,
+    backlogAtRisk: undefined,
+    saidOfBacklog: undefined,
+    endpoint: {
+      ...WORKS,
+      health: { sinceMs: 1, failures: 1, disabled: { ms: Date.parse('2026-01-02T03:04:05.678Z'), by: 'gone' } },
+    },
+    now: '2026-01-02T03:04:05Z',
+  };
+
+  test('is said before the routes follow, which are made of what is said', () => {
+    const outcome = planSubscription(facts);
+    expect(said(outcome)).toEqual(['Ready=True/Admitted', 'Live=False/EndpointDisabled']);
+    expect(outcome.status?.endpoint).toEqual({ disabledAt: '2026-01-02T03:04:05.678Z', disabledBy: 'Gone' });
+    expect(outcome.events?.map(({ reason }) => reason)).toEqual(['EndpointDisabled']);
+  });
+
+  test('is not the reason where something else holds the subscription', () => {
+    const blocked = planSubscription({ ...facts, verdict: { ready: 'Admitted', live: 'Blocked' } });
+    expect(said(blocked)).toEqual(['Ready=True/Admitted', 'Live=False/Blocked']);
+  });
+});
+
 describe('the backlog of a subscription', () => {
   const facts: SubscriptionFacts = {
     namespace: 'globex',
@@ -132,6 +186,7 @@ describe('the backlog of a subscription', () => {
     secretVersion: 1,
     backlogAtRisk: undefined,
     saidOfBacklog: undefined,
+    endpoint: WORKS,
     now: '2026-01-02T03:04:05Z',
   };
   const near = { status: 'True', reason: 'NearRetention', message: 'm' } as const;

@@ -165,12 +165,17 @@ export function createSources(world: World) {
       keysFrom(world.Subscription, (old, current) =>
         old?.metadata.generation === current?.metadata.generation &&
         old?.metadata.finalizers?.length === current?.metadata.finalizers?.length &&
-        old?.status?.signing?.rotatedAt === current?.status?.signing?.rotatedAt
+        old?.status?.signing?.rotatedAt === current?.status?.signing?.rotatedAt &&
+        old?.status?.endpoint?.disabledAt === current?.status?.endpoint?.disabledAt
           ? []
           : [(current ?? old)?.spec.producer ?? ''],
       ),
       keysFrom(world.ingressKeys, (old, current) =>
         [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),
+      ),
+      // Of Secrets that nobody's header names, nothing follows.
+      keysFrom(world.headerSecrets, (old, current) =>
+        world.Subscription.store.byIndex('secret', (current ?? old)?.key ?? '').map(({ spec }) => spec.producer),
       ),
     ],
     inNamespace,

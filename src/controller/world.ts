@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { headersWithSecret } from '../api/endpoint.ts';
 import { GROUP, VERSION } from '../api/group-version.ts';
 import { KINDS, type KindName, type ObjectOf } from '../api/kinds.ts';
 import {
@@ -6,6 +7,7 @@ import {
   INGRESS_KEY_SECRET_TYPE,
   INVITATION_SECRET_FIELD,
   INVITATION_SECRET_TYPE,
+  NEVER_SENT_SECRET_TYPES,
   PAUSED_ANNOTATION,
   SIGNING_SECRET_FIELD,
   SIGNING_SECRET_TYPE,
@@ -14,7 +16,7 @@ import {
 import { publicId, tenantId } from '../core/ids.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
-import { type AnyObject, type KubeObject, slimObject } from '../kube/object.ts';
+import { type AnyObject, type KubeObject, keyOf, slimObject } from '../kube/object.ts';
 import { createReflector, type Reflector } from '../kube/reflector.ts';
 import { NAMESPACES, type Resource, SECRETS } from '../kube/resource.ts';
 import { createPartSharing } from '../kube/shared-parts.ts';
@@ -50,6 +52,13 @@ export interface InvitationSecret {
   readonly sha256: string | undefined;
   /** Name of the Integration that it belongs to. */
   readonly owner: string | undefined;
+}
+
+/** A Secret that a header may take its value from, without what it holds. */
+export interface HeaderSecret {
+  /** `namespace/name` */
+  readonly key: string;
+  readonly resourceVersion: string;
 }
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
@@ -92,7 +101,16 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
     integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
     target: ({ metadata, spec }) => [targetKey(metadata.namespace ?? '', spec.target.kind, spec.target.name)],
   },
-  Subscription: { ...byNamespace, producer: object => [object.spec.producer] },
+  Subscription: {
+    ...byNamespace,
+    producer: object => [object.spec.producer],
+    publicId: ({ metadata }) => [publicId('Subscription', metadata.namespace ?? '', metadata.name)],
+    // Those with headers that take their value from a Secret: by that Secret, and by whom they are subscribed to.
+    secret: ({ metadata, spec }) => [
+      ...new Set(headersWithSecret(spec.endpoint?.headers).map(({ secret }) => `${metadata.namespace}/${secret.name}`)),
+    ],
+    secretFor: ({ spec }) => (headersWithSecret(spec.endpoint?.headers).length === 0 ? [] : [spec.producer]),
+  },
   Activation: {
     ...byNamespace,
     integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
@@ -172,6 +190,16 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
         sha256: sha256Of(data?.[INVITATION_SECRET_FIELD]),
         owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Integration')?.name,
       }),
+    }),
+    /** Which Secrets there are that headers may name, and in which version: nothing of what they hold. */
+    headerSecrets: createReflector<AnyObject, HeaderSecret>({
+      client,
+      clock,
+      log,
+      resource: SECRETS,
+      metadataOnly: true,
+      fieldSelector: NEVER_SENT_SECRET_TYPES.map(type => `type!=${type}`).join(','),
+      project: ({ metadata }) => ({ key: keyOf(metadata), resourceVersion: metadata.resourceVersion }),
     }),
     ingressKeys: createReflector<SecretObject, IngressKeySecret>({
       client,

@@ -3,11 +3,14 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { BlockSpec } from '../api/block.ts';
+import type { Endpoint } from '../api/endpoint.ts';
 import type { SubscriptionSpec } from '../api/subscription.ts';
 import { type CompileOptions, compileRoutes } from './compile-routes.ts';
+import type { EndpointConfig } from './endpoint-config.ts';
+import type { HeaderField } from './header-field.ts';
 import { publicId, tenantId } from './ids.ts';
 import { createRoutesMade } from './routes-made.ts';
-import type { TenantSnapshot } from './snapshot.ts';
+import type { SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
 
 const FOLDER = new URL('../../test/golden/routes/', import.meta.url);
 const TENANT = 'acme';
@@ -36,6 +39,8 @@ interface SubscriptionGiven {
   readonly uid?: string;
   readonly deleting?: true;
   readonly admittedMs?: number | null;
+  /** What a header has come to that takes its value from a Secret. */
+  readonly fromSecret?: HeaderField;
 }
 type TargetKind = BlockSpec['target']['kind'];
 interface Then {
@@ -58,6 +63,11 @@ const options: CompileOptions = {
   judgeEndpoint: url => (url.includes('refused') ? 'refused_by_policy' : 'ok'),
   sealEndpoint: (subscription, { url }) => `sealed ${subscription} ${url}`,
 };
+
+const HEADERS = [
+  { name: 'x-plain', value: 'in the clear' },
+  { name: 'Authorization', valueFrom: { secretKeyRef: { name: 'orders-endpoint', key: 'token' } } },
+];
 
 function metaOf(name: string, namespace: string, more: { createdMs?: number; uid?: string; deleting?: boolean } = {}) {
   return {
@@ -97,7 +107,7 @@ function snapshotOf(given: Given): TenantSnapshot {
       return { ...metaOf(`block-${i}`, TENANT), spec };
     }),
     subscriptions: each(given.subscriptions).map(([name, short]) => {
-      const { integration, stream, suspended } = short;
+      const { integration, stream, suspended, fromSecret } = short;
       const url = short.endpoint === undefined ? 'https://partner.example/hook' : short.endpoint;
       const spec: SubscriptionSpec = {
         producer: TENANT,
@@ -106,13 +116,14 @@ function snapshotOf(given: Given): TenantSnapshot {
         ordering: short.ordering ?? 'ByGroupKey',
         deletionPolicy: 'Retain',
         ...(suspended === undefined ? {} : { suspended }),
-        ...(url === null ? {} : { endpoint: { url } }),
+        ...(url === null ? {} : { endpoint: { url, ...(fromSecret === undefined ? {} : { headers: HEADERS }) } }),
       };
       const admittedMs = short.admittedMs === undefined ? 500 : short.admittedMs;
       return {
         ...metaOf(name, short.namespace ?? 'partner', short),
         spec,
         ...(admittedMs === null ? {} : { admittedMs }),
+        ...(fromSecret === undefined ? {} : { headerFields: [fromSecret] }),
       };
     }),
   };
@@ -285,5 +296,94 @@ describe('any tenant', () => {
         expect(other).toEqual(one);
       }),
     );
+  });
+});
+
+describe('headers from Secrets', () => {
+  const given = (fromSecret: HeaderField): Given => ({
+    streams: { orders: {} },
+    integrations: { shop: { workspace: 'partner' } },
+    subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders', fromSecret } },
+  });
+
+  test('are sealed beside the others, and anew when a value changes', () => {
+    const sealed: EndpointConfig['headers'][] = [];
+    const made = createRoutesMade();
+    const sealEndpoint: CompileOptions['sealEndpoint'] = (_subscription, { headers }) => `${sealed.push(headers)}`;
+    const first = snapshotOf(given({ value: 'Bearer 1' }));
+    const second = {
+      ...first,
+      subscriptions: first.subscriptions.map(each => ({ ...each, headerFields: [{ value: 'Bearer 2' }] })),
+    };
+    for (const snapshot of [first, first, second]) compileRoutes(snapshot, { ...options, made, sealEndpoint });
+    expect(sealed).toEqual([
+      { 'x-plain': 'in the clear', Authorization: 'Bearer 1' },
+      { 'x-plain': 'in the clear', Authorization: 'Bearer 2' },
+    ]);
+  });
+
+  test('without a value say which Secret and key, and seal nothing', () => {
+    const faults = ['secret_missing', 'key_missing', 'secret_unread', 'header_value_refused'] as const;
+    for (const fault of faults) {
+      const { verdicts, routes } = compileRoutes(snapshotOf(given({ fault })), options);
+      expect([...verdicts.values()]).toEqual([
+        {
+          ready: 'Admitted',
+          live: fault === 'header_value_refused' ? 'EndpointRefused' : 'WaitingForSecret',
+          detail: fault,
+          about: 'header Authorization, Secret orders-endpoint, key token',
+        },
+      ]);
+      const [route] = Object.values(routes.integrations).flatMap(({ subscriptions }) => Object.values(subscriptions));
+      expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: '' });
+    }
+  });
+
+  test('that nobody has read yet are waited for', () => {
+    const snapshot = snapshotOf(given({ value: 'x' }));
+    const unread = snapshot.subscriptions.map(({ headerFields: _unread, ...rest }) => rest);
+    const { verdicts } = compileRoutes({ ...snapshot, subscriptions: unread }, options);
+    expect([...verdicts.values()][0]).toMatchObject({ live: 'WaitingForSecret', detail: 'secret_missing' });
+  });
+});
+
+describe('the health of the endpoint', () => {
+  const DISABLED_MS = 700;
+  const routeOf = (endpoint: Partial<Endpoint>, more: Partial<SubscriptionSnapshot> = {}, account = {}) => {
+    const plain = snapshotOf({
+      streams: { orders: {} },
+      integrations: { shop: { workspace: 'partner' } },
+      subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
+      ...account,
+    });
+    const [subscription] = plain.subscriptions as [SubscriptionSnapshot];
+    const spec = { ...subscription.spec, endpoint: { url: 'https://partner.example/hook', ...endpoint } };
+    const snapshot = { ...plain, subscriptions: [{ ...subscription, ...more, spec: { ...spec, ...more.spec } }] };
+    const { routes, verdicts } = compileRoutes(snapshot, options);
+    const [route] = Object.values(routes.integrations).flatMap(each => Object.values(each.subscriptions));
+    return { live: [...verdicts.values()][0]?.live, route };
+  };
+  const at = (ms: number) => new Date(ms).toISOString();
+
+  test('disabled: events are routed and held, and its configuration stays', () => {
+    const { live, route } = routeOf({}, { disabledMs: DISABLED_MS });
+    expect(live).toBe('EndpointDisabled');
+    expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: expect.stringContaining('sealed') });
+  });
+
+  test.each([
+    ['later', DISABLED_MS + 1, 'Live', 'open'],
+    ['at that time', DISABLED_MS, 'EndpointDisabled', 'held'],
+    ['before', DISABLED_MS - 1, 'EndpointDisabled', 'held'],
+  ] as const)('enabled %s', (_when, enabledMs, live, send) => {
+    const enabled = routeOf({ enabledAt: at(enabledMs) }, { disabledMs: DISABLED_MS });
+    expect(enabled).toMatchObject({ live, route: { send, enabledMs } });
+  });
+
+  test('has no say where something else holds it, nor without a limit is there one', () => {
+    const suspended = { disabledMs: DISABLED_MS, spec: { suspended: true } as SubscriptionSpec };
+    expect(routeOf({}, suspended)).toMatchObject({ live: 'Suspended', route: { route: 'paused', send: 'held' } });
+    expect(routeOf({}).route).not.toHaveProperty('maxPerSecond');
+    expect(routeOf({ maxPerSecond: 7 }).route).toMatchObject({ maxPerSecond: 7, cap: 64 });
   });
 });

@@ -1,8 +1,10 @@
 import { chooseHeaders } from '../api/context-headers.ts';
 import { parseDurationMs } from '../api/durations.ts';
-import { ENDPOINT_DEFAULTS } from '../api/endpoint.ts';
+import { ENDPOINT_DEFAULTS, type Endpoint, headersWithSecret } from '../api/endpoint.ts';
 import { coverage } from './coverage.ts';
 import type { EndpointConfig } from './endpoint-config.ts';
+import { isEnabledSince } from './endpoint-health.ts';
+import type { HeaderField } from './header-field.ts';
 import { generationOf, publicId, tenantId } from './ids.ts';
 import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
@@ -42,11 +44,15 @@ export interface SubscriptionVerdict {
     | 'Live'
     | 'Blocked'
     | 'Suspended'
+    | 'EndpointDisabled'
     | 'EndpointRefused'
+    | 'WaitingForSecret'
     | 'InsufficientTokens'
     | 'IntegrationClosed'
     | 'NotAdmitted';
   readonly detail?: string;
+  /** What the detail is about, for people. */
+  readonly about?: string;
 }
 
 export interface CompiledTenant {
@@ -105,7 +111,8 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const sinceMs = subscription.admittedMs ?? options.nowMs;
     const { rotatedAtMs } = signing(subscription, options.nowMs);
     const pause = pauseBy(blocks);
-    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, rotatedAtMs];
+    const fields = (subscription.headerFields ?? []).flatMap(Object.values);
+    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, rotatedAtMs, ...fields];
     routes[names.id] = made.subscription(spec, circumstances, () => ({
       ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, options),
       ...pause,
@@ -163,7 +170,7 @@ function admit(
 }
 
 function judge(
-  { spec }: SubscriptionSnapshot,
+  { spec, headerFields, disabledMs }: SubscriptionSnapshot,
   covered: boolean,
   made: RoutesMade,
   options: CompileOptions,
@@ -174,9 +181,14 @@ function judge(
   const { url } = spec.endpoint;
   const judgement = made.judgement(spec.endpoint, [], () => options.judgeEndpoint(url));
   if (judgement !== 'ok') return { ready: 'Admitted', live: 'EndpointRefused', detail: judgement };
-  const fromSecret = spec.endpoint.headers?.find(header => header.value === undefined);
-  if (fromSecret !== undefined) {
-    return { ready: 'Admitted', live: 'EndpointRefused', detail: 'header_from_secret' };
+  for (const { name, secret, field } of headersFromSecrets(spec.endpoint, headerFields)) {
+    if (!('fault' in field)) continue;
+    const live = field.fault === 'header_value_refused' ? 'EndpointRefused' : 'WaitingForSecret';
+    const about = `header ${name}, Secret ${secret.name}, key ${secret.key}`;
+    return { ready: 'Admitted', live, detail: field.fault, about };
+  }
+  if (disabledMs !== undefined && !isEnabledSince(disabledMs, enabledMsOf(spec.endpoint), options.nowMs)) {
+    return { ready: 'Admitted', live: 'EndpointDisabled' };
   }
   return { ready: 'Admitted', live: 'Live' };
 }
@@ -190,6 +202,7 @@ function subscriptionRoute(
 ): SubscriptionRoute {
   const { endpoint, ordering, stream } = subscription.spec;
   const sends = live === 'Live' && endpoint !== undefined;
+  const enabledMs = enabledMsOf(endpoint);
   return {
     inc: generation,
     queue: stream,
@@ -199,17 +212,42 @@ function subscriptionRoute(
     sinceMs,
     unordered: ordering === 'None',
     cap: IN_FLIGHT_CAP,
+    ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
+    ...(enabledMs === undefined ? {} : { enabledMs }),
     endpoint:
-      endpoint === undefined || live === 'EndpointRefused'
+      endpoint === undefined || live === 'EndpointRefused' || live === 'WaitingForSecret'
         ? ''
         : options.sealEndpoint(id, {
             url: endpoint.url,
             timeoutMs: (endpoint.timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds) * 1_000,
             retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
-            headers: Object.fromEntries((endpoint.headers ?? []).map(({ name, value }) => [name, value ?? ''])),
+            headers: headersOf(endpoint, subscription.headerFields),
             ...signing(subscription, options.nowMs),
           }),
   };
+}
+
+/** Each with what it has come to; what was not looked for is missing. */
+function headersFromSecrets({ headers = [] }: Endpoint, fields: readonly HeaderField[] = []) {
+  return headersWithSecret(headers).map(({ name, secret }, i) => ({
+    name,
+    secret,
+    field: fields[i] ?? ({ fault: 'secret_missing' } as const),
+  }));
+}
+
+/** By name; those from Secrets have a value here, or the endpoint would not be sealed. */
+function headersOf(endpoint: Endpoint, fields: readonly HeaderField[] | undefined): Record<string, string> {
+  const plain = (endpoint.headers ?? []).flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
+  const secret = headersFromSecrets(endpoint, fields).flatMap(({ name, field }) =>
+    'value' in field ? [[name, field.value]] : [],
+  );
+  return Object.fromEntries([...plain, ...secret]) as Record<string, string>;
+}
+
+/** When its owner last said that it works again, ms. */
+export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): number | undefined {
+  return endpoint?.enabledAt === undefined ? undefined : Date.parse(endpoint.enabledAt);
 }
 
 /** A version that has not signed yet is rotated to now, so that its predecessor goes on without a gap. */

@@ -5,6 +5,7 @@ import type { IntegrationSpec } from '../api/integration.ts';
 import type { PackageSpec } from '../api/package.ts';
 import type { SubscriptionSpec } from '../api/subscription.ts';
 import type { WorkspaceSpec } from '../api/workspace.ts';
+import type { HeaderField } from './header-field.ts';
 
 /** What the decisions need of an object's metadata. */
 export interface SnapshotMeta {
@@ -34,6 +35,10 @@ export interface SubscriptionSnapshot extends SnapshotMeta {
   /** Newest version of the secret that has signed, and since when. */
   readonly signedVersion?: number;
   readonly rotatedMs?: number;
+  /** When the endpoint was last found disabled. */
+  readonly disabledMs?: number;
+  /** Of the headers that take their value from a Secret, in their order; absent where none does. */
+  readonly headerFields?: readonly HeaderField[];
 }
 
 export interface PackageSnapshot extends SnapshotMeta {

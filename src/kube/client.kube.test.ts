@@ -76,6 +76,28 @@ describe('client', () => {
     expect(resourceVersion).toMatch(/^\d+$/);
   });
 
+  it('hands out nothing but metadata where no more is asked for', async () => {
+    const name = { namespace, name: 'unread' };
+    const before = await client.list(SECRETS, (object: AnyObject) => object, { namespace, metadataOnly: true });
+    await client.create(SECRETS, name, { type: 'sluice.dev/unread', stringData: { key: 'hidden' } });
+    const selection = { namespace, metadataOnly: true, fieldSelector: 'type!=sluice.dev/test' };
+    const { items } = await client.list(SECRETS, (object: object) => object, selection);
+    const seen: object[] = [...items];
+    const { resourceVersion } = before;
+    for await (const { object } of client.watch<object>(SECRETS, {
+      ...selection,
+      resourceVersion,
+      timeoutSeconds: 1,
+    })) {
+      seen.push(object);
+    }
+    expect(seen).toHaveLength(2);
+    for (const object of seen) {
+      expect(object).toMatchObject({ metadata: { name: 'unread', namespace } });
+      expect(object).not.toHaveProperty('data');
+    }
+  });
+
   it('selects by field', async () => {
     await client.create(SECRETS, { namespace, name: 'typed' }, { type: 'sluice.dev/test', stringData: { key: 'x' } });
     await client.create(SECRETS, { namespace, name: 'untyped' }, { stringData: { key: 'x' } });

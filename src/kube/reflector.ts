@@ -57,14 +57,23 @@ const SHORTEST_WATCH_MS = 1_000;
  * shared informer in one; objects are projected on the way in.
  */
 export function createReflector<T extends AnyObject, P>(options: ReflectorOptions<T, P>): Reflector<P> {
-  const { client, resource, clock, namespace, labelSelector, fieldSelector, random = Math.random } = options;
+  const {
+    client,
+    resource,
+    clock,
+    namespace,
+    labelSelector,
+    fieldSelector,
+    metadataOnly,
+    random = Math.random,
+  } = options;
   const { backoff = { firstMs: 200, mostMs: 10_000 }, watchTimeoutSeconds = 240, inactivityMs = 90_000 } = options;
   const { relistEveryMs = 3_600_000 } = options;
   const log = options.log.child({ resource: collectionPath(resource, namespace) });
   const project = (object: AnyObject) => options.project(object as T);
   const reflected = createReflected<P>({ project, indexers: options.indexers, log });
   if (options.onChange !== undefined) reflected.subscribe(options.onChange);
-  const selection = { namespace, labelSelector, fieldSelector };
+  const selection = { namespace, labelSelector, fieldSelector, metadataOnly };
 
   const first = Promise.withResolvers<void>();
   let hasSynced = false;

@@ -4,6 +4,7 @@ import { finalizeStream } from '../../src/controller/catalog-stream/reconcile.ts
 import { reconcileIntegration } from '../../src/controller/integration/reconcile.ts';
 import type { Room } from '../../src/controller/room.ts';
 import { type CommonStatus, createStatusWriter } from '../../src/controller/runtime/status-writer.ts';
+import { createEndpointHealths } from '../../src/controller/subscription/endpoint-healths.ts';
 import { finalizeSubscription, reconcileSubscription } from '../../src/controller/subscription/reconcile.ts';
 import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../src/controller/tenant/paused.ts';
 import { createSharedLocks } from '../../src/controller/tenant/shared-lock.ts';
@@ -63,6 +64,7 @@ export async function createController(
       judgeEndpoint: () => 'ok',
       sealEndpoint: (subscription, config) => sealEndpoint(SEAL_KEYS, subscription, config),
     },
+    prepare: async () => {},
     gather: name =>
       gatherTenant(
         world,
@@ -103,6 +105,7 @@ export async function createController(
     wallMs: nowMs,
     rootKey: ROOT_KEY,
     deliveries: { of: () => undefined },
+    endpointHealths: createEndpointHealths({ read: control.readHealth, onNews: () => {}, log }),
     isBacklogAtRisk: () => undefined,
     explain,
     shared: locks.shared,

@@ -95,7 +95,7 @@ describe('the controller', () => {
     ...each(['workspaces', 'catalogstreams', 'packages', 'subscriptions'], `${READ} patch`),
     ...each(['activations'], `${READ} delete`),
     namespaces: `${READ} create`,
-    secrets: 'list watch create patch',
+    secrets: `${READ} create patch`,
     events: 'create patch',
   };
 

@@ -4,6 +4,14 @@ import type { SubscriptionVerdict } from '../../core/compile-routes.ts';
 import { publicId } from '../../core/ids.ts';
 import type { Condition, DesiredCondition } from '../runtime/conditions.ts';
 import type { EventNote, Outcome } from '../runtime/outcome.ts';
+import {
+  disabledMessage,
+  type EndpointFacts,
+  endpointEvents,
+  endpointStatus,
+  failingCondition,
+  nextWarningInMs,
+} from './endpoint-condition.ts';
 
 const condition = CONDITION.Subscription;
 const reason = REASON.Subscription;
@@ -23,6 +31,7 @@ export interface SubscriptionFacts {
   readonly backlogAtRisk: boolean | undefined;
   /** The condition as the status has it. */
   readonly saidOfBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
+  readonly endpoint: EndpointFacts;
   readonly now: string;
 }
 
@@ -42,7 +51,9 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   Live: 'events flow',
   Blocked: 'the producer blocks the stream; routing pauses, nothing is lost within the retention',
   Suspended: 'spec.suspended; routing pauses, nothing is lost within the retention',
+  EndpointDisabled: 'the endpoint is disabled; events are kept in the inbox',
   EndpointRefused: 'the endpoint may not be called; events are kept in the inbox',
+  WaitingForSecret: 'a header of the endpoint has no value yet; events are kept in the inbox',
   InsufficientTokens: "the producer's account has too few tokens; routing pauses, nothing is lost within the retention",
   IntegrationClosed: 'the integration is closed',
   NotAdmitted: 'not admitted; see Ready',
@@ -51,7 +62,10 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
 const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   address_refused: 'its address is in a network that the operator does not allow',
   plain_http_refused: 'http is only for addresses (not names) in networks that the operator allows; use https',
-  header_from_secret: 'a header takes its value from a Secret, which is not supported yet; give the value',
+  secret_missing: 'there is no such Secret in this namespace, or its type is one that is never sent',
+  key_missing: 'the Secret has no such key',
+  secret_unread: 'the API server does not hand the Secret out; it is asked again',
+  header_value_refused: 'the value is not visible ASCII and spaces of at most 4,096 characters',
 };
 
 function readiness(facts: SubscriptionFacts): DesiredCondition[] {
@@ -107,26 +121,36 @@ function backlogEvents(facts: SubscriptionFacts): EventNote[] {
   return [{ type: was ? 'Normal' : 'Warning', reason: now.reason, message: now.message }];
 }
 
+/** Whether events flow. That the endpoint was disabled is said before the routes follow, which are made of the status. */
+function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
+  const disabled = endpointStatus(endpoint);
+  const sends = verdict.live === 'Live' || verdict.live === 'InsufficientTokens' || verdict.live === 'EndpointDisabled';
+  if (disabled !== undefined && sends) {
+    const message = disabledMessage(disabled);
+    return { type: condition.Live, status: 'False', reason: reason.Live.EndpointDisabled, message };
+  }
+  const about = verdict.about === undefined ? '' : ` (${verdict.about})`;
+  const detail = verdict.detail === undefined ? '' : `: ${DETAIL_MESSAGE[verdict.detail] ?? verdict.detail}${about}`;
+  return {
+    type: condition.Live,
+    status: verdict.live === 'Live' ? 'True' : 'False',
+    reason: reason.Live[verdict.live],
+    message: LIVE_MESSAGE[verdict.live] + detail,
+  };
+}
+
 /** The status of a subscription whose routes are in force. */
 export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
-  const { verdict } = facts;
-  const detail = verdict.detail === undefined ? '' : `: ${DETAIL_MESSAGE[verdict.detail] ?? verdict.detail}`;
+  const { verdict, endpoint } = facts;
   return {
     status: {
       publicId: publicId('Subscription', facts.namespace, facts.name),
       admittedAt: facts.admittedAt ?? (verdict.ready === 'Admitted' ? facts.now : undefined),
       signing: rotation(facts),
+      endpoint: endpointStatus(endpoint),
     },
-    conditions: [
-      ...readiness(facts),
-      {
-        type: condition.Live,
-        status: verdict.live === 'Live' ? 'True' : 'False',
-        reason: reason.Live[verdict.live],
-        message: LIVE_MESSAGE[verdict.live] + detail,
-      },
-      ...backlog(facts),
-    ],
-    events: backlogEvents(facts),
+    conditions: [...readiness(facts), liveness(facts), ...failingCondition(endpoint), ...backlog(facts)],
+    events: [...backlogEvents(facts), ...endpointEvents(endpoint)],
+    requeueAfterMs: nextWarningInMs(endpoint),
   };
 }

@@ -1,26 +1,7 @@
-import { FINALIZER } from '../../api/well-known.ts';
-import type { SnapshotMeta, TenantSnapshot } from '../../core/snapshot.ts';
+import type { SubscriptionSnapshot, TenantSnapshot } from '../../core/snapshot.ts';
+import { isProtected, snapshotOf, snapshotOfIntegration, snapshotOfSubscription } from '../../core/snapshot-of.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import type { World } from '../world.ts';
-
-function metaOf({ metadata }: AnyObject): SnapshotMeta {
-  return {
-    name: metadata.name,
-    namespace: metadata.namespace ?? '',
-    uid: metadata.uid,
-    createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
-    deleting: metadata.deletionTimestamp !== undefined,
-  };
-}
-
-/** No effect before the finalizer is there: what is not protected yet does not exist for the routes. */
-function isProtected({ metadata }: AnyObject): boolean {
-  return metadata.finalizers?.includes(FINALIZER) === true;
-}
-
-function msOf(time: string | undefined): number | undefined {
-  return time === undefined ? undefined : Date.parse(time);
-}
+import type { Cached, World } from '../world.ts';
 
 /** Everything that decides the routes of the workspace `name`, out of the caches. */
 export function gatherTenant(
@@ -28,6 +9,7 @@ export function gatherTenant(
   isRemoved: (uid: string) => boolean,
   name: string,
   isShort: (account: string) => boolean = () => false,
+  fieldsOf: (subscription: Cached<'Subscription'>) => SubscriptionSnapshot['headerFields'] = () => undefined,
 ): TenantSnapshot {
   const workspace = world.Workspace.store.get(name);
   // A namespace that somebody else made, without the label, is not the workspace's: nothing in it comes into force. One
@@ -46,33 +28,16 @@ export function gatherTenant(
     secretKeys: of(world.ingressKeys).map(({ sha256 }) => sha256),
     streams: of(world.CatalogStream)
       .filter(object => isProtected(object) && !isRemoved(object.metadata.uid))
-      .map(object => ({ ...metaOf(object), spec: object.spec })),
-    packages: of(world.Package).map(object => ({ ...metaOf(object), spec: object.spec })),
-    blocks: of(world.Block).map(object => ({ ...metaOf(object), spec: object.spec })),
-    integrations: of(world.Integration).map(object => {
-      const expiresMs = msOf(object.status?.invitation?.expiresAt);
-      const accepted = object.status?.conditions?.find(({ type }) => type === 'Accepted');
-      const acceptedMs = accepted?.status === 'True' ? msOf(accepted.lastTransitionTime) : undefined;
-      return {
-        ...metaOf(object),
-        spec: object.spec,
-        ...(expiresMs === undefined ? {} : { expiresMs }),
-        ...(acceptedMs === undefined ? {} : { acceptedMs }),
-      };
-    }),
+      .map(snapshotOf),
+    packages: of(world.Package).map(snapshotOf),
+    blocks: of(world.Block).map(snapshotOf),
+    integrations: of(world.Integration).map(snapshotOfIntegration),
     subscriptions: of(world.Subscription, 'producer')
       .filter(isProtected)
       .map(object => {
-        const admittedMs = msOf(object.status?.admittedAt);
-        const rotatedMs = msOf(object.status?.signing?.rotatedAt);
-        const signedVersion = object.status?.signing?.version;
-        return {
-          ...metaOf(object),
-          spec: object.spec,
-          ...(admittedMs === undefined ? {} : { admittedMs }),
-          ...(signedVersion === undefined ? {} : { signedVersion }),
-          ...(rotatedMs === undefined ? {} : { rotatedMs }),
-        };
+        const headerFields = fieldsOf(object);
+        const snapshot = snapshotOfSubscription(object);
+        return headerFields === undefined ? snapshot : { ...snapshot, headerFields };
       }),
   };
 }

@@ -71,6 +71,7 @@ function start() {
     compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed' },
     fence: () => 1,
     explain: error => error,
+    prepare: async () => {},
     gather: () => snapshotOf(state.blocks, state.more),
     objectsOf: () => [],
     isPaused: () => state.paused,

@@ -12,6 +12,8 @@ import { type ApplyDeps, applyRoutes } from './apply.ts';
 
 export interface TenantsDeps extends ApplyDeps {
   readonly control: ControlStore;
+  /** Reads what the caches do not hold of what `gather` takes. Never rejects: what cannot be read is said there. */
+  readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string) => TenantSnapshot;
   /** Nothing of it is written, whatever asks for it. */
   readonly isPaused: (name: string) => boolean;
@@ -83,6 +85,7 @@ export function createTenants(deps: TenantsDeps) {
       if (held === undefined) await deps.control.enlist(deps.fence(), tenantId(name));
       return;
     }
+    await deps.prepare(name);
     const nowMs = deps.nowMs();
     const seen = new Set<string>();
     for (const { metadata } of deps.objectsOf(name)) seen.add(stampOf(metadata));
@@ -255,8 +258,8 @@ function changedObjects(had: CompiledTenant, has: CompiledTenant): Set<string> {
   const changed = new Set<string>();
   for (const [uid, verdict] of has.verdicts) {
     const before = had.verdicts.get(uid);
-    if (before?.ready !== verdict.ready || before.live !== verdict.live || before.detail !== verdict.detail)
-      changed.add(uid);
+    const same = (['ready', 'live', 'detail', 'about'] as const).every(part => before?.[part] === verdict[part]);
+    if (!same) changed.add(uid);
   }
   for (const uid of new Set([...had.paused.keys(), ...has.paused.keys()])) {
     if (had.paused.get(uid) !== has.paused.get(uid)) changed.add(uid);

@@ -110,6 +110,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     },
     fence: () => fence.epoch,
     explain: error => error,
+    prepare: async () => {},
     gather: each => gatherTenant(world, uid => tenants.isRemoved(uid), each),
     objectsOf: each => objectsOfTenant(world, each),
     isPaused: () => false,
@@ -156,6 +157,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     isAccountPending: each => queue.accounts.has(each),
     relist,
     readPair: async () => actual.pairs as never,
+    noteHealths: () => {},
     events: {
       record: ({ metadata }, { type, reason, message }) => told.push(`${metadata.name} ${type} ${reason} ${message}`),
     },

@@ -71,6 +71,10 @@ export const SubscriptionEntry = z
       example: 'Live',
     }),
     message: z.string().meta({ description: 'Why, for people.' }),
+    endpointWarning: z.string().nullable().meta({
+      description:
+        'After a day without a successful attempt: since when, and when the endpoint will be disabled. Else null.',
+    }),
     createdAt: z.string().nullable().meta({ description: 'When it was made (RFC 3339).' }),
   })
   .meta({ id: 'Subscription' });
@@ -92,6 +96,11 @@ export function subscriptionStatus({ status }: Pick<Subscription, 'status'>, clo
   if (reason !== live.NotAdmitted) return { status: 'Paused', reason, message };
   const ready = said(CONDITION.Subscription.Ready) ?? flows;
   return { status: 'Pending', reason: ready.reason, message: ready.message };
+}
+
+function endpointWarning({ status }: Subscription): string | null {
+  const failing = status?.conditions?.find(({ type }) => type === CONDITION.Subscription.EndpointFailing);
+  return failing?.status === 'True' ? failing.message : null;
 }
 
 /** A subscription as its owner sees it. @param closed whether its integration has ended */
@@ -116,6 +125,7 @@ export function subscriptionEntry(subscription: Subscription, closed: boolean): 
     ordering: spec.ordering,
     suspended: spec.suspended === true,
     ...subscriptionStatus(subscription, closed),
+    endpointWarning: endpointWarning(subscription),
     createdAt: metadata.creationTimestamp ?? null,
   };
 }

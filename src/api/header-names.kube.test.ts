@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { connect, type KubeClient } from '../kube/client.ts';
+import { KubeError } from '../kube/kube-error.ts';
+import { NAMESPACES, resourceOf } from '../kube/resource.ts';
+import { CREDENTIAL_HEADERS, RESERVED_HEADER_PREFIXES, RESERVED_HEADERS } from './header-names.ts';
+import { KINDS } from './kinds.ts';
+
+const NAMESPACE = `header-names-${process.pid}`;
+const RESERVED = [...RESERVED_HEADERS, ...RESERVED_HEADER_PREFIXES.flatMap(prefix => [prefix, `${prefix}anything`])];
+const NO_NAMES = ['', 'a b', 'a:b', 'x-ä', 'x\r\ny', 'x\0', `x-${'y'.repeat(128)}`];
+const PERMITTED = [...CREDENTIAL_HEADERS, 'X-Team', 'tracestate', 'accept', "!#$%&'*+-.^_`|~09"];
+
+let client: KubeClient;
+
+beforeAll(async () => {
+  client = connect({ kubeconfig: inject('kubeconfig') });
+  await client.create(NAMESPACES, { name: NAMESPACE }, {});
+});
+
+afterAll(async () => {
+  await client.remove(NAMESPACES, { name: NAMESPACE });
+  await client.close();
+});
+
+/** What the API server says of it: undefined when it takes it. */
+async function refusal(kind: 'Subscription' | 'CatalogStream', spec: object): Promise<string | undefined> {
+  const name = { namespace: NAMESPACE, name: 'tried' };
+  try {
+    await client.apply(resourceOf(KINDS[kind]), name, { spec }, { fieldManager: 'test', dryRun: true });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    return error.detail;
+  }
+}
+
+describe('the API server, asked for a header of an endpoint', () => {
+  const endpoint = (header: object) => ({
+    producer: 'acme',
+    integration: 'globex',
+    stream: 'orders',
+    endpoint: { url: 'https://globex.example/', headers: [header] },
+  });
+  const valueFrom = { secretKeyRef: { name: 'a', key: 'b' } };
+
+  it.each(RESERVED)('refuses %s in any case, in the clear and from a Secret', async name => {
+    for (const header of [
+      { name, value: 'x' },
+      { name: name.toUpperCase(), valueFrom },
+    ]) {
+      expect(await refusal('Subscription', endpoint(header))).toMatch(
+        /spec\.endpoint\.headers\[0\]\.name: .*are set by the dispatcher/,
+      );
+    }
+  });
+
+  it.each(NO_NAMES)('refuses %j, which is no name', async name => {
+    expect(await refusal('Subscription', endpoint({ name, value: 'x' }))).toContain('spec.endpoint.headers[0].name');
+  });
+
+  it.each(PERMITTED)('takes %s', async name => {
+    expect(await refusal('Subscription', endpoint({ name, value: 'x' }))).toBeUndefined();
+  });
+});
+
+describe('the API server, asked for a header that is passed on', () => {
+  const forwarding = (name: string) => ({ contextHeaders: { forward: [name] } });
+
+  it.each([...RESERVED, ...CREDENTIAL_HEADERS])('refuses %s in any case', async name => {
+    for (const each of [name, name.toUpperCase()]) {
+      expect(await refusal('CatalogStream', forwarding(each))).toMatch(
+        /spec\.contextHeaders\.forward\[0\]: .*credentials never reach a partner/,
+      );
+    }
+  });
+});
