@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { Client } from 'undici';
 import type { NetworkPolicy } from '../../core/network.ts';
@@ -10,6 +11,11 @@ export interface Connection {
   readonly origin: Origin;
   idle: boolean;
   giveUpConnecting: () => void;
+  /** While it is connected. */
+  socket: Socket | undefined;
+  /** Bytes received, over the life of the connection, beyond which `onOverrun` is called. */
+  readUntil: number;
+  onOverrun: () => void;
 }
 
 export interface Origin {
@@ -30,7 +36,7 @@ export function createOrigin(url: URL): Origin {
 export interface ConnectionPool {
   /** The connection that was used last, or a new one: there is no waiting and no limit but the caller's. */
   readonly take: (origin: Origin) => Connection;
-  /** Gives a connection back whose answer ended as it should. */
+  /** Gives a connection back whose answer ended as it should; one whose request is still being sent is ended. */
   readonly give: (connection: Connection) => void;
   /** Ends a connection: whatever else it sends belongs to no request. */
   readonly drop: (connection: Connection) => void;
@@ -82,12 +88,27 @@ export function createConnectionPool(options: {
       connect: (_target, done) => {
         connection.giveUpConnecting = connect(origin.target, origin.session, (error, socket) => {
           connection.giveUpConnecting = () => {};
-          if (error !== null) done(error, null);
-          else if (socket !== null) done(null, socket);
+          if (error !== null) return done(error, null);
+          if (socket === null) return;
+          connection.socket = socket;
+          // Before the HTTP client's own listener: what it parses without end (a reason phrase, chunk extensions,
+          // announcements of an answer) ends here.
+          socket.on('readable', () => {
+            if (socket.bytesRead > connection.readUntil) connection.onOverrun();
+          });
+          done(null, socket);
         });
       },
     });
-    const connection: Connection = { client, origin, idle: false, giveUpConnecting: () => {} };
+    const connection: Connection = {
+      client,
+      origin,
+      idle: false,
+      giveUpConnecting: () => {},
+      socket: undefined,
+      readUntil: Number.POSITIVE_INFINITY,
+      onOverrun: () => {},
+    };
     connections.add(connection);
     client.on('disconnect', () => {
       if (connection.idle) drop(connection);
@@ -104,6 +125,8 @@ export function createConnectionPool(options: {
     },
     give(connection) {
       if (!connections.has(connection)) return;
+      // The answer came before the request was sent: a server that did not read it will end the connection.
+      if ((connection.socket?.writableLength ?? 0) > 0) return drop(connection);
       connection.idle = true;
       connection.origin.idle.push(connection);
     },

@@ -10,10 +10,15 @@ import { answer } from './testing/scripted-endpoint.ts';
 let trusted: { cert: string; key: string };
 let nameOnly: { cert: string; key: string };
 let stranger: { cert: string; key: string };
+let expired: { cert: string; key: string };
+let early: { cert: string; key: string };
 beforeAll(() => {
   trusted = createCertificate({ dns: ['partner.test'], ipv4: [[127, 0, 0, 1]] });
   nameOnly = createCertificate({ dns: ['partner.test'] });
   stranger = createCertificate({ dns: ['partner.test'] });
+  const [hourMs, nowMs] = [3_600_000, Date.now()];
+  expired = createCertificate({ dns: ['partner.test'], validMs: [nowMs - 2 * hourMs, nowMs - hourMs] });
+  early = createCertificate({ dns: ['partner.test'], validMs: [nowMs + hourMs, nowMs + 2 * hourMs] });
 });
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -23,9 +28,13 @@ afterEach(async () => {
 
 const toLoopback: ResolveName = (_name, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
 
-async function serve(certificate: { cert: string; key: string }, script = (socket: Socket) => socket.end(answer(200))) {
+async function serve(
+  certificate: { cert: string; key: string },
+  script: (socket: Socket) => void = socket => socket.end(answer(200)),
+  ALPNProtocols = ['h2', 'http/1.1'],
+) {
   const handshakes: { servername: unknown; resumed: boolean; alpn: string | false | null }[] = [];
-  const server = createServer({ ...certificate, ALPNProtocols: ['h2', 'http/1.1'] }, (socket: TLSSocket) => {
+  const server = createServer({ ...certificate, ALPNProtocols }, (socket: TLSSocket) => {
     const servername = 'servername' in socket ? socket.servername : undefined;
     handshakes.push({ servername, resumed: socket.isSessionReused(), alpn: socket.alpnProtocol });
     socket.on('error', () => {});
@@ -37,7 +46,7 @@ async function serve(certificate: { cert: string; key: string }, script = (socke
   const address = server.address();
   const client = createEndpointClient({
     allowedNetworks: ['127.0.0.1'],
-    ca: trusted.cert + nameOnly.cert,
+    ca: trusted.cert + nameOnly.cert + expired.cert + early.cert,
     resolveName: toLoopback,
     connectTimeoutMs: 2000,
   });
@@ -75,6 +84,8 @@ describe('https endpoints', () => {
     ['for another name', () => trusted, 'other.test'],
     ['of an unknown issuer', () => stranger, 'partner.test'],
     ['that does not name the address', () => nameOnly, '127.0.0.1'],
+    ['that is out of date', () => expired, 'partner.test'],
+    ['that is not valid yet', () => early, 'partner.test'],
   ])('a certificate %s is refused before anything is sent', async (_name, certificate, host) => {
     const { attempt, handshakes } = await serve(certificate());
     const result = await attempt(host);
@@ -102,6 +113,24 @@ describe('https endpoints', () => {
     const url = `https://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`;
     const result = await client.attempt({ url, headers: [], body: Buffer.alloc(1) });
     expect(result).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
+  });
+
+  test('a server that speaks HTTP/2 only is a tls_error', async () => {
+    const { attempt, handshakes } = await serve(trusted, undefined, ['h2']);
+    expect(await attempt('partner.test')).toMatchObject({ outcome: 'failed', reason: 'tls_error' });
+    expect(handshakes).toEqual([]);
+  });
+
+  test('what is read without end is cut off under TLS, too', async () => {
+    const { attempt } = await serve(trusted, socket => {
+      socket.write('HTTP/1.1 200 ');
+      const pour = () => {
+        while (!socket.destroyed && socket.write('y'.repeat(1_000)));
+      };
+      socket.on('drain', pour);
+      pour();
+    });
+    expect(await attempt('partner.test')).toMatchObject({ outcome: 'failed', reason: 'headers_too_large' });
   });
 
   test('a server that never shakes hands is a connect timeout', async () => {

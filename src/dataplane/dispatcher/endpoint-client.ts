@@ -4,12 +4,14 @@ import { createNetworkPolicy, judgeEndpoint } from '../../core/network.ts';
 import { parseRetryAfter } from '../../core/retry-after.ts';
 import { createConnectionPool, createOrigin, type Origin } from './connection-pool.ts';
 import type { ResolveName } from './name-lookup.ts';
-import { type AttemptReason, judgeError, judgeStatus, type Outcome } from './outcome.ts';
+import { type AttemptReason, judgeError, judgeStatus, type Outcome, outcomeOf } from './outcome.ts';
 
 /** Bytes of a response's body that are kept, and read: 16 KiB. */
 export const RESPONSE_BODY_MAX = 16 * 1024;
 
 const RESPONSE_HEADERS_MAX = 16 * 1024;
+/** Bytes of an answer that are read from the connection, whatever they are. */
+const RESPONSE_WIRE_MAX = 128 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
 const TARGETS_MAX = 20_000;
 const NO_BODY = Buffer.alloc(0);
@@ -47,7 +49,7 @@ export interface EndpointClient {
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptReason } => ({
-  outcome: 'failed',
+  outcome: outcomeOf(reason),
   reason,
 });
 
@@ -135,6 +137,7 @@ export function createEndpointClient(options: {
 
       let timer: NodeJS.Timeout | undefined;
       const onAbort = () => cutOff('aborted');
+      const onOverrun = () => cutOff('headers_too_large');
       const target = targetOf(request.url);
       if (typeof target === 'string') return settle(target, false);
       if (closed || signal?.aborted) return settle('aborted', false);
@@ -151,6 +154,8 @@ export function createEndpointClient(options: {
       const handler: Dispatcher.DispatchHandler = {
         onRequestStart() {
           sent = true;
+          connection.readUntil = (connection.socket?.bytesRead ?? 0) + RESPONSE_WIRE_MAX;
+          connection.onOverrun = onOverrun;
         },
         onResponseStart(_controller, statusCode, headers) {
           // 1xx but 101 are announcements of an answer that is still to come (RFC 9110, 15.2).

@@ -18,10 +18,14 @@ const COMMON_NAME = oid('550403');
 const SUBJECT_ALT_NAME = oid('551d11');
 
 /**
- * A self-signed P-256 certificate (RFC 5280) for `names`, valid for a day around now, as PEM, with its key. Made anew in
- * each run, so that no key is ever committed.
+ * A self-signed P-256 certificate (RFC 5280) for `names`, valid for a day around now unless `validMs` says from when to
+ * when, as PEM, with its key. Made anew in each run, so that no key is ever committed.
  */
-export function createCertificate(names: { dns: string[]; ipv4?: number[][] }): { cert: string; key: string } {
+export function createCertificate(names: {
+  readonly dns: readonly string[];
+  readonly ipv4?: readonly number[][];
+  readonly validMs?: readonly [from: number, to: number];
+}): { cert: string; key: string } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   // A subject of its own: issuers are looked up by it, and of two with one name the wrong one would be tried.
   const commonName = Buffer.from(`test endpoint ${randomBytes(4).toString('hex')}`);
@@ -31,13 +35,14 @@ export function createCertificate(names: { dns: string[]; ipv4?: number[][] }): 
     ...(names.ipv4 ?? []).map(octets => der(0x87, Buffer.from(octets))),
   );
   const dayMs = 86_400_000;
+  const [fromMs, toMs] = names.validMs ?? [Date.now() - dayMs, Date.now() + dayMs];
   const serial = Buffer.concat([Buffer.from([1]), randomBytes(8)]);
   const body = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
     der(0x02, serial),
     ECDSA_WITH_SHA256,
     subject,
-    sequence(utcTime(Date.now() - dayMs), utcTime(Date.now() + dayMs)),
+    sequence(utcTime(fromMs), utcTime(toMs)),
     subject,
     createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(sequence(SUBJECT_ALT_NAME, der(0x04, alternatives)))),

@@ -1,0 +1,202 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type AttemptResult, createEndpointClient } from './endpoint-client.ts';
+import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+async function serve(...[script]: Parameters<typeof startScriptedEndpoint>) {
+  const endpoint = await startScriptedEndpoint(script);
+  const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
+  closing.push(endpoint.close, client.close);
+  const attempt = (path: string | number = '', body = Buffer.from('{}')) =>
+    client.attempt({ url: `${endpoint.url}/${path}`, headers: [], body, timeoutMs: 5_000 });
+  return { endpoint, attempt };
+}
+
+/** The number at the end of a request's path. */
+const numberIn = (head: string) => Number(/\/(\d+) HTTP/.exec(head)?.[1]);
+const upTo = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+const said = ({ outcome, reason, status, truncated }: AttemptResult) =>
+  `${outcome} ${reason} ${status ?? '-'}${truncated ? ' truncated' : ''}`;
+
+describe('every status', { timeout: 30_000 }, () => {
+  test('from 200 to 599 is delivered, or failed, or the end of the endpoint', async () => {
+    const { endpoint, attempt } = await serve((socket, { head }) => socket.write(answer(numberIn(head))));
+    const expected = (status: number) => {
+      if (status < 300) return `delivered http_2xx ${status}`;
+      if (status < 400) return `failed redirect ${status}`;
+      if (status === 410) return 'disabled gone 410';
+      return `failed http_${Math.floor(status / 100)}xx ${status}`;
+    };
+    const statuses = upTo(200, 599);
+    const results = [];
+    for (const status of statuses) results.push(said(await attempt(status)));
+    expect(results).toEqual(statuses.map(expected));
+    expect(endpoint.requests).toHaveLength(400);
+    // No status costs the connection.
+    expect(endpoint.connections()).toBe(1);
+  });
+
+  test('from 102 to 199 announces an answer, and the one that follows counts', async () => {
+    const { attempt } = await serve((socket, { head }) => {
+      const announcement = `HTTP/1.1 ${numberIn(head)} Soon\r\nretry-after: 9\r\n\r\n`;
+      socket.write(announcement.repeat(3) + answer(503, ['retry-after: 3']));
+    });
+    for (const status of upTo(102, 199)) {
+      expect(await attempt(status)).toMatchObject({ outcome: 'failed', status: 503, retryAfterMs: 3_000 });
+    }
+  });
+
+  test('100 and 101, which nobody asked for, are no answer, and what follows them is not read', async () => {
+    const { endpoint, attempt } = await serve((socket, { head }) => {
+      const upgrade = 'connection: upgrade\r\nupgrade: x\r\n';
+      socket.write(`HTTP/1.1 ${numberIn(head)} X\r\n${upgrade}\r\n${answer(200)}`);
+    });
+    for (const status of [100, 101]) {
+      expect(said(await attempt(status))).toBe('failed invalid_response -');
+      await endpoint.lastConnectionEnded();
+    }
+  });
+
+  test('3xx with any Location is not followed: nobody hears of it', async () => {
+    const trap = await serve(socket => socket.write(answer(200)));
+    const locations = [
+      trap.endpoint.url,
+      `//127.0.0.1:${trap.endpoint.port}/`,
+      `http://localhost:${trap.endpoint.port}/`,
+      `http://[::1]:${trap.endpoint.port}/`,
+      '/elsewhere',
+      '?again',
+      '',
+    ];
+    const { endpoint, attempt } = await serve((socket, { head }) => {
+      const n = numberIn(head);
+      socket.write(answer(n, [`location: ${locations[n % locations.length]}`, 'refresh: 0; url=/elsewhere']));
+    });
+    for (const status of upTo(300, 399)) expect(said(await attempt(status))).toBe(`failed redirect ${status}`);
+    expect(trap.endpoint.connections()).toBe(0);
+    expect(endpoint.requests).toHaveLength(100);
+  });
+});
+
+describe('an answer that is cut off at any byte', { timeout: 30_000 }, () => {
+  const chunked = 'HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n0\r\n\r\n';
+  test.each([
+    ['a success with a length', answer(200, ['x-a: b'], 'hello'), 'delivered http_2xx 200'],
+    ['a failure in chunks', chunked, 'failed http_5xx 500'],
+    ['the end of an endpoint', answer(410), 'disabled gone 410'],
+  ])('%s: before the headers are complete it is a reset, after them the status counts', async (_name, text, kept) => {
+    const headersEnd = text.indexOf('\r\n\r\n') + 4;
+    const { endpoint, attempt } = await serve((socket, { head }) => {
+      const n = numberIn(head);
+      if (n === 0) socket.resetAndDestroy();
+      else socket.write(text.slice(0, n), () => setImmediate(() => socket.resetAndDestroy()));
+    });
+    for (let bytes = 0; bytes < text.length; bytes++) {
+      const expected = bytes < headersEnd ? 'failed connection_reset -' : `${kept} truncated`;
+      expect(`${bytes}: ${said(await attempt(bytes))}`).toBe(`${bytes}: ${expected}`);
+    }
+    expect(said(await attempt(text.length))).toBe(kept);
+    // One attempt is one request: what was taken may have been worked on.
+    expect(endpoint.requests).toHaveLength(text.length + 1);
+  });
+});
+
+describe('an answer that comes before the request was read', () => {
+  test.each([
+    [200, 'delivered http_2xx 200'],
+    [413, 'failed http_4xx 413'],
+  ])('%i counts, and the connection is not used again', async (status, expected) => {
+    const unread: Socket[] = [];
+    const server = createServer(socket => {
+      unread.push(socket);
+      socket.on('error', () => {}).pause();
+      socket.write(answer(status));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
+    closing.push(
+      () => new Promise(resolve => server.close(() => resolve())),
+      client.close,
+      async () => unread.forEach(socket => socket.destroy()),
+    );
+    // More than the buffers of both kernels hold.
+    const body = Buffer.alloc(16 * 1024 * 1024);
+    for (let n = 0; n < 2; n++) {
+      const result = await client.attempt({ url: `http://127.0.0.1:${port}/`, headers: [], body, timeoutMs: 4_000 });
+      expect(said(result)).toBe(expected);
+    }
+    expect(unread).toHaveLength(2);
+  });
+});
+
+describe('a connection that ends between two requests', () => {
+  test.each(['end', 'resetAndDestroy'] as const)('(%s) is replaced, and no attempt fails', async how => {
+    const { endpoint, attempt } = await serve(socket => {
+      socket.write(answer(200), () => setImmediate(() => socket[how]()));
+    });
+    for (let n = 1; n <= 20; n++) {
+      expect(said(await attempt())).toBe('delivered http_2xx 200');
+      await endpoint.lastConnectionEnded();
+      // The end is heard in a turn of the event loop after it was sent.
+      await nextTurn();
+      await nextTurn();
+    }
+    expect(endpoint.connections()).toBe(20);
+    expect(endpoint.requests).toHaveLength(20);
+  });
+
+  test.each(['connection: close', 'keep-alive: timeout=1'])('after "%s" it is not used again', async header => {
+    const { endpoint, attempt } = await serve(socket => socket.write(answer(200, [header])));
+    for (let n = 0; n < 3; n++) expect(said(await attempt())).toBe('delivered http_2xx 200');
+    expect(endpoint.connections()).toBe(3);
+  });
+});
+
+describe('headers without measure', () => {
+  test.each([
+    ['one of 1 MiB', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1024 * 1024)}\r\n\r\n`],
+    ['1,000 of 1 KiB', `HTTP/1.1 200 OK\r\n${`x-filler: ${'y'.repeat(1_012)}\r\n`.repeat(1_000)}\r\n`],
+    ['a reason phrase of 1 MiB', `HTTP/1.1 200 ${'y'.repeat(1024 * 1024)}\r\n\r\n`],
+    ['20,000 announcements', 'HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'.repeat(20_000)],
+  ])('%s: not read to the end', async (_name, text) => {
+    const { endpoint, attempt } = await serve(socket => socket.write(text, 'latin1'));
+    const { outcome, reason } = await attempt();
+    expect([outcome, reason]).toEqual(['failed', 'headers_too_large']);
+    await endpoint.lastConnectionEnded();
+  });
+
+  const chunked = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+  test.each([
+    ['trailers', `${chunked}0\r\n`, `x-t: ${'y'.repeat(1_000)}\r\n`],
+    ['an extension of a chunk', `${chunked}1;a=`, 'y'.repeat(1_000)],
+    ['chunks of one byte that are all extension', chunked, `1;a=${'y'.repeat(1_000)}\r\nx\r\n`],
+  ])('%s without end: cut off, and the status counts', async (_name, beginning, endless) => {
+    let written = 0;
+    const { endpoint, attempt } = await serve(socket => {
+      socket.write(beginning);
+      const pour = () => {
+        while (!socket.destroyed && socket.write(endless)) written += endless.length;
+      };
+      socket.on('drain', pour);
+      pour();
+    });
+    expect(said(await attempt())).toBe('delivered http_2xx 200 truncated');
+    await endpoint.lastConnectionEnded();
+    // What the kernel buffers, but not a stream without end.
+    expect(written).toBeLessThan(32 * 1024 * 1024);
+  });
+});
+
+test('a server that speaks HTTP/2 from the start gives no answer', async () => {
+  const { attempt } = await serve(socket => socket.write(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])));
+  expect(said(await attempt())).toBe('failed invalid_response -');
+});

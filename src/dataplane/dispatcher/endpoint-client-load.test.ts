@@ -1,0 +1,100 @@
+import type { Socket } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { type AttemptResult, createEndpointClient, RESPONSE_BODY_MAX } from './endpoint-client.ts';
+import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
+
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+const MIB = 1024 * 1024;
+
+function openClient() {
+  const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'] });
+  closing.push(client.close);
+  return (url: string, timeoutMs: number) => client.attempt({ url, headers: [], body: Buffer.from('{}'), timeoutMs });
+}
+
+async function serve(script: Parameters<typeof startScriptedEndpoint>[0]) {
+  const endpoint = await startScriptedEndpoint(script);
+  closing.push(endpoint.close);
+  return endpoint;
+}
+
+/** Writes the piece again and again, as fast as it is read. */
+function pour(socket: Socket, piece: Buffer): void {
+  const more = () => {
+    while (!socket.destroyed && socket.write(piece));
+  };
+  socket.on('drain', more);
+  more();
+}
+
+/** Everything that the process holds outside of its code, bytes. */
+function memory(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+/** On a busy machine these many connections take their time. */
+const PATIENCE = { timeout: 60_000 };
+
+test(
+  'endless bodies, many at once and again and again, take no more memory than what is kept of them',
+  PATIENCE,
+  async () => {
+    const head = 'HTTP/1.1 500 X\r\ntransfer-encoding: chunked\r\n\r\n';
+    const chunk = Buffer.from(`10000\r\n${'x'.repeat(65_536)}\r\n`);
+    const endless = await serve(socket => {
+      socket.write(head);
+      pour(socket, chunk);
+    });
+    const attempt = openClient();
+    const together = 100;
+    const round = () => Promise.all(Array.from({ length: together }, () => attempt(endless.url, 30_000)));
+    await round();
+    const beforeBytes = memory();
+    let mostBytes = 0;
+    for (let n = 0; n < 6; n++) {
+      const results = await round();
+      mostBytes = Math.max(mostBytes, memory() - beforeBytes);
+      for (const { reason, truncated, responseBody } of results) {
+        expect([reason, truncated, responseBody.length]).toEqual(['http_5xx', true, RESPONSE_BODY_MAX]);
+      }
+    }
+    // A read buffer of 64 KiB each on both sides, and what waits for the collector.
+    expect(mostBytes).toBeLessThan(96 * MIB);
+  },
+);
+
+test('endpoints that stall, trickle or pour hold up nobody else', PATIENCE, async () => {
+  const trickled = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n');
+  const stalls = await serve(() => {});
+  const trickles = await serve(socket => {
+    const timer = setInterval(() => socket.write(trickled), 50);
+    socket.on('close', () => clearInterval(timer));
+  });
+  const half = await serve(socket => socket.write('HTTP/1.1 200 OK\r\ncontent-le'));
+  const good = await serve(socket => socket.write(answer(204)));
+  const attempt = openClient();
+
+  let ended = 0;
+  const hanging: Promise<AttemptResult>[] = [];
+  for (const { url } of [stalls, trickles, half]) {
+    for (let n = 0; n < 64; n++) {
+      const one = attempt(url, 30_000);
+      void one.then(() => ended++);
+      hanging.push(one);
+    }
+  }
+  let delivered = 0;
+  for (let n = 0; n < 50; n++) {
+    const results = await Promise.all(Array.from({ length: 20 }, () => attempt(good.url, 30_000)));
+    delivered += results.filter(({ outcome }) => outcome === 'delivered').length;
+  }
+  expect(delivered).toBe(1_000);
+  // All of them in the time in which none of the others came to an end.
+  expect(ended).toBe(0);
+  expect(stalls.connections() + trickles.connections() + half.connections()).toBe(192);
+});

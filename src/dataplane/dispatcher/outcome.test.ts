@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { ATTEMPT_REASONS, type AttemptReason, outcomeOf } from './outcome.ts';
+
+const PAGE = new URL('../../../docs/deliveries.md', import.meta.url);
+
+const WHAT_FOLLOWS = {
+  delivered: 'delivered',
+  failed: 'tried again',
+  disabled: 'the endpoint is disabled',
+} as const;
+
+test('the page for partners lists every reason, with its meaning and what follows', () => {
+  const [, section = ''] = readFileSync(PAGE, 'utf8').split('## What an answer means\n');
+  const rows = section.split('\n').filter(line => /^\| `[a-z0-9_]+` \|/.test(line));
+  const expected = Object.entries(ATTEMPT_REASONS).map(
+    ([reason, meaning]) => `| \`${reason}\` | ${meaning} | ${WHAT_FOLLOWS[outcomeOf(reason as AttemptReason)]} |`,
+  );
+  expect(rows).toEqual(expected);
+});
