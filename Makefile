@@ -13,10 +13,11 @@ SCHEMATHESIS := .cache/schemathesis
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## bring what the project needs: Node, packages, Redis (only what is missing)
+setup: ## bring what the project needs: Node, packages, Redis, promtool (only what is missing)
 	@test/support/node/install.sh
 	@test/support/node/install-packages.sh
 	@test/support/redis/install.sh
+	@test/support/prometheus/install.sh
 
 check: setup ## types, lint, format and unit tests: under a minute
 	@$(TEST_ALL) types lint format unit

@@ -1,5 +1,8 @@
 import type { z } from 'zod';
 import { ENVIRONMENT, ROLES } from '../src/config.ts';
+import { TRACING_ENVIRONMENT } from '../src/tracing-environment.ts';
+import { renderRunbooks } from './alerts.ts';
+import { renderEvents, renderEventsOpenApi } from './docs-events.ts';
 import { renderKinds } from './docs-kinds.ts';
 import { renderMetrics } from './docs-metrics.ts';
 import { renderPermissions } from './docs-permissions.ts';
@@ -15,10 +18,13 @@ export async function renderDocs(): Promise<GeneratedFile[]> {
     page('kinds', 'src/api', renderKinds()),
     page('metrics', 'the roles', await renderMetrics()),
     page('permissions', 'config/permissions.ts and config/admission.ts', renderPermissions()),
+    page('runbooks', 'config/alerts-of-*.ts', renderRunbooks()),
     page('rest', 'src/facade/routes.ts', renderRest()),
+    page('events', 'config/event-routes.ts and src/api/sandbox.ts', renderEvents()),
     page('problems', 'src/core/problems.ts', renderProblems()),
     ...renderProblemPages().map(({ code, text }) => page(`problems/${code}`, 'src/core/problems.ts', text)),
     { path: 'docs/openapi.json', text: renderOpenApi() },
+    { path: 'docs/events-openapi.json', text: renderEventsOpenApi() },
   ];
 }
 
@@ -35,6 +41,16 @@ function renderConfiguration(): string {
     table(['Variable', 'Default', 'Meaning'], Object.entries(ENVIRONMENT).map(variableRow)),
     'The cluster is found by `KUBECONFIG`, else by the service account of the pod. Only the controller and the facade talk to Kubernetes; what each of them needs is on the page about [permissions](permissions.md).',
     'The root key signs deliveries, makes the tokens of invitations and seals what lies in Redis: make one file (`head -c 32 /dev/urandom > root.key`), keep it, and give the same to every controller and dispatcher.',
+    '## Tracing',
+    "OpenTelemetry's own variables say where spans go to, if anywhere: see [telemetry](telemetry.md). Each `OTEL_EXPORTER_OTLP_…` can be said for traces alone, as `OTEL_EXPORTER_OTLP_TRACES_…`, which comes first; those for compression and certificates are taken as the specification says.",
+    table(
+      ['Variable', 'Default', 'Meaning'],
+      Object.entries(TRACING_ENVIRONMENT).map(([name, { fallback, meaning }]) => [
+        `\`${name}\``,
+        fallback === '' ? '' : `\`${fallback}\``,
+        meaning,
+      ]),
+    ),
   ].join('\n\n');
 }
 

@@ -4,6 +4,8 @@ import { stringify } from 'yaml';
 import { buildCrd } from '../src/api/crd.ts';
 import { GROUP } from '../src/api/group-version.ts';
 import { KINDS } from '../src/api/kinds.ts';
+import { renderAlerts } from './alerts.ts';
+import { renderDashboards } from './dashboards.ts';
 import { renderDocs } from './docs.ts';
 import { renderRbac } from './rbac.ts';
 
@@ -38,7 +40,7 @@ function readOrNothing(path: string): string | undefined {
 }
 
 async function main(root: string, args: readonly string[]): Promise<number> {
-  const files = [...renderCrds(), ...renderRbac(), ...(await renderDocs())];
+  const files = [...renderCrds(), ...renderRbac(), ...renderAlerts(), ...renderDashboards(), ...(await renderDocs())];
   const drifted = driftedFiles(root, files);
   if (args.includes('--check')) {
     for (const path of drifted) process.stderr.write(`${path} is not what config/generate.ts writes: run it\n`);

@@ -1,0 +1,29 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+export interface Promtool {
+  /** Runs it in a folder with `files` (name → text), which is gone afterwards. */
+  readonly run: (args: readonly string[], files: Readonly<Record<string, string>>) => { ok: boolean; output: string };
+}
+
+/** `PROMTOOL`, else promtool on PATH, else what `make setup` brought; undefined when there is none. */
+export function findPromtool(env: NodeJS.ProcessEnv = process.env): Promtool | undefined {
+  const folders = (env['PATH'] ?? '').split(delimiter);
+  const cache = env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
+  const places = [...folders.map(folder => join(folder, 'promtool')), join(cache, 'sluice', 'prometheus', 'promtool')];
+  const command = env['PROMTOOL'] ?? places.find(existsSync);
+  return command === undefined ? undefined : { run: (args, files) => run(command, args, files) };
+}
+
+function run(command: string, args: readonly string[], files: Readonly<Record<string, string>>) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-promtool-'));
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+    const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: folder, encoding: 'utf8' });
+    return { ok: status === 0, output: `${error?.message ?? ''}${stdout ?? ''}${stderr ?? ''}` };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

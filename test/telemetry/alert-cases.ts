@@ -1,0 +1,148 @@
+/** Series as promtool writes them, with their values minute by minute. */
+type Input = Readonly<Record<string, string>>;
+
+/** What an alert looks at when it has to fire, and when it has to be silent. Each runs for two hours. */
+export interface AlertCase {
+  readonly firing: Input;
+  /** As near to firing as it gets. */
+  readonly silent: Input;
+}
+
+const ready = (role: string, instance = 'a') => `sluice_role_ready{role="${role}",instance="${instance}"}`;
+const allReady: Input = Object.fromEntries(
+  ['controller', 'ingress', 'router', 'dispatcher', 'facade'].map(role => [ready(role), '1x120']),
+);
+const leader = (instance: string) => `leader_election_master_status{name="sluice-controller",instance="${instance}"}`;
+
+/** A histogram of which so many observations a minute are within `le`, and one in `slower` of ten is beyond. */
+function histogram(name: string, le: string, labels: string, slowOfTen: number): Input {
+  const more = labels === '' ? '' : `,${labels}`;
+  return {
+    [`${name}_bucket{le="${le}"${more}}`]: `0+${(10 - slowOfTen) * 60}x120`,
+    [`${name}_bucket{le="3600"${more}}`]: '0+600x120',
+    [`${name}_bucket{le="+Inf"${more}}`]: '0+600x120',
+  };
+}
+
+const slow = (name: string, le: string, labels = ''): AlertCase => ({
+  firing: histogram(name, le, labels, 1),
+  silent: histogram(name, le, labels, 0),
+});
+
+/** A gauge that stays at a value. */
+const stays = (series: string, firing: number, silent: number): AlertCase => ({
+  firing: { [series]: `${firing}x120` },
+  silent: { [series]: `${silent}x120` },
+});
+
+/** A counter that grows by so many a minute. */
+const grows = (series: string, firing: number, silent: number): AlertCase => ({
+  firing: { [series]: `0+${firing}x120` },
+  silent: { [series]: `0+${silent}x120` },
+});
+
+/** A part of a thousand a minute. */
+const share = (part: string, rest: string, firing: number, silent: number): AlertCase => ({
+  firing: { [part]: `0+${firing}x120`, [rest]: `0+${1_000 - firing}x120` },
+  silent: { [part]: `0+${silent}x120`, [rest]: `0+${1_000 - silent}x120` },
+});
+
+export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
+  SluiceRoleMissing: {
+    firing: { ...allReady, [ready('router')]: '0x120' },
+    silent: { ...allReady, [ready('router', 'b')]: '0x120' },
+  },
+  SluiceReplicaNotReady: { firing: { [ready('router')]: '0x120' }, silent: { [ready('router')]: '0x14 1x106' } },
+  SluiceEventLoopBlocked: {
+    firing: {
+      'nodejs_eventloop_lag_p99_seconds{instance="a",job="sluice"}': '0.6x120',
+      'sluice_build_info{instance="a",job="sluice",version="1"}': '1x120',
+    },
+    silent: {
+      'nodejs_eventloop_lag_p99_seconds{instance="a",job="sluice"}': '0.4x120',
+      'sluice_build_info{instance="a",job="sluice",version="1"}': '1x120',
+      // Another program's.
+      'nodejs_eventloop_lag_p99_seconds{instance="b",job="other"}': '9x120',
+    },
+  },
+  SluiceVersionsDiffer: {
+    firing: {
+      'sluice_build_info{instance="a",version="1"}': '1x120',
+      'sluice_build_info{instance="b",version="2"}': '1x120',
+    },
+    silent: {
+      'sluice_build_info{instance="a",version="1"}': '1x120',
+      'sluice_build_info{instance="b",version="1"}': '1x120',
+    },
+  },
+  SluiceRedisDisconnected: stays('sluice_redis_connected{instance="a"}', 0, 1),
+  SluiceRedisErrors: {
+    firing: {
+      'sluice_redis_command_errors_total{reason="timeout"}': '0+11x120',
+      sluice_redis_commands_total: '0+1000x120',
+    },
+    silent: {
+      'sluice_redis_command_errors_total{reason="timeout"}': '0+9x120',
+      sluice_redis_commands_total: '0+1000x120',
+    },
+  },
+  SluiceRedisSlow: slow('sluice_redis_command_duration_seconds', '0.1'),
+  SluiceRedisMemoryHigh: stays('sluice_redis_memory_used_ratio', 0.76, 0.74),
+  SluiceRedisMemoryFull: stays('sluice_redis_memory_used_ratio', 0.91, 0.89),
+  SluiceIngressErrors: share(
+    'sluice_ingress_requests_total{code="503"}',
+    'sluice_ingress_requests_total{code="202"}',
+    11,
+    9,
+  ),
+  SluiceIngressSlow: slow('sluice_ingress_request_duration_seconds', '1'),
+  SluiceQueueFull: grows('sluice_ingress_events_total{result="full"}', 1, 0),
+  SluiceRoutingStuck: stays('sluice_work_overdue_seconds{index="queues"}', 31, 29),
+  SluiceRoutingLate: slow('sluice_router_lag_seconds', '30'),
+  SluiceRouterFailing: grows('sluice_router_failures_total', 13, 11),
+  SluiceAccountsOutOfTokens: stays('sluice_controller_accounts_short', 1, 0),
+  SluiceDeliveryStuck: stays('sluice_work_overdue_seconds{index="subscriptions"}', 31, 29),
+  SluiceReplaysStuck: stays('sluice_work_overdue_seconds{index="replays"}', 301, 299),
+  SluiceDispatcherFailing: grows('sluice_dispatcher_failures_total', 13, 11),
+  SluiceAttemptsFailing: share(
+    'sluice_dispatcher_attempts_total{outcome="failed",reason="http_5xx"}',
+    'sluice_dispatcher_attempts_total{outcome="delivered",reason="http_2xx"}',
+    510,
+    490,
+  ),
+  SluiceDeadLetters: grows('sluice_dispatcher_events_total{result="dead"}', 1, 0),
+  SluiceEndpointsGone: grows('sluice_dispatcher_events_total{result="gone"}', 1, 0),
+  SluiceBacklogAtRisk: stays('sluice_controller_backlogs_at_risk', 1, 0),
+  SluiceBacklogGrowing: {
+    firing: { sluice_dispatcher_open_deliveries: '20000+10x120' },
+    silent: { sluice_dispatcher_open_deliveries: '20000-10x120' },
+  },
+  SluiceNoLeader: {
+    firing: { [leader('a')]: '0x120', [leader('b')]: '0x120' },
+    silent: { [leader('a')]: '1x120', [leader('b')]: '0x120' },
+  },
+  SluiceTwoLeaders: {
+    firing: { [leader('a')]: '1x120', [leader('b')]: '1x120' },
+    silent: { [leader('a')]: '1x120', [leader('b')]: '0x120' },
+  },
+  SluiceReconcileErrors: grows('controller_runtime_reconcile_errors_total{controller="block"}', 7, 5),
+  SluiceReconcileStuck: stays('workqueue_longest_running_processor_seconds{name="block"}', 301, 299),
+  SluiceWatchSilent: stays('sluice_controller_watch_silence_seconds', 601, 599),
+  SluiceDriftRepaired: grows('sluice_controller_drift_repaired_total{what="queue"}', 1, 0),
+  SluiceInvitationMailFailing: {
+    firing: { 'sluice_controller_invitation_mails_total{result="failed"}': '0+1x120' },
+    silent: { 'sluice_controller_invitation_mails_total{result="failed"}': '0+0.1x120' },
+  },
+  SluiceFacadeErrors: share(
+    'sluice_facade_request_duration_seconds_count{route="GET /waas",status="503"}',
+    'sluice_facade_request_duration_seconds_count{route="GET /waas",status="200"}',
+    21,
+    19,
+  ),
+  SluiceFacadeSlow: {
+    ...slow('sluice_facade_request_duration_seconds', '5', 'route="GET /waas",status="200"'),
+    // A long poll is slow on purpose.
+    silent: histogram('sluice_facade_request_duration_seconds', '5', 'route="POST /waas/pull",status="200"', 5),
+  },
+  SluiceIssuerUnreachable: grows('sluice_facade_refused_tokens_total{reason="undecided"}', 1, 0),
+};
