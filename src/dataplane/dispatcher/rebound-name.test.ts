@@ -1,0 +1,210 @@
+import { type LookupAddress, Resolver } from 'node:dns';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import * as fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createEndpointClient } from './endpoint-client.ts';
+import type { ResolveName } from './name-lookup.ts';
+import { type NameAnswer, type Question, startNameServer } from './testing/name-server.ts';
+
+/** Stands for a public address: the only one that may be called here. */
+const PUBLIC = '127.0.0.2';
+const REFUSED = ['127.0.0.1', '127.0.0.3', '127.255.255.254', '::1'];
+/** Refused too; nobody listens there. */
+const ELSEWHERE = ['10.0.0.1', '169.254.169.254', '192.168.1.1', '0.0.0.0', '::', 'fd00:ec2::254', '64:ff9b::7f00:1'];
+
+/** Hears every connection to any address of this machine on its port, and notes which. */
+let listener: Server;
+let port = 0;
+const heard: string[] = [];
+beforeAll(async () => {
+  listener = createServer(socket => {
+    heard.push(socket.localAddress?.replace('::ffff:', '') ?? '');
+    socket.on('error', () => {}).destroy();
+  });
+  listener.listen(0, '::');
+  await once(listener, 'listening');
+  ({ port } = listener.address() as AddressInfo);
+});
+afterAll(() => new Promise(resolve => listener.close(resolve)));
+
+const closing: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+  heard.length = 0;
+});
+
+/**
+ * Asks the name server as the system's resolver would, whose servers cannot be chosen: both families, each answer in its
+ * order, and the errors in getaddrinfo's words.
+ */
+function resolveBy(resolver: Resolver): ResolveName {
+  return (hostname, _options, done) => {
+    const found = new Map<4 | 6, LookupAddress[] | Error>();
+    const take = (family: 4 | 6) => (error: NodeJS.ErrnoException | null, addresses: string[]) => {
+      found.set(family, error ?? addresses.map(address => ({ address, family })));
+      if (found.size < 2) return;
+      const [v4, v6] = [found.get(4), found.get(6)];
+      const all = [v4, v6].flatMap(each => (Array.isArray(each) ? each : []));
+      const failure = [v4, v6].find(
+        each => each instanceof Error && (each as NodeJS.ErrnoException).code !== 'ENODATA',
+      );
+      if (all.length > 0 || failure === undefined) return done(null, all);
+      const code = (failure as NodeJS.ErrnoException).code === 'ENOTFOUND' ? 'ENOTFOUND' : 'EAI_AGAIN';
+      done(Object.assign(new Error(code), { code }), []);
+    };
+    resolver.resolve4(hostname, take(4));
+    resolver.resolve6(hostname, take(6));
+  };
+}
+
+async function ask(script: (question: Question) => NameAnswer | undefined, connectTimeoutMs = 5_000) {
+  const names = await startNameServer(script);
+  const resolver = new Resolver();
+  resolver.setServers([names.address]);
+  const client = createEndpointClient({
+    allowedNetworks: [`${PUBLIC}/32`],
+    resolveName: resolveBy(resolver),
+    connectTimeoutMs,
+  });
+  closing.push(names.close, () => resolver.cancel(), client.close);
+  const attempt = async (name = 'partner.example') => {
+    const url = `https://${name}:${port}/`;
+    return (await client.attempt({ url, headers: [], body: Buffer.from('{}'), timeoutMs: 10_000 })).reason;
+  };
+  return { names, attempt };
+}
+
+const only = (...addresses: string[]) => addresses.filter(address => heard.includes(address));
+
+describe('a name', () => {
+  test('that has the public address is called', async () => {
+    const { attempt, names } = await ask(() => ({ addresses: [PUBLIC] }));
+    expect(await attempt()).toBe('tls_error');
+    expect(heard).toEqual([PUBLIC]);
+    expect(new Set(names.questions.map(({ type }) => type))).toEqual(new Set(['A', 'AAAA']));
+  });
+
+  test.each([...REFUSED, ...ELSEWHERE])('that has %s is not', async address => {
+    const { attempt } = await ask(() => ({ addresses: [address] }));
+    expect(await attempt()).toBe('address_refused');
+    expect(heard).toEqual([]);
+  });
+
+  test('that answers otherwise each time is called only when it has the public address', async () => {
+    const { attempt } = await ask(({ nth }) => ({ addresses: nth % 2 === 1 ? [PUBLIC] : REFUSED }));
+    const reasons = [];
+    for (let n = 0; n < 20; n++) reasons.push(await attempt());
+    expect(reasons).toEqual(Array.from({ length: 10 }, () => ['tls_error', 'address_refused']).flat());
+    expect(heard).toEqual(Array.from({ length: 10 }, () => PUBLIC));
+  });
+
+  test('that changes between the questions for its two families is judged by what both say', async () => {
+    const { attempt } = await ask(({ type, nth }) => ({ addresses: type === 'A' && nth === 1 ? [PUBLIC] : REFUSED }));
+    expect(await attempt()).toBe('tls_error');
+    expect(await attempt()).toBe('address_refused');
+    expect(heard).toEqual([PUBLIC]);
+  });
+
+  test('that has public and other addresses, in any order, is called at the public one', async () => {
+    let order: string[] = [];
+    const { attempt } = await ask(() => ({ addresses: order }));
+    const mixed = [...REFUSED, ...ELSEWHERE];
+    for (let at = 0; at <= mixed.length; at++) {
+      order = mixed.toSpliced(at, 0, PUBLIC);
+      expect(await attempt()).toBe('tls_error');
+    }
+    expect(heard).toEqual(Array.from({ length: mixed.length + 1 }, () => PUBLIC));
+  });
+
+  test('that leads to another name by a chain is judged by where it ends', async () => {
+    const chain = ['a.example', 'b.example', 'localhost', 'c.example', 'partner.internal'];
+    let end = PUBLIC;
+    const { attempt } = await ask(() => ({ cnames: chain, addresses: [end] }));
+    expect(await attempt()).toBe('tls_error');
+    for (end of REFUSED) expect(await attempt()).toBe('address_refused');
+    expect(heard).toEqual([PUBLIC]);
+  });
+
+  test.each([
+    'metadata.google.internal',
+    'metadata',
+    'instance-data.ec2.internal',
+    'localhost.localdomain',
+    'kubernetes.default.svc',
+  ])('%s is judged as any other', async name => {
+    const { attempt } = await ask(() => ({ addresses: ['169.254.169.254', '127.0.0.1', '10.96.0.1'] }));
+    expect(await attempt(name)).toBe('address_refused');
+    expect(heard).toEqual([]);
+  });
+
+  test('whose answer is too large for UDP is asked for by TCP, and judged alike', async () => {
+    const many = Array.from({ length: 300 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
+    let last = PUBLIC;
+    const { attempt, names } = await ask(() => ({ addresses: [...many, last], truncated: true }));
+    expect(await attempt()).toBe('tls_error');
+    last = '127.0.0.1';
+    expect(await attempt()).toBe('address_refused');
+    expect(heard).toEqual([PUBLIC]);
+    expect(names.questions.some(({ over }) => over === 'tcp')).toBe(true);
+  });
+
+  test.each<[string, NameAnswer]>([
+    ['without any address', {}],
+    ['that leads nowhere', { cnames: ['nowhere.example'] }],
+    ['that does not exist', { rcode: 'NXDOMAIN' }],
+    ['whose server fails', { rcode: 'SERVFAIL' }],
+    ['whose server refuses', { rcode: 'REFUSED' }],
+  ])('%s is a failed attempt', async (_what, answer) => {
+    const { attempt } = await ask(() => answer);
+    expect(await attempt()).toBe('dns_failed');
+    expect(heard).toEqual([]);
+  });
+
+  test('that is answered too late is a timeout, and nobody is called afterwards', async () => {
+    const { attempt, names } = await ask(() => ({ addresses: [PUBLIC, ...REFUSED], afterMs: 200 }), 80);
+    expect(await attempt()).toBe('connect_timeout');
+    await expect.poll(names.answered).toBe(2);
+    // The answers have been read when a later question was answered.
+    expect(await attempt()).toBe('connect_timeout');
+    expect(heard).toEqual([]);
+  });
+
+  test('that is never answered is a timeout', async () => {
+    const { attempt } = await ask(() => undefined, 80);
+    expect(await attempt()).toBe('connect_timeout');
+  });
+});
+
+test('a name with an address where nobody is, is called at the next one', async () => {
+  const server = createServer(socket => socket.on('error', () => {}).destroy()).listen(0, PUBLIC);
+  await once(server, 'listening');
+  closing.push(() => new Promise<void>(resolve => server.close(() => resolve())));
+  const { port: own } = server.address() as AddressInfo;
+  const names = await startNameServer(() => ({ addresses: ['127.0.0.8', '127.0.0.9', '::1', PUBLIC] }));
+  const resolver = new Resolver();
+  resolver.setServers([names.address]);
+  const client = createEndpointClient({ allowedNetworks: ['127.0.0.0/8'], resolveName: resolveBy(resolver) });
+  closing.push(names.close, client.close);
+  const url = `https://partner.example:${own}/`;
+  // It was reached: what answers there speaks no TLS.
+  expect(await client.attempt({ url, headers: [], body: Buffer.from('{}') })).toMatchObject({ reason: 'tls_error' });
+});
+
+test('whatever a name server says, nobody but the public address is called', async () => {
+  const answers = fc.array(fc.constantFrom(PUBLIC, ...REFUSED, ...ELSEWHERE), { maxLength: 6 });
+  let said: readonly string[][] = [];
+  let next = 0;
+  const { attempt } = await ask(() => ({ addresses: said[next++ % said.length] ?? [] }));
+  await fc.assert(
+    fc.asyncProperty(fc.array(answers, { minLength: 1, maxLength: 4 }), async lists => {
+      [said, next] = [lists, 0];
+      // Together, so that they share lookups and race for connections.
+      const reasons = await Promise.all(Array.from({ length: 4 }, () => attempt()));
+      for (const reason of reasons) expect(reason).toMatch(/^(tls_error|address_refused|dns_failed)$/);
+    }),
+    { numRuns: 60 },
+  );
+  expect(only(...REFUSED)).toEqual([]);
+  expect(heard.length).toBeGreaterThan(20);
+});
