@@ -119,6 +119,10 @@ describe('createHeaderBuilder', () => {
     for (const name of ['host', 'content-length', 'x-bad']) expect(headers).not.toHaveProperty(name);
   });
 
+  test('a header that the endpoint names twice is sent once', () => {
+    expect(build(meta, { Authorization: 'first', AUTHORIZATION: 'second' })).toMatchObject({ authorization: 'second' });
+  });
+
   test('a value that would break out of its header is left out', () => {
     const headers = build({ ...meta, contentType: 'a\r\nx: y', traceparent: '\n', forward: { 'x-a': 'b\r\nc: d' } });
     for (const name of ['content-type', 'traceparent', 'x-a']) expect(headers).not.toHaveProperty(name);

@@ -52,12 +52,12 @@ export function createHeaderBuilder(endpoint: {
 }): BuildHeaders {
   const { sign } = endpoint;
   const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`, 'ce-specversion', '1.0'];
-  const own = new Set<string>();
+  // Each name once, in whatever cases it was written: the last one counts.
+  const own = new Map<string, string>();
   for (const [name, value] of Object.entries(endpoint.extra ?? {})) {
-    if (!mayEndpointSet(name) || !isHeaderValue(value)) continue;
-    own.add(name.toLowerCase());
-    fixed.push(name.toLowerCase(), value);
+    if (mayEndpointSet(name) && isHeaderValue(value)) own.set(name.toLowerCase(), value);
   }
+  fixed.push(...[...own].flat());
   return (meta, body, timestampMs, replayId) => {
     const id = webhookId(meta.id);
     const timestampSeconds = Math.floor(timestampMs / 1000);
