@@ -63,6 +63,20 @@ export const SubscriptionStatus = z
       })
       .describe('State of the signing secret.')
       .optional(),
+    endpoint: z
+      .object({
+        disabledAt: timestamp()
+          .describe(
+            'When it was disabled (RFC 3339, milliseconds); it stays so until spec.endpoint.enabledAt is later.',
+          )
+          .optional(),
+        disabledBy: z
+          .enum(['Gone', 'Failing'])
+          .describe('Gone: it answered 410. Failing: no attempt succeeded for five days.')
+          .optional(),
+      })
+      .describe('State of the endpoint; only while it is disabled.')
+      .optional(),
   })
   .describe('What the controller has made of it.');
 export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;

@@ -34,6 +34,9 @@ export interface AuditingDeps {
     readonly activations: Controller;
     readonly accounts: Controller;
   };
+  /** At the end of each pass. */
+  readonly onPass: () => void;
+  readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly nowMs: () => number;
   readonly clock: Clock;
@@ -74,6 +77,7 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
       isAccountPending: name => workers().accounts.isPending(name),
       relist,
       readPair,
+      noteHealths: deps.noteHealths,
       events: deps.events,
       metrics,
       nowMs,
@@ -96,7 +100,10 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
     readTenants: store.readTenants,
     tenants: tenants.names,
     accounts: () => world.Account.store.keys(),
-    onPass: pacer.next,
+    onPass: () => {
+      pacer.next();
+      deps.onPass();
+    },
     metrics,
     clock,
     log,

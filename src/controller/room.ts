@@ -6,6 +6,7 @@ import type { HintIndex } from '../redis/hints.ts';
 import type { Shortages } from './account/shortages.ts';
 import type { Deliveries } from './integration/deliveries.ts';
 import { ReconcileError } from './runtime/outcome.ts';
+import type { EndpointHealths } from './subscription/endpoint-healths.ts';
 import type { Tenants } from './tenant/tenants.ts';
 import type { World } from './world.ts';
 
@@ -26,6 +27,7 @@ export interface Room {
   readonly wallMs: () => number;
   readonly rootKey: Uint8Array;
   readonly deliveries: Pick<Deliveries, 'of'>;
+  readonly endpointHealths: Pick<EndpointHealths, 'look'>;
   /** Whether what waits for a Subscription of the tenant may soon be lost; undefined before it was looked at. */
   readonly isBacklogAtRisk: (tenant: string, uid: string) => boolean | undefined;
   readonly explain: (error: unknown) => unknown;

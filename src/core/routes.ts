@@ -58,6 +58,10 @@ export interface SubscriptionRoute {
   readonly unordered: boolean;
   /** Attempts in flight at once. */
   readonly cap: number;
+  /** Attempts started in a second; absent: no limit. */
+  readonly maxPerSecond?: number;
+  /** When its owner said that the endpoint works again, ms: what was wrong with it before does not count. */
+  readonly enabledMs?: number;
   /** The endpoint's configuration sealed with the root key; empty for a subscription that only pulls. */
   readonly endpoint: string;
 }

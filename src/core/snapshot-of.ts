@@ -57,10 +57,12 @@ export function snapshotOfSubscription(
   const admittedMs = msOf(object.status?.admittedAt);
   const rotatedMs = msOf(object.status?.signing?.rotatedAt);
   const signedVersion = object.status?.signing?.version;
+  const disabledMs = msOf(object.status?.endpoint?.disabledAt);
   return {
     ...snapshotOf(object),
     ...(admittedMs === undefined ? {} : { admittedMs }),
     ...(signedVersion === undefined ? {} : { signedVersion }),
     ...(rotatedMs === undefined ? {} : { rotatedMs }),
+    ...(disabledMs === undefined ? {} : { disabledMs }),
   };
 }

@@ -1,14 +1,31 @@
 import type { RedisClient } from './client.ts';
+import { type InboxRef, inboxMember, parseInboxMember } from './inbox-store.ts';
 import { CLUSTER_KEYS } from './keys.ts';
 
-/** How other roles tell the controller that control state is missing where it is needed, or that tokens are. */
+/**
+ * How other roles tell the controller that control state is missing where it is needed, or that tokens are, or that an
+ * endpoint was disabled.
+ */
 export interface Alarm {
-  /** Says which slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), at most once a second each. */
+  /**
+   * Says which slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), or whose endpoint (`h:int_…/sub_….inc`), at most
+   * once a second each.
+   */
   readonly raise: (slot: string) => void;
   readonly listen: (listener: (slot: string) => void) => void;
 }
 
 const SAME_SLOT_MS = 1_000;
+
+/** What is said of an inbox whose endpoint was disabled. */
+export function disabledEndpoint(inbox: InboxRef): string {
+  return `h:${inboxMember(inbox)}`;
+}
+
+/** The inbox whose endpoint was disabled, of what was said; undefined: something else was said. */
+export function parseDisabledEndpoint(slot: string): InboxRef | undefined {
+  return slot.startsWith('h:') ? parseInboxMember(slot.slice(2)) : undefined;
+}
 
 export function createAlarm(redis: RedisClient): Alarm {
   const raised = new Map<string, number>();

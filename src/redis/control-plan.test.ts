@@ -26,6 +26,8 @@ const subscriptionRoute: fc.Arbitrary<SubscriptionRoute> = fc.record(
     cap: fc.constantFrom(1, 64),
     endpoint: fc.constantFrom('', 'sealed'),
     onUnblock: fc.constantFrom('continue' as const, 'skip' as const),
+    maxPerSecond: fc.constantFrom(5, 6),
+    enabledMs: fc.constantFrom(1, 2),
   },
   { requiredKeys: ['inc', 'queue', 'gen', 'route', 'send', 'sinceMs', 'unordered', 'cap', 'endpoint'] },
 );

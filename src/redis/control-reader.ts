@@ -82,6 +82,8 @@ export interface TenantReading {
   readonly stored: StoredRoutes;
   /** Key of each slot's meta hash → the fence that it holds. */
   readonly fences: ReadonlyMap<string, number>;
+  /** `sub_…` → what the data plane keeps of its endpoint's health, of those that do not simply work. */
+  readonly healths: ReadonlyMap<string, string>;
 }
 
 /**
@@ -126,6 +128,7 @@ export async function readRoutes(
     if (route !== undefined) queues[queue] = route;
   }
   const integrations: Record<string, IntegrationRoute> = {};
+  const healths = new Map<string, string>();
   for (const [integration, subs] of names.integrations) {
     const i = integrationKeys(integration);
     const { state, since } = note(i.meta);
@@ -135,6 +138,7 @@ export async function readRoutes(
       const found = at(i.sub(sub));
       const fields = pick(found, SUBSCRIPTION_FIELDS);
       hashes.set(i.sub(sub), fields);
+      if (found.health !== undefined) healths.set(sub, found.health);
       const route = parseSubscription(fields, found.since);
       if (route !== undefined) subscriptions[sub] = route;
     }
@@ -147,7 +151,7 @@ export async function readRoutes(
   }
   const { payer = '', plan = '' } = note(t.meta);
   const routes = { tenant, payer, plan: plan as TenantRoutes['plan'], keys: at(t.keys), queues, integrations };
-  return { stored: { routes, ready, hashes }, fences };
+  return { stored: { routes, ready, hashes }, fences, healths };
 }
 
 function pick(fields: Fields, names: readonly string[]): Fields {
@@ -183,6 +187,7 @@ function parseJson<T>(text: string | undefined, otherwise: T): T {
 
 function parseSubscription(fields: Fields, since: string | undefined): SubscriptionRoute | undefined {
   const { inc, queue, gen, route, onUnblock } = fields;
+  const [cap, maxPerSecond] = (fields.cap ?? '').split(' ').map(Number);
   if (inc === undefined || queue === undefined || gen === undefined) return undefined;
   return {
     inc,
@@ -193,7 +198,9 @@ function parseSubscription(fields: Fields, since: string | undefined): Subscript
     send: fields.send === 'open' ? 'open' : 'held',
     sinceMs: Number(since ?? 0),
     unordered: fields.unordered === '1',
-    cap: Number(fields.cap) || 1,
+    cap: cap || 1,
+    ...(maxPerSecond === undefined ? {} : { maxPerSecond }),
+    ...(fields.enabled === undefined ? {} : { enabledMs: Number(fields.enabled) }),
     endpoint: fields.endpoint ?? '',
   };
 }

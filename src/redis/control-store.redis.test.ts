@@ -80,6 +80,7 @@ onEachRedis(redis => {
       const want = t.routes({
         x: {},
         y: { state: 'pending', sub: { route: 'paused', send: 'held', unordered: true, endpoint: '', cap: 3 } },
+        z: { sinceMs: 0, sub: { maxPerSecond: 20, enabledMs: 7 } },
       });
       await t.apply(want);
       const stored = await t.control.readTenant(t.tenant, 1);

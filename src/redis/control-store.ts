@@ -40,6 +40,8 @@ export interface ControlStore {
   readonly patch: (fence: number, patches: readonly SlotPatch[]) => Promise<void>;
   /** States an account's plan where its tokens are counted; true when something changed. */
   readonly setAccount: (fence: number, account: string, plan: string, includedTokens: number) => Promise<boolean>;
+  /** What the data plane keeps of an endpoint that does not simply work. */
+  readonly readHealth: (inbox: InboxRef) => Promise<string | undefined>;
   /** undefined while Redis does not know the account's plan. */
   readonly readBalance: (account: string) => ReturnType<typeof readBalance>;
   /** Opens (`sinceMs`) or closes (null) a group key where the gate is asked; true when something changed. */
@@ -135,6 +137,12 @@ export function createControlStore(redis: RedisClient): ControlStore {
       if (stands && have.fence === String(fence)) return false;
       await patchSlot(fence, key, [{ command: 'HSET', key, args: Object.entries(want).flat() }]);
       return !stands;
+    },
+
+    async readHealth({ integration, sub }) {
+      return (
+        ((await redis.call('hget', integrationKeys(integration).sub(sub), 'health')) as string | null) ?? undefined
+      );
     },
 
     readBalance: account => readBalance(redis, account),

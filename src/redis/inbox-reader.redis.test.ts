@@ -87,30 +87,32 @@ onEachRedis(redis => {
     });
 
     test('what failures were answered with is kept: any bytes, the last 100, at most 256 KiB', async () => {
-      const { t, x, inbox, reader, publish, claim, end } = await createInbox(redis());
+      const { t, x, inbox, reader, publish, claim, end, forgive } = await createInbox(redis());
       const [ref] = (await publish(['a'])) as [string];
-      const fail = async (responseBody: Buffer) => {
+      const fail = async (responseBody: Buffer, responseTruncated = false) => {
         const [each] = await claim();
         await end(each as NonNullable<typeof each>, {
           outcome: 'failed',
           dueMs: t.nowMs(),
           attempt: '1,500,1',
           responseBody,
+          ...(responseTruncated ? { responseTruncated } : {}),
         });
+        await forgive();
       };
       const odd = Buffer.from([0, 10, 255, 32, 13]);
       await fail(odd);
       await fail(Buffer.alloc(0));
       const first = await reader.inspect(inbox, ref);
-      expect(first).toMatchObject({ event: { responses: [{ attempt: 1, body: odd }] } });
+      expect(first).toMatchObject({ event: { responses: [{ attempt: 1, body: odd, truncated: false }] } });
       for (let n = 0; n < 120; n++) await fail(Buffer.from(`no ${n}`));
       const many = await reader.inspect(inbox, ref);
       const responses = many.answer === 'OK' ? many.event.responses : [];
       expect(responses).toHaveLength(100);
-      expect(responses.at(-1)).toEqual({ attempt: 122, body: Buffer.from('no 119') });
-      for (let n = 0; n < 30; n++) await fail(Buffer.alloc(16_384, n));
+      expect(responses.at(-1)).toEqual({ attempt: 122, body: Buffer.from('no 119'), truncated: false });
+      for (let n = 0; n < 30; n++) await fail(Buffer.alloc(16_384, n), true);
       const large = await reader.inspect(inbox, ref);
-      expect(large.answer === 'OK' && large.event.responses.length).toBe(15);
+      expect(large.answer === 'OK' && large.event.responses.filter(({ truncated }) => truncated).length).toBe(15);
       expect(Number((await redis().readHash(x.failures)).bytes)).toBeLessThanOrEqual(256 * 1024);
     });
 

@@ -38,7 +38,13 @@ export interface InspectedEvent {
   /** The last 20, and all that are open. */
   readonly replays: readonly (EventProgress & { readonly replayId: string })[];
   /** What failed attempts were answered with, of those that are still kept; oldest first. */
-  readonly responses: readonly { readonly replayId?: string; readonly attempt: number; readonly body: Buffer }[];
+  readonly responses: readonly {
+    readonly replayId?: string;
+    readonly attempt: number;
+    readonly body: Buffer;
+    /** The answer was longer. */
+    readonly truncated: boolean;
+  }[];
 }
 
 /** PAUSED: covered by a Block, or suspended. INACTIVE: its group key is. CLOSED: unknown now, ask again. */
@@ -121,9 +127,10 @@ export function createInboxReader(redis: RedisClient): InboxReader {
       const value = flat[at + 1] as Buffer;
       if (!value.subarray(0, ref.length).equals(Buffer.from(ref))) continue;
       const line = value.indexOf('\n');
-      const [entry = '', attempt] = value.subarray(0, line).toString().split(' ');
+      const [entry = '', attempt = ''] = value.subarray(0, line).toString().split(' ');
       const replayId = entry.slice(ref.length + 1);
-      const response = { attempt: Number(attempt), body: value.subarray(line + 1) };
+      const truncated = attempt.endsWith('+');
+      const response = { attempt: Number.parseInt(attempt, 10), body: value.subarray(line + 1), truncated };
       found.push({ order: Number(flat[at]), response: replayId === '' ? response : { replayId, ...response } });
     }
     return found.toSorted((a, b) => a.order - b.order).map(({ response }) => response);

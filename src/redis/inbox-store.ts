@@ -62,26 +62,29 @@ export type ClaimAnswer =
       readonly answer: 'OK';
       /** Version of the subscription's configuration that the claim was made under. */
       readonly cfgv: string;
-      /** When the inbox's next lane is due, after this claim; undefined when none waits. */
+      /** When something may be claimed next; undefined when nothing waits. */
       readonly nextMs: number | undefined;
       readonly more: boolean;
       readonly claims: readonly Claim[];
     }
-  | { readonly answer: 'CLOSED' | 'PAUSED' | 'GONE' };
+  | { readonly answer: 'CLOSED' | 'PAUSED' | 'GONE' | 'DISABLED' };
 
 export interface Completion {
   readonly lane: string;
   readonly ref: string;
   readonly token: string;
-  readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'released';
+  /** gone: answered with 410, which disables the endpoint; the event stays open. */
+  readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
   /** When a failed attempt is repeated. */
   readonly dueMs?: number;
   /** Final record: `<outcome> <ms> <attempts> <status or reason> <latency ms, or - without an attempt>`. */
   readonly record?: string;
-  /** An attempt that failed and is repeated: `<ms>,<status or reason>,<latency ms>`. */
+  /** An attempt that failed (or was answered with 410) and is repeated: `<ms>,<status or reason>,<latency ms>`. */
   readonly attempt?: string;
   /** What an attempt that failed was answered with; at most 16 KiB. */
   readonly responseBody?: Buffer;
+  /** The answer was longer than that. */
+  readonly responseTruncated?: true;
 }
 
 export type CompletionAnswer = 'OK' | 'GONE' | 'STALE';
@@ -89,8 +92,10 @@ export type CompletionAnswer = 'OK' | 'GONE' | 'STALE';
 export interface Completed {
   /** One for each completion, in order. */
   readonly answers: readonly CompletionAnswer[];
-  /** When the inbox's next lane is due, after this; undefined when none waits. */
+  /** When something may be claimed next: a lane is due, and no limit holds it; undefined when nothing waits. */
   readonly nextMs: number | undefined;
+  /** The endpoint is disabled, maybe by this: nothing is claimed until it is enabled again. */
+  readonly disabled?: true;
 }
 
 /** What is to be claimed. */
@@ -121,7 +126,7 @@ export const RECORD_TTL_MS = 720 * 3_600_000 + BUCKET_MS;
 /** Bodies of failed attempts that one call brings: as many bytes as are kept of a subscription. */
 const FAILURE_BYTES = 256 * 1024;
 
-/** (number of the item, body)* of those that are to be kept: the last ones, where they are too many. */
+/** (number of the item, a plus if it was longer, body)* of those that are to be kept: the last ones, where they are too many. */
 function bodiesOf(items: readonly Completion[]): Argument[] {
   const args: Argument[][] = [];
   let bytes = 0;
@@ -130,7 +135,7 @@ function bodiesOf(items: readonly Completion[]): Argument[] {
     if (body === undefined || body.length === 0) continue;
     bytes += body.length;
     if (bytes > FAILURE_BYTES) break;
-    args.unshift([i, body]);
+    args.unshift([i, items[i]?.responseTruncated ? '+' : '', body]);
   }
   return args.flat();
 }
@@ -215,7 +220,8 @@ export function createInboxStore(redis: RedisClient): InboxStore {
         index = keys.push(x.records(bucket));
         buckets.set(bucket, index);
       }
-      const note = item.outcome === 'failed' ? item.attempt : item.record;
+      const tried = item.outcome === 'failed' || item.outcome === 'gone';
+      const note = tried ? item.attempt : item.record;
       args.push(item.lane, item.ref, item.token, item.outcome, item.dueMs ?? 0, index, note ?? '');
     }
     args.push(...bodiesOf(items));
@@ -223,8 +229,9 @@ export function createInboxStore(redis: RedisClient): InboxStore {
     const [next, letters, word, cfgv, more, claims] = reply;
     const nextMs = next === '' ? undefined : Number(next);
     const answers = Array.from(letters, letter => COMPLETION_ANSWERS[letter] as CompletionAnswer);
-    if (claiming === undefined) return { answers, nextMs };
-    if (word !== 'OK') return { answers, nextMs, claimed: { answer: word } };
+    const disabled = word === 'DISABLED' ? { disabled: true as const } : {};
+    if (claiming === undefined) return { answers, nextMs, ...disabled };
+    if (word !== 'OK') return { answers, nextMs, ...disabled, claimed: { answer: word } };
     const found = { cfgv: cfgv as string, more: more === 1, claims: parseClaims(claims as string) };
     return { answers, nextMs, claimed: { answer: 'OK', nextMs, ...found } };
   }

@@ -80,7 +80,7 @@ onEachRedis(redis => {
         event: {
           progress: { state: 'dead' },
           replays: [{ replayId: 'one', state: 'retrying', attempts: 1, history: [{ result: '503' }] }],
-          responses: [{ replayId: 'one', attempt: 1, body: Buffer.from('busy') }],
+          responses: [{ replayId: 'one', attempt: 1, body: Buffer.from('busy'), truncated: false }],
         },
       });
       expect(await inbox.reader.list(inbox.inbox, { states: ['retrying'], limit: 9 })).toMatchObject({

@@ -82,9 +82,10 @@ export function noteEnd(
   const counts = !receiver.leaving && (outcome === 'delivered' || flight.untilMs > nowMs);
   if (counts) hold(13, answer === 'OK', () => `${delivery.event.name} was ${outcome}, and Redis says ${answer}`);
   if (answer !== 'OK') return;
-  if (outcome === 'failed') {
+  if (outcome === 'failed' || outcome === 'gone') {
     delivery.attempts++;
-    delivery.dueMs = dueMs;
+    if (outcome === 'gone') receiver.disabled = true;
+    delivery.dueMs = outcome === 'gone' ? 0 : dueMs;
   } else if (outcome !== 'released') {
     receiver.open.delete(name);
     receiver.final.set(name, outcome);

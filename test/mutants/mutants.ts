@@ -91,11 +91,11 @@ export const MUTANTS: readonly Mutant[] = [
     ['who reached the cursor stays behind', "redis.call('HDEL', KEYS[3], ARGV[at])", ''],
   ]),
   ...mutantsOf(script('lib/claiming'), [
-    ['what is held is claimed', "if s[1] ~= 'open' or", 'if'],
+    ['what is held is claimed', "if s[3] ~= 'open' or", 'if'],
     ['a closed key is claimed', "if not active[i] and groups[i] ~= '' then", 'if false then'],
     ['a lapse is not counted', 'lapses = lapses + 1', 'lapses = lapses'],
     ['a claim does not hold its lane', "redis.call('ZADD', KEYS[5], unpack(dues))", ''],
-    ['the cap holds nobody', 'tonumber(s[2]) - redis.call', 'tonumber(s[2]) + redis.call'],
+    ['the cap holds nobody', 'cap - redis.call', 'cap + redis.call'],
   ]),
   ...mutantsOf(script('lib/completing'), [
     [

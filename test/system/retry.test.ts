@@ -3,7 +3,8 @@ import type { Sluice } from '../support/sluice.ts';
 import { eventually } from './deadline.ts';
 import { type Installation, install } from './installation.ts';
 import { makeSample, type Publisher } from './publisher.ts';
-import { type Running, settle } from './small-world.ts';
+import { PRODUCER, QUEUE, RETRY_SOON, type Running, SUBSCRIPTION, settle } from './small-world.ts';
+import { subscription } from './world.ts';
 
 let installed: Installation;
 let sluice: Sluice;
@@ -58,4 +59,30 @@ it('goes on with the next event of a key at once, after Redis forgot its scripts
   const tookMs = performance.now() - startedMs;
   console.log(`three events of a key, 300 ms each: ${Math.round(tookMs)} ms`);
   expect(tookMs).toBeLessThan(3_000);
+});
+
+it('stops at 410 Gone, tells why within a second, and goes on with that event once it is enabled again', async () => {
+  const { receiver, observer } = world;
+  receiver.clear();
+  receiver.behave(() => 410);
+  for (let n = 0; n < 3; n++) await publisher.publish(makeSample(`gone.${n}`, 'key', 'x'));
+  const { value: answered } = await eventually('410', async () => receiver.attempts.at(-1)?.answeredMs, {
+    withinMs: 10_000,
+  });
+  await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/EndpointDisabled'], 5_000);
+  const tookMs = performance.now() - answered;
+  console.log(`410 to Live=False: ${Math.round(tookMs)} ms`);
+  expect(tookMs).toBeLessThan(1_000);
+  const told = async () => (await observer.events()).includes(`Subscription/${SUBSCRIPTION} EndpointDisabled`);
+  await eventually('an Event', told, { withinMs: 5_000 });
+  // Routed and charged, and held: also what was published meanwhile.
+  await publisher.publish(makeSample('gone.3', 'key', 'x'));
+  receiver.behave(() => 204);
+  expect(receiver.attempts.map(({ id }) => id)).toEqual(['gone.0']);
+
+  const endpoint = { url: receiver.urlOf('ada'), retrySchedule: RETRY_SOON, enabledAt: new Date().toISOString() };
+  await observer.apply(subscription('ada', PRODUCER, QUEUE, endpoint));
+  await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live'], 5_000);
+  await eventually('the last one', async () => receiver.delivered('ada').has('gone.3'), { withinMs: 5_000 });
+  expect(receiver.attempts.map(({ id }) => id)).toEqual(['gone.0', 'gone.0', 'gone.1', 'gone.2', 'gone.3']);
 });

@@ -1,9 +1,11 @@
 import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import { ENDPOINT_DEFAULTS } from '../../api/endpoint.ts';
 import type { SubscriptionSpec, SubscriptionStatus } from '../../api/subscription.ts';
-import type { SubscriptionVerdict } from '../../core/compile-routes.ts';
+import { enabledMsOf, type SubscriptionVerdict } from '../../core/compile-routes.ts';
+import type { EndpointHealth } from '../../core/endpoint-health.ts';
 import { generationOf, publicId, tenantId } from '../../core/ids.ts';
 import { LONGEST_RETENTION_MS } from '../../redis/control-plan.ts';
+import type { InboxRef } from '../../redis/inbox-store.ts';
 import { withoutSubscription } from '../../redis/tenant-index.ts';
 import { deletingForMs, LET_GO_AFTER_MS, type Room, timestampOf } from '../room.ts';
 import { findCondition } from '../runtime/conditions.ts';
@@ -35,6 +37,7 @@ function factsOf(
   room: Room,
   { metadata, spec, status }: Cached<'Subscription'>,
   verdict: SubscriptionVerdict,
+  health: EndpointHealth | 'unknown' | undefined = 'unknown',
 ): SubscriptionFacts {
   return {
     namespace: metadata.namespace as string,
@@ -47,12 +50,28 @@ function factsOf(
     secretVersion: secretVersionOf(spec),
     backlogAtRisk: room.isBacklogAtRisk(spec.producer, metadata.uid),
     saidOfBacklog: findCondition(status?.conditions, CONDITION.Subscription.BacklogAtRisk),
+    endpoint: {
+      health,
+      said: status?.endpoint,
+      saidOfFailing: findCondition(status?.conditions, CONDITION.Subscription.EndpointFailing),
+      enabledMs: enabledMsOf(spec.endpoint),
+      exists: spec.endpoint !== undefined,
+      nowMs: room.nowMs(),
+    },
     now: timestampOf(room.wallMs()),
   };
 }
 
 function secretVersionOf({ endpoint }: SubscriptionSpec): number | undefined {
   return endpoint === undefined ? undefined : (endpoint.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion);
+}
+
+function inboxOf({ metadata, spec }: Cached<'Subscription'>): InboxRef {
+  return {
+    integration: publicId('Integration', spec.producer, spec.integration),
+    sub: publicId('Subscription', metadata.namespace as string, metadata.name),
+    inc: generationOf(metadata.uid),
+  };
 }
 
 export function reconcileSubscription(room: Room) {
@@ -62,7 +81,10 @@ export function reconcileSubscription(room: Room) {
     const { verdicts } = await room.tenants.inForce(spec.producer, subscription);
     const secretVersion = secretVersionOf(spec);
     if (secretVersion !== undefined) await mirrorSigningSecret(room, subscription, secretVersion);
-    return planSubscription(factsOf(room, subscription, verdicts.get(metadata.uid) ?? UNGRANTED));
+    const health = await room.endpointHealths.look(inboxOf(subscription)).catch(error => {
+      throw room.explain(error);
+    });
+    return planSubscription(factsOf(room, subscription, verdicts.get(metadata.uid) ?? UNGRANTED, health));
   };
 }
 
@@ -72,11 +94,7 @@ export function finalizeSubscription(room: Room) {
     const { metadata, spec } = subscription;
     try {
       const { routes } = await room.tenants.inForce(spec.producer, subscription);
-      const inbox = {
-        integration: publicId('Integration', spec.producer, spec.integration),
-        sub: publicId('Subscription', metadata.namespace as string, metadata.name),
-        inc: generationOf(metadata.uid),
-      };
+      const inbox = inboxOf(subscription);
       // The stream may be gone before its subscriptions: what its retention was is not known any more then.
       const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;
       const keepMs = spec.deletionPolicy === 'Delete' ? 0 : retentionMs;

@@ -30,6 +30,8 @@ export interface AuditDeps {
     integration: string,
     groupKey: string,
   ) => Promise<readonly Cached<'Activation'>[]>;
+  /** What was found of the endpoints of these subscriptions (`sub_…`); those that simply work have no text. */
+  readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly metrics: Pick<AuditMetrics, 'repaired'>;
   /** Redis's clock, ms. */
@@ -57,7 +59,10 @@ export function createAudit(deps: AuditDeps) {
       deps.enqueueTenant(name);
       return [];
     }
-    const { stored: found } = await store.readRoutes(tenantId(name), [stored.routes]);
+    const { stored: found, healths } = await store.readRoutes(tenantId(name), [stored.routes]);
+    for (const { subscriptions } of Object.values(found.routes.integrations)) {
+      deps.noteHealths(Object.keys(subscriptions), healths);
+    }
     const gates = await lookAtGates({ world, store, isPending: deps.isPairPending }, name, stored.routes);
     if (tenants.stored(name) !== stored) return [];
     const differences = [...differencesOfPlan(planRoutes(found, stored.routes, deps.nowMs())), ...gates];

@@ -71,9 +71,11 @@ export function createTestRoom(
   const room = {
     world: world as unknown as World,
     wallMs: () => options.wallMs ?? 0,
+    nowMs: () => options.wallMs ?? 0,
     rootKey: Buffer.alloc(32, 7),
     deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,
+    endpointHealths: { look: async () => 'unknown' as const },
     tellLetGo: (_kind: KindName, { metadata }: AnyObject, waitedFor: string) =>
       letGo.push(`${metadata.name} ${waitedFor}`),
     tenants: {

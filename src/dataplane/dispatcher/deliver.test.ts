@@ -70,6 +70,16 @@ test.each([
   expect(completion).toEqual({ ...base, outcome: 'failed', dueMs: NOW + waitMs, attempt, responseBody });
 });
 
+test('410 leaves the event open, whatever is left of the schedule; of an answer that was longer it is said', async () => {
+  const gone = answer({ outcome: 'disabled', reason: 'gone', status: 410, truncated: true });
+  for (const attempts of [0, 9]) {
+    const { completion, told } = await run(gone, { ...CLAIM, attempts });
+    const answered = { responseBody: Buffer.from('no'), responseTruncated: true };
+    expect(completion).toEqual({ ...base, outcome: 'gone', attempt: `${NOW},410,1`, ...answered });
+    expect(told).toEqual(['gone']);
+  }
+});
+
 test('Retry-After lengthens the wait', async () => {
   const { completion } = await run(answer({ status: 503, retryAfterMs: 30_000 }));
   expect(completion.dueMs).toBe(NOW + 33_000);

@@ -1,7 +1,9 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { isTestRef, testEvent } from '../../core/test-event.ts';
+import { disabledEndpoint } from '../../redis/alarm.ts';
 import {
   type Claim,
+  type ClaimAnswer,
   type Completion,
   type Exchanged,
   type InboxStore,
@@ -40,6 +42,8 @@ export interface WorkerDeps extends DeliverDeps {
   readonly opened: Map<string, OpenSubscription>;
   readonly room: Room;
   readonly nextToken: () => string;
+  /** Attempts were ended in Redis. */
+  readonly onExchange?: () => void;
   readonly alarm: (slot: string) => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
@@ -132,7 +136,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   }
 
   /** Completes what ended and claims what there is room for, in one round trip. */
-  async function exchange(): Promise<'OK' | 'CLOSED' | 'PAUSED' | 'GONE'> {
+  async function exchange(): Promise<ClaimAnswer['answer']> {
     const completing = ended.splice(0, COMPLETIONS_AT_ONCE);
     const wanted = due && !deps.signal.aborted ? Math.min(room.free, CLAIMS_AT_ONCE) : 0;
     room.free -= wanted;
@@ -157,7 +161,9 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       if (wanted > 0) due = true;
       throw error;
     }
+    if (completing.length > 0) deps.onExchange?.();
     const { claimed } = answer;
+    if (answer.disabled === true) deps.alarm(disabledEndpoint(inbox));
     const claims = claimed?.answer === 'OK' ? claimed.claims : [];
     for (let unused = wanted - claims.length; unused > 0; unused--) release(room);
     inFlight += claims.length;

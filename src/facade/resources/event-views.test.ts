@@ -70,7 +70,7 @@ test('an event is told with its attempts, replays and answers', () => {
       withheld: undefined,
       progress: { state: 'retrying', attempts: 1, history, dueMs: 1_800_000_005_000 },
       replays: [{ replayId: 'rpl_1', state: 'pending', attempts: 0, history: [] }],
-      responses: [{ attempt: 1, body: Buffer.from([0xff]) }],
+      responses: [{ attempt: 1, body: Buffer.from([0xff]), truncated: true }],
     },
     SUBSCRIPTION,
   );
@@ -84,7 +84,7 @@ test('an event is told with its attempts, replays and answers', () => {
     nextAttemptAt: '2027-01-15T08:00:05.000Z',
     history: [{ at: '2027-01-15T08:00:00.000Z', result: '500', latencyMs: 7 }],
     replays: [{ replayId: 'rpl_1', state: 'pending' }],
-    responses: [{ replayId: null, attempt: 1, body: '/w==', bodyEncoding: 'base64' }],
+    responses: [{ replayId: null, attempt: 1, body: '/w==', bodyEncoding: 'base64', truncated: true }],
   });
 });
 

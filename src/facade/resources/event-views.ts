@@ -83,6 +83,7 @@ export const EventDetail = EventEntry.extend({
         attempt: z.int().meta({ description: 'Number of the attempt, from 1.' }),
         body: z.string().meta({ description: 'What it was answered with, at most 16 KiB, in bodyEncoding.' }),
         bodyEncoding: z.enum(['utf8', 'base64']).meta({ description: 'utf8 or base64.' }),
+        truncated: z.boolean().meta({ description: 'Whether the answer was longer, or was cut off.' }),
       }),
     )
     .meta({ description: 'Answers to failed attempts, of those that are still kept.' }),
@@ -152,6 +153,7 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
       replayId: each.replayId ?? null,
       attempt: each.attempt,
       ...bodyText(each.body),
+      truncated: each.truncated,
     })),
   };
 }

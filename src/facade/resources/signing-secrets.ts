@@ -76,13 +76,13 @@ async function editEndpoint(
   facade: Facade,
   integration: OwnedIntegration,
   id: string,
-  edit: (endpoint: Endpoint) => Partial<Endpoint> | undefined,
+  edit: (endpoint: Endpoint, before: Cached<'Subscription'>) => Partial<Endpoint> | undefined,
 ): Promise<Cached<'Subscription'>> {
   const { objects } = facade;
   await assertActive(facade, integration);
   const applied = await objects.edit(async () => {
     const before = await readSubscription(facade, integration, id);
-    const change = edit(endpointOf(before));
+    const change = edit(endpointOf(before), before);
     if (change === undefined) return before;
     const manager = FIELD_MANAGER.facade;
     const own: Partial<SubscriptionSpec> = ownedPart(before, manager);
@@ -152,8 +152,11 @@ const enableEndpoint = defineRoute({
   answers: { 200: { description: 'It is enabled.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {
-    const enabledAt = `${new Date(facade.wallMs()).toISOString().slice(0, 19)}Z`;
-    const enabled = await editEndpoint(facade, integration, params.subscription, () => ({ enabledAt }));
+    const enabled = await editEndpoint(facade, integration, params.subscription, (_endpoint, { status }) => {
+      // Redis's clock, as that of the disabling; later than that in any case.
+      const disabledMs = Date.parse(status?.endpoint?.disabledAt ?? '') || 0;
+      return { enabledAt: new Date(Math.max(facade.nowMs(), disabledMs + 1)).toISOString() };
+    });
     return { status: 200, body: entryOf(facade, integration, enabled), about: aboutOf(enabled) };
   },
 });

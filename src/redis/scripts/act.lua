@@ -15,6 +15,9 @@ if ARGV[4] == '' then return redis.call('HDEL', KEYS[2], gk) == 1 and 'OK' or 'S
 if tonumber(redis.call('HGET', KEYS[2], gk) or '') then return 'SAME' end
 redis.call('HSET', KEYS[2], gk, ARGV[4])
 local now = tonumber(ARGV[2])
+local function dueAt(at)
+  return at > 0 and RETRIES + math.max(now, at) or ARGV[2]
+end
 -- Those of a range that are looked at in 60 s; what is claimed keeps its lease.
 local function wake(pend, due, try, claims, from, to)
   local woken
@@ -23,7 +26,7 @@ local function wake(pend, due, try, claims, from, to)
     local lane = redis.call('ZSCORE', due, member) and member or key
     if lane ~= woken and redis.call('HEXISTS', claims, lane) == 0 then
       local _, _, at = tries(redis.call('HGET', try, entryOf(key, ref)))
-      redis.call('ZADD', due, 'XX', string.format('%.0f', math.max(now, at)), lane)
+      redis.call('ZADD', due, 'XX', dueAt(at), lane)
     end
     woken = lane
   end
@@ -36,7 +39,7 @@ for k = 3, #KEYS, 4 do
       wake(pend, due, try, claims, '[' .. gk .. NUL, '(' .. gk .. '\1')
     else
       local _, _, at = tries(redis.call('HGET', try, head))
-      redis.call('ZADD', due, 'NX', string.format('%.0f', math.max(now, at)), gk)
+      redis.call('ZADD', due, 'NX', dueAt(at), gk)
     end
   end
   wake(pend, due, try, claims, '[' .. gk .. '\1', '(' .. gk .. '\2')

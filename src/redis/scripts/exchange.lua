@@ -3,18 +3,48 @@
 -- KEYS  1 I:meta  2 I:act  3 I:s:<sub>  4 X:pend  5 X:due  6 X:cl  7 X:try  8 X:fin  9 X:body  10.. X:rec:<6h>
 -- ARGV  1 nowMs  2 room (claims that can be sent at once; 0: none is asked for)  3 token  4 leaseMs
 --       5 ttlMs of a record bucket  6 number of items  7.. items, and bodies of answers, as lib/completing says
--- Returns {next due ms or '', a letter per item, word of the claim or '', cfgv, more (1: look again at once),
+-- Returns {when something may be claimed next, ms, or '', a letter per item, word, cfgv, more (1: look again at once),
 --         (lane, ref, attempts, lapses)* separated by line ends, of which none of them has one}.
 --         Letters: o OK, g GONE (not open any more), s STALE (another claim holds the lane).
---         Words: OK, CLOSED (missing is closed), PAUSED (not sending now), GONE.
+--         Words, of the claim: OK, CLOSED (missing is closed), PAUSED (not sending now), GONE; DISABLED (its endpoint is,
+--         maybe by this call); '' when no claim was asked for.
 -- A claim is `token|ref`, with a plus before it when the lane held more behind that ref: whoever ends it need not look.
 --@include generation
 --@include lanes
 --@include failures
+--@include traffic
+--@include health
+--@include pacing
+local known
+-- Whether anything was tried and is still open: without that there is no retry to look for.
+local function hasTries()
+  if known == nil then known = redis.call('EXISTS', KEYS[7]) == 1 end
+  return known
+end
+-- What both halves go by, read once: ready, state, traffic; inc, health, send, cap, cfgv.
+local meta = redis.call('HMGET', KEYS[1], 'ready', 'state', 'traffic')
+local s = redis.call('HMGET', KEYS[3], 'inc', 'health', 'send', 'cap', 'cfgv')
 --@include completing
 --@include claiming
-local letters = complete(7, tonumber(ARGV[6]))
-local word, cfgv, more, claims = '', '', 0, {}
-if ARGV[2] ~= '0' then word, cfgv, more, claims = claim(tonumber(ARGV[2])) end
+local letters, disabled = complete(7, tonumber(ARGV[6]))
+local word, cfgv, more, claims, notBefore = disabled and 'DISABLED' or '', '', 0, {}, nil
+if ARGV[2] ~= '0' then word, cfgv, more, claims, notBefore = claim(tonumber(ARGV[2])) end
+-- Nobody would say so later: who is not sending does not ask how the endpoint is.
+if disabled and word == 'PAUSED' then word = 'DISABLED' end
 local first = redis.call('ZRANGE', KEYS[5], 0, 0, 'WITHSCORES')
-return { first[2] or '', letters, word, cfgv or '', more or 0, table.concat(claims or {}, '\n') }
+local next = first[2] or ''
+if next ~= '' then
+  local soonest, now = tonumber(next), tonumber(ARGV[1])
+  if soonest >= RETRIES then
+    soonest = soonest - RETRIES
+    next = string.format('%.0f', soonest)
+  elseif soonest > now and hasTries() then
+    local retry = redis.call('ZRANGEBYSCORE', KEYS[5], RETRIES, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+    if retry and tonumber(retry) - RETRIES < soonest then
+      soonest = tonumber(retry) - RETRIES
+      next = string.format('%.0f', soonest)
+    end
+  end
+  if notBefore and soonest < notBefore then next = string.format('%.0f', notBefore) end
+end
+return { next, letters, word, cfgv or '', more or 0, table.concat(claims or {}, '\n') }

@@ -10,7 +10,7 @@ if s[1] ~= ARGV[2] then return { 'GONE' } end
 local now, recovered, reopened = tonumber(ARGV[1]), 0, 0
 local function wake(lane)
   -- A claimed lane goes on by itself when its attempt ends.
-  if redis.call('HEXISTS', KEYS[5], lane) == 0 then redis.call('ZADD', KEYS[4], ARGV[1], lane) end
+  if redis.call('HEXISTS', KEYS[5], lane) == 0 then redis.call('ZADD', KEYS[4], RETRIES + now, lane) end
 end
 for i = 3, #ARGV, 4 do
   local ref, replay, records = ARGV[i], ARGV[i + 1], KEYS[tonumber(ARGV[i + 3])]

@@ -40,11 +40,14 @@ export async function createInbox(
     const { answers } = await t.inboxes.complete(inbox, t.nowMs(), [completion as Completion]);
     return answers[0];
   }
+  /** Lets go of what its failures led to: of a hundred in a row the breaker would open. */
+  const forgive = () => redis.call('hdel', i.sub(inbox.sub), 'health');
 
   return {
     t,
     inbox,
     payer,
+    forgive,
     x: inboxKeys(inbox.integration, inbox.sub, inbox.inc),
     lowered,
     sweeps,
@@ -67,6 +70,7 @@ export async function createInbox(
       for (let claims = await claim(); claims.length > 0; claims = await claim()) {
         for (const each of claims) {
           await end(each, change);
+          if (change.outcome !== undefined) await forgive();
           ended.push([each.lane, each.ref]);
         }
       }

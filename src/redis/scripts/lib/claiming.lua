@@ -1,6 +1,6 @@
--- Claims at most `room` due lanes, those first that have been due longest.
--- Returns the word; if it is OK also the subscription's cfgv, more (1: lanes may have been left out), and the claims,
--- flat.
+-- Claims at most `room` due lanes: first attempts before retries, of each those first that have been due longest.
+-- Returns the word; if it is OK also the subscription's cfgv, more (1: lanes may have been left out), the claims, flat,
+-- and when something may be claimed again at the earliest, ms, where that is not at once.
 -- A lane whose activation is gone is parked (the activation un-parks it); without order, or of a replay, it is looked
 -- at again in 60 s.
 -- A claim whose lease passed is claimed anew and counted as a lapse. At the cap only such lanes are looked for: behind
@@ -22,22 +22,55 @@ local function lapsedLanes(most)
   return lanes
 end
 
-local function claim(room)
-  if redis.call('HGET', KEYS[1], 'ready') ~= '1' then return 'CLOSED' end
-  local s = redis.call('HMGET', KEYS[3], 'send', 'cap', 'cfgv', 'inc')
-  if not s[1] or not isOf(s[4], KEYS[4]) then return 'GONE' end
-  if s[1] ~= 'open' or redis.call('HGET', KEYS[1], 'state') ~= 'active' then return 'PAUSED' end
+-- At most `most` due lanes, where there may be retries among them. They leave a quarter of the cap to first attempts: an
+-- endpoint that hangs would fill it with them. Where there are more first attempts than may go, an eighth of those that
+-- go are retries all the same.
+local function dueLanes(most, free, cap)
   local now = tonumber(ARGV[1])
-  local free = tonumber(s[2]) - redis.call('HLEN', KEYS[6])
+  local lanes = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', ARGV[1], 'LIMIT', 0, most + 1)
+  local rest = #lanes > most and math.floor((most + now % 8) / 8) or most - #lanes
+  rest = math.min(rest, free - math.floor(cap / 4))
+  local retries = rest > 0 and redis.call('ZRANGEBYSCORE', KEYS[5], RETRIES, RETRIES + now, 'LIMIT', 0, rest) or {}
+  while #lanes > most - #retries do lanes[#lanes] = nil end
+  for _, lane in ipairs(retries) do lanes[#lanes + 1] = lane end
+  return lanes
+end
+
+local function claim(room)
+  if meta[1] ~= '1' then return 'CLOSED' end
+  if not s[3] or not isOf(s[1], KEYS[4]) then return 'GONE' end
+  if s[3] ~= 'open' or meta[2] ~= 'active' then return 'PAUSED' end
+  local now = tonumber(ARGV[1])
+  local most, notBefore = math.min(MOST, room), nil
+  local endpoint = s[2] and endpointHealth(KEYS[3], now)
+  local health = endpoint and endpoint.read(s[2])
+  if health then
+    if health.disabled then
+      if health.enabled then return 'OK', s[5], 0, {}, health.enabled end
+      return 'DISABLED'
+    end
+    if health.pause > 0 then
+      if now < health.next then return 'OK', s[5], 0, {}, health.next end
+      most = 1
+    end
+  end
+  local cap, perSecond, pace, empty, full = tonumber(s[4]), nil, nil, nil, nil
+  if not cap then
+    cap, perSecond, pace, empty, full = paceOf(s[4], KEYS[3], now)
+    if pace < 1 then return 'OK', s[5], 0, {}, math.ceil(empty + full) end
+    most = math.min(most, pace)
+  end
+  local free = cap - redis.call('HLEN', KEYS[6])
   local lease = string.format('%.0f', now + tonumber(ARGV[4]))
-  local most, lanes = math.min(MOST, room), nil
+  local lanes
   if free > 0 then
     most = math.min(most, free)
-    lanes = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', ARGV[1], 'LIMIT', 0, most)
+    lanes = hasTries() and dueLanes(most, free, cap)
+      or redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', ARGV[1], 'LIMIT', 0, most)
   else
     lanes = lapsedLanes(most)
   end
-  if #lanes == 0 then return 'OK', s[3], 0, {} end
+  if #lanes == 0 then return 'OK', s[5], 0, {} end
   local keys, groups = {}, {}
   for i, lane in ipairs(lanes) do
     keys[i] = laneKey(lane)
@@ -45,7 +78,7 @@ local function claim(room)
   end
   local active = redis.call('HMGET', KEYS[2], unpack(groups))
   local holders = redis.call('HMGET', KEYS[6], unpack(lanes))
-  local tried = redis.call('EXISTS', KEYS[7]) == 1
+  local tried = hasTries()
   local out, claims, dues, taken = {}, {}, {}, 0
   for i, lane in ipairs(lanes) do
     local held = holders[i]
@@ -93,6 +126,16 @@ local function claim(room)
   if taken > 0 then
     redis.call('HSET', KEYS[6], unpack(claims))
     redis.call('ZADD', KEYS[5], unpack(dues))
+    if health and health.pause > 0 then
+      endpoint.probe(health, ARGV[3], tonumber(lease))
+      notBefore = health.next
+    end
+    if pace then
+      empty = empty + taken * 1000 / perSecond
+      redis.call('HSET', KEYS[3], 'paced', string.format('%.3f', empty))
+      if pace == taken then notBefore = math.max(notBefore or 0, math.ceil(empty + full)) end
+    end
   end
-  return 'OK', s[3], #lanes == most and taken < room and free > 0 and 1 or 0, out
+  local more = not notBefore and #lanes == most and taken < room and free > 0
+  return 'OK', s[5], more and 1 or 0, out, notBefore
 end

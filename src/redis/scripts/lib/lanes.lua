@@ -2,6 +2,9 @@
 -- ordering None each event is its own lane: key .. NUL .. ref.
 -- Open references lie in one ZSET `pend`, score 0, as key .. NUL .. ref. (Neither \0 nor \1 occurs in group keys or ids.)
 local NUL = '\0'
+-- In `due` a lane has the ms when it is due; one that waits for a retry stands above all the others, by this much: what
+-- was never tried is claimed before what failed.
+local RETRIES = 4503599627370496
 -- Key of a lane, and the ref of one that holds a single event.
 local function laneKey(lane)
   local z = string.find(lane, NUL, 1, true)
@@ -12,6 +15,10 @@ end
 local function groupOf(key)
   local z = string.find(key, '\1', 1, true)
   return z and string.sub(key, 1, z - 1) or key
+end
+-- Whether what waits under this key is an event's first delivery: no replay, and no test event, whose group key is ''.
+local function isFirst(key)
+  return key ~= '' and not string.find(key, '\1', 1, true)
 end
 -- What `try`, records and `fin` know an open reference by: the ref, with the replay's id where it is one's.
 local function entryOf(key, ref)

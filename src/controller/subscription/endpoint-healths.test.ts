@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { createEndpointHealths } from './endpoint-healths.ts';
+
+const inbox = { integration: 'int_1', sub: 'sub_1', inc: 'a' };
+const FAILING = '1000 3 0 0 -';
+const GONE = '1000 4 0 0 - 2000 gone';
+
+function start() {
+  const redis = new Map<string, string>();
+  const news: string[] = [];
+  let reads = 0;
+  const healths = createEndpointHealths({
+    read: async ({ sub }) => {
+      reads++;
+      return redis.get(sub);
+    },
+    onNews: (sub, first) => news.push(`${sub}${first ? ' first' : ''}`),
+    log: { debug: () => {} } as never,
+  });
+  return { redis, news, healths, reads: () => reads };
+}
+
+test('what nobody looked at is unknown, what works is not asked about again', async () => {
+  const { healths, reads } = start();
+  expect(await healths.look(inbox)).toBe('unknown');
+  healths.noteAll(['sub_1'], new Map());
+  expect(await healths.look(inbox)).toBeUndefined();
+  expect(reads()).toBe(0);
+});
+
+test('what fails is read anew when its status is made', async () => {
+  const { healths, redis } = start();
+  healths.noteAll(['sub_1'], new Map([['sub_1', FAILING]]));
+  redis.set('sub_1', '1000 9 0 0 -');
+  expect(await healths.look(inbox)).toEqual({ sinceMs: 1_000, failures: 9 });
+  redis.clear();
+  expect(await healths.look(inbox)).toBeUndefined();
+});
+
+test('the audit tells what is new, and nothing else', () => {
+  const { healths, news } = start();
+  const passes: Record<string, string>[] = [
+    { sub_2: FAILING },
+    { sub_2: '1000 8 5000 5000 -' },
+    { sub_2: GONE },
+    { sub_2: GONE },
+    {},
+    {},
+  ];
+  for (const texts of passes) healths.noteAll(['sub_1', 'sub_2'], new Map(Object.entries(texts)));
+  expect(news).toEqual(['sub_1 first', 'sub_2', 'sub_2', 'sub_2']);
+});
+
+test('a word of the data plane is heard at once', async () => {
+  const { healths, news, redis } = start();
+  healths.noteAll(['sub_1'], new Map());
+  redis.set('sub_1', GONE);
+  healths.onDisabled(inbox);
+  healths.onDisabled(inbox);
+  await expect.poll(() => news).toEqual(['sub_1 first', 'sub_1']);
+});
+
+test('what is gone, and what an earlier leader knew, is forgotten', async () => {
+  const { healths } = start();
+  healths.noteAll(['sub_1', 'sub_2'], new Map());
+  healths.prune(sub => sub === 'sub_1');
+  expect(await healths.look({ ...inbox, sub: 'sub_2' })).toBe('unknown');
+  expect(await healths.look(inbox)).toBeUndefined();
+  healths.forget();
+  expect(await healths.look(inbox)).toBe('unknown');
+});
