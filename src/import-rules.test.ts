@@ -10,8 +10,19 @@ const RULES: Readonly<
 > = {
   api: { rooms: [], packages: ['zod'], node: [] },
   core: { rooms: ['api'], packages: [], node: ['node:crypto', 'node:net'] },
-  telemetry: { rooms: [], packages: ['pino', 'prom-client'] },
-  http: { rooms: ['core'], packages: [] },
+  telemetry: {
+    rooms: [],
+    packages: [
+      'pino',
+      'prom-client',
+      '@opentelemetry/api',
+      '@opentelemetry/resources',
+      '@opentelemetry/sdk-trace',
+      '@opentelemetry/exporter-trace-otlp-http',
+      '@opentelemetry/exporter-trace-otlp-proto',
+    ],
+  },
+  http: { rooms: ['core', 'telemetry'], packages: ['fastify'] },
   redis: { rooms: ['api', 'core', 'telemetry'], packages: ['ioredis'] },
   kube: { rooms: ['api', 'telemetry'], packages: ['@kubernetes/client-node', 'undici'] },
   mail: { rooms: ['api', 'core'], packages: ['nodemailer'] },
@@ -36,10 +47,23 @@ const RULES: Readonly<
   },
   'dataplane/dispatcher': { rooms: ['api', 'core', 'redis', 'telemetry', 'dataplane'], packages: ['undici'] },
   'dataplane/router': { rooms: ['api', 'core', 'redis', 'telemetry', 'dataplane'], packages: [] },
+  'dataplane/sandbox': {
+    rooms: [
+      'api',
+      'core',
+      'redis',
+      'telemetry',
+      'dataplane',
+      'dataplane/dispatcher',
+      'dataplane/ingress',
+      'dataplane/router',
+    ],
+    packages: [],
+  },
   dataplane: { rooms: ['api', 'core', 'redis', 'telemetry', 'dataplane/ingress', 'dataplane/router'], packages: [] },
 };
 /** The files beside the rooms: what knows everything, and what they need. */
-const OUTSIDE = ['main.ts', 'config.ts', 'version.ts'];
+const OUTSIDE = ['main.ts', 'roles.ts', 'config.ts', 'shutdown.ts', 'tracing-environment.ts', 'version.ts'];
 
 const root = new URL('./', import.meta.url);
 const files = globSync('**/*.ts', { cwd: root }).filter(file => !/\.test\.ts$|(^|\/)testing\//.test(file));
@@ -85,9 +109,27 @@ describe('import rules', () => {
       .filter(file => file.startsWith('facade/'))
       .flatMap(importsOf)
       .flatMap(name => /(?:^|\/)redis\/([\w-]+)\.ts$/.exec(name)?.[1] ?? []);
-    const reads = ['gate-reader', 'inbox-reader', 'inbox-store', 'ledger-store', 'replay-prices', 'routing-reader'];
+    const reads = [
+      'gate-reader',
+      'inbox-reader',
+      'inbox-store',
+      'ledger-store',
+      'replay-prices',
+      'routing-reader',
+      'traffic-reader',
+    ];
     const writes = ['inbox-operations', 'inbox-recovery', 'replays'];
     expect([...reads, ...writes]).toEqual(expect.arrayContaining([...new Set(used)]));
+  });
+
+  test('OpenTelemetry is loaded by main.ts alone, and only once tracing is on', () => {
+    const users = files.filter(file => importsOf(file).some(name => name.startsWith('@opentelemetry/')));
+    expect(users).toEqual(['telemetry/tracing-sdk.ts']);
+    const mentions = files.filter(file => readFileSync(new URL(file, root), 'utf8').includes('tracing-sdk.ts'));
+    expect(mentions).toEqual(['main.ts']);
+    const main = readFileSync(new URL('main.ts', root), 'utf8');
+    expect(main).not.toMatch(/from '[^']*tracing-sdk/);
+    expect(main).toMatch(/config\.tracing &&\s+\(await \(await import\('\.\/telemetry\/tracing-sdk\.ts'/);
   });
 
   test('only config.ts reads the environment', () => {

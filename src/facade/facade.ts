@@ -1,4 +1,4 @@
-import type { Balance } from '../core/tokens.ts';
+import type { Balance, Shortage } from '../core/tokens.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import type { GateReader } from '../redis/gate-reader.ts';
@@ -7,6 +7,7 @@ import type { InboxReader } from '../redis/inbox-reader.ts';
 import type { InboxRecovery } from '../redis/inbox-recovery.ts';
 import type { Replays } from '../redis/replays.ts';
 import type { RoutingReader } from '../redis/routing-reader.ts';
+import type { TrafficReader } from '../redis/traffic-reader.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { createObjects, type Objects } from './objects.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
@@ -22,12 +23,16 @@ export interface Facade {
   readonly inboxes: InboxReader;
   /** What decides about routing, and where events went. */
   readonly routing: RoutingReader;
+  /** What was counted for producers. */
+  readonly traffic: TrafficReader;
   /** The facade's only writes outside of Kubernetes. */
   readonly operations: InboxOperations;
   readonly recovery: InboxRecovery;
   readonly replays: Replays;
-  /** What an account (`acc_…`) has and has spent; undefined while Redis does not know its plan. */
-  readonly readBalance: (account: string) => Promise<Balance | undefined>;
+  /** What an account (`acc_…`) has and has spent, and which queues wait for more; undefined while Redis does not know its plan. */
+  readonly readBalance: (
+    account: string,
+  ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
   readonly rootKey: Uint8Array;
   /** Redis's clock, ms. */
   readonly nowMs: () => number;

@@ -7,6 +7,7 @@ import { EXPLAIN_ROUTES } from './resources/explain.ts';
 import { INGRESS_KEY_ROUTES } from './resources/ingress-keys.ts';
 import { INTEGRATION_ROUTES } from './resources/integrations.ts';
 import { INVITATION_ROUTES } from './resources/invitations.ts';
+import { METRICS_ROUTES } from './resources/metrics-series.ts';
 import { PACKAGE_STREAM_ROUTES } from './resources/package-streams.ts';
 import { PACKAGE_ROUTES } from './resources/packages.ts';
 import { PARTNER_CATALOG_ROUTES } from './resources/partner-catalog.ts';
@@ -34,6 +35,7 @@ export const ROUTES: readonly Route[] = [
   ...ACTIVATION_ROUTES,
   ...EXPLAIN_ROUTES,
   ...PRODUCER_EVENT_ROUTES,
+  ...METRICS_ROUTES,
   ...PARTNER_CATALOG_ROUTES,
   ...SUBSCRIPTION_ROUTES,
   ...SIGNING_SECRET_ROUTES,

@@ -4,6 +4,7 @@ import type { InboxRef } from './inbox-store.ts';
 import { inboxContents, inboxKeys, integrationKeys, queueContents, queueKeys, tenantKeys } from './keys.ts';
 import { createLedgerStore, ledgerTotal } from './ledger-store.ts';
 import type { ScriptName } from './scripts.ts';
+import { createTrafficStore, weekOf } from './traffic-store.ts';
 
 /**
  * Removes what no object owns. Each answers whether it may go, or went; false: something still lies in it, or it is not
@@ -30,16 +31,20 @@ export interface ControlSweep {
     retentionMs: number,
     look: boolean,
   ) => Promise<boolean>;
-  /** A closed integration without an active group key. What was routed at an account's cost is counted there first. */
-  readonly purgeIntegration: (fence: number, integration: string, look: boolean) => Promise<boolean>;
+  /**
+   * A closed integration without an active group key. What was routed at an account's cost is counted there first, and its
+   * traffic in the producer's series.
+   */
+  readonly purgeIntegration: (fence: number, integration: string, nowMs: number, look: boolean) => Promise<boolean>;
   /** A tenant whose index is empty. */
-  readonly purgeTenant: (fence: number, tenant: string, look: boolean) => Promise<boolean>;
+  readonly purgeTenant: (fence: number, tenant: string, nowMs: number, look: boolean) => Promise<boolean>;
   /** References that are still open in an inbox. */
   readonly countOpen: (inbox: InboxRef) => Promise<number>;
 }
 
 export function createControlSweep(redis: RedisClient): ControlSweep {
   const ledgers = createLedgerStore(redis);
+  const traffic = createTrafficStore(redis);
 
   async function purge(
     script: ScriptName,
@@ -52,10 +57,11 @@ export function createControlSweep(redis: RedisClient): ControlSweep {
   }
 
   return {
-    purgeQueue(fence, { tenant, queue, gen, isOpen }, nowMs, look) {
+    async purgeQueue(fence, { tenant, queue, gen, isOpen }, nowMs, look) {
       const q = queueKeys(tenant, queue, gen);
       const [events, ...contents] = queueContents(q);
       const keys = [q.meta, events as string, q.behind, ...contents, q.wake, q.expired];
+      if (!look) await traffic.fold({ tenant, queue }, nowMs);
       return purge('purge-queue', keys, [fence, gen, nowMs, isOpen ? 1 : 0, look ? 1 : 0]);
     },
 
@@ -65,10 +71,11 @@ export function createControlSweep(redis: RedisClient): ControlSweep {
       return purge('purge-inbox', keys, [fence, inc, nowMs, retentionMs, look ? 1 : 0]);
     },
 
-    async purgeIntegration(fence, integration, look) {
+    async purgeIntegration(fence, integration, nowMs, look) {
       const i = integrationKeys(integration);
       const keys = [i.meta, i.act, i.ledger];
       if (!(await purge('purge-integration', keys, [fence, 1])) || look) return look;
+      await traffic.fold({ integration }, nowMs);
       const { gen = '', ...totals } = await redis.readHash(i.ledger);
       for (const [payer, tokens] of Object.entries(totals)) {
         const total = ledgerTotal(gen, tokens);
@@ -78,9 +85,11 @@ export function createControlSweep(redis: RedisClient): ControlSweep {
       return purge('purge-integration', keys, [fence, 0]);
     },
 
-    purgeTenant(fence, tenant, look) {
+    purgeTenant(fence, tenant, nowMs, look) {
       const t = tenantKeys(tenant);
-      return purge('purge-tenant', [t.meta, t.index, t.gates, t.keys], [fence, look ? 1 : 0]);
+      const week = weekOf(nowMs);
+      const series = [t.series, t.seriesMarks(week), t.seriesMarks(week - 1)];
+      return purge('purge-tenant', [t.meta, t.index, t.gates, t.keys, ...series], [fence, look ? 1 : 0]);
     },
 
     async countOpen({ integration, sub, inc }) {

@@ -98,10 +98,10 @@ export function createInboxOperations(deps: InboxOperationsDeps): InboxOperation
     items: readonly Keyed[],
   ): Promise<FinishAnswer[] | 'GONE' | 'PUSHED'> {
     const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
-    const sub = integrationKeys(inbox.integration).sub(inbox.sub);
+    const i = integrationKeys(inbox.integration);
     const answers: FinishAnswer[] = [];
     for (let at = 0; at < items.length; at += FINISH_AT_ONCE) {
-      const keys = [sub, x.pending, x.due, x.claims, x.tries, x.final];
+      const keys = [i.sub(inbox.sub), x.pending, x.due, x.claims, x.tries, x.final, i.meta];
       const args: Argument[] = [nowMs(), RECORD_TTL_MS, inbox.inc, outcome];
       const buckets = new Map<number, number>();
       for (const { key, ref } of items.slice(at, at + FINISH_AT_ONCE)) {

@@ -1,7 +1,8 @@
 /**
  * Every key of Sluice in Redis. The hash tag puts the keys that one script needs into one slot:
  * queue `{q:<tenant>:<queue>}`, tenant `{t:<tenant>}`, integration `{i:<integration>}`, account `{a:<account>}`, hints
- * `{r:p}`, `{d:p}` and `{a:p}`,
+ * `{r:p}`, `{d:p}`, `{a:p}` and `{s:p}`, what sandbox runs of a tenant have used up `{s:<tenant>}`, one run
+ * `{s:<tenant>:<run>}` with everything that lies in slots of its own in production,
  * the cluster's own `{c}`.
  */
 
@@ -42,6 +43,10 @@ export function tenantKeys(tenant: string) {
     gates: `${tag}:gates`,
     keys: `${tag}:keys`,
     index: `${tag}:index`,
+    /** HASH: counts of the producer's series by bucket, as `fold-traffic.lua` says; as large for any traffic. */
+    series: `${tag}:traf:ring`,
+    /** HASH of a week: how much of what each queue and integration counted is in there. */
+    seriesMarks: (week: number) => `${tag}:traf:${week}`,
     subs: (queue: string) => `${tag}:subs:${queue}`,
   };
 }
@@ -105,8 +110,36 @@ export function slotTag(key: string): string {
   return key.slice(0, key.indexOf('}') + 1);
 }
 
-/** Queues for routers, subscriptions for dispatchers, accounts with replays that are not complete. */
-export type HintKind = 'r' | 'd' | 'a';
+/** What the sandbox runs of a tenant have used up, together. */
+export function sandboxUseKeys(tenant: string) {
+  const tag = `{s:${tenant}}`;
+  return {
+    /** Runs, by when they end (ms). */
+    runs: `${tag}:runs`,
+    /** `events|bytes|deliveries:<run>` of each, and without a run of all. */
+    use: `${tag}:use`,
+  };
+}
+
+/** Keys of one sandbox run besides those that production has, too. */
+export function sandboxKeys(tenant: string, run: string) {
+  const tag = `{s:${tenant}:${run}}`;
+  return {
+    /** begun, ends: ms. */
+    meta: `${tag}:meta`,
+    /** SET of queues that events of the run came to. */
+    queues: `${tag}:queues`,
+    /** HASH `int/sub.inc` → queue, of the inboxes that the run made. */
+    inboxes: `${tag}:inboxes`,
+    /** HASH `int/sub.inc ref` → what the last attempt was made with, as JSON. */
+    sent: `${tag}:sent`,
+    /** Any key of production, in the run's slot. */
+    of: (key: string) => `${tag}:${key.replace('{', '').replace('}', '')}`,
+  };
+}
+
+/** Queues for routers, subscriptions for dispatchers, accounts with replays that are not complete, sandbox runs. */
+export type HintKind = 'r' | 'd' | 'a' | 's';
 
 export function hintKeys(kind: HintKind, partition: number) {
   const tag = `{${kind}:${partition}}`;

@@ -24,7 +24,7 @@ export interface QueuePage {
 /** What a routed batch is accounted for with, in the step that moves the position. */
 export interface Account {
   readonly counters: ReadonlyMap<string, number>;
-  /** ref, accepted ms → `int:code` pairs of subscribed integrations that did not get it. */
+  /** ref, accepted ms → why subscribed integrations did not get it, as `tellReasons` writes it. */
   readonly why: readonly { readonly ref: string; readonly ms: number; readonly text: string }[];
 }
 
@@ -255,7 +255,7 @@ export function createQueueStore(redis: RedisClient): QueueStore {
       const [answer, , neverRouted] = (await redis.run(
         'trim',
         [of.meta, of.events, of.bodies, of.behind, of.expired, of.traffic(Math.floor(nowMs / HOUR_MS))],
-        [epoch, cut, ...subscriptions],
+        [epoch, cut, nowMs, ...subscriptions],
       )) as [string, number, number];
       return answer === 'FENCED' ? 'FENCED' : { more: answer === 'MORE', neverRouted };
     },

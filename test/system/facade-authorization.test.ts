@@ -76,6 +76,7 @@ const QUERIES: Readonly<Record<string, (ids: Ids) => string>> = {
   listEvents: ids => `?subscription=${ids.subscription}`,
   listActivations: ids => `?integration=${ids.integration}`,
   getProducedEvent: ids => `?stream=${ids.stream}&integration=${ids.integration}`,
+  getNotRouted: ids => `?stream=${ids.stream}`,
   explainRouting: ids => `?stream=${ids.stream}&groupKey=k&integration=${ids.integration}`,
 };
 

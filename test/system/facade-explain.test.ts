@@ -126,10 +126,10 @@ test('what is explained is what happens: routed, and every reason why not', asyn
 test('what is held says so, and goes on', async () => {
   const block = `${own}/integrations/${id('int_')}/blocks/streams/${id('cat_')}`;
   expect((await ada.post(block)).status).toBe(204);
-  expect(await verdict()).toEqual(later('stream_blocked'));
+  expect(await verdict()).toEqual(later('blocked_stream'));
   await publish('held', 'store-17');
   const waiting = await fateOf('held', ({ fate }) => fate === 'waiting');
-  expect(waiting).toMatchObject({ reason: null, state: null });
+  expect(waiting).toMatchObject({ reason: 'blocked_stream', state: null });
   expect((await ada.remove(block)).status).toBe(204);
   expect(await verdict()).toEqual(OPEN);
   await fateOf('held', isRouted);
@@ -139,6 +139,93 @@ test('what is held says so, and goes on', async () => {
   expect(await verdict()).toEqual(later('suspended'));
   expect((await ada.put(subscription, { suspended: false })).status).toBe(200);
   expect(await verdict()).toEqual(OPEN);
+});
+
+test('a block of a package says that it is one', async () => {
+  const membership = `${own}/packages/${id('pkg_')}/streams`;
+  expect((await ada.post(membership, { catalogEntryPublicId: id('cat_') })).status).toBe(204);
+  const block = `${own}/integrations/${id('int_')}/blocks/packages/${id('pkg_')}`;
+  expect((await ada.post(block)).status).toBe(204);
+  expect(await verdict()).toEqual(later('blocked_package'));
+  expect((await ada.remove(block)).status).toBe(204);
+  expect((await ada.remove(`${membership}/${id('cat_')}`)).status).toBe(204);
+  expect(await verdict()).toEqual(OPEN);
+});
+
+test('the series and the reasons say what was published, and what came of it', async () => {
+  const partner = `/waas/integrations/${id('int_')}`;
+  interface Delivery {
+    readonly id: string;
+    readonly eventId: string;
+    readonly state: string;
+    readonly replayId: string | null;
+    readonly bytes: number;
+    readonly tokens: number;
+  }
+  async function deliveries(): Promise<Delivery[]> {
+    const all: Delivery[] = [];
+    for (let more = ''; ; ) {
+      const path = `${partner}/events?subscription=${id('sub_')}&limit=250${more}`;
+      const { body } = await ada.get<{ data: Delivery[]; nextCursor: string | null }>(path);
+      all.push(...body.data);
+      if (body.nextCursor === null) return all.filter(({ replayId }) => replayId === null);
+      more = `&cursor=${body.nextCursor}`;
+    }
+  }
+  const held = (await deliveries()).find(({ eventId }) => eventId === 'held');
+  const acknowledged = await ada.post(`${partner}/acknowledge`, {
+    subscription: id('sub_'),
+    events: [{ id: held?.id }],
+  });
+  expect(acknowledged.status).toBe(204);
+  const routed = await deliveries();
+  const sum = (name: 'bytes' | 'tokens') => routed.reduce((total, each) => total + each[name], 0);
+  // Without a group key, with a closed one, and to a stream that nobody subscribes to: three went to nobody.
+  const expected = {
+    eventsIn: routed.length + 3,
+    deliveries: routed.filter(({ state }) => state === 'delivered').length,
+    failures: 0,
+    notRouted: 3,
+    bytes: sum('bytes') + 12,
+    tokens: sum('tokens'),
+  };
+  expect(expected.deliveries).toBeGreaterThan(1);
+  type Series = { readonly granularitySeconds: number; readonly series: readonly Record<string, number>[] };
+  for (const [query, buckets] of [
+    ['?history=1h', 60],
+    ['?history=24h', 96],
+    ['?history=7d', 168],
+    ['', 96],
+  ] as const) {
+    const { value } = await eventually(
+      `the series ${query} counts everything`,
+      async () => {
+        const { status, body } = await ada.get<Series>(`${own}/metrics/series${query}`);
+        expect(status, JSON.stringify(body)).toBe(200);
+        declared('getMetricsSeries', body);
+        const total = (name: string) => body.series.reduce((sum, bucket) => sum + (bucket[name] ?? 0), 0);
+        const sums = Object.fromEntries(Object.keys(expected).map(name => [name, total(name)]));
+        return JSON.stringify(sums) === JSON.stringify(expected) && body;
+      },
+      { withinMs: 30_000 },
+    );
+    expect(value.series).toHaveLength(buckets);
+  }
+  const reasons = await ada.get<{ total: Record<string, number> }>(`${own}/metrics/not-routed?stream=${id('cat_')}`);
+  declared('getNotRouted', reasons.body);
+  expect(reasons.body.total).toMatchObject({ missing_group_key: 1, not_activated: 1, expired: 0 });
+  for (const path of [
+    'series?history=2h',
+    'series?history=',
+    'series?from=1',
+    'not-routed',
+    'not-routed?stream=parcels&history=x',
+  ]) {
+    const reply: Problem = await ada.get(`${own}/metrics/${path}`);
+    expect([path, reply.status, reply.body.code]).toEqual([path, 422, 'invalid_request']);
+  }
+  const eve = await world.as(sluice, 'eve');
+  expect((await eve.get(`${own}/metrics/series`)).status).toBe(403);
 });
 
 test('all integrations are told of, page by page', async () => {

@@ -141,12 +141,12 @@ export function createSweep(deps: SweepDeps) {
     }
     for (const integration of left.integrations) {
       if (Object.keys(index).some(entry => entry.startsWith(`s:${integration}:`))) continue;
-      if (await remains.purgeIntegration(fence, integration, look)) note('integration', `i:${integration}`);
+      if (await remains.purgeIntegration(fence, integration, nowMs, look)) note('integration', `i:${integration}`);
     }
     if (ops.length > 0) await control.patch(fence, [{ meta: t.meta, ops }]);
     // When it only looks, the index still names what would be gone by then.
     if (!left.tenant || Object.keys(index).length > 0) return gone;
-    if (!look && (await remains.purgeTenant(fence, tenant, look))) {
+    if (!look && (await remains.purgeTenant(fence, tenant, nowMs, look))) {
       const delist: PatchOp = { command: 'SREM', key: CLUSTER_KEYS.tenants, args: [tenant] };
       await control.patch(fence, [{ meta: CLUSTER_KEYS.meta, ops: [delist] }]);
       note('tenant');
@@ -202,7 +202,7 @@ export function createSweep(deps: SweepDeps) {
       const uids = knownUids();
       for (const name of tenants.prune(uid => uids.has(uid))) {
         // A Subscription may have named anything.
-        if (!listed.has(tenantId(name))) await remains.purgeTenant(deps.fence(), tenantId(name), false);
+        if (!listed.has(tenantId(name))) await remains.purgeTenant(deps.fence(), tenantId(name), deps.nowMs(), false);
       }
       const again = await findSuspects(listed);
       if (again.length === 0) return;

@@ -12,6 +12,7 @@ import { hintPartition, inboxKeys, integrationKeys, queueKeys } from '../../redi
 import { createLedgerStore } from '../../redis/ledger-store.ts';
 import { createQueueStore } from '../../redis/queue-store.ts';
 import { event } from '../../redis/testing/tenant.ts';
+import { createTrafficStore } from '../../redis/traffic-store.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRegistry } from '../../telemetry/metrics.ts';
 import { createDispatcher } from '../dispatcher/dispatcher.ts';
@@ -140,6 +141,7 @@ export async function createProcesses(redis: RedisClient, { unordered = false } 
           queues: createQueueStore(client),
           inboxes: createInboxStore(client),
           ledger: createLedgerStore(client),
+          traffic: createTrafficStore(client),
           queueHints: createHintIndex(client, 'r'),
           inboxHints: createHintIndex(client, 'd'),
           alarm: () => {},
@@ -162,6 +164,7 @@ export async function createProcesses(redis: RedisClient, { unordered = false } 
         const role = createDispatcher({
           inboxes: createInboxStore(client),
           hints: createHintIndex(client, 'd'),
+          traffic: createTrafficStore(client),
           client: {
             attempt: async ({ body }: { readonly body: Uint8Array }) => {
               const text = Buffer.from(body).toString();

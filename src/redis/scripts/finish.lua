@@ -1,18 +1,19 @@
 #!lua flags=allow-oom
 -- Ends open references of one subscription by its owner's word, without an attempt: skipped, or acknowledged.
--- KEYS  1 I:s:<sub>  2 X:pend  3 X:due  4 X:cl  5 X:try  6 X:fin  7.. X:rec:<6h>
+-- KEYS  1 I:s:<sub>  2 X:pend  3 X:due  4 X:cl  5 X:try  6 X:fin  7 I:meta  8.. X:rec:<6h>
 -- ARGV  1 nowMs  2 ttlMs of a record bucket  3 inc  4 outcome: skipped; delivered (only where nothing is sent)
 --       5.. (lane's key, ref, index of the record's key)*
 -- Returns {OK, one word per item*}: OK, UNKNOWN, or the outcome that it has already; or {GONE}, {PUSHED} (it has an
 --         endpoint: that acknowledges).
 -- A lane is woken only if its head ended: another one may wait for its retry. A claim of what ended is forgotten.
 --@include lanes
-local s = redis.call('HMGET', KEYS[1], 'inc', 'endpoint', 'unordered')
+--@include traffic
+local s = redis.call('HMGET', KEYS[1], 'inc', 'endpoint', 'unordered', 'tenant')
 if s[1] ~= ARGV[3] then return { 'GONE' } end
 local outcome = ARGV[4]
 if outcome == 'delivered' and s[2] then return { 'PUSHED' } end
 local why = outcome == 'skipped' and 'skipped' or 'acknowledged'
-local out, ended = { 'OK' }, 0
+local out, ended, firsts = { 'OK' }, 0, 0
 for i = 5, #ARGV, 3 do
   local key, ref, records = ARGV[i], ARGV[i + 1], KEYS[tonumber(ARGV[i + 2])]
   local member, entry = key .. NUL .. ref, entryOf(key, ref)
@@ -38,8 +39,13 @@ for i = 5, #ARGV, 3 do
       end
     end
     ended = ended + 1
+    if isFirst(key) then firsts = firsts + 1 end
   end
   out[#out + 1] = word
 end
 if ended > 0 then redis.call('HINCRBY', KEYS[1], 'n:' .. outcome, ended) end
+if firsts > 0 and outcome == 'delivered' then
+  local text = counted(redis.call('HGET', KEYS[7], 'traffic'), tonumber(ARGV[1]), s[4] or '', firsts, 0, 0)
+  redis.call('HSET', KEYS[7], 'traffic', text)
+end
 return out

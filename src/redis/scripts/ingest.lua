@@ -7,11 +7,12 @@
 --         such queue). Awake: a router is at work and reads on until it finds the queue empty, which it notes in the
 --         same step (`next`); otherwise nobody looks at the queue before its hint is lowered.
 -- Refused as a whole, before its first write, when Redis is out of memory (no allow-oom).
+--@include traffic
 local DAY = 86400000
 local now = tonumber(ARGV[1])
 -- When an event was accepted, by its stream id.
 local function idMs(id) return tonumber(string.match(id, '^%d+')) end
-local meta = redis.call('HMGET', KEYS[1], 'ready', 'cfgv', 'state', 'bytes', 'maxBytes', 'ms', 'until')
+local meta = redis.call('HMGET', KEYS[1], 'ready', 'cfgv', 'state', 'bytes', 'maxBytes', 'ms', 'until', 'arrived')
 if meta[1] ~= '1' then return 'GONE' end
 if meta[2] ~= ARGV[2] then return 'STALE' end
 if meta[3] ~= 'open' then return 'CLOSED' end
@@ -54,7 +55,8 @@ for i = 1, n do
 end
 if #ids > 0 then
   redis.call('HSET', KEYS[4], unpack(ids))
-  redis.call('HSET', KEYS[1], 'bytes', bytes, 'ms', ms)
+  local arrived = counted(meta[8], ms, '', #ids / 2, bytes - tonumber(meta[4] or '0'), 0)
+  redis.call('HSET', KEYS[1], 'bytes', bytes, 'ms', ms, 'arrived', arrived)
   if redis.call('PTTL', KEYS[4]) < 0 then redis.call('PEXPIRE', KEYS[4], ARGV[3]) end
 end
 return table.concat(out, '\n')

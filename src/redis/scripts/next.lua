@@ -8,8 +8,9 @@
 -- A queue without work is let go of (until = 0), so that any router may take it at once.
 --@include account
 --@include entries
+--@include traffic
 local now = tonumber(ARGV[1])
-local m = redis.call('HMGET', KEYS[1], 'ready', 'epoch', 'gen', 'cur', 'until')
+local m = redis.call('HMGET', KEYS[1], 'ready', 'epoch', 'gen', 'cur', 'until', 'passed', 'retentionMs')
 if m[1] ~= '1' then return { 'CLOSED' } end
 if m[2] ~= ARGV[2] then return { 'FENCED' } end
 if m[3] ~= ARGV[3] then return { 'REGEN' } end
@@ -26,7 +27,8 @@ if commit then
     redis.call('SADD', KEYS[4], ARGV[at])
     at = at + 1
   end
-  account(at, KEYS[5], 6)
+  local missed = account(at, KEYS[5], 6, m[7])
+  if missed > 0 then redis.call('HSET', KEYS[1], 'passed', counted(m[6], now, '', missed, 0, 0)) end
   cur = ARGV[7]
 end
 local entries = flatten(redis.call('XRANGE', KEYS[2], '(' .. cur, '+', 'COUNT', ARGV[5]))

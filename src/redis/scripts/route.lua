@@ -14,6 +14,7 @@
 --@include admission
 --@include generation
 --@include skiplist
+--@include traffic
 local word, meta, s = admission(KEYS[1], KEYS[3], ARGV[3])
 if word and word ~= 'PAUSED' then return { word } end
 if not isOf(s[8], KEYS[4]) then return { 'GONE' } end
@@ -67,6 +68,7 @@ if n > 0 then
   toSkiplist(KEYS[6])
   redis.call('HSET', KEYS[3], 'last', last, 'epoch', ARGV[2])
   redis.call('HINCRBY', KEYS[3], 'n:routed', n)
+  redis.call('HSET', KEYS[1], 'traffic', counted(meta[4], now, s[9] or '', 0, 0, charge))
   local today = math.floor(now / 86400000)
   redis.call('HSETNX', KEYS[7], 'gen', ARGV[1] .. '-' .. ARGV[2])
   redis.call('HINCRBY', KEYS[7], ARGV[4], charge)

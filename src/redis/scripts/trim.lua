@@ -3,9 +3,10 @@
 -- What a subscription had not been routed by then is counted, and its position moves past it: that of each which is
 -- behind, and the cursor with all others.
 -- KEYS  1 Q:meta  2 Q:m:gen  3 Q:b:gen  4 Q:behind  5 Q:expired  6 Q:traf:<hour>
--- ARGV  1 epoch of the owner  2 cut (stream id: everything before it goes)  3.. subscriptions of the queue
+-- ARGV  1 epoch of the owner  2 cut (stream id: everything before it goes)  3 nowMs  4.. subscriptions of the queue
 -- Returns {MORE|DONE, removed, never routed (subscriptions times events)} or {FENCED}.
-local m = redis.call('HMGET', KEYS[1], 'epoch', 'cur')
+--@include traffic
+local m = redis.call('HMGET', KEYS[1], 'epoch', 'cur', 'passed')
 if m[1] ~= ARGV[1] then return { 'FENCED' } end
 local old = redis.call('XRANGE', KEYS[2], '-', '(' .. ARGV[2], 'COUNT', 1000)
 if #old == 0 then return { 'DONE', 0, 0 } end
@@ -45,13 +46,13 @@ local unread = after(m[2] or '0-0')
 if unread > 0 then
   local bytes = 0
   for i = #old + 1 - unread, #old do bytes = bytes + tonumber(old[i][2][4]) end
-  for i = 3, #ARGV do
+  for i = 4, #ARGV do
     if not behind[ARGV[i]] then
       redis.call('HINCRBY', KEYS[5], ARGV[i], unread)
       lost = lost + unread
     end
   end
-  redis.call('HSET', KEYS[1], 'cur', last)
+  redis.call('HSET', KEYS[1], 'cur', last, 'passed', counted(m[3], tonumber(ARGV[3]), '', unread, 0, 0))
   redis.call('HINCRBY', KEYS[6], 'in', unread)
   redis.call('HINCRBY', KEYS[6], 'notRouted', unread)
   redis.call('HINCRBY', KEYS[6], 'bytes', bytes)

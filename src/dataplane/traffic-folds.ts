@@ -1,0 +1,92 @@
+import type { TrafficSource, TrafficStore } from '../redis/traffic-store.ts';
+import type { Logger } from '../telemetry/log.ts';
+
+/** Counts reach the series at most this often, from one queue or integration and one process. */
+export const FOLD_EVERY_MS = 5_000;
+/** Sources remembered; when there are more, all are forgotten, and looked at once more. */
+const REMEMBERED = 50_000;
+
+export interface TrafficFolds {
+  /** Something may have been counted; folded in the background when the last time was long enough ago. */
+  readonly touch: (source: TrafficSource) => void;
+  /**
+   * To be called when work on a source ends, before its hint is settled: a crash before this leaves the hint, and whoever
+   * takes it over folds.
+   *
+   * @param next when it is due again by itself, ms; null: never
+   * @param member whose hint it is, where a source has many: only one of them has to come back
+   * @returns when it is due: earlier, if something has to be folded by then
+   */
+  readonly settle: (source: TrafficSource, next: number | null, member?: string) => Promise<number | null>;
+}
+
+interface Folded {
+  readonly atMs: number;
+  /** What the series has of it; undefined: not known. */
+  readonly text: string | undefined;
+  /** Whose hint is due when it is time to fold again: if all came, each would put off the others, for hours. */
+  readonly awaited?: string;
+}
+
+/** Brings counts into the series while the work that makes them goes on, and at its end. */
+export function createTrafficFolds(deps: {
+  readonly store: TrafficStore;
+  readonly nowMs: () => number;
+  readonly log: Logger;
+}): TrafficFolds {
+  const { store, nowMs, log } = deps;
+  const folded = new Map<string, Folded>();
+  const nameOf = (source: TrafficSource) =>
+    'integration' in source ? source.integration : `${source.tenant}:${source.queue}`;
+
+  function note(name: string, state: Folded): void {
+    if (folded.size >= REMEMBERED) folded.clear();
+    folded.set(name, state);
+  }
+
+  /** False when it could not be done. */
+  async function fold(source: TrafficSource): Promise<boolean> {
+    const name = nameOf(source);
+    const known = folded.get(name)?.text;
+    const atMs = nowMs();
+    note(name, { atMs, text: known });
+    try {
+      note(name, { atMs, text: await store.fold(source, atMs, known) });
+      return true;
+    } catch (error) {
+      log.debug({ err: error, source: name }, 'counts could not be folded');
+      return false;
+    }
+  }
+
+  const dueMs = (source: TrafficSource) => {
+    const last = folded.get(nameOf(source));
+    return last === undefined ? undefined : last.atMs + FOLD_EVERY_MS;
+  };
+  const sooner = (next: number | null, ms: number) => (next === null ? ms : Math.min(next, ms));
+
+  return {
+    touch(source) {
+      const due = dueMs(source);
+      if (due === undefined) note(nameOf(source), { atMs: nowMs(), text: undefined });
+      else if (due <= nowMs()) void fold(source);
+    },
+
+    async settle(source, next, member = '') {
+      const due = dueMs(source);
+      if (due !== undefined && due > nowMs()) {
+        const name = nameOf(source);
+        const last = folded.get(name) as Folded;
+        if ((last.awaited ?? member) !== member) return next;
+        note(name, { ...last, awaited: member });
+        if (last.awaited === undefined) {
+          // Another process may take up that hint, and let go of it: it may be waiting for one that comes to us.
+          const isMissed = () => folded.get(name)?.atMs === last.atMs;
+          setTimeout(() => isMissed() && void fold(source), due + FOLD_EVERY_MS - nowMs()).unref();
+        }
+        return sooner(next, due);
+      }
+      return (await fold(source)) ? next : sooner(next, nowMs() + FOLD_EVERY_MS);
+    },
+  };
+}
