@@ -1,6 +1,7 @@
-import { NOT_ROUTED, type NotRoutedReason } from './reasons.ts';
+import type { NotRoutedReason } from './reasons.ts';
 import { refMs, refOfStreamId } from './refs.ts';
 import { tokensOf } from './tokens.ts';
+import { tellReasons } from './told-reasons.ts';
 
 export interface BatchEntry {
   /** Stream id `ms-seq`. */
@@ -75,11 +76,11 @@ export function refuse(refused: BatchPlan['refused'], ref: string, integration: 
   reasons.set(integration, reason);
 }
 
-/** The stored form of the reasons: `int:code`, comma-separated. */
+/** The reasons as they are stored, by event. */
 export function whyOf(refused: BatchPlan['refused']): { ref: string; ms: number; text: string }[] {
   return [...refused].map(([ref, reasons]) => ({
     ref,
     ms: refMs(ref),
-    text: [...reasons].map(([integration, reason]) => `${integration}:${NOT_ROUTED[reason]}`).join(','),
+    text: tellReasons(reasons),
   }));
 }

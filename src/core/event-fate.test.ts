@@ -6,6 +6,8 @@ const passed: FateFacts = {
   groupKey: 'k',
   cursor: '10-2',
   integration: 'active',
+  activatedSinceMs: 0,
+  nowMs: 20,
   subscription: { behindAt: undefined },
   progress: undefined,
   noted: undefined,
@@ -23,6 +25,22 @@ test.each<[string, Partial<FateFacts>, EventFate]>([
   ['it has no group key', { groupKey: '' }, { fate: 'not_routed', reason: 'missing_group_key' }],
   ['the router has not come there', { cursor: '10-0' }, { fate: 'waiting' }],
   ['the very event was the last one', { cursor: '10-1' }, { fate: 'not_routed', reason: 'not_subscribed' }],
+  [
+    'it is too late for its key, long behind',
+    { subscription: { behindAt: '9-9' }, activatedSinceMs: undefined, nowMs: 10_011 },
+    { fate: 'not_routed', reason: 'not_activated' },
+  ],
+  [
+    'its key became active later',
+    { cursor: '10-0', activatedSinceMs: 2_011, nowMs: 10_011 },
+    { fate: 'not_routed', reason: 'not_activated' },
+  ],
+  ['that was about then', { cursor: '10-0', activatedSinceMs: 2_010, nowMs: 10_011 }, { fate: 'waiting' }],
+  [
+    'its key may become active in time',
+    { cursor: '10-0', activatedSinceMs: undefined, nowMs: 10_010 },
+    { fate: 'waiting' },
+  ],
   ['the subscription is behind', { subscription: { behindAt: '9-9' } }, { fate: 'waiting' }],
   [
     'the subscription is behind, elsewhere',

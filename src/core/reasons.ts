@@ -23,8 +23,16 @@ export function notRoutedReason(code: string): NotRoutedReason | undefined {
 
 /**
  * Why an event waits in its queue for an integration: it goes on by itself when the reason ends, as far as the retention
- * reaches. `paused` is what Redis knows of the first two; `state_missing`: Redis has lost what decides, and it is rebuilt.
+ * reaches. Of a stream that several Blocks cover, one of the stream itself is told first. `paused` is what Redis knows of the
+ * first three; `state_missing`: Redis has lost what decides, and it is rebuilt.
  */
-export const HELD = ['stream_blocked', 'suspended', 'paused', 'insufficient_tokens', 'state_missing'] as const;
+export const HELD = [
+  'blocked_stream',
+  'blocked_package',
+  'suspended',
+  'paused',
+  'insufficient_tokens',
+  'state_missing',
+] as const;
 
 export type HeldReason = (typeof HELD)[number];

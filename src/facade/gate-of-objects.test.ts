@@ -68,12 +68,20 @@ test.each<[string, Objects, string | undefined]>([
   ],
   ['one that is not protected yet', { Subscription: [{ ...subscription, metadata: { name: 's' } }] }, 'not_subscribed'],
   ['a suspended one', { Subscription: [object('buyer', 's', { ...subscription.spec, suspended: true })] }, 'suspended'],
-  ['a block of the stream', { Block: [blockOf('CatalogStream', 'orders')] }, 'stream_blocked'],
+  ['a block of the stream', { Block: [blockOf('CatalogStream', 'orders')] }, 'blocked_stream'],
   ['a block of another', { Block: [blockOf('CatalogStream', 'x')] }, undefined],
   [
     'a block of a package with it',
     { Block: [blockOf('Package', 'p')], Package: [object('shop', 'p', { streams: ['orders'] })] },
-    'stream_blocked',
+    'blocked_package',
+  ],
+  [
+    'both: the stream is told first',
+    {
+      Block: [blockOf('Package', 'p'), blockOf('CatalogStream', 'orders')],
+      Package: [object('shop', 'p', { streams: ['orders'] })],
+    },
+    'blocked_stream',
   ],
   ['a revoked integration', { integration: isClosed }, 'integration_closed'],
   ['an open invitation', { integration: isPending }, 'integration_pending'],

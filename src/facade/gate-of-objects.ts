@@ -1,8 +1,10 @@
 import { pairIsOpen } from '../core/activation-state.ts';
-import { compileRoutes } from '../core/compile-routes.ts';
+import { compileRoutes, type SubscriptionVerdict } from '../core/compile-routes.ts';
+import { coverage } from '../core/coverage.ts';
 import type { GateFacts } from '../core/gate-verdict.ts';
 import { activationId, publicId } from '../core/ids.ts';
 import { routeState } from '../core/integration-state.ts';
+import type { BlockSnapshot } from '../core/snapshot.ts';
 import { isProtected, snapshotOf, snapshotOfIntegration, snapshotOfSubscription } from '../core/snapshot-of.ts';
 import type { Cached } from './cached.ts';
 import type { OwnedTenant } from './ownership.ts';
@@ -28,6 +30,17 @@ export interface GateOfObjects extends GateFacts {
   readonly subscriptionId: string | undefined;
 }
 
+/** Whether a subscription is routed, or what holds it. @param covering every Block that covers it */
+function routing(
+  live: SubscriptionVerdict['live'] | undefined,
+  covering: readonly BlockSnapshot[],
+): GateFacts['subscription'] {
+  if (live === undefined) return 'none';
+  if (live === 'Suspended') return 'suspended';
+  if (live !== 'Blocked') return 'open';
+  return covering.some(({ spec }) => spec.target.kind === 'CatalogStream') ? 'blocked_stream' : 'blocked_package';
+}
+
 /** The gate as the custom resources want it, by what the caches hold. */
 export function gateOfObjects(world: Pick<World, 'by'>, question: Question): GateOfObjects {
   const { tenant, stream, integration, groupKey, nowMs } = question;
@@ -35,14 +48,16 @@ export function gateOfObjects(world: Pick<World, 'by'>, question: Question): Gat
   const subscriptions = world
     .by('Subscription', 'integration', `${tenant.name}/${name}`)
     .filter(object => object.spec.stream === stream.metadata.name && isProtected(object));
+  const packages = world.by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`).map(snapshotOf);
+  const blocks = world.by('Block', 'integration', `${tenant.name}/${name}`).map(snapshotOf);
   const { verdicts } = compileRoutes(
     {
       name: tenant.name,
       ...(tenant.workspace.metadata.deletionTimestamp === undefined ? { workspace: tenant.workspace } : {}),
       secretKeys: [],
       streams: isProtected(stream) ? [snapshotOf(stream)] : [],
-      packages: world.by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`).map(snapshotOf),
-      blocks: world.by('Block', 'integration', `${tenant.name}/${name}`).map(snapshotOf),
+      packages,
+      blocks,
       integrations: [snapshotOfIntegration(integration)],
       subscriptions: subscriptions.map(snapshotOfSubscription),
     },
@@ -61,8 +76,7 @@ export function gateOfObjects(world: Pick<World, 'by'>, question: Question): Gat
         deleting: metadata.deletionTimestamp !== undefined,
       })),
     ),
-    subscription:
-      live === undefined ? 'none' : live === 'Blocked' ? 'stream_blocked' : live === 'Suspended' ? 'suspended' : 'open',
+    subscription: routing(live, coverage({ packages, blocks })(name, stream.metadata.name)),
     subscriptionId:
       admitted === undefined
         ? undefined

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { refOfStreamId } from '../core/refs.ts';
+import { tellReasons } from '../core/told-reasons.ts';
 import { createRoutingReader } from './routing-reader.ts';
 import { onEachRedis } from './testing/each-redis.ts';
 import { createTenant, event, items, QUEUE, START_MS, type Tenant } from './testing/tenant.ts';
@@ -70,10 +71,11 @@ onEachRedis(redis => {
     const entries = await t.ingest(['k']);
     const [entry] = entries;
     const ref = refOfStreamId(entry?.id as string);
-    const fate = (name: string) => reader.readFate(t.tenant, QUEUE, t.nameOf(name), ref);
+    const fate = (name: string) => reader.readFate(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' });
     expect(await fate('x')).toEqual({
       subscription: { id: 'sub_x', behindAt: undefined },
       progress: undefined,
+      activatedSinceMs: START_MS - 1_000_000,
       noted: undefined,
     });
     const queue = await t.own();
@@ -84,15 +86,40 @@ onEachRedis(redis => {
     await t.queues.next(queue, t.nowMs(), 10, { ...result, counters: new Map(), why });
     expect(await fate('x')).toMatchObject({ progress: { state: 'pending', attempts: 0 }, noted: undefined });
     await t.apply(t.routes({ x: { sub: { route: 'closed' } }, y: {} }));
-    expect(await fate('x')).toEqual({ subscription: undefined, progress: undefined, noted: undefined });
-    const former = await reader.readFate(t.tenant, QUEUE, t.nameOf('x'), ref, t.inboxOf('x'));
+    expect(await fate('x')).toMatchObject({ subscription: undefined, progress: undefined, noted: undefined });
+    const former = await reader.readFate(t.tenant, QUEUE, t.nameOf('x'), { ref, groupKey: 'k' }, t.inboxOf('x'));
     expect(former).toMatchObject({ subscription: undefined, progress: { state: 'pending' } });
     expect(await fate('y')).toEqual({
       subscription: { id: 'sub_y', behindAt: '0-0' },
       progress: undefined,
+      activatedSinceMs: undefined,
       noted: 'skipped_to_now',
     });
-    expect(await fate('z')).toEqual({ subscription: undefined, progress: undefined, noted: 'not_subscribed' });
+    expect(await fate('z')).toMatchObject({ subscription: undefined, progress: undefined, noted: 'not_subscribed' });
     expect(await reader.readQueue(t.tenant, QUEUE)).toEqual({ state: 'open', gen: 'gen1', cursor: entry?.id });
+  });
+
+  test('where many did not get an event, each that subscribed then is told why', async () => {
+    const names = Array.from({ length: 40 }, (_, i) => `n${i}`);
+    const { t, reader } = await start(Object.fromEntries(names.map(name => [name, {}])));
+    const [entry] = await t.ingest(['k']);
+    const ref = refOfStreamId(entry?.id as string);
+    const queue = await t.own();
+    await t.queues.next(queue, t.nowMs(), 10);
+    const reasons = new Map(names.map(name => [t.nameOf(name), 'not_activated' as const]));
+    const why = [{ ref, ms: START_MS, text: tellReasons(new Map([...reasons, [t.nameOf('n3'), 'skipped_to_now']])) }];
+    const result = { from: '0-0', to: entry?.id as string, behind: [], wake: [], counters: new Map(), why };
+    await t.queues.next(queue, t.nowMs(), 10, result);
+    const noted = async (name: string) =>
+      (await reader.readFate(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' })).noted;
+    expect([await noted('n0'), await noted('n39'), await noted('n3')]).toEqual([
+      'not_activated',
+      'not_activated',
+      'skipped_to_now',
+    ]);
+    // Who came later did not subscribe then, nor did a stranger.
+    const late = { sinceMs: START_MS + 10_001 };
+    await t.apply(t.routes({ ...Object.fromEntries(names.map(name => [name, {}])), late: { sub: late } }));
+    expect([await noted('late'), await noted('stranger')]).toEqual([undefined, undefined]);
   });
 });

@@ -1,7 +1,9 @@
+import { YOUNG_MS } from '../core/event-fate.ts';
 import { type EventMeta, parseEventMeta } from '../core/event-meta.ts';
 import type { EventProgress } from '../core/event-state.ts';
-import { type NotRoutedReason, notRoutedReason } from '../core/reasons.ts';
+import type { NotRoutedReason } from '../core/reasons.ts';
 import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
+import { reasonOfOthers, toldReason } from '../core/told-reasons.ts';
 import type { RedisClient, Reply } from './client.ts';
 import { type PairReading, readPair } from './gate-reader.ts';
 import { readProgress } from './inbox-reader.ts';
@@ -37,6 +39,8 @@ export interface FoundEvent {
 export interface FateReading {
   readonly subscription: { readonly id: string; readonly behindAt: string | undefined } | undefined;
   readonly progress: EventProgress | undefined;
+  /** Since when its group key is active, ms; undefined: it is not. */
+  readonly activatedSinceMs: number | undefined;
   readonly noted: NotRoutedReason | undefined;
 }
 
@@ -63,7 +67,7 @@ export interface RoutingReader {
     tenant: string,
     queue: string,
     integration: string,
-    ref: string,
+    event: { readonly ref: string; readonly groupKey: string },
     inbox?: InboxRef,
   ) => Promise<FateReading>;
 }
@@ -132,27 +136,31 @@ export function createRoutingReader(redis: RedisClient, nowMs: () => number): Ro
       return meta === undefined ? undefined : { ref, id, meta: parseEventMeta(meta, groupKey, ref), bytes };
     },
 
-    async readFate(tenant, queue, integration, ref, former) {
+    async readFate(tenant, queue, integration, { ref, groupKey }, former) {
       const q = queueKeys(tenant, queue);
-      const [member, why] = await Promise.all([
+      const [member, why, active] = await Promise.all([
         redis.call('hget', tenantKeys(tenant).subs(queue), integration),
         redis.call('hget', q.why(bucketOf(refMs(ref))), ref),
+        redis.call('hget', integrationKeys(integration).act, groupKey),
       ]);
-      const noted = text(why)
-        ?.split(',')
-        .map(each => each.split(':'))
-        .findLast(([name]) => name === integration)?.[1];
-      const reason = noted === undefined ? undefined : notRoutedReason(noted);
+      const told = text(why) ?? '';
       const asked = typeof member === 'string' ? parseInboxMember(`${integration}/${member}`) : undefined;
       const inbox = asked ?? former;
-      const [progress, behindAt] = await Promise.all([
+      const others = asked === undefined ? undefined : reasonOfOthers(told);
+      const [progress, behindAt, since] = await Promise.all([
         inbox === undefined ? undefined : readProgress(redis, inbox, ref),
         asked === undefined ? undefined : redis.call('hget', q.behind, inboxMember(asked)),
+        others === undefined
+          ? undefined
+          : redis.call('hget', integrationKeys(integration).sub((asked as InboxRef).sub), 'since'),
       ]);
+      // It subscribed when the event was routed: the reason that most had is told of it, too.
+      const subscribed = others !== undefined && Number(since ?? 0) <= refMs(ref) + YOUNG_MS;
       return {
         subscription: asked === undefined ? undefined : { id: asked.sub, behindAt: text(behindAt) },
         progress: progress?.answer === 'OK' ? progress.progress : undefined,
-        noted: reason,
+        activatedSinceMs: typeof active === 'string' ? Number(active) : undefined,
+        noted: toldReason(told, integration) ?? (subscribed ? others : undefined),
       };
     },
   };

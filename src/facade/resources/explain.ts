@@ -4,18 +4,18 @@ import { type GateFacts, type GateVerdict, judgeGate } from '../../core/gate-ver
 import { publicId } from '../../core/ids.ts';
 import { HELD, type HeldReason, NOT_ROUTED, type NotRoutedReason } from '../../core/reasons.ts';
 import type { GateReading, QueueReading } from '../../redis/routing-reader.ts';
-import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
 import { publicIdField } from '../fields.ts';
 import { gateOfObjects } from '../gate-of-objects.ts';
+import type { OwnedTenant } from '../ownership.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
 import { fromRedis } from '../redis-failures.ts';
 import { defineRoute } from '../route.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from './stream-choice.ts';
 
 /** Why an event is not routed, in one word. */
-export const NotRouted = z.enum(Object.keys(NOT_ROUTED) as [NotRoutedReason, ...NotRoutedReason[]]);
-const Reason = z.enum([...NotRouted.options, ...HELD]);
+const NotRouted = z.enum(Object.keys(NOT_ROUTED) as [NotRoutedReason, ...NotRoutedReason[]]);
+export const Reason = z.enum([...NotRouted.options, ...HELD]);
 
 const verdict = {
   wouldRoute: z.boolean().meta({ description: 'Whether an event that came now would go into the inbox.' }),
@@ -62,11 +62,29 @@ export function factsInForce(
   return { groupKey, integration, activated, subscription: subscription === 'open' ? (short ?? 'open') : subscription };
 }
 
-/** Whether the producer can pay: the balance of its account, as Redis has it. */
-async function shortage(facade: Facade, workspace: Cached<'Workspace'>): Promise<HeldReason | undefined> {
-  const balance = await fromRedis(facade.readBalance(publicId('Account', '', workspace.spec.account)));
+/** Why a queue cannot be paid for now, by what Redis has: nothing is left, or less than its next event costs. */
+export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
   if (balance === undefined) return 'state_missing';
-  return balance.remainingTokens === 0 ? 'insufficient_tokens' : undefined;
+  const { remainingTokens, shortages } = balance;
+  if (remainingTokens === undefined) return undefined;
+  const waits = shortages.some(each => each.queue === queue && each.tokens > remainingTokens);
+  return waits || remainingTokens === 0 ? 'insufficient_tokens' : undefined;
+}
+
+/** Whether the producer can pay for a stream's events. */
+export async function shortage(
+  facade: Facade,
+  { publicId: tenant, workspace }: OwnedTenant,
+  stream: string,
+): Promise<HeldReason | undefined> {
+  const reading = facade.readBalance(publicId('Account', '', workspace.spec.account));
+  return shortageOf(await fromRedis(reading), `${tenant}:${stream}`);
+}
+
+/** What the objects want, as far as it is paid for: no object says how many tokens are left. */
+export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
+  const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';
+  return unpaid ? { ...wanted, subscription: short } : wanted;
 }
 
 const explainRouting = defineRoute({
@@ -96,7 +114,7 @@ const explainRouting = defineRoute({
     const name = stream.metadata.name;
     const [queue, short] = await Promise.all([
       fromRedis(facade.routing.readQueue(tenant.publicId, name)),
-      shortage(facade, tenant.workspace),
+      shortage(facade, tenant, name),
     ]);
     const data = await Promise.all(
       page.data.map(async (integration): Promise<z.output<typeof GateEntry>> => {
@@ -108,7 +126,7 @@ const explainRouting = defineRoute({
         return {
           integrationPublicId: id,
           subscriptionPublicId: subscriptionId,
-          ...told(judgeGate(wanted)),
+          ...told(judgeGate(factsWanted(wanted, short))),
           inForce: told(judgeGate(inForce)),
         };
       }),

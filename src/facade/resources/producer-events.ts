@@ -1,20 +1,22 @@
 import { z } from 'zod';
 import { type EventFate, fateOf } from '../../core/event-fate.ts';
 import { EVENT_STATES } from '../../core/event-state.ts';
+import { type GateVerdict, judgeGate } from '../../core/gate-verdict.ts';
 import { generationOf, publicId } from '../../core/ids.ts';
 import { parsePublicEventId } from '../../core/public-event-id.ts';
+import type { HeldReason } from '../../core/reasons.ts';
 import { tokensOf } from '../../core/tokens.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { FoundEvent } from '../../redis/routing-reader.ts';
 import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
 import { publicIdField } from '../fields.ts';
-import { integrationRoute } from '../gate-of-objects.ts';
+import { gateOfObjects, integrationRoute } from '../gate-of-objects.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
 import { fromRedis } from '../redis-failures.ts';
 import { Refusal } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
-import { NotRouted } from './explain.ts';
+import { Reason, shortage } from './explain.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from './stream-choice.ts';
 
 /** Queues that are looked into at once. */
@@ -32,7 +34,9 @@ const FateEntry = z
     fate: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description: 'routed: it is or was in the inbox. waiting: it may come there yet. not_routed: it will not.',
     }),
-    reason: NotRouted.nullable().meta({ description: 'Why it was not routed; else null.' }),
+    reason: Reason.nullable().meta({
+      description: 'Why it was not routed, or what it waits for; null: it was routed, or is about to be.',
+    }),
     state: z.enum(EVENT_STATES).nullable().meta({ description: 'What became of it in the inbox; null: not routed.' }),
     attempts: z.int().meta({ description: 'Attempts made.' }),
     nextAttemptAt: time('When the next attempt is due').nullable(),
@@ -60,12 +64,13 @@ export function fateEntry(
   integrationPublicId: string,
   subscriptionPublicId: string | null,
   { fate, progress, reason }: EventFate,
+  waits?: GateVerdict['reason'],
 ): z.output<typeof FateEntry> {
   return {
     integrationPublicId,
     subscriptionPublicId,
     fate,
-    reason: reason ?? null,
+    reason: reason ?? waits ?? null,
     state: progress?.state ?? null,
     attempts: progress?.attempts ?? 0,
     nextAttemptAt: timeOf(progress?.dueMs),
@@ -115,6 +120,11 @@ function formerInbox(
 
 const ageOf = ({ metadata }: Cached<'Subscription'>) => Date.parse(metadata.creationTimestamp ?? '') || 0;
 
+/** What an event waits for, or why it will not go there as things are; undefined: its turn comes. */
+function waitsFor({ reason }: GateVerdict, short: HeldReason | undefined): GateVerdict['reason'] {
+  return reason ?? short;
+}
+
 const getProducedEvent = defineRoute({
   method: 'GET',
   path: '/waas/producer/{tenant}/events/{eventId}',
@@ -144,22 +154,29 @@ const getProducedEvent = defineRoute({
     const page = paginate(integrations, ({ metadata }) => publicId('Integration', tenant.name, metadata.name), query);
     const name = stream.metadata.name;
     const { id, ref, meta, bytes } = event;
-    const { cursor } = await fromRedis(facade.routing.readQueue(tenant.publicId, name));
+    const { groupKey } = meta;
+    const [{ cursor }, short] = await Promise.all([
+      fromRedis(facade.routing.readQueue(tenant.publicId, name)),
+      shortage(facade, tenant, name),
+    ]);
     const data = await Promise.all(
       page.data.map(async integration => {
         const to = publicId('Integration', tenant.name, integration.metadata.name);
         const inbox = formerInbox(facade, integration, to, name);
-        const read = await fromRedis(facade.routing.readFate(tenant.publicId, name, to, ref, inbox));
+        const read = await fromRedis(facade.routing.readFate(tenant.publicId, name, to, { ref, groupKey }, inbox));
         const state = integrationRoute(integration, facade.wallMs());
-        const fate = fateOf({ id, groupKey: meta.groupKey, cursor, integration: state, ...read });
-        return fateEntry(to, read.subscription?.id ?? inbox?.sub ?? null, fate);
+        const fate = fateOf({ id, groupKey, cursor, integration: state, nowMs: facade.nowMs(), ...read });
+        const question = { tenant, stream, integration, groupKey, nowMs: facade.wallMs() };
+        const waits =
+          fate.fate === 'waiting' ? waitsFor(judgeGate(gateOfObjects(facade.world, question)), short) : undefined;
+        return fateEntry(to, read.subscription?.id ?? inbox?.sub ?? null, fate, waits);
       }),
     );
     const body: z.output<typeof ProducedEvent> = {
       eventId: meta.id,
       stream: streamName(stream),
       type: meta.type ?? null,
-      groupKey: meta.groupKey === '' ? null : meta.groupKey,
+      groupKey: groupKey === '' ? null : groupKey,
       acceptedAt: new Date(meta.time).toISOString(),
       bytes,
       tokens: tokensOf(bytes),

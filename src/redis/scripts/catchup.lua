@@ -8,7 +8,7 @@
 --@include account
 --@include entries
 local now = tonumber(ARGV[1])
-local m = redis.call('HMGET', KEYS[1], 'ready', 'epoch', 'gen', 'cur')
+local m = redis.call('HMGET', KEYS[1], 'ready', 'epoch', 'gen', 'cur', 'retentionMs')
 if m[1] ~= '1' then return { 'CLOSED' } end
 if m[2] ~= ARGV[2] then return { 'FENCED' } end
 if m[3] ~= ARGV[3] then return { 'REGEN' } end
@@ -28,7 +28,7 @@ for _ = 1, ARGV[8] do
   redis.call('SREM', KEYS[4], ARGV[at])
   at = at + 1
 end
-account(at, KEYS[5], 6)
+account(at, KEYS[5], 6, m[5])
 redis.call('HSET', KEYS[1], 'until', string.format('%.0f', now + tonumber(ARGV[4])))
 local entries = ''
 if ARGV[6] ~= '' and ARGV[6] ~= cur then
