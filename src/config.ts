@@ -5,6 +5,8 @@ import { parseNetwork } from './core/network.ts';
 import { type Mailbox, parseMailbox } from './mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from './mail/smtp-url.ts';
 import { LOG_LEVELS } from './telemetry/log.ts';
+import type { TracingConfig } from './telemetry/tracing-config.ts';
+import { readTracing } from './tracing-environment.ts';
 
 export const ROLES = ['controller', 'facade', 'ingress', 'router', 'dispatcher'] as const;
 export type Role = (typeof ROLES)[number];
@@ -142,6 +144,14 @@ export const ENVIRONMENT = {
     .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
     .default('sluice-system')
     .describe("Namespace of the controller's Lease."),
+  SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(600)
+    .default(5)
+    .describe(
+      'How long ingress and facade go on serving after SIGTERM, in seconds, not ready any more: until then their Service may send requests. The terminationGracePeriodSeconds of a pod has to be 25 more. SIGINT does not wait.',
+    ),
 } as const;
 
 const Environment = z.object(ENVIRONMENT);
@@ -177,6 +187,10 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly queueMaxBytes: number;
   readonly namespace: string;
+  /** How long a process that takes requests goes on serving after SIGTERM. */
+  readonly shutdownDelayMs: number;
+  /** Undefined: nothing is traced. */
+  readonly tracing: TracingConfig | undefined;
   /** Path of a kubeconfig; undefined: in-cluster or the client's own default. */
   readonly kubeconfig: string | undefined;
 }
@@ -216,6 +230,7 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
   }
   let oidc: OidcConfig | undefined;
   if (parsed.success && roles.some(role => NEEDS_OIDC.includes(role))) oidc = readOidc(parsed.data, problems);
+  const tracing = readTracing(env, roles, problems);
   if (problems.length > 0 || !parsed.success) throw new ConfigError(problems.join('\n'));
   const { data } = parsed;
   return Object.freeze({
@@ -231,6 +246,8 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
     logLevel: data.SLUICE_LOG_LEVEL,
     queueMaxBytes: data.SLUICE_QUEUE_MAX_BYTES,
     namespace: data.SLUICE_NAMESPACE,
+    shutdownDelayMs: data.SLUICE_SHUTDOWN_DELAY_SECONDS * 1_000,
+    tracing,
     kubeconfig: env.KUBECONFIG,
   });
 }

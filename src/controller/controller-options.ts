@@ -9,6 +9,7 @@ import type { ControlSweep } from '../redis/control-sweep.ts';
 import type { HintIndex } from '../redis/hints.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 
 /** What the controller role works with. */
 export interface ControllerOptions {
@@ -39,4 +40,5 @@ export interface ControllerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  readonly tracing?: Tracing | undefined;
 }

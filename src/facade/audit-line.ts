@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '../telemetry/log.ts';
+import { parseTraceparent } from '../telemetry/tracing.ts';
 import type { Identity } from './auth/identity.ts';
 import type { Answer } from './route.ts';
 
@@ -39,9 +40,7 @@ export function writeAuditLine(log: Logger, facts: AuditFacts): void {
   );
 }
 
-const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
-
 /** The trace id of a `traceparent` header; `fallback` when there is none that can be read. */
 export function traceIdOf(traceparent: string | undefined, fallback: string): string {
-  return TRACEPARENT.exec(traceparent ?? '')?.[1] ?? fallback;
+  return parseTraceparent(traceparent)?.traceId ?? fallback;
 }

@@ -3,6 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { PROBLEM_CONTENT_TYPE, problem } from '../core/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../core/problems.ts';
 import type { Logger } from '../telemetry/log.ts';
+import { parseTraceparent } from '../telemetry/tracing.ts';
 import { Refusal, type RefusalFacts } from './refusal.ts';
 
 /** Seconds after which a repetition is worth it. */
@@ -47,19 +48,27 @@ export function answerPlainly(response: ServerResponse, code: ProblemCode): void
   response.end(document);
 }
 
+function traceOf({ headers }: FastifyRequest): { readonly traceId?: string } {
+  const traceId = parseTraceparent(headers.traceparent as string | undefined)?.traceId;
+  return traceId === undefined ? {} : { traceId };
+}
+
 /** Answers what was thrown. What nobody expected is logged, once, and told to nobody. */
 export function createErrorHandler(log: Logger) {
   return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     if (error instanceof Refusal) {
       if (PROBLEMS[error.code].status >= 500) {
-        log.warn({ code: error.code, err: error.cause, requestId: request.id }, 'call could not be answered');
+        log.warn(
+          { code: error.code, err: error.cause, requestId: request.id, ...traceOf(request) },
+          'call could not be answered',
+        );
       }
       return sendProblem(reply, error.code, error.facts);
     }
     const known = OF_FASTIFY[error.code];
     if (known !== undefined) return sendProblem(reply, known);
     if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');
-    log.error({ err: error, requestId: request.id }, 'call failed');
+    log.error({ err: error, requestId: request.id, ...traceOf(request) }, 'call failed');
     return sendProblem(reply, 'internal');
   };
 }

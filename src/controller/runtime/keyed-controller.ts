@@ -2,6 +2,7 @@ import type { Clock } from '../../kube/clock.ts';
 import { isStale } from '../../kube/kube-error.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Logger } from '../../telemetry/log.ts';
+import type { Span, Tracing } from '../../telemetry/tracing.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
 import { TerminalError } from './outcome.ts';
 import { createWorkQueue, type RetryPauses, type WorkQueue } from './work-queue.ts';
@@ -61,6 +62,8 @@ export type KeyedControllerOptions = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;
+  /** Undefined: reconciliations are not traced. */
+  readonly tracing?: Tracing | undefined;
 };
 
 export type Controller = {
@@ -82,11 +85,17 @@ export type Controller = {
 /** Works on keys, each by one worker at a time, with retries. A key is any string, such as `tenant/acme`. */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1 } = options;
-  const log = options.log.child({ controller: name });
+  const base = options.log.child({ controller: name });
   let queue: WorkQueue | undefined;
 
   /** The key's next turn follows from how this one ended. */
-  async function workOn(key: string, current: WorkQueue, lost: AbortSignal): Promise<ReconcileResult> {
+  async function workOn(
+    key: string,
+    current: WorkQueue,
+    lost: AbortSignal,
+    span: Span | undefined,
+  ): Promise<ReconcileResult> {
+    const log = span === undefined ? base : base.child({ traceId: span.traceId });
     try {
       const failures = current.numRequeues(key);
       const answer = await options.reconcile(key, { failures, signal: lost, log });
@@ -115,7 +124,9 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     for (let key = await current.get(); key !== undefined; key = await current.get()) {
       const beganMs = clock.nowMs();
       metrics.addActiveWorkers(1);
-      const result = await workOn(key, current, lost);
+      const span = options.tracing?.start(`reconcile ${name}`, { kind: 'internal' });
+      const result = await workOn(key, current, lost, span);
+      span?.end({ attributes: { 'sluice.result': result }, error: result === 'error' ? 'reconcile' : undefined });
       metrics.addActiveWorkers(-1);
       metrics.reconciled(result, (clock.nowMs() - beganMs) / 1_000);
       current.done(key);

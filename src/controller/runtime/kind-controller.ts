@@ -4,6 +4,7 @@ import { isKubeError, isStale } from '../../kube/kube-error.ts';
 import { type KubeObject, keyOf } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Logger } from '../../telemetry/log.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import { reportFailure } from './failure.ts';
@@ -39,6 +40,7 @@ export type KindControllerOptions<P extends Reconcilable> = {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;
+  readonly tracing?: Tracing | undefined;
 };
 
 /**
@@ -112,6 +114,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     clock,
     log: options.log,
     metrics: options.metrics,
+    tracing: options.tracing,
     sources: [own, ...(options.sources ?? [])],
     ...(options.workers === undefined ? {} : { workers: options.workers }),
     ...(options.retry === undefined ? {} : { retry: options.retry }),

@@ -1,4 +1,4 @@
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+import { TRACEPARENT } from '../../telemetry/tracing.ts';
 
 /** A `traceparent` header if it is valid (W3C Trace Context, 3.2), else undefined: an invalid one is ignored (4.3). */
 export function readTraceparent(header: string | string[] | undefined): string | undefined {

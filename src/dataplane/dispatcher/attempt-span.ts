@@ -1,0 +1,44 @@
+import type { Span, Tracing } from '../../telemetry/tracing.ts';
+import type { AttemptResult } from './endpoint-client.ts';
+import type { CachedEvent } from './event-cache.ts';
+import type { OpenSubscription } from './subscription.ts';
+
+/** What an attempt is of. */
+export interface AttemptOf {
+  readonly subscription: OpenSubscription;
+  readonly event: CachedEvent;
+  /** Attempts that were made before. */
+  readonly attempts: number;
+}
+
+/**
+ * The client span of one attempt, in the trace that the event was accepted in. Of the endpoint's URL only the host: paths
+ * and queries of webhooks hold secrets.
+ */
+export function startAttemptSpan(tracing: Tracing, { subscription, event, attempts }: AttemptOf): Span {
+  const { source, endpoint } = subscription;
+  const { hostname, port, protocol } = new URL(endpoint.url);
+  return tracing.start('POST', {
+    kind: 'client',
+    parent: event.meta.traceparent,
+    attributes: {
+      'http.request.method': 'POST',
+      'server.address': hostname,
+      'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
+      ...(attempts === 0 ? {} : { 'http.request.resend_count': attempts }),
+      'messaging.system': 'sluice',
+      'messaging.operation.name': 'deliver',
+      'messaging.operation.type': 'send',
+      'messaging.destination.name': source.queue,
+      'messaging.message.body.size': event.body.length,
+      'sluice.tenant': source.tenant,
+    },
+  });
+}
+
+export function endAttemptSpan(span: Span, { outcome, reason, status }: AttemptResult): void {
+  span.end({
+    attributes: { 'sluice.outcome': outcome, ...(status === undefined ? {} : { 'http.response.status_code': status }) },
+    error: outcome === 'delivered' ? undefined : status === undefined ? reason : `${status}`,
+  });
+}

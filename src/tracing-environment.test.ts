@@ -1,0 +1,86 @@
+import { expect, test } from 'vitest';
+import { readTracing } from './tracing-environment.ts';
+
+function read(env: Record<string, string>, roles: readonly string[] = ['ingress']) {
+  const problems: string[] = [];
+  return { config: readTracing(env, roles, problems), problems };
+}
+
+const AT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
+
+test.each([
+  {},
+  { OTEL_EXPORTER_OTLP_ENDPOINT: '' },
+  { ...AT, OTEL_SDK_DISABLED: 'true' },
+  { ...AT, OTEL_TRACES_EXPORTER: 'none' },
+  // What is of no concern is not looked at.
+  { OTEL_TRACES_SAMPLER: 'nonsense', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+])('%j: nothing is traced, and nothing is wrong', env => {
+  expect(read(env)).toEqual({ config: undefined, problems: [] });
+});
+
+test('an endpoint is enough', () => {
+  expect(read({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' }).config).toEqual({
+    url: 'http://collector:4318/v1/traces',
+    protocol: 'http/protobuf',
+    headers: {},
+    timeoutMs: 10_000,
+    delayMs: 5_000,
+    sampler: { parentBased: true, ratio: 1 },
+    attributes: { 'service.name': 'sluice-ingress' },
+  });
+  expect(read(AT, ['controller', 'router']).config?.attributes).toEqual({ 'service.name': 'sluice' });
+});
+
+test('everything can be said, of traces alone first', () => {
+  const env = {
+    ...AT,
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/custom',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+    OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20abc, x-team = one',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '2000',
+    OTEL_BSP_SCHEDULE_DELAY: '100',
+    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '0.05',
+    OTEL_SERVICE_NAME: 'events',
+    OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test,service.name=other',
+  };
+  expect(read(env)).toEqual({
+    config: {
+      url: 'https://traces.example/custom',
+      protocol: 'http/json',
+      headers: { authorization: 'Bearer abc', 'x-team': 'one' },
+      timeoutMs: 2_000,
+      delayMs: 100,
+      sampler: { parentBased: true, ratio: 0.05 },
+      attributes: { 'deployment.environment.name': 'test', 'service.name': 'events' },
+    },
+    problems: [],
+  });
+});
+
+test.each([
+  ['always_on', { parentBased: false, ratio: 1 }],
+  ['always_off', { parentBased: false, ratio: 0 }],
+  ['parentbased_always_off', { parentBased: true, ratio: 0 }],
+  ['traceidratio', { parentBased: false, ratio: 1 }],
+])('the sampler %s', (name, sampler) => {
+  expect(read({ ...AT, OTEL_TRACES_SAMPLER: name }).config?.sampler).toEqual(sampler);
+});
+
+test.each([
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' }, 'OTEL_EXPORTER_OTLP_ENDPOINT: has to be an http'],
+  [{ ...AT, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'OTEL_EXPORTER_OTLP_PROTOCOL: has to be http/protobuf'],
+  [{ ...AT, OTEL_EXPORTER_OTLP_TIMEOUT: 'soon' }, 'OTEL_EXPORTER_OTLP_TIMEOUT: '],
+  [{ ...AT, OTEL_BSP_SCHEDULE_DELAY: '0' }, 'OTEL_BSP_SCHEDULE_DELAY: '],
+  [{ ...AT, OTEL_EXPORTER_OTLP_HEADERS: 'authorization' }, 'OTEL_EXPORTER_OTLP_HEADERS: '],
+  [{ ...AT, OTEL_RESOURCE_ATTRIBUTES: 'a=%' }, 'OTEL_RESOURCE_ATTRIBUTES: '],
+  [{ ...AT, OTEL_TRACES_SAMPLER: 'jaeger_remote' }, 'OTEL_TRACES_SAMPLER: has to be always_on'],
+  [{ ...AT, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '5' }, 'OTEL_TRACES_SAMPLER_ARG: '],
+])('%j is refused and says why', (env, message) => {
+  const { config, problems } = read(env);
+  expect(config).toBeUndefined();
+  expect(problems).toHaveLength(1);
+  expect(problems[0]).toContain(message);
+});

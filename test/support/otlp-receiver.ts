@@ -1,0 +1,104 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+type Value = { stringValue?: string; intValue?: number | string; boolValue?: boolean; doubleValue?: number };
+type Attribute = { readonly key: string; readonly value: Value };
+
+/** One span as it was received. */
+export interface ReceivedSpan {
+  readonly service: string | undefined;
+  readonly name: string;
+  /** Of OpenTelemetry's protocol: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | undefined;
+  readonly attributes: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly failed: boolean;
+  readonly startNs: bigint;
+  readonly endNs: bigint;
+}
+
+export interface OtlpReceiver {
+  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  readonly url: string;
+  /** Of what came as JSON. */
+  readonly spans: readonly ReceivedSpan[];
+  readonly requests: readonly { path: string; headers: IncomingHttpHeaders; body: Buffer }[];
+  readonly close: () => Promise<void>;
+}
+
+interface Exported {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly Attribute[] };
+    readonly scopeSpans: readonly { readonly spans: readonly ExportedSpan[] }[];
+  }[];
+}
+
+interface ExportedSpan {
+  readonly name: string;
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly attributes: readonly Attribute[];
+  readonly status?: { readonly code?: number };
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+}
+
+function plain(attributes: readonly Attribute[]): ReceivedSpan['attributes'] {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => {
+      const number = value.intValue ?? value.doubleValue;
+      return [key, value.stringValue ?? value.boolValue ?? (number === undefined ? undefined : Number(number))];
+    }),
+  );
+}
+
+/** A collector on loopback, as far as traces over OTLP/HTTP need one. */
+export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+  const spans: ReceivedSpan[] = [];
+  const requests: { path: string; headers: IncomingHttpHeaders; body: Buffer }[] = [];
+
+  function read(body: Buffer): void {
+    for (const { resource, scopeSpans } of (JSON.parse(body.toString()) as Exported).resourceSpans) {
+      const service = plain(resource.attributes)['service.name'] as string | undefined;
+      for (const span of scopeSpans.flatMap(scope => scope.spans)) {
+        spans.push({
+          service,
+          name: span.name,
+          kind: span.kind,
+          traceId: span.traceId,
+          spanId: span.spanId,
+          parentSpanId: span.parentSpanId || undefined,
+          attributes: plain(span.attributes),
+          failed: span.status?.code === 2,
+          startNs: BigInt(span.startTimeUnixNano),
+          endNs: BigInt(span.endTimeUnixNano),
+        });
+      }
+    }
+  }
+
+  const server = createServer((request, response) => {
+    void buffer(request).then(body => {
+      const json = request.headers['content-type'] === 'application/json';
+      requests.push({ path: request.url ?? '', headers: request.headers, body });
+      if (json) read(body);
+      response.writeHead(200, { 'content-type': request.headers['content-type'] ?? '' }).end(json ? '{}' : '');
+    });
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans,
+    requests,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
