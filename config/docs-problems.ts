@@ -2,6 +2,7 @@ import { PROBLEM_CONTENT_TYPE, problem } from '../src/core/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../src/core/problems.ts';
 import { OF_EVERY_CALL, problemsOf } from '../src/facade/problem-codes.ts';
 import { ROUTES } from '../src/facade/routes.ts';
+import { EVENT_ROUTES } from './event-routes.ts';
 import { escapeMarkup, table } from './markdown.ts';
 
 /** Where nothing is: of every role that listens, and of no route. */
@@ -36,9 +37,13 @@ function renderProblem(code: ProblemCode): string {
 function answeredBy(code: ProblemCode): string {
   if (WITHOUT_ROUTE.includes(code)) return 'Paths where nothing is, and methods that a path does not have.';
   if (OF_EVERY_CALL.includes(code)) return 'Any call.';
+  const line = (method: string, path: string, page: string) => `- [\`${method} ${path}\`](../${page})`;
+  const ofEvents = EVENT_ROUTES.filter(({ problems }) => problems.includes(code));
   const routes = ROUTES.filter(route => problemsOf(route).includes(code));
-  if (routes.length === 0) return 'Events on their way in: `POST /events/{tenant}/{queue}`.';
-  return routes.map(({ method, path, tag }) => `- [\`${method} ${path}\`](../rest.md#${anchorOf(tag)})`).join('\n');
+  return [
+    ...ofEvents.map(({ method, path, tag }) => line(method, path, `events.md#${anchorOf(tag)}`)),
+    ...routes.map(({ method, path, tag }) => line(method, path, `rest.md#${anchorOf(tag)}`)),
+  ].join('\n');
 }
 
 /** As GitHub makes it of a heading. */

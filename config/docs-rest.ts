@@ -1,4 +1,4 @@
-import { PROBLEMS } from '../src/core/problems.ts';
+import { PROBLEMS, type ProblemCode } from '../src/core/problems.ts';
 import {
   describeRoutes,
   type OpenApiDocument,
@@ -46,7 +46,7 @@ export function renderRest(): string {
   const codes = OF_EVERY_CALL.map(code => `[\`${code}\`](problems/${code}.md)`).join(', ');
   return [
     '# REST interface',
-    'For programs: [openapi.json](openapi.json), OpenAPI 3.1, also at `GET /openapi.json` of the facade; `GET /docs` shows it in a browser. Both need no token.',
+    'For programs: [openapi.json](openapi.json), OpenAPI 3.1, also at `GET /openapi.json` of the facade; `GET /docs` shows it in a browser. Both need no token. How events come in, and the sandbox, which use ingress keys: [events.md](events.md).',
     'Every call of `/waas` needs a bearer token of a configured OIDC issuer, and acts for what the caller owns: by the owners of the Workspace that the path or the body names, and of its Account. What is not yours and what does not exist is answered in the same words (403).',
     'Bodies are JSON in UTF-8, at most 1 MiB. Unknown fields are refused, types are not converted. What is answered with success is in force: a call that changes something waits for the controller, at most 5 s, and answers 503 `not_in_force` if that was not enough. **Every call may be repeated as it is**: it changes nothing the second time and answers the same.',
     'Lists are `{data, nextCursor}`, 50 items unless `limit` says otherwise, and lag by the latency of a watch.',
@@ -56,20 +56,29 @@ export function renderRest(): string {
   ].join('\n\n');
 }
 
-function renderTag(document: OpenApiDocument, tag: string): string[] {
+/** One section: every call of a tag. Problems that are `common` to all calls are told elsewhere. */
+export function renderTag(document: OpenApiDocument, tag: string, common = OF_EVERY_CALL): string[] {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item)
       .filter(([, operation]) => operation.tags.includes(tag))
       .map(([method, operation]) => ({ line: `${method.toUpperCase()} ${path}`, operation })),
   );
-  return [`## ${tag}`, ...operations.flatMap(({ line, operation }) => renderOperation(document, line, operation))];
+  return [
+    `## ${tag}`,
+    ...operations.flatMap(({ line, operation }) => renderOperation(document, line, operation, common)),
+  ];
 }
 
-function renderOperation(document: OpenApiDocument, line: string, operation: OpenApiOperation): string[] {
+function renderOperation(
+  document: OpenApiDocument,
+  line: string,
+  operation: OpenApiOperation,
+  common: readonly ProblemCode[],
+): string[] {
   const parameters = (operation.parameters ?? []).filter(({ in: place }) => place !== 'header');
   const body = operation.requestBody?.content['application/json'];
   const problems = Object.values(operation.responses).flatMap(response => response['x-problem-codes'] ?? []);
-  const own = problems.filter(code => !OF_EVERY_CALL.includes(code));
+  const own = problems.filter(code => !common.includes(code));
   return [
     `### ${operation.summary}`,
     `\`${line}\`${operation.requestBody?.required === false ? ', the body may be left out' : ''}`,

@@ -1,4 +1,5 @@
 import { refMs } from './refs.ts';
+import type { Simulation } from './simulation.ts';
 
 /** Metadata of an event as its queue keeps it: short names, because it is stored with every event. */
 export interface StoredEventMeta {
@@ -14,6 +15,8 @@ export interface StoredEventMeta {
   f?: Record<string, string>;
   /** CloudEvents `source`. */
   s: string;
+  /** Of an event of a sandbox run: what its simulated endpoints answer. */
+  x?: Simulation;
 }
 
 /** What is known of an event besides its body. */
@@ -39,4 +42,9 @@ export function parseEventMeta(stored: string, groupKey: string, ref: string): E
   if (p !== undefined) meta.traceparent = p;
   if (f !== undefined) meta.forward = f;
   return meta;
+}
+
+/** What the simulated endpoints of a sandbox event answer; nothing is asked for: they succeed. */
+export function parseSimulation(stored: string): Simulation {
+  return (JSON.parse(stored) as StoredEventMeta).x ?? {};
 }

@@ -98,6 +98,22 @@ export const PROBLEMS = {
     title: 'What describes the event is not valid',
     remedy: 'Change the headers or attributes that errors names.',
   },
+  unknown_run: {
+    status: 404,
+    title: 'There is no such sandbox run',
+    remedy: 'Check the runId. A run is made with its first event, and kept for 24 hours.',
+  },
+  sandbox_run_full: {
+    status: 422,
+    title: 'The sandbox run is full',
+    remedy: 'Go on with another runId: a run takes 1,000 events and 10,000 deliveries.',
+  },
+  sandbox_spent: {
+    status: 429,
+    title: 'The sandbox of this workspace is used up',
+    remedy:
+      'Send again after Retry-After seconds, when the oldest run ends. The runs of 24 hours take 20,000 events, 50,000 deliveries and 64 MiB, and are 1,000 at most.',
+  },
   queue_full: {
     status: 429,
     title: 'The queue is full',

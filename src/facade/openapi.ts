@@ -43,7 +43,7 @@ const HEADERS_OF_STATUS: Readonly<Record<string, Readonly<Record<string, ReturnT
 };
 
 /** What Kubernetes wants to know of a field means nothing here; and OpenAPI 3.1 has `examples` of a schema. */
-const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
+export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   const schema = jsonSchema as Record<string, unknown>;
   const { def } = zodSchema._zod;
   // What may be null is described by what it is otherwise.
@@ -56,8 +56,9 @@ const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   }
 };
 
-function failuresOf(route: Route): [string, object][] {
-  const byStatus = Map.groupBy(problemsOf(route), code => PROBLEMS[code].status);
+/** The answers of these problems, by status. */
+export function failuresOf(problems: readonly ProblemCode[]): [string, object][] {
+  const byStatus = Map.groupBy(problems, code => PROBLEMS[code].status);
   return [...byStatus]
     .toSorted(([a], [b]) => a - b)
     .map(([status, codes]: [number, ProblemCode[]]) => [
@@ -82,7 +83,7 @@ function answersOf(route: Route): ZodOpenApiOperationObject['responses'] {
         : { headers: Object.fromEntries(Object.entries(headers).map(([name, said]) => [name, text(said)])) }),
     },
   ]);
-  return Object.fromEntries([...successes, ...failuresOf(route)]) as ZodOpenApiOperationObject['responses'];
+  return Object.fromEntries([...successes, ...failuresOf(problemsOf(route))]) as ZodOpenApiOperationObject['responses'];
 }
 
 const IdempotencyKey = z

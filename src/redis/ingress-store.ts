@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { StoredEventMeta } from '../core/event-meta.ts';
 import { refOfStreamId } from '../core/refs.ts';
 import type { QueueRoute } from '../core/routes.ts';
+import type { Simulation } from '../core/simulation.ts';
 import type { Argument, RedisClient } from './client.ts';
 import { BUCKET_MS, bucketOf, CLUSTER_KEYS, queueKeys, tenantKeys } from './keys.ts';
 
@@ -30,6 +31,8 @@ export interface IngressEvent {
   readonly traceparent: string | undefined;
   readonly forward: Record<string, string>;
   readonly body: Buffer;
+  /** Of an event of a sandbox run: what its simulated endpoints answer. */
+  readonly simulation?: Simulation;
 }
 
 export type IngestOutcome =
@@ -66,6 +69,7 @@ function storedMeta(event: IngressEvent, source: string): string {
     meta.f = event.forward;
     break;
   }
+  if (event.simulation !== undefined) meta.x = event.simulation;
   return JSON.stringify(meta);
 }
 

@@ -30,6 +30,8 @@ export interface Admission {
     startedMs: number,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ) => void;
+  /** The key alone, for what is of no queue: 401, 503. */
+  readonly admitKey: (request: EventRequest, reply: FastifyReply, startedMs: number, proceed: () => void) => void;
 }
 
 export function createAdmission(options: {
@@ -49,16 +51,20 @@ export function createAdmission(options: {
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ): Promise<void> {
     const { tenant, queue } = request.params;
-    if (!keys.isKnown(tenant, sha256)) {
-      const valid = await keys.check(tenant, sha256);
-      if (valid === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
-      if (!valid) return refuseKey(reply, startedMs, 'invalid_token');
-    }
+    if (!(await checkKey(tenant, reply, startedMs, sha256))) return;
     const known = await queues.read(tenant, queue);
     if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
     if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
     if (known.config.state === 'closing') return answers.sendProblem(reply, startedMs, 'stream_closing');
     proceed(known, true);
+  }
+
+  /** Whether the key is valid; answers when it is not. */
+  async function checkKey(tenant: string, reply: FastifyReply, startedMs: number, sha256: string): Promise<boolean> {
+    const valid = keys.isKnown(tenant, sha256) || (await keys.check(tenant, sha256));
+    if (valid === 'unavailable') answers.sendProblem(reply, startedMs, 'unavailable');
+    else if (!valid) refuseKey(reply, startedMs, 'invalid_token');
+    return valid === true;
   }
 
   function refuseKey(reply: FastifyReply, startedMs: number, error?: 'invalid_token'): void {
@@ -97,6 +103,16 @@ export function createAdmission(options: {
         if (known !== undefined) return proceed(known, false);
       }
       ask(request, reply, startedMs, sha256, proceed).catch((error: unknown) => onError(reply, startedMs, error));
+    },
+    admitKey(request, reply, startedMs, proceed) {
+      const key = readIngressKey(request.headers);
+      if (key === undefined) return refuseKey(reply, startedMs);
+      checkKey(request.params.tenant, reply, startedMs, hashIngressKey(key)).then(
+        valid => {
+          if (valid) proceed();
+        },
+        (error: unknown) => onError(reply, startedMs, error),
+      );
     },
   };
 }

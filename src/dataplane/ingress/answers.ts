@@ -14,6 +14,8 @@ export interface ProblemDetails {
 export interface Answers {
   readonly sendAccepted: (reply: FastifyReply, startedMs: number, id: string, duplicate: boolean) => void;
   readonly sendProblem: (reply: FastifyReply, startedMs: number, code: ProblemCode, details?: ProblemDetails) => void;
+  /** Any other success. */
+  readonly sendJson: (reply: FastifyReply, startedMs: number, status: number, document: object) => void;
   /** The sender is gone; nothing can be sent, it is only counted. */
   readonly abandon: (startedMs: number) => void;
 }
@@ -26,7 +28,7 @@ const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
 };
 
 /** `isClosing`: from then on each answer asks the sender to take its next request elsewhere. */
-export function createAnswers(metrics: IngressMetrics, isClosing: () => boolean): Answers {
+export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isClosing: () => boolean): Answers {
   return {
     sendAccepted(reply, startedMs, id, duplicate) {
       metrics.countRequest(202, performance.now() - startedMs);
@@ -51,6 +53,12 @@ export function createAnswers(metrics: IngressMetrics, isClosing: () => boolean)
         .header('content-type', PROBLEM_CONTENT_TYPE)
         .header('cache-control', 'no-store')
         .send(document);
+    },
+    sendJson(reply, startedMs, status, document) {
+      metrics.countRequest(status, performance.now() - startedMs);
+      if (isClosing()) reply.header('connection', 'close');
+      reply.code(status).header('cache-control', 'no-store').type('application/json; charset=utf-8');
+      reply.send(Buffer.from(JSON.stringify(document)));
     },
     abandon: startedMs => metrics.countRequest(499, performance.now() - startedMs),
   };

@@ -9,6 +9,8 @@ export interface IngressLimits {
   readonly heldBytes: number;
   /** Bodies held for one queue, so that one slow queue cannot use up what all share; more is 503. */
   readonly heldBytesPerQueue: number;
+  /** Bodies of sandbox events held in memory by the whole process; more is 503. */
+  readonly sandboxHeldBytes: number;
   /** Without an answer of the store after this, the request is answered 503. */
   readonly ingestTimeoutMs: number;
   /** How long a key that was found valid is trusted without asking again. */
@@ -33,6 +35,7 @@ export const INGRESS_LIMITS: IngressLimits = {
   batchBytes: 1024 * 1024,
   heldBytes: 64 * 1024 * 1024,
   heldBytesPerQueue: 16 * 1024 * 1024,
+  sandboxHeldBytes: 4 * 1024 * 1024,
   ingestTimeoutMs: 5_000,
   keyTtlMs: 5_000,
   queueTtlMs: 1_000,

@@ -15,6 +15,9 @@ test.each([
   ['/e?a=1;runId=2', 'runId'],
   ['/e?a=%ff&sb_fail_count=2', 'sb_fail_count'],
   ['/e#x?runId=1', 'runId'],
+  ['/e#runId=1', 'runId'],
+  ['/e?a=1#sb_fail_code', 'sb_fail_code'],
+  ['/e?runId=1&runId=2', 'runId'],
 ])('%s names %s', (target, name) => {
   expect(findSandboxParameter(target)).toBe(name);
 });

@@ -10,7 +10,8 @@ const SANDBOX_PARAMETERS = new Map([
  * meant for the sandbox must not reach partners for want of a spelling.
  */
 export function findSandboxParameter(target: string): string | undefined {
-  const start = target.indexOf('?');
+  // A fragment should not be there at all; where it is, the router ends the path at it.
+  const start = target.search(/[?#]/);
   if (start === -1) return undefined;
   for (const pair of target.slice(start + 1).split(/[&;?#]/)) {
     const end = pair.indexOf('=');

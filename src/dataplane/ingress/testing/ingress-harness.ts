@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { createLogger } from '../../../telemetry/log.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
 import type { IngressLimits } from '../limits.ts';
+import type { SandboxDesk } from '../sandbox-route.ts';
 import { createIngress } from '../server.ts';
 import { createMemoryStore } from './memory-store.ts';
 
@@ -15,12 +16,19 @@ interface Answer {
 }
 
 /** For tests: an ingress on a port of its own, with a store in memory and a clock that stands until it is moved. */
-export async function startIngress(limits: Partial<IngressLimits> = {}) {
+export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?: SandboxDesk) {
   const store = createMemoryStore();
   const registry = createRegistry();
   const clock = { nowMs: 1_000_000 };
   const log = createLogger({ level: 'silent' });
-  const ingress = createIngress({ store, registry, log, limits, nowMs: () => clock.nowMs });
+  const ingress = createIngress({
+    store,
+    registry,
+    log,
+    limits,
+    nowMs: () => clock.nowMs,
+    ...(sandbox === undefined ? {} : { sandbox }),
+  });
   const port = await ingress.listen(0, '127.0.0.1');
 
   async function send(options: {

@@ -1,0 +1,18 @@
+import { Counter, type Registry } from '../../telemetry/metrics.ts';
+import { createTally } from '../../telemetry/tally.ts';
+
+/** Counts the requests of the sandbox: none of them is among production's. */
+export function createSandboxMetrics(registry: Registry): { readonly countRequest: (status: number) => void } {
+  const requests = createTally<number>();
+  const answered = new Counter({
+    name: 'sluice_sandbox_requests_total',
+    help: 'Requests to the sandbox routes answered by ingress, by HTTP status code; 499: the sender went away before.',
+    labelNames: ['code'] as const,
+    registers: [registry],
+    collect() {
+      requests.take((code, count) => this.inc({ code: String(code) }, count));
+    },
+  });
+  for (const code of ['200', '202', '429']) answered.inc({ code }, 0);
+  return { countRequest: status => requests.add(status) };
+}

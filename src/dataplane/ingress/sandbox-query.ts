@@ -1,0 +1,39 @@
+import { SandboxQuery } from '../../api/sandbox.ts';
+import type { ProblemError } from '../../core/problem.ts';
+import type { Simulation } from '../../core/simulation.ts';
+import { findSandboxParameter } from './sandbox-parameters.ts';
+
+/** What the query of a sandbox request asks for. */
+export interface SandboxRequest {
+  readonly simulation: Simulation;
+  /** Absent: a run of its own. */
+  readonly runId: string | undefined;
+}
+
+/**
+ * Reads the sandbox parameters of a request target; the faults, where it has some. What production's route would take for
+ * one of them, as `RUNID` or ` runId`, has to be spelled as it is here: it would be ignored otherwise, and the event
+ * simulated in another way than its sender thinks.
+ */
+export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
+  const start = target.search(/[?#]/);
+  const values = new Map<string, string>();
+  const errors: ProblemError[] = [];
+  for (const pair of start < 0 ? [] : target.slice(start + 1).split('&')) {
+    const parameter = findSandboxParameter(`?${pair}`);
+    if (parameter === undefined) continue;
+    const [name, value = ''] = [...new URLSearchParams(pair)][0] ?? [];
+    if (name !== parameter) errors.push({ parameter, detail: `has to be spelled ${parameter}` });
+    else if (values.has(name)) errors.push({ parameter, detail: 'may be given once' });
+    else values.set(name, value);
+  }
+  const parsed = SandboxQuery.safeParse(Object.fromEntries(values));
+  for (const issue of parsed.error?.issues ?? [])
+    errors.push({ parameter: String(issue.path[0]), detail: issue.message });
+  if (errors.length > 0 || !parsed.success) return { errors };
+  const { sb_fail_code: failCode, sb_fail_count: failCount, runId } = parsed.data;
+  return {
+    simulation: { ...(failCode === undefined ? {} : { failCode }), ...(failCount === undefined ? {} : { failCount }) },
+    runId,
+  };
+}

@@ -1,0 +1,152 @@
+import type { FastifyReply } from 'fastify';
+import type { RunReport } from '../../api/sandbox.ts';
+import { extractContext } from '../../core/context-headers.ts';
+import type { Simulation } from '../../core/simulation.ts';
+import type { SandboxOutcome } from '../../redis/sandbox-store.ts';
+import type { Admission, EventRequest } from './admission.ts';
+import type { Answers } from './answers.ts';
+import { ITEM_OVERHEAD_BYTES } from './batches.ts';
+import { withDeadline } from './deadline.ts';
+import type { IngressLimits } from './limits.ts';
+import type { KnownQueue, QueueCache } from './queue-cache.ts';
+import { type ByteBudget, readRequestBody } from './request-body.ts';
+import { readSandboxQuery, type SandboxRequest } from './sandbox-query.ts';
+import type { IngestItem, QueueConfig } from './store.ts';
+import { readTraceparent } from './traceparent.ts';
+
+/** What ingress asks of the sandbox. A promise that is rejected counts as unavailable. */
+export interface SandboxDesk {
+  /** Stores an event in a run and sees to it that somebody works on the run. */
+  readonly publish: (
+    tenant: string,
+    queue: string,
+    run: string,
+    config: QueueConfig,
+    event: IngestItem & { readonly simulation: Simulation },
+  ) => Promise<SandboxOutcome>;
+  /** undefined: there is no such run, or it has ended. */
+  readonly report: (
+    tenant: string,
+    run: string,
+    page: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  ) => Promise<RunReport | undefined>;
+}
+
+export interface SandboxRouteOptions {
+  readonly admission: Admission;
+  readonly queues: QueueCache;
+  readonly sandbox: SandboxDesk;
+  /** The sandbox's own: what it holds takes no room from production. */
+  readonly budget: ByteBudget;
+  readonly answers: Answers;
+  readonly limits: IngressLimits;
+  readonly nextEventId: () => string;
+  readonly nowMs: () => number;
+  readonly onFailure: (operation: string, error: unknown) => void;
+  readonly onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
+}
+
+/**
+ * Handler of `POST /events/sandbox/{tenant}/{queue}`: what the production route checks, in its order, but that the sandbox
+ * parameters are read (422) where that one refuses them. 202 `{id, duplicate, sandbox, runId, run}` after the event is
+ * stored in the run.
+ */
+export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
+  const { admission, queues, sandbox, budget, answers, limits, nextEventId, onFailure, onError } = options;
+  const bodyOptions = { bodyBytes: limits.bodyBytes, budget };
+
+  function handle(request: EventRequest, reply: FastifyReply): void {
+    const startedMs = performance.now();
+    if (!admission.checkPath(request, reply, startedMs)) return;
+    const asked = readSandboxQuery(request.raw.url ?? '');
+    if ('errors' in asked) return answers.sendProblem(reply, startedMs, 'invalid_request', { errors: asked.errors });
+    admission.admit(request, reply, startedMs, (known, fresh) => {
+      if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
+      readRequestBody(request.raw, bodyOptions, result => {
+        if (typeof result === 'string') {
+          budget.give(ITEM_OVERHEAD_BYTES);
+          if (result === 'aborted') answers.abandon(startedMs);
+          else answers.sendProblem(reply, startedMs, result === 'too_large' ? 'body_too_large' : 'overloaded');
+          return;
+        }
+        accept(request, reply, startedMs, asked, result, fresh ? known : undefined)
+          .catch((error: unknown) => onError(reply, startedMs, error))
+          .finally(() => budget.give(result.length + ITEM_OVERHEAD_BYTES));
+      });
+    });
+  }
+
+  async function accept(
+    request: EventRequest,
+    reply: FastifyReply,
+    startedMs: number,
+    asked: SandboxRequest,
+    body: Buffer,
+    read: KnownQueue | undefined,
+  ): Promise<void> {
+    const { tenant, queue } = request.params;
+    // Never by what is remembered: production looks again before it refuses, and compares when it stores.
+    const known = read ?? (await queues.read(tenant, queue));
+    if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
+    if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
+    if (known.config.state === 'closing') return answers.sendProblem(reply, startedMs, 'stream_closing');
+    const { headers, rawHeaders } = request.raw;
+    const context = extractContext(known.rules, { headers, rawHeaders, body });
+    if ('code' in context) {
+      return answers.sendProblem(reply, startedMs, context.code, { errors: context.errors });
+    }
+    const id = context.id ?? nextEventId();
+    const run = asked.runId ?? `run_${nextEventId().slice('evt_'.length)}`;
+    const event = {
+      id,
+      type: context.type,
+      groupKey: context.groupKey,
+      contentType: headers['content-type'],
+      traceparent: readTraceparent(headers['traceparent']),
+      forward: context.forward,
+      body,
+      simulation: asked.simulation,
+    };
+    let outcome: SandboxOutcome;
+    try {
+      outcome = await withDeadline(limits.ingestTimeoutMs, () =>
+        sandbox.publish(tenant, queue, run, known.config, event),
+      );
+    } catch (error) {
+      onFailure('sandbox', error);
+      return answers.sendProblem(reply, startedMs, 'unavailable');
+    }
+    settle(reply, startedMs, outcome, { id, run, path: `/events/sandbox/${tenant}/runs/${run}` });
+  }
+
+  function settle(
+    reply: FastifyReply,
+    startedMs: number,
+    outcome: SandboxOutcome,
+    { id, run, path }: { readonly id: string; readonly run: string; readonly path: string },
+  ): void {
+    switch (outcome.answer) {
+      case 'OK':
+      case 'DUP': {
+        const duplicate = outcome.answer === 'DUP';
+        return answers.sendJson(reply, startedMs, 202, { id, duplicate, sandbox: true, runId: run, run: path });
+      }
+      case 'RUN_FULL':
+      case 'FULL':
+        return answers.sendProblem(reply, startedMs, 'sandbox_run_full');
+      case 'SPENT': {
+        const seconds = Math.max(1, Math.ceil((outcome.untilMs - options.nowMs()) / 1_000));
+        return answers.sendProblem(reply, startedMs, 'sandbox_spent', { headers: { 'retry-after': `${seconds}` } });
+      }
+      // The run's copy of the queue changed between two steps: it is made again by the next try.
+      case 'STALE':
+      case 'CLOSED':
+      case 'GONE':
+        return answers.sendProblem(reply, startedMs, 'unavailable');
+      default:
+        outcome satisfies never;
+    }
+  }
+
+  return handle;
+}

@@ -1,0 +1,69 @@
+import { expect, inject, test } from 'vitest';
+import { connectRedis, type RedisClient } from '../../redis/client.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createRunReports } from './run-report.ts';
+import { runMember } from './run-view.ts';
+import { createSandbox, driverOn, sealed, sumUp } from './testing/sandbox.ts';
+
+/** Redis for a process that dies: after `most` commands nothing is sent any more. */
+function dyingClient(redis: RedisClient, most: number): RedisClient {
+  let left = most;
+  const alive = () => {
+    if (left-- <= 0) throw new Error('this process is dead');
+  };
+  return {
+    ...redis,
+    run: async (...args) => (alive(), redis.run(...args)),
+    runBuffers: async (...args) => (alive(), redis.runBuffers(...args)),
+    call: async (...args) => (alive(), redis.call(...args)),
+    readHash: async (...args) => (alive(), redis.readHash(...args)),
+  };
+}
+
+test('wherever a process dies, another one brings the run to the same end', async () => {
+  const redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  const s = createSandbox(redis);
+  const { t } = s;
+  const sub = (name: string) => ({ sub: { endpoint: sealed(name, [5_000, 300_000]) } });
+  await t.apply(t.routes({ x: sub('x'), y: sub('y') }));
+  for (const groupKey of ['a', 'b']) await t.activate('x', groupKey);
+  await t.activate('y', 'a');
+  const reports = createRunReports(redis, t.nowMs);
+
+  async function play(run: string, dieAfter: number) {
+    await s.publish(run, 'a', { failCode: 503, failCount: 1 }, 'one');
+    await s.publish(run, 'a', {}, 'two');
+    await s.publish(run, 'b', { failCode: 404 }, 'three');
+    const dying = driverOn(dyingClient(redis, dieAfter), t.nowMs, `dies${dieAfter}`);
+    let died = false;
+    for (let next: number | null = 0; next !== null; ) {
+      try {
+        next = await dying(runMember(t.tenant, run));
+        t.clock.ms = Math.max(t.clock.ms, next ?? 0);
+      } catch {
+        died = true;
+        break;
+      }
+    }
+    // Its lease of the run, its ownership of the queue and its claims pass by.
+    if (died) t.clock.ms += 30_000;
+    await s.finish(run);
+    const report = await reports.read(t.tenant, run, {});
+    if (report === undefined) throw new Error('no run');
+    return { died, totals: report.totals, events: sumUp(s, report) };
+  }
+
+  const { died: never, ...whole } = await play('whole', Number.POSITIVE_INFINITY);
+  expect(never).toBe(false);
+  expect(whole.totals).toMatchObject({ events: 3, deliveries: 5, delivered: 4, dead: 1, pending: 0, tokens: 5 });
+  let deaths = 0;
+  // Each third command: a step of the run takes several, so that none of its steps is left out.
+  for (let dieAfter = 0; ; dieAfter += 3) {
+    const { died, ...rest } = await play(`dies-${dieAfter}`, dieAfter);
+    expect({ dieAfter, ...rest }).toEqual({ dieAfter, ...whole });
+    if (!died) break;
+    deaths++;
+  }
+  expect(deaths).toBeGreaterThan(20);
+  await redis.close();
+}, 60_000);

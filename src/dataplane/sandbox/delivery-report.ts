@@ -1,0 +1,49 @@
+import type { SandboxDelivery } from '../../api/sandbox.ts';
+import type { EventProgress } from '../../core/event-state.ts';
+import { planDelivery, type Simulation } from '../../core/simulation.ts';
+import { tokensOf } from '../../core/tokens.ts';
+import type { InboxRef } from '../../redis/inbox-store.ts';
+import { isDisabled } from '../../redis/sandbox-gate.ts';
+import { runJitter, type SentAttempt } from './run-deliveries.ts';
+
+const OPEN: readonly EventProgress['state'][] = ['pending', 'inflight', 'retrying'];
+
+/** What is known of one delivery of a run. */
+export interface DeliveryFacts {
+  readonly run: string;
+  readonly inbox: InboxRef;
+  readonly ref: string;
+  readonly bytes: number;
+  readonly simulation: Simulation;
+  readonly progress: EventProgress;
+  /** undefined: no attempt was made yet. */
+  readonly sent: SentAttempt | undefined;
+  /** Production's subscription, as Redis has it. */
+  readonly subscription: Readonly<Record<string, string>>;
+}
+
+/** One delivery as the report shows it: pure. */
+export function reportDelivery(facts: DeliveryFacts): SandboxDelivery {
+  const { run, inbox, ref, simulation, progress, sent } = facts;
+  const plan = sent && planDelivery(simulation, sent.retryMs, runJitter(run, inbox, ref));
+  return {
+    subscriptionPublicId: inbox.sub,
+    state: progress.state,
+    heldBy: OPEN.includes(progress.state) ? heldBy(facts.subscription) : null,
+    tokens: tokensOf(facts.bytes),
+    disablesEndpoint: progress.history.some(({ result }) => result === '410'),
+    expected: plan === undefined ? null : { outcome: plan.outcome, attempts: [...plan.attempts] },
+    attempts: progress.history.map(({ atMs, result }, i) => ({
+      at: new Date(atMs).toISOString(),
+      status: result,
+      waitedMs: atMs - (progress.history[i - 1]?.atMs ?? atMs),
+    })),
+    headers: sent === undefined ? null : sent.headers.map(([name, value]) => ({ name, value })),
+  };
+}
+
+function heldBy({ endpoint, send, health }: DeliveryFacts['subscription']): SandboxDelivery['heldBy'] {
+  if (endpoint === undefined) return 'no_endpoint';
+  if (send !== 'open') return 'endpoint_held';
+  return isDisabled(health) ? 'endpoint_disabled' : null;
+}

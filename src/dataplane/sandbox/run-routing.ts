@@ -1,0 +1,114 @@
+import type { RedisClient } from '../../redis/client.ts';
+import { createInboxStore, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
+import { integrationKeys, queueKeys } from '../../redis/keys.ts';
+import { createLedgerStore } from '../../redis/ledger-store.ts';
+import { createQueueStore, type QueueStore, wakeEntry } from '../../redis/queue-store.ts';
+import { writeRun } from '../../redis/sandbox-store.ts';
+import { routeQueue } from '../router/queue.ts';
+import type { RunView } from './run-view.ts';
+
+/** Integrations that are asked at once: production's routers ask the same Redis. */
+const ASKED_AT_ONCE = 32;
+const BATCH_EVENTS = 64;
+
+export interface RunRoutingDeps {
+  readonly redis: RedisClient;
+  readonly nowMs: () => number;
+  readonly alarm: (slot: string) => void;
+  /** Of this process's start. */
+  readonly owner: string;
+  /** Unique at each call. */
+  readonly nextToken: () => string;
+}
+
+/**
+ * Routes the events of one queue that came to a run, as production's router does, by what the producer's gates and the
+ * integrations say now; the inboxes that they come to are the run's. Stops at `most` deliveries.
+ *
+ * @returns how many deliveries were made, and when the queue is due again (ms), or null
+ */
+export async function routeRun(
+  deps: RunRoutingDeps,
+  view: RunView,
+  queue: string,
+  most: number,
+): Promise<{ readonly routed: number; readonly nextMs: number | null }> {
+  const { nowMs } = deps;
+  const { ofRun, tenant } = view;
+  const queues = createQueueStore(ofRun);
+  const inboxes = createInboxStore(ofRun);
+  const production: Pick<QueueStore, 'lookup'> = createQueueStore(deps.redis);
+  const full = new AbortController();
+  const limited = createLimit(ASKED_AT_ONCE);
+  let routed = 0;
+  await wakeOpened(deps, view, queue);
+  const nextMs = await routeQueue(
+    {
+      nowMs,
+      alarm: deps.alarm,
+      owner: deps.owner,
+      signal: full.signal,
+      batchEvents: BATCH_EVENTS,
+      queues: {
+        ...queues,
+        // What it would cost is only counted, and by the run: nobody's tokens are set aside.
+        lookup: async (ref, groupKeys) => {
+          const found = await production.lookup(ref, groupKeys);
+          return found === undefined ? undefined : { ...found, metered: true };
+        },
+      },
+      inboxes: {
+        expire: inboxes.expire,
+        route: (inbox, ms, epoch, gen, payer, items) =>
+          limited(async () => {
+            await view.add(inbox, queue);
+            const groupKeys = items.map(({ groupKey }) => groupKey);
+            await view.copyGate(inbox, groupKeys);
+            return inboxes.route(inbox, ms, epoch, gen, payer, items);
+          }),
+      },
+      ledger: createLedgerStore(ofRun),
+      // Nobody is told: who routes delivers next, and whoever comes after a crash looks at every inbox of the run.
+      lower: async () => {},
+      onBatch: batch => {
+        routed += batch.routed;
+        if (routed >= most) full.abort();
+      },
+    },
+    { tenant, queue },
+    new Map(),
+  );
+  return { routed, nextMs: full.signal.aborted ? null : nextMs };
+}
+
+/** Production's controller wakes what it opens; a run finds out by looking at those that wait. */
+async function wakeOpened({ redis, nextToken }: RunRoutingDeps, view: RunView, queue: string): Promise<void> {
+  const q = queueKeys(view.tenant, queue);
+  const behind = Object.keys(await view.ofRun.readHash(q.behind));
+  const open = await Promise.all(
+    behind.map(async member => {
+      const { integration, sub } = parseInboxMember(member);
+      return (await redis.call('hget', integrationKeys(integration).sub(sub), 'route')) !== 'paused';
+    }),
+  );
+  const woken = behind.filter((_member, i) => open[i]);
+  if (woken.length === 0) return;
+  const entries = woken.map(member => wakeEntry(inboxMember(parseInboxMember(member)), nextToken()));
+  await writeRun(view.ofRun, q.meta, [['SADD', q.wake, ...entries]]);
+}
+
+/** Lets at most `most` run at once; the others wait for their turn. */
+function createLimit(most: number): <T>(start: () => Promise<T>) => Promise<T> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async start => {
+    if (running >= most) await new Promise<void>(resolve => waiting.push(resolve));
+    running++;
+    try {
+      return await start();
+    } finally {
+      running--;
+      waiting.shift()?.();
+    }
+  };
+}

@@ -1,0 +1,61 @@
+import type { RedisClient } from '../../redis/client.ts';
+import { type InboxRef, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
+import { createSandboxClient } from '../../redis/sandbox-client.ts';
+import { createSandboxGate, type SandboxGate } from '../../redis/sandbox-gate.ts';
+import { readRunParts } from '../../redis/sandbox-reader.ts';
+import type { SandboxRun } from '../../redis/sandbox-store.ts';
+
+/** One run while it is worked on. */
+export interface RunView extends SandboxRun {
+  readonly tenant: string;
+  readonly run: string;
+  /** Redis as the run sees it. */
+  readonly ofRun: RedisClient;
+  readonly queues: readonly string[];
+  /** `int/sub.inc` of every inbox of the run, and its queue. */
+  readonly inboxes: ReadonlyMap<string, string>;
+  /** Makes an inbox one of the run's. */
+  readonly add: (inbox: InboxRef, queue: string) => Promise<void>;
+  /** Copies the gate of an inbox from production, with these group keys and all that the run knows already. */
+  readonly copyGate: (inbox: InboxRef, groupKeys: Iterable<string>) => Promise<void>;
+}
+
+export async function openRun(
+  redis: RedisClient,
+  nowMs: () => number,
+  tenant: string,
+  run: string,
+  known: SandboxRun,
+): Promise<RunView> {
+  const ofRun = createSandboxClient(redis, tenant, run, known.endsMs);
+  const gate: SandboxGate = createSandboxGate({ redis, ofRun, tenant, run, nowMs });
+  const parts = await readRunParts(ofRun, tenant, run);
+  const inboxes = new Map(parts.inboxes);
+  return {
+    ...known,
+    tenant,
+    run,
+    ofRun,
+    queues: parts.queues,
+    inboxes,
+    add: async (inbox, queue) => {
+      if (inboxes.has(inboxMember(inbox))) return;
+      await gate.note([{ inbox, queue }]);
+      inboxes.set(inboxMember(inbox), queue);
+    },
+    copyGate: (inbox, groupKeys) => {
+      const siblings = [...inboxes.keys()].filter(each => each.startsWith(`${inbox.integration}/`));
+      return gate.copy(inbox, groupKeys, siblings.map(parseInboxMember));
+    },
+  };
+}
+
+/** The member of a run in the hint index. */
+export function runMember(tenant: string, run: string): string {
+  return `${tenant}:${run}`;
+}
+
+export function parseRunMember(member: string): { readonly tenant: string; readonly run: string } {
+  const colon = member.indexOf(':');
+  return { tenant: member.slice(0, colon), run: member.slice(colon + 1) };
+}

@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import type { RunReport } from '../../../api/sandbox.ts';
+import { sealEndpoint } from '../../../core/endpoint-config.ts';
+import { deriveSealKeys } from '../../../core/seal.ts';
+import type { Simulation } from '../../../core/simulation.ts';
+import type { RedisClient } from '../../../redis/client.ts';
+import { createSandboxStore, type SandboxLimits } from '../../../redis/sandbox-store.ts';
+import { createTenant, event, QUEUE } from '../../../redis/testing/tenant.ts';
+import { createRunDriver, type RunDriverOptions } from '../run-driver.ts';
+import { runMember } from '../run-view.ts';
+
+const rootKey = Buffer.alloc(32, 7);
+const sealKeys = deriveSealKeys(rootKey);
+/** For tests: what signs and opens. */
+export const testKeys = { rootKey, sealKeys };
+/** The signing key's owner has set a header of its own. */
+const OWN_HEADERS = { 'x-own': 'a secret of the partner' };
+
+/** For tests: the endpoint of `sub_<name>`, sealed. */
+export function sealed(name: string, retryMs: readonly number[]): string {
+  const url = 'http://127.0.0.1/hook';
+  const endpoint = { url, timeoutMs: 15_000, retryMs, headers: OWN_HEADERS, secretVersion: 1 };
+  return sealEndpoint(sealKeys, `sub_${name}`, endpoint);
+}
+
+/** For tests: what drives runs in one process. */
+export function driverOn(
+  redis: RedisClient,
+  nowMs: () => number,
+  owner: string,
+  limits?: SandboxLimits,
+  change: Partial<RunDriverOptions> = {},
+) {
+  return createRunDriver({
+    redis,
+    nowMs,
+    wallMs: nowMs,
+    monotonicMs: () => performance.now(),
+    keys: testKeys,
+    version: '0',
+    alarm: () => {},
+    owner,
+    giveWay: async () => {},
+    ...(limits === undefined ? {} : { limits }),
+    ...change,
+  });
+}
+
+/** For tests: the sandbox of one tenant on a clock that only the test moves. */
+export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
+  const t = createTenant(redis);
+  const store = createSandboxStore(redis, t.nowMs, limits);
+  const drivers = { made: 0 };
+
+  /** A driver as another process has it. */
+  const driver = () => driverOn(redis, t.nowMs, `driver${drivers.made++}`, limits);
+
+  return {
+    t,
+    store,
+    driver,
+    publish: async (
+      run: string,
+      groupKey: string | undefined,
+      simulation: Simulation = {},
+      id: string = randomUUID(),
+      body = 'body',
+    ) => {
+      const config = await t.ingress.readQueue(t.tenant, QUEUE);
+      if (config === null || config === 'unavailable') throw new Error('no queue');
+      return store.ingest(t.tenant, QUEUE, run, config, { ...event(id, groupKey, body), simulation });
+    },
+    /** Drives the run until nothing is due any more, moving the clock to what is due next; answers the steps it took. */
+    finish: async (run: string, drive = driver()): Promise<number> => {
+      for (let steps = 1; ; steps++) {
+        const nextMs = await drive(runMember(t.tenant, run));
+        if (nextMs === null) return steps;
+        t.clock.ms = Math.max(t.clock.ms, nextMs);
+        if (steps > 5_000) throw new Error('the run does not end');
+      }
+    },
+  };
+}
+
+export type Sandbox = ReturnType<typeof createSandbox>;
+
+/** For tests: everything in Redis that names the tenant, but for its sandbox; key → what it holds. */
+export async function dumpProduction(redis: RedisClient, t: Sandbox['t']): Promise<Map<string, unknown>> {
+  const unique = t.tenant.slice('ten_'.length);
+  const found = (await redis.callAll('KEYS', `*${unique}*`)).flat() as string[];
+  const keys = found.filter(key => !key.startsWith('{s:')).toSorted();
+  const hints = ((await redis.callAll('KEYS', '{[rd]:*')).flat() as string[]).filter(key => /:(due|st)$/.test(key));
+  const dumped = new Map<string, unknown>();
+  for (const key of keys) dumped.set(key, [await redis.call('pexpiretime', key), await contentOf(redis, key)]);
+  for (const key of hints.toSorted()) {
+    const held = key.endsWith(':due') ? await redis.call('zrange', key, 0, -1) : await redis.call('hkeys', key);
+    dumped.set(
+      key,
+      (held as string[]).filter(member => member.includes(unique)),
+    );
+  }
+  return dumped;
+}
+
+async function contentOf(redis: RedisClient, key: string): Promise<unknown> {
+  switch (await redis.call('type', key)) {
+    case 'hash':
+      return redis.readHash(key);
+    case 'zset':
+      return redis.call('zrange', key, 0, -1, 'WITHSCORES');
+    case 'stream':
+      return redis.call('xrange', key, '-', '+');
+    default:
+      return ((await redis.call('smembers', key)) as string[]).toSorted();
+  }
+}
+
+/** For tests: the events of a report, each its id and a line for each integration. */
+export function sumUp(s: Sandbox, { data }: RunReport): string[][] {
+  const prefix = s.t.nameOf('');
+  return data.map(event => [
+    event.id,
+    ...event.integrations.map(({ integrationPublicId, verdict, reason, delivery }) =>
+      [
+        integrationPublicId.slice(prefix.length),
+        verdict,
+        ...(reason === null ? [] : [reason]),
+        ...(delivery === null ? [] : [delivery.state, ...delivery.attempts.map(({ status }) => status)]),
+        ...(delivery?.heldBy ? [`held by ${delivery.heldBy}`] : []),
+      ].join(' '),
+    ),
+  ]);
+}
