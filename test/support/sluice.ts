@@ -82,6 +82,8 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     SLUICE_FACADE_PORT: `${facadePort}`,
     SLUICE_ROOT_KEY_FILE: join(folder, 'root.key'),
     SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
+    // Nobody waits for a Service that takes it out.
+    SLUICE_SHUTDOWN_DELAY_SECONDS: '0',
     ...options.env,
   };
 
