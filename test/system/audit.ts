@@ -1,5 +1,6 @@
 import { generationOf, publicId, tenantId } from '../../src/core/ids.ts';
-import { inboxKeys, integrationKeys, queueKeys } from '../../src/redis/keys.ts';
+import { RINGS, seriesOf, slotsOf, type Traffic, windowOf } from '../../src/core/series.ts';
+import { inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../src/redis/keys.ts';
 import type { Cluster } from '../support/kubernetes/cluster.ts';
 import type { RedisServer } from '../support/redis/server.ts';
 import type { Sample } from './publisher.ts';
@@ -124,6 +125,22 @@ export async function readTraffic(
     }
   }
   return sums;
+}
+
+/** What the producer's series of the last day counts, all of its buckets together. */
+export async function readSeries(redis: RedisServer, producer: string): Promise<Traffic> {
+  const ring = RINGS['24h'];
+  const window = windowOf(ring, Date.now());
+  const fields = new Map(pairsOf((await redis.command('HGETALL', tenantKeys(tenantId(producer)).series)) as string[]));
+  const sum = { eventsIn: 0, deliveries: 0, failures: 0, notRouted: 0, bytes: 0, tokens: 0 };
+  for (const bucket of seriesOf(
+    ring,
+    window,
+    slotsOf(ring, window).map(slot => fields.get(slot) ?? null),
+  )) {
+    for (const name of Object.keys(sum) as (keyof Traffic)[]) sum[name] += bucket[name];
+  }
+  return sum;
 }
 
 /** Events that lie in the queue of the stream. */

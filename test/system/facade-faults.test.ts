@@ -113,6 +113,7 @@ test('Redis away: what waits for it is 503 within the deadline, and the same cal
   await world.installation.redis.kill('SIGSTOP');
   try {
     expectUnavailable((await timed(ada.post('/waas/activations', pair('no redis')))) as Problem);
+    expectUnavailable((await timed(ada.get(`/waas/producer/${TENANT}/metrics/series`))) as Problem);
   } finally {
     await world.installation.redis.kill('SIGCONT');
   }
@@ -156,14 +157,19 @@ test('an API server that is away: 503 for changes at once, for everything after 
 });
 
 test('a facade that is told to stop answers what it has begun', async () => {
+  const signalAll = (signal: NodeJS.Signals) => Promise.all(controllers.map(each => each.kill(signal)));
+  // Nothing is in force while the controllers stand still: all calls wait.
+  await signalAll('SIGSTOP');
   const calls = Array.from({ length: 20 }, (_, n) => ada.post('/waas/activations', pair(`last ${n}`)));
-  // They were sent together: when the first is answered the others have arrived.
-  await Promise.any(calls);
-  const stopped = facade.stop();
   try {
+    const inFlight = () => facade.metric('sluice_facade_requests_in_flight');
+    await eventually('all have arrived', async () => (await inFlight()) === calls.length, { withinMs: 4_000 });
+    const stopped = facade.stop();
+    await signalAll('SIGCONT');
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200));
     expect((await stopped).code).toBe(0);
   } finally {
+    await signalAll('SIGCONT');
     await facade.restart();
   }
 });

@@ -434,6 +434,20 @@ test('part 7: sandbox parameters are refused on the production route', async () 
   }
 });
 
+test('the series counts what the partners received', async () => {
+  await eventually(
+    'the series counts every delivery',
+    async () => {
+      const row = 'GET /waas/producer/{tenant}/metrics/series';
+      const { series } = await call<{ series: readonly Record<string, number>[] }>(owner, row, tenant);
+      const total = (name: string) => series.reduce((sum, bucket) => sum + (bucket[name] ?? 0), 0);
+      expect(series).toHaveLength(96);
+      return total('deliveries') + total('failures') === world.receiver.attempts.length && total('eventsIn') > 0;
+    },
+    { withinMs: 20_000 },
+  );
+});
+
 test('every row of the specification that is served was part of the story', () => {
   expect(called()).toEqual(SERVED);
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Sluice } from '../support/sluice.ts';
-import { faultsOf, queueLength, readInbox } from './audit.ts';
+import { faultsOf, queueLength, readInbox, readSeries } from './audit.ts';
 import { eventually, spread } from './deadline.ts';
 import { type Installation, install } from './installation.ts';
 import { countStatuses, createRandom, makeSamples, type Publisher, type Sample } from './publisher.ts';
@@ -87,6 +87,23 @@ async function compareRedis(): Promise<void> {
     expect(new Set(value.routed.map(({ id }) => id)).size).toBe(accepted.length);
     expect(value.counters).toEqual({ routed: accepted.length, delivered: accepted.length });
   }
+  // Exact, whoever died with what it had counted: somebody brings it there.
+  const { value: series } = await eventually(
+    'the series counts everything',
+    async () => {
+      const counted = await readSeries(installed.redis, PRODUCER);
+      return counted.deliveries >= PARTNERS.length * accepted.length && counted.eventsIn >= accepted.length && counted;
+    },
+    { withinMs: 30_000, everyMs: 200 },
+  );
+  expect(series).toEqual({
+    eventsIn: accepted.length,
+    deliveries: PARTNERS.length * accepted.length,
+    failures: expect.any(Number),
+    notRouted: 0,
+    bytes: accepted.reduce((sum, { body }) => sum + body.length, 0),
+    tokens: PARTNERS.length * accepted.length,
+  });
 }
 
 it.each(ROLES)('loses, reorders and routes twice nothing when the %s is killed', async role => {

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { fateOf } from '../../core/event-fate.ts';
+import { refOfStreamId } from '../../core/refs.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import type { Hint } from '../../redis/hints.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';
-import { inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
+import { bucketOf, inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
 import { OWNER_LEASE_MS } from '../../redis/queue-store.ts';
+import { createRoutingReader } from '../../redis/routing-reader.ts';
 import { createTenant, QUEUE, START_MS, type Tenant } from '../../redis/testing/tenant.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import type { QueueRouterDeps } from './queue.ts';
@@ -240,4 +243,28 @@ test('on a stop nothing is committed that was not, and another router may take t
   await run({ owner: 'B' });
   expect(await inbox('x')).toBe(2);
   expect(await redis.call('hget', queueKeys(t.tenant, QUEUE).meta, 'cur')).not.toBeNull();
+});
+
+test('who did not get an event is told of each subscriber, in as little memory however many there are', async () => {
+  const { t, run } = start();
+  const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
+  await t.apply(t.routes(Object.fromEntries(names.map(name => [name, {}]))));
+  await t.activate('n0', 'k');
+  const [event] = await t.ingest(['k']);
+  await run();
+  const ref = refOfStreamId((event as { id: string }).id);
+  const why = queueKeys(t.tenant, QUEUE).why(bucketOf(START_MS));
+  expect(await redis.call('hstrlen', why, ref)).toBeLessThan(8);
+  const reader = createRoutingReader(redis, t.nowMs);
+  const { cursor } = await reader.readQueue(t.tenant, QUEUE);
+  const fate = async (name: string) => {
+    const read = await reader.readFate(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' });
+    const facts = { id: (event as { id: string }).id, groupKey: 'k', cursor, nowMs: t.nowMs(), ...read };
+    const { fate: is, reason } = fateOf({ ...facts, integration: 'active' });
+    return [is, reason];
+  };
+  expect(await fate('n0')).toEqual(['routed', undefined]);
+  for (const name of names.slice(1)) expect(await fate(name)).toEqual(['not_routed', 'not_activated']);
+  const counted = await redis.readHash(queueKeys(t.tenant, QUEUE).traffic(Math.floor(START_MS / HOUR_MS)));
+  expect(counted).toMatchObject({ 'r:not_activated': '299', routed: '1' });
 });
