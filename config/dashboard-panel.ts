@@ -1,0 +1,28 @@
+/** One panel: a title, what its unit is as Grafana calls it, and its queries. */
+export interface Panel {
+  readonly title: string;
+  readonly description: string;
+  readonly unit: 'short' | 'reqps' | 's' | 'bytes' | 'percentunit' | 'ops' | 'none';
+  /** PromQL → legend, in which `{{label}}` stands for a label. */
+  readonly queries: Readonly<Record<string, string>>;
+  /** One number instead of a curve. */
+  readonly stat?: true;
+}
+
+export interface PanelRow {
+  readonly title: string;
+  readonly panels: readonly Panel[];
+}
+
+/** Per second, by labels if any are named. */
+export const rate = (of: string, by?: string) =>
+  by === undefined ? `sum(rate(${of}[$__rate_interval]))` : `sum by (${by}) (rate(${of}[$__rate_interval]))`;
+
+/** Median and 99th percentile of a histogram. */
+export const quantiles = (histogram: string) =>
+  Object.fromEntries(
+    [0.5, 0.99].map(q => [
+      `histogram_quantile(${q}, sum by (le) (rate(${histogram}_bucket[$__rate_interval])))`,
+      `p${q * 100}`,
+    ]),
+  );

@@ -1,0 +1,15 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The npm packages that a process had loaded when it ended, from what `NODE_V8_COVERAGE` made it leave in a folder. */
+export async function packagesIn(folder: string): Promise<string[]> {
+  const names = new Set<string>();
+  for (const file of await readdir(folder)) {
+    const { result } = JSON.parse(await readFile(join(folder, file), 'utf8')) as { result: { url: string }[] };
+    for (const { url } of result) {
+      const name = /.*\/node_modules\/((?:@[\w-]+\/)?[\w.-]+)\//.exec(url)?.[1];
+      if (name !== undefined) names.add(name);
+    }
+  }
+  return [...names].toSorted();
+}
