@@ -15,6 +15,7 @@ export interface Measured {
   readonly half: ByPipe<PipeRun>['sluice'];
   readonly memory: Record<Subscriptions, number>;
   readonly neighbour: Neighbour;
+  readonly sickNeighbours: Neighbour;
   readonly correctness: Correctness;
 }
 
@@ -75,8 +76,33 @@ function compareCpu(k: Subscriptions, when: string, runs: ByPipe<PipeRun>): Figu
   };
 }
 
+function neighbourFigure(of: string, { alone, beside }: Neighbour): Figure {
+  return {
+    name: `p99 of ${of}`,
+    value: ratios(
+      beside.map(run => run.p99Ms),
+      alone.map(run => run.p99Ms),
+    ),
+    target: { sign: '<=', limit: 1.1 },
+    detail: `${ms(alone, run => run.p99Ms)} ms without, ${ms(beside, run => run.p99Ms)} ms with it, at ${alone[0]?.rate ?? 0} events/s`,
+  };
+}
+
+export function sickNeighboursFigure(runs: Neighbour): Figure {
+  return neighbourFigure('47 endpoints, beside one that hangs, one dead, one that resets', runs);
+}
+
 /** What the bench says, ratios first. */
-export function figuresOf({ ingress, highest, overload, even, half, memory, neighbour }: Measured): Figure[] {
+export function figuresOf({
+  ingress,
+  highest,
+  overload,
+  even,
+  half,
+  memory,
+  neighbour,
+  sickNeighbours,
+}: Measured): Figure[] {
   const at = (k: Subscriptions, what: (run: PipeRun) => number, pipe: Pipe['name'] = 'sluice') =>
     even[pipe][k].map(what);
   const against = (k: Subscriptions, limit: number): Figure => ({
@@ -142,15 +168,8 @@ export function figuresOf({ ingress, highest, overload, even, half, memory, neig
     against(10, 1.5),
     overloaded(1, 1.3),
     overloaded(10, 1.5),
-    {
-      name: 'p99 of nine endpoints, beside one that hangs',
-      value: ratios(
-        neighbour.beside.map(run => run.p99Ms),
-        neighbour.alone.map(run => run.p99Ms),
-      ),
-      target: { sign: '<=', limit: 1.1 },
-      detail: `${ms(neighbour.alone, run => run.p99Ms)} ms without, ${ms(neighbour.beside, run => run.p99Ms)} ms with it, at ${neighbour.alone[0]?.rate ?? 0} events/s`,
-    },
+    neighbourFigure('nine endpoints, beside one that hangs', neighbour),
+    sickNeighboursFigure(sickNeighbours),
     latency(1),
     latency(10),
     own(1),

@@ -4,7 +4,7 @@ import { cpus, release } from 'node:os';
 import { join } from 'node:path';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { connectControlState } from './control-state.ts';
-import { figuresOf, judgeRuns, type Measured, reaches } from './figures.ts';
+import { figuresOf, judgeRuns, type Measured, reaches, sickNeighboursFigure } from './figures.ts';
 import { startFleet } from './fleet.ts';
 import {
   byPipe,
@@ -14,15 +14,20 @@ import {
   measureMemory,
   measureNeighbour,
   measureOverload,
+  ONE_HANGS,
   type Subscriptions,
   searchCapacity,
+  THREE_ARE_SICK,
 } from './measurements.ts';
 import { formatCorrectness, formatFigures } from './report.ts';
 import type { PipeRun } from './run.ts';
 import { median } from './statistics.ts';
 import { createBullmqPipe, createSluicePipe, emptyRedis, type Pipe } from './variants.ts';
 
-/** `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little. */
+/**
+ * `make bench`: measures Sluice beside its baselines on this machine. `--quick` takes about a minute and proves little;
+ * `--only sick` measures nothing but what sick endpoints do to the others.
+ */
 
 const FULL: Effort = {
   rounds: 2,
@@ -47,6 +52,9 @@ const QUICK: Effort = {
   memoryEvents: 2_000,
 };
 
+/** Events a second, where nothing was measured before that says what is a third of the most. */
+const SICK_RATE = 15;
+
 const ROOT = join(import.meta.dirname, '..', '..');
 const quick = process.argv.includes('--quick');
 const effort = quick ? QUICK : FULL;
@@ -68,11 +76,26 @@ console.log(
   ].join('\n'),
 );
 const startedMs = performance.now();
-const fleet = await startFleet(10);
+const fleet = await startFleet(THREE_ARE_SICK.endpoints);
 stopOnSignal(fleet.stop);
 const failures: string[] = [];
 try {
   const state = await connectControlState(fleet.redis.sluice.url, fleet.rootKey);
+  if (process.argv.includes('--only') && process.argv.includes('sick')) {
+    const { router, dispatcher } = await fleet.startPipeline();
+    const pipe = createSluicePipe(fleet, [fleet.ingress, router, dispatcher], state);
+    const only: PipeRun[] = [];
+    const measure = (how: Effort) =>
+      measureNeighbour(fleet, pipe, THREE_ARE_SICK, SICK_RATE, how, run => void only.push(run), report);
+    // The first ones warm up.
+    await measure({ ...effort, neighbourRounds: 1 });
+    const runs = await measure(effort);
+    await state.close();
+    const correctness = judgeRuns(only);
+    console.log(`\n${formatFigures([sickNeighboursFigure(runs)])}\n\n${formatCorrectness('Sluice', correctness)}`);
+    await fleet.stop();
+    process.exit(correctness.missing + correctness.duplicates + correctness.outOfOrder > 0 ? 1 : 0);
+  }
   const ingress = await measureIngress(fleet, await state.write(fleet.ingress.port, []), effort, report);
   await emptyRedis(fleet.redis.xadd);
 
@@ -84,6 +107,8 @@ try {
     runs[run.pipe][run.endpoints as Subscriptions].push(run);
     if (process.argv.includes('--verbose')) report(JSON.stringify(run));
   };
+  const others: PipeRun[] = [];
+  const onOthers = (run: PipeRun) => void others.push(run);
   const pipes = [sluice, bullmq];
   // Both warm up before the first probe counts.
   await measureAt(
@@ -103,10 +128,14 @@ try {
   const even = await measureAt(fleet, pipes, lesserHalf, effort, onRun, report);
   const half = await measureAt(fleet, [sluice], k => part('sluice', k, 0.5), effort, onRun, report);
   const memory = await measureMemory(fleet, sluice, k => part('sluice', k, 0.7), effort, onRun, report);
-  const neighbour = await measureNeighbour(fleet, sluice, part('sluice', 10, 0.3), effort, onRun, report);
+  const atThird = part('sluice', 10, 0.3);
+  const neighbour = await measureNeighbour(fleet, sluice, ONE_HANGS, atThird, effort, onRun, report);
+  // Five times as many deliveries an event.
+  const sickNeighbours = await measureNeighbour(fleet, sluice, THREE_ARE_SICK, atThird / 5, effort, onOthers, report);
   await state.close();
 
-  const correctness = (pipe: Pipe['name']) => judgeRuns([...runs[pipe][1], ...runs[pipe][10]]);
+  const correctness = (pipe: Pipe['name']) =>
+    judgeRuns([...runs[pipe][1], ...runs[pipe][10], ...(pipe === 'sluice' ? others : [])]);
   const measured: Measured = {
     ingress,
     highest,
@@ -115,6 +144,7 @@ try {
     half: half.sluice,
     memory,
     neighbour,
+    sickNeighbours,
     correctness: correctness('sluice'),
   };
   const figures = figuresOf(measured);

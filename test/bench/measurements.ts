@@ -2,6 +2,7 @@ import { sendCommand } from './commands.ts';
 import type { Fleet } from './fleet.ts';
 import type { Sent } from './producer.ts';
 import { searchRate } from './rate-search.ts';
+import type { Sickness } from './receiver.ts';
 import { CONNECTIONS, type PipeRun, runPipe } from './run.ts';
 import { emptyRedis, type Pipe } from './variants.ts';
 import type { Target } from './wire.ts';
@@ -197,10 +198,20 @@ export interface Neighbour {
   readonly beside: PipeRun[];
 }
 
-/** p99 of nine endpoints, with the tenth answering and with the tenth hanging, in turn. */
+/** A neighbourhood: so many endpoints, and what the last of them suffer from, one each. */
+export interface Neighbourhood {
+  readonly endpoints: number;
+  readonly sick: readonly Sickness[];
+}
+
+export const ONE_HANGS: Neighbourhood = { endpoints: 10, sick: ['hangs'] };
+export const THREE_ARE_SICK: Neighbourhood = { endpoints: 50, sick: ['hangs', 'dead', 'resets'] };
+
+/** p99 of the endpoints that are well, with the others well and with the others sick, in turn. */
 export async function measureNeighbour(
   fleet: Fleet,
   sluice: Pipe,
+  { endpoints, sick }: Neighbourhood,
   rate: number,
   { neighbourRounds, neighbourMs }: Effort,
   onRun: (run: PipeRun) => void,
@@ -208,17 +219,18 @@ export async function measureNeighbour(
 ): Promise<Neighbour> {
   const runs: Neighbour = { alone: [], beside: [] };
   for (let round = 0; round < neighbourRounds; round++) {
-    for (const hangs of round % 2 === 0 ? [false, true] : [true, false]) {
+    for (const beside of round % 2 === 0 ? [false, true] : [true, false]) {
       const load = {
-        endpoints: 10,
+        endpoints,
         rate: Math.max(1, Math.round(rate)),
         count: Math.round((rate * neighbourMs) / 1_000),
       };
-      const run = await runPipe(fleet, sluice, { ...load, observed: 9, ...(hangs ? { hanging: 9 } : {}) });
+      const observed = endpoints - sick.length;
+      const run = await runPipe(fleet, sluice, { ...load, observed, ...(beside ? { sick } : {}) });
       onRun(run);
-      runs[hangs ? 'beside' : 'alone'].push(run);
+      runs[beside ? 'beside' : 'alone'].push(run);
     }
-    report(`neighbour ${round + 1} of ${neighbourRounds}`);
+    report(`neighbour of ${endpoints}, ${round + 1} of ${neighbourRounds}`);
   }
   return runs;
 }

@@ -10,6 +10,9 @@ import { GROUP_KEYS, nowUs, readField } from './wire.ts';
  * 204 at once, records how long each event took since its planned sending, and checks order and completeness.
  */
 
+/** hangs: it accepts and never answers; dead: nobody listens there; resets: it breaks off when a request has come. */
+export type Sickness = 'hangs' | 'dead' | 'resets';
+
 export interface Expectation {
   readonly run: number;
   /** Events that each endpoint is to get. */
@@ -18,11 +21,11 @@ export interface Expectation {
   readonly endpoints: number;
   /** How many of them count for latency: the first ones. */
   readonly observed: number;
-  /** Index of the one that accepts and never answers. */
-  readonly hanging?: number;
+  /** What the last of the endpoints suffer from, one each. */
+  readonly sick: readonly Sickness[];
 }
 
-/** What arrived; the hanging endpoint does not count. */
+/** What arrived; sick endpoints do not count. */
 export interface Received {
   readonly complete: boolean;
   readonly unique: number;
@@ -39,7 +42,7 @@ export interface Received {
 const NO_CONTENT = Buffer.from('HTTP/1.1 204 No Content\r\n\r\n');
 const HEAD_END = Buffer.from('\r\n\r\n');
 
-let expectation: Expectation = { run: 0, events: 0, endpoints: 0, observed: 0 };
+let expectation: Expectation = { run: 0, events: 0, endpoints: 0, observed: 0, sick: [] };
 let expected = 0;
 let seen: Uint8Array[] = [];
 let newest: Int32Array[] = [];
@@ -69,6 +72,11 @@ function record(endpoint: number, bytes: Buffer, body: number): void {
   lastUs = at;
 }
 
+function sicknessOf(endpoint: number): Sickness | undefined {
+  const { sick, endpoints } = expectation;
+  return endpoint < endpoints ? sick[endpoint - (endpoints - sick.length)] : undefined;
+}
+
 function serveEndpoint(endpoint: number, port: number): void {
   const server = createServer({ noDelay: true }, socket => {
     let rest: Buffer | undefined;
@@ -83,7 +91,12 @@ function serveEndpoint(endpoint: number, port: number): void {
         const body = head + HEAD_END.length;
         const end = body + contentLength(bytes, head);
         if (bytes.length < end) break;
-        if (endpoint === expectation.hanging) {
+        const sickness = sicknessOf(endpoint);
+        if (sickness === 'resets') {
+          socket.resetAndDestroy();
+          return;
+        }
+        if (sickness === 'hangs') {
           hung.add(socket);
         } else {
           record(endpoint, bytes, body);
@@ -102,7 +115,7 @@ function begin(next: Expectation): void {
   for (const socket of hung) socket.destroy();
   hung.clear();
   expectation = next;
-  expected = next.events * (next.endpoints - (next.hanging === undefined ? 0 : 1));
+  expected = next.events * (next.endpoints - next.sick.length);
   seen = Array.from({ length: next.endpoints }, () => new Uint8Array(next.events));
   newest = Array.from({ length: next.endpoints }, () => new Int32Array(GROUP_KEYS).fill(-1));
   latencies = [];

@@ -2,7 +2,7 @@ import { sendCommand } from './commands.ts';
 import type { Fleet } from './fleet.ts';
 import { readCpuSeconds } from './process-cpu.ts';
 import type { OpenLoop, Sent } from './producer.ts';
-import type { Expectation, Received } from './receiver.ts';
+import type { Expectation, Received, Sickness } from './receiver.ts';
 import type { Pipe } from './variants.ts';
 
 /** Connections of the generator; it divides the number of group keys. */
@@ -57,19 +57,20 @@ export async function runPipe(
     count: number;
     /** Endpoints whose latency counts: the first ones; all when absent. */
     observed?: number;
-    /** Index of an endpoint that accepts and never answers. */
-    hanging?: number;
+    /** What the last of the endpoints suffer from, one each. */
+    sick?: readonly Sickness[];
   },
 ): Promise<PipeRun> {
   const { endpoints, rate, count } = load;
   const run = ++lastRun;
-  const target = await pipe.prepare(endpoints);
+  const { sick = [] } = load;
+  const target = await pipe.prepare(endpoints, sick);
   const expectation: Expectation = {
     run,
     events: count,
     endpoints,
     observed: load.observed ?? endpoints,
-    ...(load.hanging === undefined ? {} : { hanging: load.hanging }),
+    sick,
   };
   await sendCommand(fleet.receiver.controlPort, 'begin', expectation);
   const before = await Promise.all([
