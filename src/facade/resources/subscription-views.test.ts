@@ -68,6 +68,21 @@ test('an entry fills the defaults in and shows no value of a header', () => {
 });
 
 test.each([
+  ['True', 'FailingOneDay', 'about FailingOneDay'],
+  ['False', 'Recovered', null],
+] as const)('an endpoint that only fails is warned of: %s/%s', (status, reason, expected) => {
+  const entry = subscriptionEntry(
+    {
+      metadata: { name: 'orders', namespace: 'ada', uid: 'u', resourceVersion: '1' },
+      spec: { producer: 'shop', integration: 'ada', stream: 'orders', ordering: 'None', deletionPolicy: 'Retain' },
+      status: { conditions: [condition('Live', 'True', 'Live'), condition('EndpointFailing', status, reason)] },
+    },
+    false,
+  );
+  expect(entry).toMatchObject({ status: 'Live', endpointWarning: expected });
+});
+
+test.each([
   [
     'a header twice, in two cases',
     {
