@@ -54,7 +54,8 @@ export function readControlState(dump: RedisDump, names: TenantNames, defined: D
   for (const stream of names.streams) {
     const meta = dump.hashes.get(queueKeys(tenant, stream).meta);
     const owned = meta !== undefined && meta.gen === generationOf(defined.streams.get(stream)?.uid ?? '');
-    if (meta !== undefined && (owned || meta.state !== 'closing')) {
+    // With a fence alone it is nobody's any more: its stream was let go while a pause held the rest of its deletion.
+    if (meta !== undefined && (owned || !['closing', undefined].includes(meta.state))) {
       queues.push([stream, pick(meta, CONTROL_FIELDS.queue)]);
     }
     const asked = Object.entries(dump.hashes.get(t.subs(stream)) ?? {});

@@ -11,7 +11,7 @@ import { loseIntegration, loseQueue, loseTenant } from './commands/losses.ts';
 import { applyPackage, archivePackage, deletePackage } from './commands/packages.ts';
 import { replay, sweep } from './commands/replays.ts';
 import { applyStream, deleteStream } from './commands/streams.ts';
-import { subscribe, suspend, unsubscribe } from './commands/subscriptions.ts';
+import { enable, subscribe, suspend, unsubscribe } from './commands/subscriptions.ts';
 import { deleteWorkspace, makeWorkspace, pause, resume } from './commands/workspaces.ts';
 
 /** What may happen, and how often beside the others. */
@@ -43,6 +43,7 @@ const WEIGHTED: readonly (readonly [number, fc.Arbitrary<ModelCommand>])[] = [
   [1, deleteIntegration],
   [5, subscribe],
   [3, suspend],
+  [4, enable],
   [2, unsubscribe],
   [1, takeOver],
   [1, resync],

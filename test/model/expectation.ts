@@ -65,6 +65,8 @@ export interface Receiver {
   tokens: number;
   /** It is being deleted together with its inbox: what lies there may be gone. */
   leaving: boolean;
+  /** Its endpoint answered 410, and nobody has said since, where it counts, that it works again. */
+  disabled?: boolean;
   /** The object is gone: nothing may happen in its inbox any more. */
   ended: boolean;
 }

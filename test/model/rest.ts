@@ -79,8 +79,16 @@ async function goOn(system: System): Promise<RedisDump> {
 export async function comeToRest(system: System): Promise<RedisDump> {
   system.story.push('everything comes to rest');
   await system.lead();
-  let dump = await goOn(system);
   const { balances, tenants, book, objects } = system;
+  // Endpoints that were disabled would keep what waits for them.
+  for (const name of TENANTS) {
+    for (const { metadata } of objects.subscriptionsTo(name)) system.enable(metadata.namespace ?? '', metadata.name);
+    // In a workspace that is paused it counts when the pause ends.
+    if (objects.isPaused(name)) continue;
+    await system.change(name, undefined);
+    for (const receiver of system.tenantOf(name).receivers.values()) receiver.disabled = false;
+  }
+  let dump = await goOn(system);
   for (const tenant of tenants) {
     // What a controller left half done in a workspace that is paused waits for the end of the pause.
     if (tenant.isCertain()) checkSettled(tenant, dump, balances.leftForEvents(tenant.payer));
@@ -93,6 +101,7 @@ export async function comeToRest(system: System): Promise<RedisDump> {
     for (const name of TENANTS) {
       await system.makeWorkspace(name);
       if (objects.isPaused(name)) await system.pause(name, false);
+      for (const receiver of system.tenantOf(name).receivers.values()) receiver.disabled = false;
     }
     dump = await goOn(system);
     for (const tenant of tenants) checkSettled(tenant, dump, PLENTY / 2);

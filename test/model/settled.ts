@@ -56,7 +56,7 @@ function checkReceiver(tenant: ModelTenant, receiver: Receiver, unpaid: string |
     );
     hold(8, left === undefined, () => `${left?.event.name} never came to ${tenant.name}'s ${receiver.name}`);
   }
-  if (subscription?.sends !== true) return;
+  if (subscription?.sends !== true || receiver.disabled === true) return;
   for (const { event } of receiver.open.values()) {
     const active = tenant.defined().gates.has(`${receiver.integration}/${event.groupKey}`);
     hold(13, !active, () => `${event.name} is never delivered to ${tenant.name}'s ${receiver.name}`);

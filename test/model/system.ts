@@ -157,6 +157,13 @@ export async function createSystem(redis: RedisClient) {
       const changes = spec?.plan !== plan || spec.includedTokens !== includedTokens;
       if (done && changes) checkWoken(name, await dumpRedis(redis), clock.ms);
     },
+    /** Says in the object that its endpoint works again, after whatever it answered until now. */
+    enable(namespace: string, name: string): void {
+      const stored = objects.get('Subscription', `${namespace}/${name}`);
+      if (stored?.spec.endpoint === undefined || stored.metadata.deletionTimestamp !== undefined) return;
+      const endpoint = { ...stored.spec.endpoint, enabledAt: new Date(clock.ms + 1).toISOString() };
+      objects.apply('Subscription', namespace, name, { ...stored.spec, endpoint });
+    },
     /** Nothing of a tenant comes into force while it is paused; then all of it does. */
     async pause(name: string, paused: boolean, death?: Death): Promise<void> {
       // No two queues of one name in one millisecond: what was made meanwhile begins now.

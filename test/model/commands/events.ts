@@ -28,7 +28,16 @@ export const claim = commandOf(
   }),
 );
 
-const anOutcome = fc.constantFrom('delivered', 'delivered', 'delivered', 'failed', 'failed', 'dead', 'released');
+const anOutcome = fc.constantFrom(
+  'delivered',
+  'delivered',
+  'delivered',
+  'failed',
+  'failed',
+  'dead',
+  'released',
+  'gone',
+);
 
 export const endAttempt = commandOf(fc.record({ which: fc.nat(20), outcome: anOutcome }), ({ which, outcome }) => ({
   text: `${outcome}:`,

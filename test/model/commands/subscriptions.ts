@@ -51,6 +51,18 @@ export const suspend = commandOf(fc.tuple(values, fc.boolean()), ([value, suspen
   },
 }));
 
+/** The endpoint works again: what it answered before does not count. */
+export const enable = commandOf(values, value => ({
+  text: `${value.tenant}-partner enables the endpoint of ${nameOf(value)}`,
+  can: system => isThere(system, value),
+  run: async system => {
+    const stored = storedOf(system, value);
+    if (stored?.spec.endpoint === undefined) return system.say(': there is none');
+    system.enable(`${value.tenant}-partner`, nameOf(value));
+    await system.change(value.tenant, value.death);
+  },
+}));
+
 export const unsubscribe = commandOf(fc.tuple(values, fc.boolean()), ([value, atOnce]) => ({
   text: `${value.tenant}-partner deletes ${nameOf(value)}${atOnce ? ' with its inbox' : ''}`,
   can: system => isThere(system, value),
