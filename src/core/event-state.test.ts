@@ -7,6 +7,7 @@ test.each<[string, EventProgress]>([
   ['pending 0 0 0', { state: 'pending', attempts: 0, history: [] }],
   ['inflight 1 0 9 5,500,12', { state: 'inflight', attempts: 1, history: [FAILED] }],
   ['retrying 1 2 9 5,500,12', { state: 'retrying', attempts: 1, history: [FAILED], dueMs: 9 }],
+  ['retrying 1 0 0 5,500,12', { state: 'retrying', attempts: 1, history: [FAILED] }],
   [
     'delivered 8 2 204 3 5,500,12',
     {

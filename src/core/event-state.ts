@@ -21,7 +21,7 @@ export interface EventProgress {
   readonly attempts: number;
   /** The last of them (20 that failed, and the one that ended it), oldest first. */
   readonly history: readonly Attempt[];
-  /** Of a retrying one: when the next attempt is due, ms. */
+  /** Of a retrying one: when the next attempt is due, ms; absent while its endpoint is to be enabled first. */
   readonly dueMs?: number;
   /** Of one that ended: when (ms), and by what: a status, or a word. */
   readonly endedMs?: number;
@@ -36,7 +36,8 @@ export function parseEventProgress(text: string): EventProgress {
   const [state = '', first = '', second = '', third = '', ...rest] = text.split(' ');
   if (OPEN_STATES.includes(state as EventState)) {
     const progress = { state: state as EventState, attempts: Number(first), history: rest.map(parseAttempt) };
-    return state === 'retrying' ? { ...progress, dueMs: Number(third) } : progress;
+    // After 410 there is no time: it is when the endpoint is enabled again.
+    return state === 'retrying' && third !== '0' ? { ...progress, dueMs: Number(third) } : progress;
   }
   const [latency = '-', ...failed] = rest;
   const endedMs = Number(first);
