@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Config, OidcConfig, Role } from './config.ts';
+import { createController } from './controller/controller.ts';
+import { registerRuntimeMetrics } from './controller/state-metrics.ts';
+import { sealEndpoint } from './core/endpoint-config.ts';
+import { createNetworkPolicy, judgeEndpoint } from './core/network.ts';
+import { deriveSealKeys } from './core/seal.ts';
+import { createDispatcher } from './dataplane/dispatcher/dispatcher.ts';
+import { createEndpointClient } from './dataplane/dispatcher/endpoint-client.ts';
+import { createReplaySweep } from './dataplane/dispatcher/replay-sweep.ts';
+import { createIngestion } from './dataplane/ingestion.ts';
+import { createIngress } from './dataplane/ingress/server.ts';
+import { createRouter } from './dataplane/router/router.ts';
+import { createRoutingTrace } from './dataplane/router/routing-spans.ts';
+import { createSandboxDesk } from './dataplane/sandbox/desk.ts';
+import { createSandboxRunner } from './dataplane/sandbox/sandbox-runner.ts';
+import { countOperations } from './facade/counted-operations.ts';
+import { createFacade } from './facade/facade.ts';
+import { createFacadeMetrics } from './facade/facade-metrics.ts';
+import { createFacadeServer } from './facade/server.ts';
+import { connect } from './kube/client.ts';
+import { systemClock } from './kube/clock.ts';
+import type { KubeMetrics } from './kube/kube-metrics.ts';
+import { createInvitationMailer } from './mail/mailer.ts';
+import { createAlarm } from './redis/alarm.ts';
+import { createBacklogStore } from './redis/backlog.ts';
+import type { RedisClient } from './redis/client.ts';
+import { createControlAudit } from './redis/control-audit.ts';
+import { createControlStore } from './redis/control-store.ts';
+import { createControlSweep } from './redis/control-sweep.ts';
+import { createGateReader } from './redis/gate-reader.ts';
+import { createHintIndex } from './redis/hints.ts';
+import { createInboxOperations } from './redis/inbox-operations.ts';
+import { createInboxReader } from './redis/inbox-reader.ts';
+import { createInboxRecovery } from './redis/inbox-recovery.ts';
+import { createInboxStore } from './redis/inbox-store.ts';
+import { createIngressOperations } from './redis/ingress-store.ts';
+import { createLedgerStore, readBalance } from './redis/ledger-store.ts';
+import { createQueueStore } from './redis/queue-store.ts';
+import { createReplays, type Replays } from './redis/replays.ts';
+import { createRoutingReader } from './redis/routing-reader.ts';
+import { createTraceparentReader } from './redis/traceparents.ts';
+import { createTrafficReader } from './redis/traffic-reader.ts';
+import { createTrafficStore } from './redis/traffic-store.ts';
+import { registerBacklogMetrics } from './redis/work-metrics.ts';
+import type { Logger } from './telemetry/log.ts';
+import type { Registry } from './telemetry/metrics.ts';
+import type { ReadinessCheck } from './telemetry/ops-server.ts';
+import type { Tracing } from './telemetry/tracing.ts';
+import { VERSION } from './version.ts';
+
+/** A role that runs: how it is stopped, and whether it is ready (why not). */
+export interface Running {
+  /** It goes on, and tells everybody to go elsewhere next time. */
+  readonly drain?: () => void;
+  readonly stop: () => Promise<void>;
+  readonly ready: ReadinessCheck;
+}
+
+/** What the roles of one process share. */
+export interface Parts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly registry: Registry;
+  readonly tracing: Tracing | undefined;
+  readonly redis: RedisClient;
+  /** Of the roles that talk to Kubernetes, together. */
+  readonly kubeMetrics: () => KubeMetrics;
+  readonly nowMs: () => number;
+  readonly alarm: (slot: string) => void;
+}
+
+function startController({ config, log, registry, tracing, redis, kubeMetrics, nowMs }: Parts): Running {
+  const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
+  const rootKey = config.rootKey as Uint8Array;
+  const sealKeys = deriveSealKeys(rootKey);
+  const policy = createNetworkPolicy(config.allowedNetworks);
+  const controller = createController({
+    client,
+    control: createControlStore(redis),
+    backlogs: createBacklogStore(redis),
+    openAudit: pace => createControlAudit(redis, pace),
+    remains: createControlSweep(redis),
+    queueHints: createHintIndex(redis, 'r'),
+    inboxHints: createHintIndex(redis, 'd'),
+    onAlarm: createAlarm(redis).listen,
+    onReconnect: redis.onReconnect,
+    nowMs,
+    rootKey,
+    sendInvitation: config.mail && createInvitationMailer(config.mail),
+    compile: {
+      queueMaxBytes: config.queueMaxBytes,
+      judgeEndpoint: url => judgeEndpoint(url, policy),
+      sealEndpoint: (subscription, endpoint) => sealEndpoint(sealKeys, subscription, endpoint),
+    },
+    namespace: config.namespace,
+    identity: `${hostname()}_${randomUUID()}`,
+    clock: systemClock,
+    log,
+    registry,
+    tracing,
+  });
+  registerRuntimeMetrics(registry, controller);
+  const stop = new AbortController();
+  const running = controller.run(stop.signal);
+  return {
+    stop: async () => {
+      stop.abort();
+      await running;
+      await client.close();
+    },
+    ready: () => {
+      const { ready, missing } = controller.readiness();
+      return ready ? undefined : `caches are empty: ${missing.join(', ')}`;
+    },
+  };
+}
+
+async function startIngress({ config, log, registry, tracing, redis, nowMs, alarm }: Parts): Promise<Running> {
+  const store = createIngestion({
+    operations: createIngressOperations(redis, nowMs, alarm),
+    lower: createHintIndex(redis, 'r').lower,
+    nowMs,
+  });
+  const sandbox = createSandboxDesk({ redis, lower: createHintIndex(redis, 's').lower, nowMs });
+  const ingress = createIngress({ store, sandbox, registry, tracing, log });
+  const port = await ingress.listen(config.ingressPort, '::');
+  log.info({ port }, 'ingress listens');
+  return { drain: ingress.drain, stop: ingress.close, ready: () => (redis.isReady() ? undefined : 'redis is away') };
+}
+
+async function startFacade({ config, log, registry, tracing, redis, kubeMetrics, nowMs }: Parts): Promise<Running> {
+  const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
+  const metrics = createFacadeMetrics(registry);
+  const parts = {
+    operations: createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
+    recovery: createInboxRecovery({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
+    replays: openReplays(redis, nowMs),
+  };
+  const facade = createFacade({
+    client,
+    clock: systemClock,
+    gates: createGateReader(redis),
+    inboxes: createInboxReader(redis),
+    routing: createRoutingReader(redis, nowMs),
+    traffic: createTrafficReader(redis),
+    ...countOperations(parts, metrics.did),
+    readBalance: account => readBalance(redis, account),
+    rootKey: config.rootKey as Uint8Array,
+    nowMs,
+    log,
+  });
+  const stop = new AbortController();
+  const watching = facade.world.run(stop.signal);
+  const server = createFacadeServer({
+    facade,
+    authentication: { ...(config.oidc as OidcConfig), log },
+    metrics,
+    tracing,
+    version: VERSION,
+  });
+  const port = await server.listen(config.facadePort);
+  log.info({ port }, 'facade listens');
+  return {
+    drain: server.drain,
+    stop: async () => {
+      await server.close();
+      stop.abort();
+      await watching;
+      await client.close();
+    },
+    ready: () => {
+      const stale = facade.world.staleKinds();
+      return stale.length === 0 ? undefined : `caches are out of date: ${stale.join(', ')}`;
+    },
+  };
+}
+
+function openReplays(redis: RedisClient, nowMs: () => number): Replays {
+  return createReplays({
+    redis,
+    nowMs,
+    lowerInboxes: createHintIndex(redis, 'd').lower,
+    lowerAccounts: createHintIndex(redis, 'a').lower,
+  });
+}
+
+function startRouter({ log, registry, tracing, redis, nowMs, alarm }: Parts): Running {
+  const router = createRouter({
+    queues: createQueueStore(redis),
+    inboxes: createInboxStore(redis),
+    ledger: createLedgerStore(redis),
+    traffic: createTrafficStore(redis),
+    queueHints: createHintIndex(redis, 'r'),
+    inboxHints: createHintIndex(redis, 'd'),
+    alarm,
+    nowMs,
+    log,
+    registry,
+    trace: tracing && createRoutingTrace({ tracing, readTraceparents: createTraceparentReader(redis), log }),
+  });
+  redis.onReconnect(router.onReconnect);
+  router.start();
+  return { stop: router.stop, ready: () => (redis.isReady() ? undefined : 'redis is away') };
+}
+
+function startDispatcher({ config, log, registry, tracing, redis, nowMs, alarm }: Parts): Running {
+  const rootKey = config.rootKey as Uint8Array;
+  const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
+  const dispatcher = createDispatcher({
+    inboxes: createInboxStore(redis),
+    hints: createHintIndex(redis, 'd'),
+    traffic: createTrafficStore(redis),
+    client,
+    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
+    version: VERSION,
+    alarm,
+    nowMs,
+    log,
+    registry,
+    tracing,
+  });
+  const sweep = createReplaySweep({
+    replays: openReplays(redis, nowMs),
+    hints: createHintIndex(redis, 'a'),
+    nowMs,
+    log,
+  });
+  registerBacklogMetrics(registry, { redis, nowMs });
+  redis.onReconnect(dispatcher.onReconnect);
+  const sandbox = createSandboxRunner({
+    redis,
+    hints: createHintIndex(redis, 's'),
+    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
+    version: VERSION,
+    alarm,
+    nowMs,
+    log,
+  });
+  redis.onReconnect(sweep.lookEverywhere);
+  redis.onReconnect(sandbox.lookEverywhere);
+  dispatcher.start();
+  sweep.start();
+  sandbox.start();
+  return {
+    stop: async () => {
+      await sandbox.stop();
+      await sweep.stop();
+      await dispatcher.stop();
+      await client.close();
+    },
+    ready: () => (redis.isReady() ? undefined : 'redis is away'),
+  };
+}
+
+/** Starts a role; it works when this has ended. */
+export const START: Record<Role, (parts: Parts) => Running | Promise<Running>> = {
+  controller: startController,
+  facade: startFacade,
+  ingress: startIngress,
+  router: startRouter,
+  dispatcher: startDispatcher,
+};
