@@ -122,6 +122,15 @@ onEachRedis(redis => {
       expect(inbox.sweeps).toEqual([{ member: inbox.payer, dueMs: START_MS + 30_000 }]);
     });
 
+    test('and again after it: who looked in between found nothing, and will not come back', async () => {
+      const inbox = await start();
+      const [ref] = (await inbox.publish(['a'])) as [string];
+      await inbox.drain();
+      await replay(inbox, ref);
+      const hint = { member: inbox.payer, dueMs: START_MS + 30_000 };
+      expect(inbox.sweeps).toEqual([hint, hint]);
+    });
+
     test('the sweep goes on where one died, after 30 s', async () => {
       const inbox = await start();
       const refs = await inbox.publish(['a', 'b']);

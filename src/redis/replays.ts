@@ -175,8 +175,9 @@ export function createReplays(deps: ReplaysDeps): Replays {
         if (price.answer !== 'OK') return price;
         if (price.events.length === 0) return { answer: 'NOTHING', cursor: price.cursor };
         const chargedMs = nowMs();
+        const haveLooked = () => deps.lowerAccounts([{ member: account, dueMs: chargedMs + SWEEP_AFTER_MS }]);
         // Before the charge: whatever happens to this process, somebody looks.
-        await deps.lowerAccounts([{ member: account, dueMs: chargedMs + SWEEP_AFTER_MS }]);
+        await haveLooked();
         const fields = {
           inbox: inboxMember(inbox),
           selection: JSON.stringify(selection),
@@ -191,6 +192,8 @@ export function createReplays(deps: ReplaysDeps): Replays {
           [chargedMs, replayId, price.tokens, ...Object.entries(fields).flat()],
         )) as 'OK' | 'SAME' | 'SHORT' | 'CLOSED';
         if (answer === 'SHORT' || answer === 'CLOSED') return { answer };
+        // And after it: who stood still in between may have been looked for already, in vain.
+        await haveLooked();
         intent = (await readIntent(account, replayId)) as Intent;
       }
       if (inboxMember(intent.inbox) !== inboxMember(inbox) || intent.selection !== JSON.stringify(selection)) {
