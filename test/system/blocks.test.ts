@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Sluice } from '../support/sluice.ts';
+import { untilCalm } from './calm.ts';
 import { eventually } from './deadline.ts';
 import { type Installation, install } from './installation.ts';
 import { makeSample, type Publisher } from './publisher.ts';
@@ -198,7 +199,7 @@ it('leaves nothing to write once all is in force', async () => {
       redis: /rdb_changes_since_last_save:(\d+)/.exec(info)?.[1],
     };
   };
-  await delay(3_000);
+  await untilCalm(async () => (await state()).redis);
   const before = await state();
   await delay(15_000);
   expect(await state()).toEqual(before);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Sluice } from '../support/sluice.ts';
+import { untilCalm } from './calm.ts';
 import { type Installation, install } from './installation.ts';
 import { kubectl, waitForAll } from './world.ts';
 
@@ -66,7 +67,7 @@ it('meets nothing on its way that its log or its Events call a failure', async (
 });
 
 it('changes nothing when the same is applied again', async () => {
-  await delay(3_000);
+  await untilCalm(async () => (await redisState()).writes);
   const before = { versions: await versions(), redis: await redisState() };
   expect(before.versions.length).toBeGreaterThan(10);
   const again = await kubectl(installed.cluster, ['apply', '-f', SAMPLES]);

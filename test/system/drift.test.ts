@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { publicId, tenantId } from '../../src/core/ids.ts';
 import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../src/redis/keys.ts';
 import type { Sluice } from '../support/sluice.ts';
+import { untilCalm } from './calm.ts';
 import { eventually } from './deadline.ts';
 import { type Installation, install } from './installation.ts';
 import { makeSample } from './publisher.ts';
@@ -86,9 +86,9 @@ async function isDelivered(id: string, groupKey: string, partners: readonly stri
 
 it('looks at all of Redis and writes nothing while all is well', async () => {
   await isDelivered('first', 'red', ['ada', 'bob']);
-  await delay(3_000);
   const changes = async () =>
     Number(/^rdb_changes_since_last_save:(\d+)/m.exec(String(await redis('INFO', 'persistence')))?.[1]);
+  await untilCalm(changes);
   const [before, state] = [await changes(), await dump()];
   await waitForPasses(1);
   expect(await changes()).toBe(before);

@@ -254,7 +254,7 @@ describe("names in eve's own objects mean her own namespace", () => {
           spec: { producer: 'eve', integration: INTEGRATION, stream: 'refunds', endpoint: { url, headers } },
         });
       },
-      [at(feedOf('refunds'), 'Live', 'False/EndpointRefused', 'Subscription')],
+      [at(feedOf('refunds'), 'Live', 'False/WaitingForSecret', 'Subscription')],
     ],
   ])('%s', async (_what, act, says, undo) => {
     await world.expectUntouched(act, says);

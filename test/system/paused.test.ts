@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PAUSED_ANNOTATION } from '../../src/api/well-known.ts';
 import type { Sluice } from '../support/sluice.ts';
+import { untilCalm } from './calm.ts';
 import { eventually } from './deadline.ts';
 import { type Installation, install } from './installation.ts';
 import { makeSample, type Publisher } from './publisher.ts';
@@ -81,6 +82,7 @@ it('lets data flow, and holds every change until it is over', async () => {
   for (const partner of ['ada', 'bob']) await arrived('flows.0', partner);
   expect(attemptsOf('later.0', 'ada')).toEqual([]);
 
+  await untilCalm(redisChanges);
   const before = { versions: await versions(), redis: await redisChanges() };
   await delay(10_000);
   expect({ versions: await versions(), redis: await redisChanges() }).toEqual(before);
