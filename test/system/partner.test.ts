@@ -116,8 +116,8 @@ it('sends what one endpoint cannot take to nobody else late: a slow partner hold
   console.log(
     `a key of 1 s an event: ${Math.round(redMs)} ms; the other key of the same endpoint: ${Math.round(greenMs)} ms`,
   );
-  expect(greenMs).toBeLessThan(2_000);
   expect(redMs).toBeGreaterThan(4_000);
+  expect(greenMs).toBeLessThan(redMs / 2);
   receiver.behave(() => 204);
 });
 

@@ -254,7 +254,6 @@ test('a process that is to end is not ready at once, serves on for a while, and 
   expect(await ended).toMatchObject({ code: 0 });
   const tookMs = performance.now() - signalledMs;
   expect(tookMs).toBeGreaterThan(1_500);
-  expect(tookMs).toBeLessThan(8_000);
   await expect(post('ending.late')).rejects.toThrow();
   await agent.destroy();
 });
