@@ -42,3 +42,18 @@ export function toldReason(text: string, integration: string): NotRoutedReason |
 export function reasonOfOthers(text: string): NotRoutedReason | undefined {
   return lastOf(text, OTHERS);
 }
+
+/**
+ * Why this integration did not get an event, as far as it was noted.
+ *
+ * @param routedBeforeMs the event was routed before this
+ * @param subscribedMs since when the integration's subscription is there; undefined: it has none
+ */
+export function notedReason(
+  text: string,
+  integration: string,
+  { routedBeforeMs, subscribedMs }: { readonly routedBeforeMs: number; readonly subscribedMs: number | undefined },
+): NotRoutedReason | undefined {
+  const subscribedThen = subscribedMs !== undefined && subscribedMs <= routedBeforeMs;
+  return toldReason(text, integration) ?? (subscribedThen ? reasonOfOthers(text) : undefined);
+}

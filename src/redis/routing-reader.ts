@@ -3,7 +3,7 @@ import { type EventMeta, parseEventMeta } from '../core/event-meta.ts';
 import type { EventProgress } from '../core/event-state.ts';
 import type { NotRoutedReason } from '../core/reasons.ts';
 import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
-import { reasonOfOthers, toldReason } from '../core/told-reasons.ts';
+import { notedReason } from '../core/told-reasons.ts';
 import type { RedisClient, Reply } from './client.ts';
 import { type PairReading, readPair } from './gate-reader.ts';
 import { readProgress } from './inbox-reader.ts';
@@ -146,21 +146,17 @@ export function createRoutingReader(redis: RedisClient, nowMs: () => number): Ro
       const told = text(why) ?? '';
       const asked = typeof member === 'string' ? parseInboxMember(`${integration}/${member}`) : undefined;
       const inbox = asked ?? former;
-      const others = asked === undefined ? undefined : reasonOfOthers(told);
       const [progress, behindAt, since] = await Promise.all([
         inbox === undefined ? undefined : readProgress(redis, inbox, ref),
         asked === undefined ? undefined : redis.call('hget', q.behind, inboxMember(asked)),
-        others === undefined
-          ? undefined
-          : redis.call('hget', integrationKeys(integration).sub((asked as InboxRef).sub), 'since'),
+        asked === undefined ? undefined : redis.call('hget', integrationKeys(integration).sub(asked.sub), 'since'),
       ]);
-      // It subscribed when the event was routed: the reason that most had is told of it, too.
-      const subscribed = others !== undefined && Number(since ?? 0) <= refMs(ref) + YOUNG_MS;
+      const subscribedMs = asked === undefined ? undefined : Number(since ?? 0);
       return {
         subscription: asked === undefined ? undefined : { id: asked.sub, behindAt: text(behindAt) },
         progress: progress?.answer === 'OK' ? progress.progress : undefined,
         activatedSinceMs: typeof active === 'string' ? Number(active) : undefined,
-        noted: toldReason(told, integration) ?? (subscribed ? others : undefined),
+        noted: notedReason(told, integration, { routedBeforeMs: refMs(ref) + YOUNG_MS, subscribedMs }),
       };
     },
   };

@@ -3,7 +3,7 @@ import { fateOf, YOUNG_MS } from '../../core/event-fate.ts';
 import { parseEventMeta, parseSimulation } from '../../core/event-meta.ts';
 import { refMs, refOfStreamId, streamIdOfRef } from '../../core/refs.ts';
 import { COMPRESSION, type Simulation } from '../../core/simulation.ts';
-import { reasonOfOthers, toldReason } from '../../core/told-reasons.ts';
+import { notedReason } from '../../core/told-reasons.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { readProgress } from '../../redis/inbox-reader.ts';
 import { type InboxRef, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
@@ -226,9 +226,8 @@ async function describeVerdict(
     inbox === undefined ? undefined : readProgress(view.ofRun, inbox, ref),
   ]);
   const progress = found?.answer === 'OK' ? found.progress : undefined;
-  // Where it subscribed when the event was routed, the reason that most had is told of it, too.
-  const listedThen = subscribed && Number(subscription.since ?? 0) <= refMs(ref) + YOUNG_MS;
-  const noted = toldReason(told, id) ?? (listedThen ? reasonOfOthers(told) : undefined);
+  const subscribedMs = subscribed ? Number(subscription.since ?? 0) : undefined;
+  const noted = notedReason(told, id, { routedBeforeMs: refMs(ref) + YOUNG_MS, subscribedMs });
   const behindAt = inbox && queue.behind.get(inboxMember(inbox));
   const { fate, reason } = fateOf({
     id: streamIdOfRef(ref),
