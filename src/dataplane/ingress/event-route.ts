@@ -2,14 +2,15 @@ import type { FastifyReply } from 'fastify';
 import { extractContext } from '../../core/context-headers.ts';
 import type { Admission, EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
-import { type Batches, ITEM_OVERHEAD_BYTES } from './batches.ts';
+import type { Batches } from './batches.ts';
+import { createBodyReceiver } from './body-receiver.ts';
+import { createIngestItem } from './ingest-item.ts';
 import type { IngressMetrics } from './ingress-metrics.ts';
 import type { IngressLimits } from './limits.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
-import { type BodyResult, type ByteBudget, readRequestBody } from './request-body.ts';
+import type { ByteBudget } from './request-body.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
 import type { IngestAnswer, IngestItem } from './store.ts';
-import { readTraceparent } from './traceparent.ts';
 
 /** A request whose body is here; `heldBytes` of the budget are given back when it is answered. */
 interface Arrival {
@@ -40,7 +41,7 @@ export function createEventRoute(options: {
   onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }): (request: EventRequest, reply: FastifyReply) => void {
   const { admission, queues, batches, budget, answers, metrics, limits, nextEventId, onError } = options;
-  const bodyOptions = { bodyBytes: limits.bodyBytes, budget };
+  const receiveBody = createBodyReceiver({ budget, answers, bodyBytes: limits.bodyBytes });
 
   function handleEvent(request: EventRequest, reply: FastifyReply): void {
     const startedMs = performance.now();
@@ -61,29 +62,10 @@ export function createEventRoute(options: {
     known: KnownQueue,
     fresh: boolean,
   ): void {
-    if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
-    readRequestBody(request.raw, bodyOptions, result => {
-      if (typeof result === 'string') {
-        budget.give(ITEM_OVERHEAD_BYTES);
-        refuseBody(reply, startedMs, result);
-        return;
-      }
-      const arrival: Arrival = {
-        request,
-        reply,
-        startedMs,
-        body: result,
-        heldBytes: result.length + ITEM_OVERHEAD_BYTES,
-        generatedId: undefined,
-        retried: false,
-      };
+    receiveBody(request, reply, startedMs, (body, heldBytes) => {
+      const arrival: Arrival = { request, reply, startedMs, body, heldBytes, generatedId: undefined, retried: false };
       guarded(arrival, () => decide(arrival, known, fresh));
     });
-  }
-
-  function refuseBody(reply: FastifyReply, startedMs: number, reason: Exclude<BodyResult, Buffer>): void {
-    if (reason === 'aborted') answers.abandon(startedMs);
-    else answers.sendProblem(reply, startedMs, reason === 'too_large' ? 'body_too_large' : 'overloaded');
   }
 
   function decide(arrival: Arrival, known: KnownQueue, fresh: boolean): void {
@@ -97,15 +79,7 @@ export function createEventRoute(options: {
       return answers.sendProblem(reply, startedMs, context.code, { errors: context.errors });
     }
     if (context.id === undefined) arrival.generatedId ??= nextEventId();
-    const item: IngestItem = {
-      id: context.id ?? arrival.generatedId ?? '',
-      type: context.type,
-      groupKey: context.groupKey,
-      contentType: headers['content-type'],
-      traceparent: readTraceparent(headers['traceparent']),
-      forward: context.forward,
-      body,
-    };
+    const item = createIngestItem(context.id ?? arrival.generatedId ?? '', context, headers, body);
     const { tenant, queue } = request.params;
     const taken = batches.submit(tenant, queue, known.config, item, answer => settle(arrival, item, answer));
     if (taken) return;

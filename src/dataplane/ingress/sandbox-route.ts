@@ -5,14 +5,14 @@ import type { Simulation } from '../../core/simulation.ts';
 import type { SandboxOutcome } from '../../redis/sandbox-store.ts';
 import type { Admission, EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
-import { ITEM_OVERHEAD_BYTES } from './batches.ts';
+import { createBodyReceiver } from './body-receiver.ts';
 import { withDeadline } from './deadline.ts';
+import { createIngestItem } from './ingest-item.ts';
 import type { IngressLimits } from './limits.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
-import { type ByteBudget, readRequestBody } from './request-body.ts';
+import type { ByteBudget } from './request-body.ts';
 import { readSandboxQuery, type SandboxRequest } from './sandbox-query.ts';
 import type { IngestItem, QueueConfig } from './store.ts';
-import { readTraceparent } from './traceparent.ts';
 
 /** What ingress asks of the sandbox. A promise that is rejected counts as unavailable. */
 export interface SandboxDesk {
@@ -53,7 +53,7 @@ export interface SandboxRouteOptions {
  */
 export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
   const { admission, queues, sandbox, budget, answers, limits, nextEventId, onFailure, onError } = options;
-  const bodyOptions = { bodyBytes: limits.bodyBytes, budget };
+  const receiveBody = createBodyReceiver({ budget, answers, bodyBytes: limits.bodyBytes });
 
   function handle(request: EventRequest, reply: FastifyReply): void {
     const startedMs = performance.now();
@@ -61,17 +61,10 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     const asked = readSandboxQuery(request.raw.url ?? '');
     if ('errors' in asked) return answers.sendProblem(reply, startedMs, 'invalid_request', { errors: asked.errors });
     admission.admit(request, reply, startedMs, (known, fresh) => {
-      if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
-      readRequestBody(request.raw, bodyOptions, result => {
-        if (typeof result === 'string') {
-          budget.give(ITEM_OVERHEAD_BYTES);
-          if (result === 'aborted') answers.abandon(startedMs);
-          else answers.sendProblem(reply, startedMs, result === 'too_large' ? 'body_too_large' : 'overloaded');
-          return;
-        }
-        accept(request, reply, startedMs, asked, result, fresh ? known : undefined)
+      receiveBody(request, reply, startedMs, (body, heldBytes) => {
+        accept(request, reply, startedMs, asked, body, fresh ? known : undefined)
           .catch((error: unknown) => onError(reply, startedMs, error))
-          .finally(() => budget.give(result.length + ITEM_OVERHEAD_BYTES));
+          .finally(() => budget.give(heldBytes));
       });
     });
   }
@@ -97,16 +90,7 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     }
     const id = context.id ?? nextEventId();
     const run = asked.runId ?? `run_${nextEventId().slice('evt_'.length)}`;
-    const event = {
-      id,
-      type: context.type,
-      groupKey: context.groupKey,
-      contentType: headers['content-type'],
-      traceparent: readTraceparent(headers['traceparent']),
-      forward: context.forward,
-      body,
-      simulation: asked.simulation,
-    };
+    const event = { ...createIngestItem(id, context, headers, body), simulation: asked.simulation };
     let outcome: SandboxOutcome;
     try {
       outcome = await withDeadline(limits.ingestTimeoutMs, () =>

@@ -1,0 +1,22 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { EventContext } from '../../core/context-headers.ts';
+import type { IngestItem } from './store.ts';
+import { readTraceparent } from './traceparent.ts';
+
+/** An event as it is stored: what describes it, and the body as it came. */
+export function createIngestItem(
+  id: string,
+  { type, groupKey, forward }: EventContext,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+): IngestItem {
+  return {
+    id,
+    type,
+    groupKey,
+    contentType: headers['content-type'],
+    traceparent: readTraceparent(headers['traceparent']),
+    forward,
+    body,
+  };
+}
