@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { createLeaseStore } from '../kube/lease.ts';
-import { type AnyObject, keyOf } from '../kube/object.ts';
+import { keyOf } from '../kube/object.ts';
 import { parseDisabledEndpoint } from '../redis/alarm.ts';
 import { reconcileAccount } from './account/reconcile.ts';
 import { createShortages } from './account/shortages.ts';
@@ -10,6 +10,7 @@ import { createAuditing } from './auditing.ts';
 import { reconcileBlock } from './block/reconcile.ts';
 import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
 import type { ControllerOptions } from './controller-options.ts';
+import { enqueueFollowers } from './followers.ts';
 import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
 import { createDeliveries } from './integration/deliveries.ts';
 import { createInvitationMetrics } from './integration/invitation-metrics.ts';
@@ -97,7 +98,7 @@ export function createController(options: ControllerOptions): Runtime {
     isPaused: name => isPaused(world, name),
     openGates: name => openGatesOf({ world, nowMs }, name),
     exclusively: locks.exclusively,
-    onChanged: (name, uids) => enqueueObjects(name, uids),
+    onChanged: (name, uids) => enqueueFollowers({ world, sources, followers }, name, uids),
   });
   const leading = createLeading({
     client,
@@ -247,23 +248,7 @@ export function createController(options: ControllerOptions): Runtime {
     sources: sources.routes,
   });
 
-  /** Statuses follow the routes: of the subscriptions that changed, or of everything in the tenant. */
-  function enqueueObjects(name: string, uids: ReadonlySet<string> | 'all'): void {
-    const concerns = ({ metadata }: AnyObject) => uids === 'all' || uids.has(metadata.uid);
-    for (const object of world.Subscription.store.byIndex('producer', name)) {
-      if (concerns(object)) subscriptions.enqueue(keyOf(object.metadata), 'background');
-    }
-    for (const object of world.Block.store.byIndex('namespace', name)) {
-      if (concerns(object)) blocks.enqueue(keyOf(object.metadata), 'background');
-    }
-    if (uids !== 'all') return;
-    // Those that failed meanwhile would wait for their backoff.
-    for (const key of sources.unsettledPairs(name)) activations.enqueue(key, 'background');
-    workspaces.enqueue(name, 'background');
-    for (const key of sources.inNamespace('CatalogStream', name)) streams.enqueue(key, 'background');
-    for (const key of sources.inNamespace('Package', name)) packages.enqueue(key, 'background');
-    for (const key of sources.inNamespace('Integration', name)) integrations.enqueue(key, 'background');
-  }
+  const followers = { workspaces, streams, packages, integrations, blocks, subscriptions, activations };
 
   options.onAlarm(slot => {
     const disabled = parseDisabledEndpoint(slot);

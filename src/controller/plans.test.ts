@@ -67,21 +67,23 @@ const WORKS: SubscriptionFacts['endpoint'] = {
   nowMs: Date.parse('2026-01-02T03:04:05Z'),
 };
 
+const ADMITTED: SubscriptionFacts = {
+  namespace: 'globex',
+  name: 'acme-orders',
+  producer: 'acme',
+  stream: 'orders',
+  verdict: { ready: 'Admitted', live: 'Live' },
+  admittedAt: undefined,
+  signing: undefined,
+  secretVersion: 1,
+  backlogAtRisk: undefined,
+  saidOfBacklog: undefined,
+  endpoint: WORKS,
+  now: '2026-01-02T03:04:05Z',
+};
+
 describe('subscription', () => {
-  const facts: SubscriptionFacts = {
-    namespace: 'globex',
-    name: 'acme-orders',
-    producer: 'acme',
-    stream: 'orders',
-    verdict: { ready: 'Admitted', live: 'Live' },
-    admittedAt: undefined,
-    signing: undefined,
-    secretVersion: 1,
-    backlogAtRisk: undefined,
-    saidOfBacklog: undefined,
-    endpoint: WORKS,
-    now: '2026-01-02T03:04:05Z',
-  };
+  const facts = ADMITTED;
   test.each<[SubscriptionFacts['verdict'], string[]]>([
     [{ ready: 'Admitted', live: 'Live' }, ['Ready=True/Admitted', 'Live=True/Live']],
     [{ ready: 'Admitted', live: 'Blocked' }, ['Ready=True/Admitted', 'Live=False/Blocked']],
@@ -144,21 +146,11 @@ describe('subscription', () => {
 
 describe('a disabled endpoint', () => {
   const facts: SubscriptionFacts = {
-    namespace: 'globex',
-    name: 'acme-orders',
-    producer: 'acme',
-    stream: 'orders',
-    verdict: { ready: 'Admitted', live: 'Live' },
-    admittedAt: undefined,
-    signing: undefined,
-    secretVersion: 1,
-    backlogAtRisk: undefined,
-    saidOfBacklog: undefined,
+    ...ADMITTED,
     endpoint: {
       ...WORKS,
       health: { sinceMs: 1, failures: 1, disabled: { ms: Date.parse('2026-01-02T03:04:05.678Z'), by: 'gone' } },
     },
-    now: '2026-01-02T03:04:05Z',
   };
 
   test('is said before the routes follow, which are made of what is said', () => {
