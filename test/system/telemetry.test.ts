@@ -221,7 +221,7 @@ test('where tracing is off, nothing of it is loaded', async () => {
 });
 
 test('a process that is to end is not ready at once, serves on for a while, and loses no request', async () => {
-  const ending = await world.start({ env: { SLUICE_SHUTDOWN_DELAY_SECONDS: '1.5' } });
+  const ending = await world.start({ env: { SLUICE_SHUTDOWN_DELAY_SECONDS: '4' } });
   const agent = new Pool(ending.ingressUrl, { connections: 1, pipelining: 1 });
   const key = 'an-ingress-key-of-first';
   const post = async (id: string) => {
@@ -240,20 +240,16 @@ test('a process that is to end is not ready at once, serves on for a while, and 
   const signalledMs = performance.now();
   const ended = ending.stop();
   await eventually('it is not ready', async () => (await fetch(`${ending.opsUrl}/readyz`)).status === 503, {
-    withinMs: 1_000,
+    withinMs: 3_000,
     everyMs: 10,
   });
   expect(await (await fetch(`${ending.opsUrl}/readyz`)).text()).toBe('process: it is stopping\n');
   let answered = 0;
-  while (performance.now() - signalledMs < 1_000) {
-    expect(await post(`ending.${++answered}`)).toEqual({ status: 202, connection: 'close' });
-  }
-  expect(answered).toBeGreaterThan(5);
+  while (answered < 10) expect(await post(`ending.${++answered}`)).toEqual({ status: 202, connection: 'close' });
   const late = await rest();
   expect([late.status, late.headers.get('connection')]).toEqual([401, 'close']);
   expect(await ended).toMatchObject({ code: 0 });
-  const tookMs = performance.now() - signalledMs;
-  expect(tookMs).toBeGreaterThan(1_500);
+  expect(performance.now() - signalledMs).toBeGreaterThan(4_000);
   await expect(post('ending.late')).rejects.toThrow();
   await agent.destroy();
 });
