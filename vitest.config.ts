@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files of the system project that take minutes, most of them waiting: begun first, so that none is left alone at the end. */
+/** Files that take minutes, most of them waiting: begun first, so that none is left alone at the end. */
 const LONGEST = [
   'drift',
   'facade-faults',
@@ -22,7 +22,17 @@ const LONGEST = [
   'invitations',
   'redis-away',
   'tokens',
+  'fence.redis',
+  'gate.redis',
+  'histories.redis',
+  'ledger.redis',
+  'hints.redis',
+  'replay-sweep.redis',
+  'positions.redis',
+  'idle.redis',
 ];
+
+const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER_URL;
 
 /** Apart from the system's tests: it needs the machine for itself. */
 const SCALE = 'test/scale/tenant.test.ts';
@@ -60,6 +70,8 @@ export default defineConfig({
           globalSetup: ['test/support/setup-redis.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          // Each worker has a Redis of its own, which takes the other half of a core; one that was given is for one alone.
+          maxWorkers: GIVEN_REDIS ? 1 : Math.max(2, Math.floor(availableParallelism() / 2)),
         },
       },
       {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { redisUrl } from '../../test/support/redis/shared.ts';
 import { tenantId } from '../core/ids.ts';
 import { type Actor, type Choose, everySchedule, interleave, type Step } from '../dataplane/testing/interleaving.ts';
 import { createProcessClient, createWire, type Witness } from '../dataplane/testing/process-client.ts';
@@ -30,7 +31,7 @@ const FAULTS: Actor['faults'] = ['crash', 'answer lost', 'not done'];
 describe('two leaders', () => {
   let client: RedisClient | undefined;
   beforeAll(async () => {
-    client = await connectRedis(inject('redisUrl'), log);
+    client = await connectRedis(redisUrl(), log);
   });
   afterAll(() => client?.close());
 

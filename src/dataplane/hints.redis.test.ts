@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { redisUrl } from '../../test/support/redis/shared.ts';
 import { connectRedis, type RedisClient, type Reply } from '../redis/client.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { type Actor, type Choose, everySchedule, type Fate, interleave } from './testing/interleaving.ts';
@@ -11,7 +12,7 @@ const RETRY_MS = 5_000;
 
 let client: RedisClient | undefined;
 beforeAll(async () => {
-  client = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  client = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
 });
 afterAll(() => client?.close());
 // No sweep comes in between, whatever the time a schedule takes.

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { redisUrl } from '../../test/support/redis/shared.ts';
 import { isAfter } from '../core/refs.ts';
 import { connectRedis, type RedisClient } from '../redis/client.ts';
 import { createHintIndex, type HintIndex } from '../redis/hints.ts';
@@ -24,7 +25,7 @@ describe('ingestion and router', () => {
   let client: RedisClient | undefined;
   const redis = () => client as RedisClient;
   beforeAll(async () => {
-    client = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+    client = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   });
   afterAll(() => client?.close());
 

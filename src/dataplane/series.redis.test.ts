@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { redisUrl } from '../../test/support/redis/shared.ts';
 import { parseEventProgress } from '../core/event-state.ts';
 import { refOfStreamId } from '../core/refs.ts';
 import { type Bucket, HISTORIES, RINGS, type Traffic } from '../core/series.ts';
@@ -25,7 +26,7 @@ const PARTNERS = ['x', 'y'];
 
 let redis: RedisClient;
 beforeAll(async () => {
-  redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
 });
 afterAll(() => redis.close());
 

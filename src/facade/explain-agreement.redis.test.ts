@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { redisUrl } from '../../test/support/redis/shared.ts';
 import { FINALIZER } from '../api/well-known.ts';
 import { pairIsOpen } from '../core/activation-state.ts';
 import { compileRoutes } from '../core/compile-routes.ts';
@@ -33,7 +34,7 @@ const RETENTION_MS = 3_600_000;
 const KEYS = ['a', 'b', ''] as const;
 let redis: RedisClient;
 beforeAll(async () => {
-  redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
 });
 afterAll(() => redis.close());
 

@@ -1,4 +1,5 @@
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { redisUrl } from '../../test/support/redis/shared.ts';
 import { refOfStreamId } from '../core/refs.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis } from './client.ts';
@@ -11,7 +12,7 @@ type Held = Claim & { readonly token: string };
 
 /** A subscription without order: each event is a lane of its own. */
 async function start(sub: SubscriptionShort = {}) {
-  const redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   const t = createTenant(redis);
   await t.apply(t.routes({ x: { sub: { unordered: true, ...sub } } }));
   await t.activate('x', 'key');

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { redisClusterUrl, redisUrl } from '../../test/support/redis/shared.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis } from './client.ts';
 import { createHintIndex } from './hints.ts';
@@ -88,7 +89,7 @@ onEachRedis(redis => {
   test('who listens hears of a hint that was lowered, and first of all that it may have missed some', async () => {
     const { hints, member, partition, pick } = start();
     const listener = await connectRedis(
-      inject(redis().cluster ? 'redisClusterUrl' : 'redisUrl'),
+      redis().cluster ? redisClusterUrl() : redisUrl(),
       createLogger({ level: 'silent' }),
     );
     onTestFinished(() => listener.close());

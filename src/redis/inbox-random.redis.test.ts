@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { redisUrl } from '../../test/support/redis/shared.ts';
 import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
@@ -11,7 +12,7 @@ import { createTenant, items, QUEUE, START_MS } from './testing/tenant.ts';
 
 let redis: RedisClient;
 beforeAll(async () => {
-  redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
 });
 afterAll(() => redis.close());
 

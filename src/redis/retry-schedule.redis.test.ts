@@ -1,4 +1,5 @@
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { redisUrl } from '../../test/support/redis/shared.ts';
 import { parseDurationMs } from '../api/durations.ts';
 import { ENDPOINT_DEFAULTS } from '../api/endpoint.ts';
 import { DEFAULT_RETRY_SCHEDULE_MS, nextAttempt } from '../core/backoff.ts';
@@ -23,7 +24,7 @@ function createRandom() {
 
 /** Five keys of five events each, at an endpoint that fails, on a clock that goes from one moment to the next. */
 async function start() {
-  const redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   onTestFinished(() => redis.close());
   const keys = ['a', 'b', 'c', 'd', 'e'];
   const inbox = await createInbox(redis, {}, keys);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../test/support/redis/server.ts';
+import { redisClusterUrl } from '../../test/support/redis/shared.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { createHintIndex } from './hints.ts';
@@ -70,7 +71,7 @@ test('counts open deliveries exactly while few subscriptions have any, in at mos
 });
 
 test('asks each partition by itself on a Cluster', async () => {
-  const redis = await connect(inject('redisClusterUrl'));
+  const redis = await connect(redisClusterUrl());
   // Each master is connected to at its first command.
   await redis.callAll('PING');
   const member = `int_${randomUUID()}/sub_x.1`;

@@ -1,25 +1,36 @@
 import type { TestProject } from 'vitest/node';
-import { provideRedis, provideRedisCluster } from './redis/provider.ts';
+import { type Provided, provideRedis, provideRedisCluster } from './redis/provider.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** One Redis for the whole run: use keys of your own, or `startRedis()` when you must flush or kill it. */
-    redisUrl: string;
-    /** The nodes of a Redis Cluster, separated by commas; shared like `redisUrl`. */
-    redisClusterUrl: string;
+    /** A Redis for each worker; `redisUrl()` tells a test its own. */
+    redisUrls: readonly string[];
+    /** A Redis Cluster for each worker: its nodes, separated by commas. */
+    redisClusterUrls: readonly string[];
   }
 }
 
 /** Global set-up of the project `redis`. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const redis = await provideRedis();
-  const cluster = await provideRedisCluster().catch(async (error: unknown) => {
-    await redis.stop();
-    throw error;
-  });
-  project.provide('redisUrl', redis.url);
-  project.provide('redisClusterUrl', cluster.url);
-  return async () => {
-    await Promise.all([redis.stop(), cluster.stop()]);
+  const started: Provided[] = [];
+  const stop = async () => {
+    await Promise.all(started.map(server => server.stop()));
   };
+  const provideEach = async (provide: () => Promise<Provided>) => {
+    const urls: string[] = [];
+    while (urls.length < project.config.maxWorkers) {
+      const provided = await provide();
+      started.push(provided);
+      urls.push(provided.url);
+    }
+    return urls;
+  };
+  try {
+    project.provide('redisUrls', await provideEach(provideRedis));
+    project.provide('redisClusterUrls', await provideEach(provideRedisCluster));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return stop;
 }

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import { createHintIndex, type Hint } from '../../redis/hints.ts';
 import { accountKeys, hintKeys, hintPartition } from '../../redis/keys.ts';
@@ -17,7 +18,7 @@ const FAULTS: Actor['faults'] = ['answer lost', 'not done', 'crash'];
 let client: RedisClient | undefined;
 const redis = () => client as RedisClient;
 beforeAll(async () => {
-  client = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  client = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
 });
 afterAll(() => client?.close());
 

@@ -1,5 +1,6 @@
-import { describe, expect, inject, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../../test/support/redis/server.ts';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { sealEndpoint } from '../../core/endpoint-config.ts';
 import { deriveSealKeys } from '../../core/seal.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
@@ -24,7 +25,7 @@ const answered = (status: number): AttemptResult => ({
   truncated: false,
 });
 
-async function connect(url = inject('redisUrl')): Promise<RedisClient> {
+async function connect(url = redisUrl()): Promise<RedisClient> {
   const redis = await connectRedis(url, log);
   onTestFinished(() => redis.close());
   return redis;

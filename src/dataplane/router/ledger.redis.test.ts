@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { tokensOf } from '../../core/tokens.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import type { StoredEvent } from '../../redis/inbox-store.ts';
@@ -23,7 +24,7 @@ describe('ledger', () => {
   let client: RedisClient | undefined;
   const redis = () => client as RedisClient;
   beforeAll(async () => {
-    client = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+    client = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   });
   afterAll(() => client?.close());
 

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import { inboxKeys, integrationKeys, queueKeys } from '../../redis/keys.ts';
 import { createTenant, QUEUE, START_MS, type Tenant } from '../../redis/testing/tenant.ts';
@@ -19,7 +20,7 @@ describe('positions', () => {
   let client: RedisClient | undefined;
   const redis = () => client as RedisClient;
   beforeAll(async () => {
-    client = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+    client = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   });
   afterAll(() => client?.close());
 

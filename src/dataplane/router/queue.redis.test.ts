@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { fateOf } from '../../core/event-fate.ts';
 import { refOfStreamId } from '../../core/refs.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
@@ -15,7 +16,7 @@ import { routeQueue } from './queue.ts';
 const HOUR_MS = 3_600_000;
 let redis: RedisClient;
 beforeAll(async () => {
-  redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
 });
 afterAll(() => redis.close());
 

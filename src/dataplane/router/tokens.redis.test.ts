@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { tokensOf } from '../../core/tokens.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';
@@ -12,7 +13,7 @@ const HOUR_MS = 3_600_000;
 const KIB_16 = 16_384;
 let redis: RedisClient;
 beforeAll(async () => {
-  redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
 });
 afterAll(() => redis.close());
 

@@ -1,4 +1,5 @@
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import type { RunEvent } from '../../api/sandbox.ts';
 import { DEFAULT_RETRY_SCHEDULE_MS } from '../../core/backoff.ts';
 import type { Simulation } from '../../core/simulation.ts';
@@ -27,7 +28,7 @@ test.each([
 ])(
   'with %s every code and every count lead to the attempts that are expected',
   async (_name, retryMs) => {
-    const redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+    const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
     const s = createSandbox(redis);
     await s.t.apply(s.t.routes({ x: { sub: { endpoint: sealed('x', retryMs), unordered: true } } }));
     await s.t.activate('x', 'a');

@@ -1,4 +1,5 @@
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { connectRedis } from '../../redis/client.ts';
 import { SANDBOX_LIMITS, type SandboxLimits } from '../../redis/sandbox-store.ts';
 import { createLogger } from '../../telemetry/log.ts';
@@ -9,7 +10,7 @@ import { createSandbox, driverOn, sealed, sumUp } from './testing/sandbox.ts';
 const RUN = 'bounded';
 
 async function start(names: readonly string[], limits?: SandboxLimits) {
-  const redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   onTestFinished(() => redis.close());
   const s = createSandbox(redis, limits);
   const sub = (name: string) => [name, { sub: { endpoint: sealed(name, [5_000]), unordered: true } }] as const;

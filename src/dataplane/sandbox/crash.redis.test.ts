@@ -1,4 +1,5 @@
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRunReports } from './run-report.ts';
@@ -21,7 +22,7 @@ function dyingClient(redis: RedisClient, most: number): RedisClient {
 }
 
 test('wherever a process dies, another one brings the run to the same end', async () => {
-  const redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   const s = createSandbox(redis);
   const { t } = s;
   const sub = (name: string) => ({ sub: { endpoint: sealed(name, [5_000, 300_000]) } });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { simulatedStatus } from '../../core/simulation.ts';
 import { toldReason } from '../../core/told-reasons.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
@@ -153,7 +154,7 @@ async function deliverDue(s: Sandbox, name: string, made: Map<string, number>): 
 }
 
 test('the sandbox records what production records, in the same order, but for the time', async () => {
-  const redis = await connectRedis(inject('redisUrl'), createLogger({ level: 'silent' }));
+  const redis = await connectRedis(redisUrl(), createLogger({ level: 'silent' }));
   const production = await prepare(redis);
   const produced = await outcomeOf(redis, production, await runProduction(production));
 

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { startRedis } from './server.ts';
+import { redisClusterUrl, redisUrl } from './shared.ts';
 
 test('what was acknowledged survives SIGKILL and a restart on the same port', async () => {
   const redis = await startRedis({ appendonly: true, appendfsync: 'always' });
@@ -47,13 +48,13 @@ test('a stopped process answers again after SIGCONT', async () => {
 });
 
 test('the run has a Redis', async () => {
-  const client = new Redis(inject('redisUrl'));
+  const client = new Redis(redisUrl());
   onTestFinished(() => client.disconnect());
   expect(await client.ping()).toBe('PONG');
 });
 
 test('the run has a Redis Cluster that serves keys of every slot range', async () => {
-  const nodes = inject('redisClusterUrl')
+  const nodes = redisClusterUrl()
     .split(',')
     .map(url => new URL(url))
     .map(({ hostname, port }) => ({ host: hostname, port: Number(port) }));

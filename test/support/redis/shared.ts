@@ -1,0 +1,17 @@
+import { inject } from 'vitest';
+
+/**
+ * The Redis that this test's worker shares with the files it runs, one after the other: use keys of your own, or
+ * `startRedis()` when you must flush or kill it. No other worker uses it.
+ */
+export const redisUrl = (): string => ofThisWorker(inject('redisUrls'));
+
+/** The nodes of this worker's Redis Cluster, separated by commas; shared like `redisUrl`. */
+export const redisClusterUrl = (): string => ofThisWorker(inject('redisClusterUrls'));
+
+function ofThisWorker(urls: readonly string[]): string {
+  const worker = Number(process.env['VITEST_POOL_ID']);
+  const url = urls[worker - 1];
+  if (url === undefined) throw new Error(`worker ${worker} has none: the run has ${urls.length}`);
+  return url;
+}
