@@ -6,17 +6,21 @@ export interface RedisClock {
   readonly stop: () => void;
 }
 
+/** A correction of more than this is followed backward, too: Redis's own clock was set back. */
+const LARGEST_PAUSE_MS = 2_000;
+
 /**
  * Follows TIME of Redis (in a Cluster: of its first master) every `intervalMs`, keeping the offset of the sample with
- * the shortest round trip; never goes backward by itself.
+ * the shortest round trip. In between time passes as the monotonic clock says: this machine's may be set as it likes.
+ * After a small correction it stands still until it is true again, and does not go backward.
  */
 export async function followRedisClock(redis: RedisClient, intervalMs = 10_000): Promise<RedisClock> {
   let offset = 0;
   let last = 0;
   async function sample(): Promise<void> {
-    const before = Date.now();
+    const before = performance.now();
     const [time] = (await redis.callAll('TIME')) as [[string, string]];
-    const after = Date.now();
+    const after = performance.now();
     const theirs = Number(time[0]) * 1_000 + Number(time[1]) / 1_000;
     const measured = theirs - (before + after) / 2;
     // Half the round trip is the error of a sample: a slow one says nothing.
@@ -29,7 +33,8 @@ export async function followRedisClock(redis: RedisClient, intervalMs = 10_000):
   timer.unref();
   return {
     nowMs: () => {
-      last = Math.max(last, Math.round(Date.now() + offset));
+      const now = Math.round(performance.now() + offset);
+      if (now > last || last - now > LARGEST_PAUSE_MS) last = now;
       return last;
     },
     stop: () => clearInterval(timer),

@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { RedisClient } from './client.ts';
+import { followRedisClock } from './clock.ts';
+
+const START_MS = Date.parse('2026-01-02T03:04:05Z');
+const HOUR_MS = 3_600_000;
+
+beforeEach(() => vi.useFakeTimers({ now: START_MS, toFake: ['Date', 'performance', 'setInterval', 'clearInterval'] }));
+afterEach(() => vi.useRealTimers());
+
+/** A Redis whose clock is `aheadMs` before the start's, and goes on with the monotonic one. */
+async function follow() {
+  const begunMs = performance.now();
+  const redis = { aheadMs: 0 };
+  const timeOf = () => START_MS + redis.aheadMs + (performance.now() - begunMs);
+  const callAll = async () => [[String(Math.floor(timeOf() / 1_000)), String((timeOf() % 1_000) * 1_000)]];
+  const clock = await followRedisClock({ callAll } as unknown as RedisClient, 10_000);
+  return { redis, timeOf, nowMs: clock.nowMs };
+}
+
+test.each([
+  ['forward', HOUR_MS],
+  ['back', -HOUR_MS],
+])("this machine's clock that is set %s changes nothing, not for a moment", async (_where, byMs) => {
+  const { timeOf, nowMs } = await follow();
+  vi.setSystemTime(Date.now() + byMs);
+  expect(nowMs()).toBe(timeOf());
+  await vi.advanceTimersByTimeAsync(25_000);
+  expect(nowMs()).toBe(timeOf());
+});
+
+test("Redis's clock that is set back by much is followed, by little waited for", async () => {
+  const { redis, timeOf, nowMs } = await follow();
+  const first = nowMs();
+  redis.aheadMs = -HOUR_MS;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(nowMs()).toBe(timeOf());
+  expect(nowMs()).toBeLessThan(first);
+
+  await vi.advanceTimersByTimeAsync(9_900);
+  redis.aheadMs -= 1_500;
+  const before = nowMs();
+  await vi.advanceTimersByTimeAsync(100);
+  expect(timeOf()).toBeLessThan(before);
+  expect(nowMs()).toBe(before);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(nowMs()).toBe(timeOf());
+});
