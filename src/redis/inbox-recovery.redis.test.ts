@@ -78,6 +78,22 @@ onEachRedis(redis => {
       ]);
     });
 
+    test('behind an attempt that is under way: who skips the earlier one does not have it sent twice', async () => {
+      const inbox = await start();
+      const [a, a2] = (await inbox.publish(['a', 'a'])) as [string, string];
+      const [first] = await inbox.claim();
+      await inbox.end(first as NonNullable<typeof first>, DEAD);
+      const [second] = await inbox.claim();
+      await inbox.recovery.recover(inbox.inbox, all);
+      expect(await inbox.operations.skip(inbox.inbox, { ref: a })).toBe('OK');
+      expect(await lanes(inbox)).toEqual([]);
+      expect(await inbox.end(second as NonNullable<typeof second>)).toBe('OK');
+      expect(await inbox.reader.inspect(inbox.inbox, a2)).toMatchObject({
+        event: { progress: { state: 'delivered' } },
+      });
+      expect(await inbox.count()).toEqual({ routed: 2, dead: 0, skipped: 1, delivered: 1, open: 0 });
+    });
+
     test('without order each for itself; a replay that died as well, without another charge', async () => {
       const inbox = await createPaidInbox(redis(), { sub: { unordered: true } });
       const [a] = (await inbox.publish(['a', 'a'])) as [string, string];

@@ -30,11 +30,15 @@ local function finish(key, ref, records)
   if tried then redis.call('HDEL', KEYS[6], entry) end
   local lane = unordered and member or key
   local held = redis.call('HGET', KEYS[5], lane)
-  if held and string.sub(held, -15) == ref then redis.call('HDEL', KEYS[5], lane) end
-  if headOf(KEYS[3], lane) then
-    redis.call('ZADD', KEYS[4], ARGV[1], lane)
-  else
-    redis.call('ZREM', KEYS[4], lane)
+  local mine = held and string.sub(held, -15) == ref
+  if mine then redis.call('HDEL', KEYS[5], lane) end
+  -- The claim of another event, which was begun before this one was opened again, holds the lane until it ends.
+  if mine or not held then
+    if headOf(KEYS[3], lane) then
+      redis.call('ZADD', KEYS[4], ARGV[1], lane)
+    else
+      redis.call('ZREM', KEYS[4], lane)
+    end
   end
   expired = expired + 1
 end

@@ -5,7 +5,8 @@
 --       5.. (lane's key, ref, index of the record's key)*
 -- Returns {OK, one word per item*}: OK, UNKNOWN, or the outcome that it has already; or {GONE}, {PUSHED} (it has an
 --         endpoint: that acknowledges).
--- A lane is woken only if its head ended: another one may wait for its retry. A claim of what ended is forgotten.
+-- A lane is woken only if its head ended: another one may wait for its retry. A claim of what ended is forgotten; that of
+-- another event, which was begun before this one was opened again, holds the lane until it ends.
 --@include lanes
 --@include traffic
 local s = redis.call('HMGET', KEYS[1], 'inc', 'endpoint', 'unordered', 'tenant')
@@ -30,8 +31,9 @@ for i = 5, #ARGV, 3 do
     if outcome ~= 'delivered' then redis.call('ZADD', KEYS[6], 0, entry) end
     redis.call('HDEL', KEYS[5], entry)
     local held = redis.call('HGET', KEYS[4], lane)
-    if held and string.sub(held, -15) == ref then redis.call('HDEL', KEYS[4], lane) end
-    if head then
+    local mine = held and string.sub(held, -15) == ref
+    if mine then redis.call('HDEL', KEYS[4], lane) end
+    if head and (mine or not held) then
       if headOf(KEYS[2], lane) then
         redis.call('ZADD', KEYS[3], ARGV[1], lane)
       else
