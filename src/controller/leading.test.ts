@@ -37,3 +37,45 @@ test('one that goes on claims it', async () => {
   await expect(leading.begin({ transitions: 7, signal: term.signal })).rejects.toThrow('claimed');
   expect(claimed).toEqual([7]);
 });
+
+/** Leading over three tenants, of which those named cannot be brought into force. */
+function beginOver(...broken: string[]) {
+  const term = new AbortController();
+  const story: string[] = [];
+  const tenants = ['ada', 'bob', 'eve'];
+  const leading = createLeading({
+    client: { get: async () => ({ metadata: { uid: 'cluster' } }) },
+    control: {
+      lead: async () => ({ epoch: 3 }),
+      readCluster: async () => ({ ready: true }),
+      markClusterReady: async (fence: number) => void story.push(`whole ${fence}`),
+    },
+    world: { Workspace: { store: new Map() } },
+    tenants: {
+      names: () => tenants,
+      forget: () => {},
+      sync: async (name: string) => {
+        if (broken.includes(name)) throw new Error(`${name} is broken`);
+        story.push(`sync ${name}`);
+      },
+    },
+    enqueueTenant: (name: string) => void story.push(`again ${name}`),
+    nowMs: () => 0,
+    clock: { setTimer: () => () => {} },
+    log: createLogger({ level: 'silent' }),
+  } as unknown as LeadingDeps);
+  return { story, begin: () => leading.begin({ transitions: 1, signal: term.signal }), end: () => term.abort() };
+}
+
+test('a tenant that cannot be brought into force holds up no other, and is tried again', async () => {
+  const { story, begin, end } = beginOver('bob');
+  await begin();
+  expect(story).toEqual(['sync ada', 'sync eve', 'whole 3', 'again bob']);
+  end();
+});
+
+test('where no tenant can be, the term does not begin', async () => {
+  const { story, begin } = beginOver('ada', 'bob', 'eve');
+  await expect(begin()).rejects.toThrow('ada is broken');
+  expect(story).toEqual([]);
+});

@@ -63,10 +63,29 @@ export function createLeading(deps: LeadingDeps) {
     fence = answer.epoch;
   }
 
-  /** Brings every tenant into force once, then says that the control state is whole. */
+  /**
+   * Brings every tenant into force once, then says that the control state is whole. One that fails, as on a shard that is
+   * away, holds up no other: it stays as it is, and is tried again beside the work of the term.
+   *
+   * @throws when no tenant could be brought into force
+   */
   async function bringAllIntoForce(): Promise<void> {
-    for (const name of everyTenant()) await tenants.sync(name);
+    const failed = new Map<string, unknown>();
+    const names = everyTenant();
+    for (const name of names) {
+      try {
+        await tenants.sync(name);
+      } catch (error) {
+        failed.set(name, error);
+      }
+    }
+    const [first] = failed.values();
+    if (failed.size > 0 && failed.size === names.size) throw first;
     await control.markClusterReady(fenceNow());
+    for (const [tenant, error] of failed) {
+      log.error({ err: error as Error, tenant }, 'a tenant could not be brought into force; it is tried again');
+      deps.enqueueTenant(tenant);
+    }
   }
 
   function tellWorkspaces(type: 'Normal' | 'Warning', reason: string, message: string): void {
