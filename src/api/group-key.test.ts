@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { faultOfGroupKey } from '../core/context-headers-limits.ts';
 import { isGroupKey } from './group-key.ts';
 
 it.each(['a', 'customer-42', 'a b', 'Łódź', '🦊'.repeat(64), 'x'.repeat(256), '"\\'])('%j may be one', value => {
@@ -20,4 +22,16 @@ it.each([
   ['half a surrogate pair', 'a\ud83eb'],
 ])('%s may not', (_, value) => {
   expect(isGroupKey(value)).toBe(false);
+});
+
+it('is what ingress takes, so that whatever is published can be activated', () => {
+  const odd = fc.constantFrom(' ', '\u00a0', '\u3000', '\u2028', '\0', '\t', '\u0085', '\ud83e', 'é', '🦊');
+  const part = fc.oneof(odd, fc.string({ unit: 'binary', maxLength: 3 }), fc.constant('x'.repeat(252)));
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 5 }), parts => {
+      const value = parts.join('');
+      expect(faultOfGroupKey(value) === undefined, JSON.stringify(value)).toBe(isGroupKey(value));
+    }),
+    { numRuns: 2_000 },
+  );
 });

@@ -9,6 +9,8 @@ export const FORWARD_TOTAL_MAX_LENGTH = 8192;
 
 const SIMPLE_GROUP_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const CONTROL_CHARACTER = /\p{Cc}/u;
+/** Of any kind, the no-break and the ideographic one, too. */
+const OUTER_SPACE = /^\p{Z}|\p{Z}$/u;
 /** Tab and the bytes from 0x80 on are allowed in a field value (RFC 9110, 5.5); other control characters are not. */
 const NOT_A_FIELD_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const EVENT_ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
@@ -16,7 +18,7 @@ const EVENT_TYPE = /^[\x21-\x7e]{1,128}$/;
 
 /**
  * What is wrong with a group key, undefined when nothing is: 1 to 256 bytes of UTF-8, no control characters, no outer
- * blanks. The same rule stands in the schema of Activation, so whatever passes here can be activated.
+ * spaces. The same rule stands in the schema of Activation, so whatever passes here can be activated.
  */
 export function faultOfGroupKey(groupKey: string): string | undefined {
   if (SIMPLE_GROUP_KEY.test(groupKey)) return undefined;
@@ -24,7 +26,7 @@ export function faultOfGroupKey(groupKey: string): string | undefined {
   if (!groupKey.isWellFormed()) return 'is not valid Unicode';
   if (Buffer.byteLength(groupKey) > GROUP_KEY_MAX_BYTES) return 'is longer than 256 bytes of UTF-8';
   if (CONTROL_CHARACTER.test(groupKey)) return 'holds a control character';
-  if (groupKey.startsWith(' ') || groupKey.endsWith(' ')) return 'begins or ends with a space';
+  if (OUTER_SPACE.test(groupKey)) return 'begins or ends with a space';
   return undefined;
 }
 
