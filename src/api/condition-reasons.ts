@@ -116,6 +116,10 @@ export const CONDITION_MEANING = {
       Duplicate: 'False: an older Subscription for the same integration and stream exists.',
       StreamDeprecated: 'False: the stream is deprecated and takes no new subscriptions.',
     },
+    Stalled: {
+      ...EVERY_KIND.Stalled,
+      StreamDeprecated: 'Only publishing the stream again, or deleting the object, can help.',
+    },
     Live: {
       Live: 'True: events are routed and delivered (or held for pulling, without an endpoint).',
       Blocked: 'False: a Block covers the stream; routing pauses, nothing is lost within the retention.',

@@ -105,7 +105,10 @@ describe('subscription', () => {
       { ready: 'Duplicate', live: 'NotAdmitted' },
       ['Ready=False/Duplicate', 'Stalled=True/Duplicate', 'Live=False/NotAdmitted'],
     ],
-    [{ ready: 'StreamDeprecated', live: 'NotAdmitted' }, ['Ready=False/StreamDeprecated', 'Live=False/NotAdmitted']],
+    [
+      { ready: 'StreamDeprecated', live: 'NotAdmitted' },
+      ['Ready=False/StreamDeprecated', 'Stalled=True/StreamDeprecated', 'Live=False/NotAdmitted'],
+    ],
   ])('%j', (verdict, expected) => {
     expect(said(planSubscription({ ...facts, verdict }))).toEqual(expected);
   });

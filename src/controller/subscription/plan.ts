@@ -78,8 +78,10 @@ function readiness(facts: SubscriptionFacts): DesiredCondition[] {
   if (ready === 'Duplicate' || ready === 'StreamDeprecated') {
     const message = REFUSED_MESSAGE[ready];
     const refused = { status: 'False', reason: reason.Ready[ready], message } as const;
-    const stalled = { type: condition.Stalled, status: 'True', reason: reason.Stalled.Duplicate, message } as const;
-    return [{ type: condition.Ready, ...refused }, ...(ready === 'Duplicate' ? [stalled] : [])];
+    return [
+      { type: condition.Ready, ...refused },
+      { type: condition.Stalled, status: 'True', reason: reason.Stalled[ready], message },
+    ];
   }
   const message = WAITING_MESSAGE[ready](facts);
   return [
