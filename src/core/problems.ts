@@ -208,7 +208,8 @@ export const PROBLEMS = {
   being_deleted: {
     status: 409,
     title: 'The object is being deleted',
-    remedy: 'Wait until it is gone, then make it anew; a package stays until no Block names it.',
+    remedy:
+      'Wait until it is gone, then make it anew; a package stays until no Block names it, a stream that retains until its events are delivered or expired.',
   },
   not_reconcilable: {
     status: 409,

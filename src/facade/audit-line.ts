@@ -18,10 +18,10 @@ export interface AuditFacts {
   readonly durationMs: number;
 }
 
-/** The subject as it may be logged: many providers use the e-mail address, which is personal data. */
-function loggable(subject: string): string {
-  if (!subject.includes('@')) return subject;
-  return `sha256:${createHash('sha256').update(subject).digest('hex').slice(0, 16)}`;
+/** A subject or a client as it may be logged: many providers use the e-mail address, which is personal data. */
+function loggable(name: string): string {
+  if (!name.includes('@')) return name;
+  return `sha256:${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 }
 
 /** One line for each call that may change something: who, what, which object, with what outcome. No secrets, no addresses. */
@@ -32,7 +32,7 @@ export function writeAuditLine(log: Logger, facts: AuditFacts): void {
       audit: true,
       issuer: identity.issuer,
       subject: loggable(identity.subject),
-      ...(identity.client === undefined ? {} : { client: identity.client }),
+      ...(identity.client === undefined ? {} : { client: loggable(identity.client) }),
       ...rest,
       durationMs: Math.round(durationMs),
     },

@@ -29,7 +29,8 @@ export interface Wanted<K extends KindName> {
 export interface Objects {
   /**
    * Server-side apply, never by force. Answers the object as it is now; an apply that changes nothing writes nothing.
-   * An object on its way out is waited for, then made anew. @throws Refusal 409 `field_managed`, `changed_meanwhile`, 422, 503
+   * An object on its way out is waited for, 5 s at most, then made anew. @throws Refusal 409 `field_managed`,
+   * `changed_meanwhile`, `being_deleted`, 422, 503
    */
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
@@ -51,11 +52,11 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
   const waitFor = createWaits(world, clock);
   const turns = createTurns();
 
-  /** Resolves when there is no object with this uid any more. */
-  async function waitUntilGone(kind: KindName, name: ObjectName, uid: string): Promise<void> {
+  /** Resolves when there is no object with this uid any more. @throws `late` after 5 s */
+  async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
     const untilMs = clock.nowMs() + GONE_WITHIN_MS;
     while ((await world.live(kind, name))?.metadata.uid === uid) {
-      if (clock.nowMs() >= untilMs) throw new Refusal('not_in_force', 'The object is still being deleted. Try again.');
+      if (clock.nowMs() >= untilMs) throw late;
       await sleep(clock, LOOK_EVERY_MS);
     }
   }
@@ -88,7 +89,7 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
       const { before, manager, spec, concern } = wanted;
       let present = before;
       if (before?.metadata.deletionTimestamp !== undefined) {
-        await waitUntilGone(kind, name, before.metadata.uid);
+        await waitUntilGone(kind, name, before.metadata.uid, new Refusal('being_deleted'));
         present = undefined;
       }
       if (present !== undefined) {
@@ -113,7 +114,8 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
         // Another object has the name by now: this one is gone.
         if (!isKubeError(cause, 409)) throw refusalOf(cause);
       }
-      await waitUntilGone(kind, name, metadata.uid);
+      const late = new Refusal('not_in_force', 'The object is still being deleted. Try again.');
+      await waitUntilGone(kind, name, metadata.uid, late);
     },
     waitFor,
   };

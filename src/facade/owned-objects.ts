@@ -1,5 +1,5 @@
 import type { Cached } from './cached.ts';
-import { Refusal } from './refusal.ts';
+import { type Refusal, refuseBecause } from './refusal.ts';
 import type { World } from './world.ts';
 
 /** Kinds of a producer's workspace whose public id is a hash of their name. */
@@ -14,7 +14,7 @@ const CALLED: Record<OwnedKind, string> = {
 
 /** A 404 that says what is not there. */
 export function unknownObject(kind: OwnedKind): Refusal {
-  return new Refusal('unknown_resource', `This workspace has no such ${CALLED[kind]}.`);
+  return refuseBecause('unknown_resource', `This workspace has no such ${CALLED[kind]}.`);
 }
 
 /** The object of a public id within one workspace, also one that another replica has just made. @throws Refusal 404 */

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Owner } from '../api/owner.ts';
 import { publicId, tenantId } from '../core/ids.ts';
 import type { Identity } from './auth/identity.ts';
@@ -18,9 +18,14 @@ function worldOf(objects: Objects, late: Objects = {}) {
     get: (kind: string, { name }: { name: string }) => objects[`${kind}/${name}`],
     live: async (kind: string, { name }: { name: string }) => late[`${kind}/${name}`] ?? objects[`${kind}/${name}`],
     find: async (_kind: string, id: string) => objects[id] ?? late[id],
+    findLive: async (kind: string, id: string) => void lookedFor.push(`${kind} ${id}`),
   };
   return createOwnership(world as unknown as World);
 }
+
+/** What was looked for on the API server although the cache has it. */
+const lookedFor: string[] = [];
+beforeEach(() => void lookedFor.splice(0));
 
 const account = (name: string, ...owners: string[]) => ({ metadata: { name }, spec: { owners: owners.map(owner) } });
 const workspace = (name: string, ...owners: string[]) => ({
@@ -91,4 +96,18 @@ test('an account is of its owners', async () => {
   const ownership = worldOf({ [id]: account('shop-pays', 'grace') });
   expect((await ownership.account(person('grace'), id)).name).toBe('shop-pays');
   expect(await codeOf(ownership.account(person('ada'), id))).toBe('forbidden');
+});
+
+test('what is there and not yours takes as long to refuse as what is not there', async () => {
+  const ownership = worldOf({
+    [SHOP]: workspace('shop', 'ada'),
+    [INTEGRATION]: integration('bob'),
+    'Workspace/bob': workspace('bob', 'bob'),
+    acc_1: account('shop-pays', 'grace'),
+  });
+  const eve = person('eve');
+  expect(await codeOf(ownership.tenant(eve, SHOP))).toBe('forbidden');
+  expect(await codeOf(ownership.integration(eve, INTEGRATION))).toBe('forbidden');
+  expect(await codeOf(ownership.account(eve, 'acc_1'))).toBe('forbidden');
+  expect(lookedFor).toEqual([`Workspace ${SHOP}`, `Integration ${INTEGRATION}`, 'Account acc_1']);
 });

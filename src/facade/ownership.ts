@@ -45,10 +45,16 @@ export interface Ownership {
   readonly owns: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<boolean>;
 }
 
-/** The same words for what is not the caller's and for what is not there: nothing can be found out by asking. */
-const forbidden = () => new Refusal('forbidden');
+export function createOwnership(world: Pick<World, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
+  /**
+   * The same words for what is not the caller's and for what is not there, after the same time: what the cache has is
+   * looked for as what it has not. So nothing can be found out by asking.
+   */
+  async function forbidden(kind: KindName, id: string, found: Cached<KindName> | undefined): Promise<Refusal> {
+    if (found !== undefined) await world.findLive(kind, id);
+    return new Refusal('forbidden');
+  }
 
-export function createOwnership(world: Pick<World, 'get' | 'find' | 'live'>): Ownership {
   /** From the cache, else as the API server has it: it may have been made on another replica a moment ago. */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
     return world.get(kind, { name }) ?? (await world.live(kind, { name }));
@@ -69,18 +75,23 @@ export function createOwnership(world: Pick<World, 'get' | 'find' | 'live'>): Ow
     owns,
     async tenant(identity, id) {
       const workspace = await world.find('Workspace', id);
-      if (workspace === undefined || !(await owns(identity, workspace))) throw forbidden();
+      if (workspace === undefined || !(await owns(identity, workspace))) {
+        throw await forbidden('Workspace', id, workspace);
+      }
       return owned(workspace);
     },
     async integration(identity, id) {
-      let object = await world.find('Integration', id);
-      if (object === undefined) throw forbidden();
+      const found = await world.find('Integration', id);
+      if (found === undefined) throw await forbidden('Integration', id, found);
+      let object: typeof found | undefined = found;
       const { namespace = '', name } = object.metadata;
       // The acceptance may be younger than the cache.
       if (object.spec.workspace === undefined) object = await world.live('Integration', { namespace, name });
       const recipient = object?.spec.workspace;
       const workspace = recipient === undefined ? undefined : await present('Workspace', recipient);
-      if (object === undefined || workspace === undefined || !(await owns(identity, workspace))) throw forbidden();
+      if (object === undefined || workspace === undefined || !(await owns(identity, workspace))) {
+        throw await forbidden('Integration', id, found);
+      }
       return {
         publicId: publicId('Integration', namespace, name),
         producer: namespace,
@@ -92,7 +103,9 @@ export function createOwnership(world: Pick<World, 'get' | 'find' | 'live'>): Ow
     },
     async account(identity, id) {
       const object = await world.find('Account', id);
-      if (object === undefined || mayActForAccount(identity, object) === undefined) throw forbidden();
+      if (object === undefined || mayActForAccount(identity, object) === undefined) {
+        throw await forbidden('Account', id, object);
+      }
       return { publicId: id, name: object.metadata.name, object };
     },
   };

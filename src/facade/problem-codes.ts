@@ -28,6 +28,7 @@ const OF_WRITES: readonly ProblemCode[] = [
   'field_managed',
   'changed_meanwhile',
   'not_reconcilable',
+  'being_deleted',
   'not_in_force',
 ];
 

@@ -1,5 +1,5 @@
 import type { ProblemError } from '../core/problem.ts';
-import type { ProblemCode } from '../core/problems.ts';
+import { PROBLEMS, type ProblemCode } from '../core/problems.ts';
 
 /** What an answer says beyond the code of its problem. */
 export interface RefusalFacts {
@@ -22,4 +22,18 @@ export class Refusal extends Error {
     this.code = code;
     this.facts = given;
   }
+}
+
+/** A refusal that tells a fact, and then what the code says to do about it. */
+export function refuseBecause(code: ProblemCode, fact: string): Refusal {
+  return new Refusal(code, `${fact} ${PROBLEMS[code].remedy}`);
+}
+
+/**
+ * Why making an object was refused. Somebody else took its key in this moment, where it is there by now: the name that a
+ * key stands for never changes, so ours is refused. Who looks again finds whose it is.
+ */
+export async function lostTo(error: unknown, look: () => Promise<object | undefined>): Promise<unknown> {
+  const lost = error instanceof Refusal && error.code === 'invalid_request' && (await look()) !== undefined;
+  return lost ? new Refusal('changed_meanwhile') : error;
 }

@@ -25,6 +25,8 @@ export interface World {
    * just made is found). `namespace` confines it.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
+  /** As `find` does where the cache has none, whether it has or not: what it has must not be told by the time it takes. */
+  readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
   /** As `find`, by an index each of whose values belongs to one object: `tokenHash`. */
   readonly findBy: <K extends KindName>(kind: K, index: string, value: string) => Promise<Cached<K> | undefined>;
   /** The object as the API server has it now, with its managed fields. @throws Refusal 503 */
@@ -145,6 +147,7 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger): Worl
       const found = known.find(object => namespace === undefined || object.metadata.namespace === namespace);
       return found ?? (await lookups.findLive(kind, id, namespace));
     },
+    findLive: (kind, id) => lookups.findLive(kind, id),
     findBy: async (kind, index, value) =>
       reflectorOf(kind).store.byIndex(index, value)[0] ?? (await lookups.findLive(kind, value, undefined, index)),
     live: async (kind, name) => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ROUTES } from '../../src/facade/routes.ts';
 import type { Sluice } from '../support/sluice.ts';
@@ -6,6 +7,7 @@ import { eventually } from './deadline.ts';
 import { type FacadeWorld, openFacadeWorld } from './facade-world.ts';
 import { createPublisher } from './publisher.ts';
 import { createRestClient, type Problem, type RestClient } from './rest-client.ts';
+import { apply, kubectl, subscription, waitForAll } from './world.ts';
 
 interface Verdict {
   readonly wouldRoute: boolean;
@@ -250,6 +252,33 @@ test('all integrations are told of, page by page', async () => {
     'not_routed integration_pending',
     'routed null',
   ]);
+});
+
+test('a subscription in a workspace that the producer granted nothing is not told of', async () => {
+  const { cluster } = world.installation;
+  const { producer } = specimens;
+  const names = await kubectl(cluster, [
+    'get',
+    'integrations',
+    '-n',
+    producer,
+    '-o',
+    'jsonpath={.items[*].metadata.name}',
+  ]);
+  await kubectl(cluster, ['create', 'namespace', 'stranger']);
+  const forged = names
+    .split(' ')
+    .map(name => subscription('stranger', producer, 'parcels', undefined, { integration: name }));
+  await apply(
+    cluster,
+    forged.map(({ metadata, ...rest }, n) => ({ ...rest, metadata: { ...metadata, name: `forged-${n}` } })),
+  );
+  await waitForAll(cluster, 'subscription', 'stranger', 'Ready=Unknown');
+  // The facade's own watch.
+  await delay(500);
+  const event = await ada.get<{ data: { subscriptionPublicId: string | null }[] }>(`${own}/events/went`);
+  const told = event.body.data.map(({ subscriptionPublicId }) => subscriptionPublicId).filter(each => each !== null);
+  expect(told).toEqual([id('sub_')]);
 });
 
 test('an event is described, and found by the id of an inbox, too', async () => {

@@ -66,6 +66,35 @@ test('another name with the same key is a conflict, and changes nothing', async 
   expect(other.body).toMatchObject({ code: 'stream_name_conflict', detail: expect.stringContaining('"Orders"') });
 });
 
+test('of two names with one key at once, one is told whose it is', async () => {
+  for (let n = 0; n < 10; n++) {
+    const names = [`Race ${n}`, `race-${n}`];
+    const replies = await Promise.all(
+      names.map(name => ada.put<Problem['body']>('/waas/streams', { producerTenantPublicId: shop, name })),
+    );
+    const told = replies.map(({ status, body }) => (status === 200 ? 'made' : `${status} ${body.code}`));
+    expect(told.toSorted()).toEqual(['409 stream_name_conflict', 'made']);
+    const winner = JSON.stringify(names[told.indexOf('made')]);
+    const { detail } = replies[1 - told.indexOf('made')]?.body ?? {};
+    expect(detail).toContain(winner);
+    expect(detail).toContain('Choose a name whose slug is free.');
+  }
+});
+
+test('a stream that stays while it is deleted is refused, and nothing is stored', async () => {
+  const { cluster } = world.installation;
+  const wanted = { producerTenantPublicId: shop, name: 'leaving', isPublic: true };
+  expect((await ada.put('/waas/streams', wanted)).status).toBe(200);
+  const hold = (finalizers: string) =>
+    kubectl(cluster, ['patch', 'catalogstream/leaving', '-n', 'shop', '--type=merge', '-p', finalizers]);
+  await hold('{"metadata":{"finalizers":["test.example/hold"]}}');
+  await kubectl(cluster, ['delete', 'catalogstream/leaving', '-n', 'shop', '--wait=false']);
+  const refused: Problem = await ada.put('/waas/streams', { ...wanted, description: 'again' });
+  expect([refused.status, refused.body.code]).toEqual([409, 'being_deleted']);
+  await hold('{"metadata":{"finalizers":null}}');
+  expect((await ada.put('/waas/streams', wanted)).status).toBe(200);
+});
+
 test('what is not yours and what is not there are told in the same words', async () => {
   const foreign = await eve.get(`/waas/producer/${shop}/catalog`);
   const absent = await eve.get('/waas/producer/ten_00000000000000000000/catalog');

@@ -8,7 +8,7 @@ import { eventually } from './deadline.ts';
 import { expectDeclared } from './declared-answer.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
 import type { Problem, RestClient } from './rest-client.ts';
-import { apply, block, integration, kubectl, pkg, stream, waitForAll } from './world.ts';
+import { apply, block, integration, kubectl, pkg, stream, subscription, waitForAll } from './world.ts';
 
 type Entry = z.output<typeof SubscriptionEntry>;
 
@@ -201,6 +201,31 @@ test('a deprecated stream takes no new subscriptions, and those that are there g
   );
   expect((await subscribe(ada, 'refunds')).body).toMatchObject({ status: 'Live' });
   expect((await ada.get<Entry>(pathOf('refunds'))).body.status).toBe('Live');
+});
+
+test('one that kubectl made, and nobody admitted, is refused for what it waits for, and not as late', async () => {
+  const { cluster } = world.installation;
+  await apply(cluster, [
+    subscription('ada', 'shop', 'old', undefined),
+    subscription('ada', 'shop', 'planned', undefined),
+  ]);
+  const deprecated = async (): Promise<Problem> => ada.post(subscriptions, { catalogEntryPublicId: cat('old') });
+  await eventually('it is judged', async () => (await read('subscription/shop-old', '{.status.conditions}')) !== '', {
+    withinMs: 5_000,
+  });
+  const refused = await deprecated();
+  expect([refused.status, refused.body.code]).toEqual([409, 'stream_deprecated']);
+  const waiting = `${subscriptions}/${publicId('Subscription', 'ada', 'shop-planned')}`;
+  const { value } = await eventually(
+    'the facade knows it',
+    async () => {
+      const reply: Problem = await ada.put(waiting, { suspended: true });
+      return reply.body.detail?.includes('stream') && reply;
+    },
+    { withinMs: 5_000 },
+  );
+  expect([value.status, value.body.code]).toEqual([404, 'unknown_resource']);
+  expect(await read('subscription/shop-planned', '{.spec.suspended}')).toBe('');
 });
 
 test.each([

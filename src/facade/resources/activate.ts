@@ -7,7 +7,7 @@ import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
 import { unknownObject } from '../owned-objects.ts';
 import type { OwnedTenant } from '../ownership.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, refuseBecause } from '../refusal.ts';
 import { judgeActivation } from './activation-views.ts';
 
 /** The longest that a call waits for the gate, after the controller has spoken or not. */
@@ -47,7 +47,7 @@ async function refuseIfClosed({ world, wallMs }: Facade, integration: Cached<'In
   const live = await world.live('Integration', integration.metadata);
   if (live === undefined) throw unknownObject('Integration');
   const state = stateOf(live);
-  if (routeState(state) === 'closed') throw new Refusal('integration_closed', `The integration is ${state}.`);
+  if (routeState(state) === 'closed') throw refuseBecause('integration_closed', `The integration is ${state}.`);
 }
 
 /** @throws Refusal 409 that names the other objects of the pair that say revoked, as long as they do */

@@ -7,7 +7,7 @@ import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
 import { findOwned, unknownObject } from '../owned-objects.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
-import { Refusal } from '../refusal.ts';
+import { lostTo, Refusal } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
 import {
   CreatedPackage,
@@ -111,12 +111,9 @@ const createPackage = defineRoute({
           spec: body.description === undefined ? { name: body.name } : body,
         });
       } catch (error) {
-        // Somebody else took the key in this moment: its name never changes, so ours is refused. Look who it is.
-        const lost = error instanceof Refusal && error.code === 'invalid_request';
-        if (lost && (await world.live('Package', object)) !== undefined) throw new Refusal('changed_meanwhile');
-        throw error;
+        throw await lostTo(error, () => world.live('Package', object));
       }
-    });
+    }, turnOf(object));
     const pkg = createdPackage(await objects.waitFor('Package', present));
     const headers = { location: `/waas/producer/${tenant.publicId}/packages/${pkg.publicId}` };
     return { status: 201, body: pkg, headers, about: { kind: 'Package', ...object } };

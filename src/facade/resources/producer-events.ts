@@ -101,16 +101,16 @@ async function findEvent(
   throw new Refusal('unknown_event');
 }
 
-/** The inbox of a subscription that may not be in force any more: the oldest of this pair. */
+/** The inbox of a subscription that may not be in force any more: the oldest of this pair, in the workspace of the grant. */
 function formerInbox(
   { world }: Facade,
-  { metadata: { namespace, name } }: Cached<'Integration'>,
+  { metadata: { namespace, name }, spec: { workspace } }: Cached<'Integration'>,
   integration: string,
   stream: string,
 ): InboxRef | undefined {
   const [oldest] = world
     .by('Subscription', 'integration', `${namespace}/${name}`)
-    .filter(({ spec }) => spec.stream === stream)
+    .filter(({ metadata, spec }) => spec.stream === stream && metadata.namespace === workspace)
     .toSorted((a, b) => ageOf(a) - ageOf(b));
   if (oldest === undefined) return undefined;
   const { metadata } = oldest;

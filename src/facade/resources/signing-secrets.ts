@@ -10,7 +10,7 @@ import { ownedPart } from '../owned-part.ts';
 import type { OwnedIntegration } from '../ownership.ts';
 import { Refusal } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
-import { assertActive } from './active-integration.ts';
+import { assertActive, assertStream } from './active-integration.ts';
 import { SubscriptionEntry } from './subscription-views.ts';
 import { entryOf, readSubscription } from './subscriptions.ts';
 
@@ -34,7 +34,7 @@ const SigningSecrets = z
 const Rotation = z
   .strictObject({
     secretVersion: version(
-      'The version that is wanted: one more than the present one. It makes repeating the call safe.',
+      'The version that is wanted: one more than the present one, also while the last rotation is young.',
     ).optional(),
   })
   .meta({ id: 'Rotation' });
@@ -82,6 +82,7 @@ async function editEndpoint(
   await assertActive(facade, integration);
   const applied = await objects.edit(async () => {
     const before = await readSubscription(facade, integration, id);
+    await assertStream(facade, integration.producer, before.spec.stream);
     const change = edit(endpointOf(before), before);
     if (change === undefined) return before;
     const manager = FIELD_MANAGER.facade;
@@ -121,16 +122,16 @@ const rotateSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Rotate the signing secret',
   description:
-    'From the answer on both secrets sign, for 24 hours. Each call rotates, unless it names the version that is wanted.',
+    'From the answer on both secrets sign, for 24 hours. The same call again within these hours answers the same: only one that names the next version rotates then, and ends what signed before the last rotation.',
   body: Rotation,
   bodyOptional: true,
   answers: { 200: { description: 'Both secrets sign.', schema: SigningSecrets } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params, body }) {
     const wanted = body?.secretVersion;
-    const rotated = await editEndpoint(facade, integration, params.subscription, endpoint => {
+    const rotated = await editEndpoint(facade, integration, params.subscription, (endpoint, before) => {
       const present = versionOf(endpoint);
-      if (wanted === present) return undefined;
+      if (wanted === present || (wanted === undefined && secretsOf(facade, before).previous !== null)) return undefined;
       if (wanted !== undefined && wanted !== present + 1) {
         throw new Refusal('changed_meanwhile', `The present version is ${present}; ask for ${present + 1}.`);
       }

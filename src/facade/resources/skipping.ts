@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PATH_PARAMETERS } from '../fields.ts';
 import { fromRedis } from '../redis-failures.ts';
-import { Refusal } from '../refusal.ts';
+import { Refusal, refuseBecause } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
 import { openEvent } from './inbox-access.ts';
 
@@ -31,7 +31,7 @@ const skipEvent = defineRoute({
     const { inbox, ref } = await openEvent(facade, integration, params.event);
     const answer = await fromRedis(facade.operations.skip(inbox, { ref, replayId: body?.replayId }));
     if (answer === 'UNKNOWN' || answer === 'GONE') throw new Refusal('unknown_event');
-    if (answer !== 'OK' && answer !== 'skipped') throw new Refusal('event_ended', `It is ${answer}.`);
+    if (answer !== 'OK' && answer !== 'skipped') throw refuseBecause('event_ended', `It is ${answer}.`);
     return { status: 204 };
   },
 });

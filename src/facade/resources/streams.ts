@@ -7,7 +7,7 @@ import type { Cached } from '../cached.ts';
 import { publicIdField } from '../fields.ts';
 import { findOwned } from '../owned-objects.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
-import { Refusal } from '../refusal.ts';
+import { lostTo, refuseBecause } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
 
 const spec = CatalogStreamSpec.shape;
@@ -93,23 +93,27 @@ const applyStream = defineRoute({
       const before = await world.live('CatalogStream', object);
       if (before !== undefined && (before.spec.name ?? object.name) !== body.name) {
         const detail = `The stream ${JSON.stringify(before.spec.name ?? object.name)} has the key ${object.name}.`;
-        throw new Refusal('stream_name_conflict', detail);
+        throw refuseBecause('stream_name_conflict', detail);
       }
       const { description, payloadSchema } = body;
       const eventTypes = [...new Set(body.eventTypes)].toSorted();
-      return objects.apply('CatalogStream', object, {
-        manager: FIELD_MANAGER.facade,
-        before,
-        concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
-        spec: {
-          // Where it was never set it is the object's own name, and stays unset.
-          ...(before !== undefined && before.spec.name === undefined ? {} : { name: body.name }),
-          ...(description === undefined ? {} : { description }),
-          ...(eventTypes.length === 0 ? {} : { eventTypes }),
-          ...(payloadSchema === undefined ? {} : { payloadSchema }),
-          public: body.isPublic ?? false,
-        },
-      });
+      try {
+        return await objects.apply('CatalogStream', object, {
+          manager: FIELD_MANAGER.facade,
+          before,
+          concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
+          spec: {
+            // Where it was never set it is the object's own name, and stays unset.
+            ...(before !== undefined && before.spec.name === undefined ? {} : { name: body.name }),
+            ...(description === undefined ? {} : { description }),
+            ...(eventTypes.length === 0 ? {} : { eventTypes }),
+            ...(payloadSchema === undefined ? {} : { payloadSchema }),
+            public: body.isPublic ?? false,
+          },
+        });
+      } catch (error) {
+        throw await lostTo(error, () => world.live('CatalogStream', object));
+      }
     });
     const stream = await objects.waitFor('CatalogStream', applied);
     return { status: 200, body: appliedStream(stream), about: { kind: 'CatalogStream', ...object } };

@@ -28,6 +28,21 @@ async function isCovered(
   return isCoveredBy(packages, blocks)(name, stream);
 }
 
+/** Nobody is admitted to a stream that is not published. @throws Refusal 404, 409 `stream_blocked`, `stream_deprecated` */
+async function assertPublished(
+  world: Facade['world'],
+  namespace: string,
+  name: string,
+  covered = false,
+): Promise<void> {
+  const stream = await world.live('CatalogStream', { namespace, name });
+  if (stream === undefined || stream.metadata.deletionTimestamp !== undefined) {
+    throw new Refusal('unknown_resource', 'The producer has no such stream.');
+  }
+  if (covered) throw new Refusal('stream_blocked');
+  if (stream.spec.public !== true) throw new Refusal('stream_deprecated');
+}
+
 /**
  * A new subscription is judged by what the API server has now: a block that another replica has answered must be seen.
  *
@@ -36,18 +51,13 @@ async function isCovered(
 async function assertNew(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
   const { world, wallMs } = facade;
   const { producer, name, recipient } = integration;
-  const [grant, published, covered] = await Promise.all([
+  const [grant, covered] = await Promise.all([
     world.live('Integration', { namespace: producer, name }),
-    world.live('CatalogStream', { namespace: producer, name: stream }),
     isCovered(facade, integration, stream, 'live'),
   ]);
   const active = grant !== undefined && integrationStatus(grant, wallMs()) === 'Active';
   if (!active || grant.spec.workspace !== recipient.name) throw new Refusal('integration_not_active');
-  if (published === undefined || published.metadata.deletionTimestamp !== undefined) {
-    throw new Refusal('unknown_resource', 'The producer has no such stream.');
-  }
-  if (covered) throw new Refusal('stream_blocked');
-  if (published.spec.public !== true) throw new Refusal('stream_deprecated');
+  await assertPublished(world, producer, stream, covered);
 }
 
 /** One that is there is refused while it is blocked, too; nothing is refused on the caches alone. */
@@ -78,9 +88,14 @@ export async function subscribe(
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
       await assertActive(facade, integration);
       await assertNotBlocked(facade, integration, stream);
+      if (before.status?.admittedAt === undefined) await assertPublished(world, producer, stream);
       if (isAsWished(before.spec, wish)) return { made: false, subscription: before };
       const id = publicId('Subscription', object.namespace, object.name);
-      throw new Refusal('subscription_exists', `${id} is there with another endpoint or ordering; change it with PUT.`);
+      const help =
+        before.spec.ordering === (wish.ordering ?? 'ByGroupKey')
+          ? 'change it with PUT'
+          : 'an ordering never changes: delete it, then subscribe anew';
+      throw new Refusal('subscription_exists', `${id} is there with another endpoint or ordering; ${help}.`);
     }
     await assertNew(facade, integration, stream);
     const spec: Partial<SubscriptionSpec> = {

@@ -8,7 +8,7 @@ import type { OwnedIntegration } from '../ownership.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
 import { Refusal } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
-import { assertActive } from './active-integration.ts';
+import { assertActive, assertStream } from './active-integration.ts';
 import { integrationStatus } from './integration-entry.ts';
 import { subscriptionsOf } from './partner-catalog.ts';
 import { SUBSCRIPTION_CONCERN, subscribe } from './subscribe.ts';
@@ -154,6 +154,7 @@ const changeSubscription = defineRoute({
     await assertActive(facade, integration);
     const applied = await objects.edit(async () => {
       const before = await readSubscription(facade, integration, params.subscription);
+      await assertStream(facade, integration.producer, before.spec.stream);
       const { producer, integration: of, stream, ordering } = before.spec;
       return objects.apply('Subscription', before.metadata, {
         manager: FIELD_MANAGER.facade,
@@ -178,7 +179,7 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'End a subscription',
   description:
-    'Nothing is sent any more, and its inbox cannot be reached; what is unknown is answered the same way. Subscribing again begins anew.',
+    'Nothing is sent any more, and its inbox cannot be reached; what is unknown is answered the same way. Subscribing again begins anew, with the first version of the signing secret: if that has leaked, rotate before events flow.',
   answers: { 204: { description: 'There is no such subscription.' } },
   async handle({ world, objects }, { integration, params }) {
     const { producer, name, recipient } = integration;
