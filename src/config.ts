@@ -138,7 +138,9 @@ export const ENVIRONMENT = {
     .int()
     .min(1_048_576)
     .default(1_073_741_824)
-    .describe('Bytes of stored events that one queue may hold; beyond it ingress answers 429. Default 1 GiB.'),
+    .describe(
+      'Bytes of stored events that one queue may hold: of each its body, its metadata (id, type, content type, forwarded headers) and its group key, and 400 for what Redis keeps around them; beyond it ingress answers 429. Default 1 GiB.',
+    ),
   SLUICE_NAMESPACE: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)

@@ -109,7 +109,9 @@ onEachRedis(redis => {
   });
 
   test('the byte quota refuses what does not fit, and takes what does; trimming makes room', async () => {
-    const { t, ingest } = await start({ maxBytes: 10, retentionMs: HOUR_MS });
+    // Of each event it takes the body and the group key, 400 for what surrounds them, and the metadata.
+    const around = 1 + 400 + JSON.stringify({ i: 'a', s: '/events/x/orders' }).length;
+    const { t, ingest } = await start({ maxBytes: 2 * around + 10, retentionMs: HOUR_MS });
     expect(await ingest(event('a', 'k', '123456'), event('b', 'k', '123456'), event('c', 'k', '1234'))).toMatchObject([
       { answer: 'OK' },
       { answer: 'FULL' },

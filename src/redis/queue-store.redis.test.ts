@@ -264,7 +264,8 @@ onEachRedis(redis => {
     expect(await t.queues.trim(owned, t.nowMs(), cut, [])).toEqual({ more: false, neverRouted: 0 });
     expect(await t.queues.next(owned, t.nowMs(), 10)).toMatchObject({ entries: [kept], oldestId: kept?.id });
     expect(await redis().call('xlen', keys.bodies)).toBe(1);
-    expect(await redis().call('hget', keys.meta, 'bytes')).toBe('11');
+    const meta = JSON.stringify({ i: randomUUID(), s: '/events/x/orders' });
+    expect(await redis().call('hget', keys.meta, 'bytes')).toBe(String('k'.length + meta.length + 11 + 400));
   });
 
   describe('what retention removes before it was routed', () => {

@@ -91,7 +91,8 @@ export function createSandboxStore(
         source,
         state: 'open',
         retentionMs: RETENTION_MS,
-        maxBytes: limits.bytes,
+        // `enter` has said that there is room: what the run holds of one queue is not bounded again.
+        maxBytes: Number.MAX_SAFE_INTEGER,
       };
       const patch: readonly [command: string, key: string, ...args: Argument[]][] = [
         ['HSETNX', s.meta, 'begun', nowMs()],

@@ -8,6 +8,8 @@
 --@include traffic
 local m = redis.call('HMGET', KEYS[1], 'epoch', 'cur', 'passed')
 if m[1] ~= ARGV[1] then return { 'FENCED' } end
+-- Its owner does not know yet that the queue was made anew: nothing of the old one is counted there.
+if redis.call('HGET', KEYS[1], 'gen') ~= string.match(KEYS[2], ':m:([^:]*)$') then return { 'FENCED' } end
 local old = redis.call('XRANGE', KEYS[2], '-', '(' .. ARGV[2], 'COUNT', 1000)
 if #old == 0 then return { 'DONE', 0, 0 } end
 local ms, seq = {}, {}
@@ -59,8 +61,9 @@ if unread > 0 then
 end
 if lost > 0 then redis.call('HINCRBY', KEYS[6], 'r:expired', lost) end
 if redis.call('TTL', KEYS[6]) == -1 then redis.call('EXPIRE', KEYS[6], 691200) end
+-- What `ingest` took of the quota for each; without `c` it was stored by an older version, which took the body's size.
 local bytes = 0
-for _, e in ipairs(old) do bytes = bytes + tonumber(e[2][4]) end
+for _, e in ipairs(old) do bytes = bytes + tonumber(e[2][6] or e[2][4]) end
 for k = 2, 3 do
   redis.call('XTRIM', KEYS[k], 'MINID', last)
   redis.call('XDEL', KEYS[k], last)
