@@ -124,7 +124,7 @@ async function startIngress({ config, log, registry, tracing, redis, nowMs, alar
     nowMs,
   });
   const sandbox = createSandboxDesk({ redis, lower: createHintIndex(redis, 's').lower, nowMs });
-  const ingress = createIngress({ store, sandbox, registry, tracing, log });
+  const ingress = createIngress({ store, sandbox, askMasters: redis.callAll, registry, tracing, log });
   const port = await ingress.listen(config.ingressPort, '::');
   log.info({ port }, 'ingress listens');
   return { drain: ingress.drain, stop: ingress.close, ready: () => (redis.isReady() ? undefined : 'redis is away') };

@@ -2,7 +2,16 @@ import type { FastifyReply } from 'fastify';
 import type { EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
 import { ITEM_OVERHEAD_BYTES } from './batches.ts';
+import type { MemoryStop } from './memory-stop.ts';
 import { type ByteBudget, readRequestBody } from './request-body.ts';
+
+/** What a sender is told while Redis is nearly full: the title of the problem names the common reason, this one is rare. */
+const NEARLY_FULL = {
+  detail:
+    'The store is nearly full, and takes no new events until some of its memory is free. Send the event again after Retry-After seconds, with the same id.',
+  // Memory does not come back within the second that too many requests take: some looks at it later.
+  headers: { 'retry-after': '10' },
+};
 
 /**
  * Reads the body of a request that was admitted; answers where there is none (413, 503).
@@ -17,12 +26,14 @@ export type ReceiveBody = (
 ) => void;
 
 export function createBodyReceiver(options: {
+  readonly memory: Pick<MemoryStop, 'isFull'>;
   readonly budget: ByteBudget;
   readonly answers: Answers;
   readonly bodyBytes: number;
 }): ReceiveBody {
-  const { budget, answers } = options;
+  const { memory, budget, answers } = options;
   return (request, reply, startedMs, onBody) => {
+    if (memory.isFull()) return answers.sendProblem(reply, startedMs, 'overloaded', NEARLY_FULL);
     if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
     readRequestBody(request.raw, options, result => {
       if (typeof result !== 'string') return onBody(result, result.length + ITEM_OVERHEAD_BYTES);

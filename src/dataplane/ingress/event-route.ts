@@ -7,6 +7,7 @@ import { createBodyReceiver } from './body-receiver.ts';
 import { createIngestItem } from './ingest-item.ts';
 import type { IngressMetrics } from './ingress-metrics.ts';
 import type { IngressLimits } from './limits.ts';
+import type { MemoryStop } from './memory-stop.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 import type { ByteBudget } from './request-body.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
@@ -25,14 +26,15 @@ interface Arrival {
 }
 
 /**
- * Handler of `POST /events/{tenant}/{queue}`: path (404), sandbox parameters (400), key (401), queue (404, 409), size
- * (413), context (400, 422), store. 202 `{id, duplicate}` is sent after the store acknowledged the event, never before.
+ * Handler of `POST /events/{tenant}/{queue}`: path (404), sandbox parameters (400), key (401), queue (404, 409), memory of
+ * the store (503), size (413), context (400, 422), store. 202 `{id, duplicate}` is sent after the store acknowledged the event, never before.
  * Plain callbacks: a promise for each step of each event would cost more than the steps.
  */
 export function createEventRoute(options: {
   admission: Admission;
   queues: QueueCache;
   batches: Batches;
+  memory: Pick<MemoryStop, 'isFull'>;
   budget: ByteBudget;
   answers: Answers;
   metrics: IngressMetrics;
@@ -40,8 +42,8 @@ export function createEventRoute(options: {
   nextEventId: () => string;
   onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }): (request: EventRequest, reply: FastifyReply) => void {
-  const { admission, queues, batches, budget, answers, metrics, limits, nextEventId, onError } = options;
-  const receiveBody = createBodyReceiver({ budget, answers, bodyBytes: limits.bodyBytes });
+  const { admission, queues, batches, memory, budget, answers, metrics, limits, nextEventId, onError } = options;
+  const receiveBody = createBodyReceiver({ memory, budget, answers, bodyBytes: limits.bodyBytes });
 
   function handleEvent(request: EventRequest, reply: FastifyReply): void {
     const startedMs = performance.now();

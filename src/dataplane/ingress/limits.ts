@@ -13,6 +13,12 @@ export interface IngressLimits {
   readonly sandboxHeldBytes: number;
   /** Without an answer of the store after this, the request is answered 503. */
   readonly ingestTimeoutMs: number;
+  /** How often the masters of Redis are asked how full they are. */
+  readonly memoryLookMs: number;
+  /** From this part of the maxmemory of any master on, new events are answered 503 … */
+  readonly memoryStopRatio: number;
+  /** … until all of them are below this. */
+  readonly memoryGoOnRatio: number;
   /** How long a key that was found valid is trusted without asking again. */
   readonly keyTtlMs: number;
   /** How long a queue's configuration is used without asking again; see queue-cache.ts. */
@@ -37,6 +43,9 @@ export const INGRESS_LIMITS: IngressLimits = {
   heldBytesPerQueue: 16 * 1024 * 1024,
   sandboxHeldBytes: 4 * 1024 * 1024,
   ingestTimeoutMs: 5_000,
+  memoryLookMs: 2_000,
+  memoryStopRatio: 0.85,
+  memoryGoOnRatio: 0.8,
   keyTtlMs: 5_000,
   queueTtlMs: 1_000,
   cacheEntries: 10_000,

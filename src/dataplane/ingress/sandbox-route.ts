@@ -9,6 +9,7 @@ import { createBodyReceiver } from './body-receiver.ts';
 import { withDeadline } from './deadline.ts';
 import { createIngestItem } from './ingest-item.ts';
 import type { IngressLimits } from './limits.ts';
+import type { MemoryStop } from './memory-stop.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 import type { ByteBudget } from './request-body.ts';
 import { readSandboxQuery, type SandboxRequest } from './sandbox-query.ts';
@@ -36,6 +37,7 @@ export interface SandboxRouteOptions {
   readonly admission: Admission;
   readonly queues: QueueCache;
   readonly sandbox: SandboxDesk;
+  readonly memory: Pick<MemoryStop, 'isFull'>;
   /** The sandbox's own: what it holds takes no room from production. */
   readonly budget: ByteBudget;
   readonly answers: Answers;
@@ -52,8 +54,8 @@ export interface SandboxRouteOptions {
  * stored in the run.
  */
 export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
-  const { admission, queues, sandbox, budget, answers, limits, nextEventId, onFailure, onError } = options;
-  const receiveBody = createBodyReceiver({ budget, answers, bodyBytes: limits.bodyBytes });
+  const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
+  const receiveBody = createBodyReceiver({ memory, budget, answers, bodyBytes: limits.bodyBytes });
 
   function handle(request: EventRequest, reply: FastifyReply): void {
     const startedMs = performance.now();

@@ -19,6 +19,7 @@ import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
 import { createKeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
+import { createMemoryStop, NEVER_FULL } from './memory-stop.ts';
 import { createQueueCache } from './queue-cache.ts';
 import { type ByteBudget, createByteBudget } from './request-body.ts';
 import { createRunReportRoute } from './run-report-route.ts';
@@ -63,6 +64,8 @@ export function createIngress(options: {
   tracing?: Tracing | undefined;
   log: Logger;
   sandbox?: SandboxDesk;
+  /** A command to every master of Redis; without it nobody looks how full they are. */
+  askMasters?: Parameters<typeof createMemoryStop>[0]['askMasters'];
   limits?: Partial<IngressLimits>;
   nowMs?: () => number;
 }): Ingress {
@@ -72,6 +75,10 @@ export function createIngress(options: {
   let closing = false;
   const answers = createAnswers(metrics, () => closing);
   const onFailure = createFailureLog(log, nowMs);
+  const memory =
+    options.askMasters === undefined
+      ? NEVER_FULL
+      : createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
   const budget = createByteBudget(limits.heldBytes);
   metrics.observeHeld(budget.held, limits.heldBytes);
   const nextEventId = createEventIds(nowMs, createRandom40(randomFillSync));
@@ -102,6 +109,7 @@ export function createIngress(options: {
     admission,
     queues,
     batches,
+    memory,
     budget,
     answers,
     metrics,
@@ -157,6 +165,7 @@ export function createIngress(options: {
       onError,
       admission: createAdmission({ keys, queues, answers: sandboxAnswers, onError }),
       answers: sandboxAnswers,
+      memory,
       budget: createByteBudget(limits.sandboxHeldBytes),
     };
     app.post('/events/sandbox/:tenant/:queue', createSandboxRoute(routeOptions));
@@ -194,6 +203,7 @@ export function createIngress(options: {
     shared: { admission, answers, budget, limits, nextEventId },
     address,
     async listen(port, host = '0.0.0.0') {
+      await memory.start();
       await app.listen({ port, host });
       return address()?.port ?? port;
     },
@@ -202,6 +212,7 @@ export function createIngress(options: {
     },
     async close() {
       closing = true;
+      memory.stop();
       const cut = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
       // Node closes idle connections once, when closing begins; those that become idle later would stay for the whole
       // keep-alive time.
