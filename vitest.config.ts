@@ -68,7 +68,8 @@ export default defineConfig({
           name: 'redis',
           include: ['src/**/*.redis.test.ts', 'test/**/*.redis.test.ts'],
           globalSetup: ['test/support/setup-redis.ts'],
-          testTimeout: 60_000,
+          // Some go through every order of two programs: half a minute, more where others use the machine.
+          testTimeout: 240_000,
           hookTimeout: 60_000,
           // Each worker has a Redis of its own, which takes the other half of a core; one that was given is for one alone.
           maxWorkers: GIVEN_REDIS ? 1 : Math.max(2, Math.floor(availableParallelism() / 2)),
@@ -92,7 +93,7 @@ export default defineConfig({
           testTimeout: 600_000,
           hookTimeout: 180_000,
           // Each has a cluster and a Redis of its own, and waits more than it works.
-          maxWorkers: 3,
+          maxWorkers: 4,
         },
       },
       {
