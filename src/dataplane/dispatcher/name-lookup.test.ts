@@ -1,7 +1,9 @@
 import type { LookupAddress } from 'node:dns';
-import { expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createNetworkPolicy } from '../../core/network.ts';
-import { createNameLookup, type ResolveName } from './name-lookup.ts';
+import { createNameLookup, createNameResolver, type ResolveName } from './name-lookup.ts';
+import { parseHosts, type ResolverConfig, readResolverConfig } from './resolver-config.ts';
+import { type NameAnswer, type Question, startNameServer } from './testing/name-server.ts';
 
 const policy = createNetworkPolicy(['127.0.0.2']);
 
@@ -52,4 +54,142 @@ test('a name is asked for once by all who want it together, and anew afterwards'
   expect(answers).toHaveLength(2);
   ask();
   expect(asked).toHaveLength(2);
+});
+
+describe('the resolver of deliveries', () => {
+  const closing: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
+  });
+
+  async function serve(script: (question: Question) => NameAnswer | undefined, given: Partial<ResolverConfig> = {}) {
+    const names = await startNameServer(script);
+    closing.push(names.close);
+    const clock = { ms: 0 };
+    const config = { searchDomains: [], hosts: new Map(), prefersIpv6: false, nameServers: [names.address], ...given };
+    const resolveName = createNameResolver({ readConfig: () => config, monotonicMs: () => clock.ms });
+    /** Its addresses, or the code of the failure. */
+    const resolve = (hostname: string) =>
+      new Promise<unknown>(done => {
+        resolveName(hostname, { all: true }, (error, found) =>
+          done(error === null ? found.map(({ address }) => address) : (error as NodeJS.ErrnoException).code),
+        );
+      });
+    return { names, clock, config, resolve, asked: () => names.questions.map(({ name }) => name) };
+  }
+
+  const FOUND: NameAnswer = { addresses: ['127.0.0.2', '::1'] };
+  const UNKNOWN: NameAnswer = { rcode: 'NXDOMAIN' };
+
+  test('names that nobody answers for hold up no other', async () => {
+    const { resolve, asked } = await serve(({ name }) => (name.startsWith('silent') ? undefined : FOUND));
+    let ended = 0;
+    for (let n = 0; n < 50; n++) void resolve(`silent-${n}.example`).then(() => ended++);
+    await expect.poll(() => new Set(asked()).size).toBe(50);
+    expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
+    expect(ended).toBe(0);
+    // The threads of `dns.lookup` are for the rest of the process.
+    expect(process.getActiveResourcesInfo()).not.toContain('GetAddrInfoReqWrap');
+  });
+
+  test('nor do names whose servers fall silent once they denied them', async () => {
+    const { resolve, asked } = await serve(({ name, nth }) =>
+      name === 'partner.example' ? FOUND : nth === 1 ? UNKNOWN : undefined,
+    );
+    const denied = Array.from({ length: 50 }, (_, n) => `denied-${n}.example`);
+    expect(new Set(await Promise.all(denied.map(resolve)))).toEqual(new Set(['ENODATA']));
+    expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
+    expect(asked().length).toBe(2 * (denied.length + 1));
+  });
+
+  test('a question that is lost is asked again', async () => {
+    const { resolve } = await serve(({ nth }) => (nth === 1 ? undefined : FOUND));
+    expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
+  });
+
+  test('localhost is what the hosts file of this machine says, and no name server is asked', async () => {
+    const { resolve, asked } = await serve(() => UNKNOWN, { hosts: readResolverConfig().hosts });
+    expect(await resolve('localhost')).toContain('127.0.0.1');
+    expect(asked()).toEqual([]);
+  });
+
+  test('what the hosts file says goes before what name servers say', async () => {
+    const { resolve } = await serve(() => FOUND, { hosts: parseHosts('10.0.0.7 partner.example') });
+    expect(await resolve('partner.example')).toEqual(['10.0.0.7']);
+    expect(await resolve('other.partner.example')).toEqual(['127.0.0.2', '::1']);
+  });
+
+  describe('search domains', () => {
+    const searchDomains = ['svc.cluster.local', 'cluster.local'];
+
+    test('are put behind a name that has no address itself', async () => {
+      const known = 'pay.shop.cluster.local';
+      const { resolve, asked } = await serve(({ name }) => (name === known ? FOUND : UNKNOWN), { searchDomains });
+      expect(await resolve('pay.shop')).toEqual(['127.0.0.2', '::1']);
+      expect([...new Set(asked())]).toEqual(['pay.shop', 'pay.shop.svc.cluster.local', known]);
+    });
+
+    test.each<[string, string, NameAnswer, unknown]>([
+      ['that has an address', 'pay.shop', FOUND, ['127.0.0.2', '::1']],
+      ['that ends with a dot', 'pay.shop.', UNKNOWN, 'ENODATA'],
+      ['whose server fails', 'pay.shop', { rcode: 'SERVFAIL' }, 'EAI_AGAIN'],
+    ])('are not put behind a name %s', async (_what, name, answer, expected) => {
+      const { resolve, asked } = await serve(() => answer, { searchDomains });
+      expect(await resolve(name)).toEqual(expected);
+      expect([...new Set(asked())]).toEqual(['pay.shop']);
+    });
+  });
+
+  test('the family that the machine prefers comes first', async () => {
+    const { resolve } = await serve(() => FOUND, { prefersIpv6: true, hosts: parseHosts('10.0.0.7 a\n::7 a') });
+    expect(await resolve('partner.example')).toEqual(['::1', '127.0.0.2']);
+    expect(await resolve('a')).toEqual(['::7', '10.0.0.7']);
+  });
+
+  test('a family that fails does not take the other with it', async () => {
+    const { resolve } = await serve(({ type }) => (type === 'A' ? FOUND : { rcode: 'SERVFAIL' }));
+    expect(await resolve('partner.example')).toEqual(['127.0.0.2']);
+  });
+
+  test.each<[string, NameAnswer]>([
+    ['ENODATA', UNKNOWN],
+    ['ENODATA', {}],
+    ['EAI_AGAIN', { rcode: 'SERVFAIL' }],
+  ])('a failure is kept for three seconds, and the name asked for again then: %s', async (code, answer) => {
+    let said = answer;
+    const { resolve, asked, clock } = await serve(() => said);
+    expect(await resolve('partner.example')).toBe(code);
+    said = FOUND;
+    clock.ms += 2_999;
+    expect(await resolve('partner.example')).toBe(code);
+    expect(asked().length).toBe(2);
+    clock.ms += 1;
+    expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
+    expect(asked().length).toBe(4);
+    // What was found is not kept.
+    expect(await resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
+    expect(asked().length).toBe(6);
+  });
+
+  test('of failures the last 10,000 are kept', async () => {
+    const { resolve, asked } = await serve(() => UNKNOWN);
+    await resolve('first.example');
+    await resolve('second.example');
+    // Names that no name server is asked for (RFC 7686).
+    await Promise.all(Array.from({ length: 9_999 }, (_, n) => resolve(`n${n}.onion`)));
+    await resolve('second.example');
+    expect(asked().length).toBe(4);
+    await resolve('first.example');
+    expect(asked().length).toBe(6);
+  });
+
+  test('the machine’s configuration is read again after ten seconds', async () => {
+    const [old, next] = [await serve(() => FOUND), await serve(() => ({ addresses: ['127.0.0.3'] }))];
+    expect(await old.resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
+    Object.assign(old.config, next.config);
+    old.clock.ms += 9_999;
+    expect(await old.resolve('partner.example')).toEqual(['127.0.0.2', '::1']);
+    old.clock.ms += 1;
+    expect(await old.resolve('partner.example')).toEqual(['127.0.0.3']);
+  });
 });

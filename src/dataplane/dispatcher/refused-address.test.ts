@@ -6,7 +6,9 @@ import { endpointUrl } from '../../api/endpoint-url.ts';
 import { createNetworkPolicy } from '../../core/network.ts';
 import { createConnector } from './connector.ts';
 import { createEndpointClient } from './endpoint-client.ts';
-import type { ResolveName } from './name-lookup.ts';
+import { createNameResolver, type ResolveName } from './name-lookup.ts';
+import { readResolverConfig } from './resolver-config.ts';
+import { startNameServer } from './testing/name-server.ts';
 
 /** Hears every connection to any address of this machine on its port. */
 let listener: Server;
@@ -202,13 +204,17 @@ describe('addresses that are not public', () => {
   });
 
   test('are refused by the socket itself, when nothing judged the URL before', async () => {
+    // Whose answers are this machine, too.
+    const names = await startNameServer(() => ({ addresses: ['127.0.0.1', '::1'] }));
+    const readConfig = () => ({ ...readResolverConfig(), nameServers: [names.address] });
     const connect = createConnector({
       policy: createNetworkPolicy([]),
       connectTimeoutMs: 2000,
       secureContext: createSecureContext(),
+      resolveName: createNameResolver({ readConfig }),
     });
     const literals = ['127.0.0.1', '0.0.0.0', '::1', '::', '::ffff:127.0.0.1', '::ffff:7f00:1', '0:0:0:0:0:0:0:1'];
-    // These are names for Node and addresses for the system's resolver.
+    // These are names for Node.
     const numeric = ['127.1', '2130706433', '0x7f000001', '0177.0.0.1', '0', 'localhost'];
     for (const hostname of [...literals, ...numeric]) {
       for (const tls of [true, false]) {
@@ -219,6 +225,8 @@ describe('addresses that are not public', () => {
       }
     }
     expect(heard).toBe(0);
+    expect(new Set(names.questions.map(({ name }) => name))).toEqual(new Set(numeric.slice(0, -1)));
+    await names.close();
   });
 });
 
