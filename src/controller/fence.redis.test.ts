@@ -263,7 +263,7 @@ describe('two leaders', () => {
     test.each([
       { bounds: { preemptions: 2, faults: 0 }, faults: [], calls: [...READS, ...WRITES] },
       { bounds: { preemptions: 1, faults: 1 }, faults: FAULTS, calls: WRITES },
-    ])('$bounds', { timeout: 180_000 }, async ({ bounds, ...how }) => {
+    ])('$bounds', { timeout: 400_000 }, async ({ bounds, ...how }) => {
       const seen = { refused: 0 };
       const runs = await everySchedule(bounds, choose => run(scenarios[name] as Scenario, how, choose, seen));
       expect(runs).toBeGreaterThan(50);

@@ -3,7 +3,18 @@ import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } fr
 import { inboxContents, inboxKeys, integrationKeys, queueContents, queueKeys, tenantKeys } from './keys.ts';
 import { indexOf, subscribersOf, withoutSame } from './tenant-index.ts';
 
-export type PatchCommand = 'HSET' | 'HSETNX' | 'HDEL' | 'ZADD' | 'ZREM' | 'SADD' | 'SREM' | 'DEL' | 'PEXPIRE';
+/** `UNLINK` for what may be large: Redis frees it beside its work, where `DEL` holds everybody up. */
+export type PatchCommand =
+  | 'HSET'
+  | 'HSETNX'
+  | 'HDEL'
+  | 'ZADD'
+  | 'ZREM'
+  | 'SADD'
+  | 'SREM'
+  | 'DEL'
+  | 'UNLINK'
+  | 'PEXPIRE';
 export interface PatchOp {
   readonly command: PatchCommand;
   readonly key: string;

@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { planRoutes } from './control-plan.ts';
 import { FencedError } from './control-store.ts';
+import { createInboxRecovery } from './inbox-recovery.ts';
+import { inboxMember } from './inbox-store.ts';
 import { CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
+import { countCommand } from './testing/count-command.ts';
 import { onEachRedis } from './testing/each-redis.ts';
 import { createTenant, items, QUEUE, START_MS } from './testing/tenant.ts';
 
@@ -138,8 +141,11 @@ onEachRedis(redis => {
       const [entry] = await t.ingest(['k']);
       const inbox = t.inboxOf('x');
       await t.inboxes.route(inbox, t.nowMs(), START_MS, 'gen1', '', items([entry as never]));
+      const deleted = await countCommand(redis(), 'del');
       await t.control.dropInbox(1, t.tenant, inbox, 0);
       await t.control.dropQueue(1, t.tenant, QUEUE, 'gen1');
+      // Whatever lies in them: nobody waits until Redis has freed it.
+      expect(await countCommand(redis(), 'del')).toBe(deleted);
       const x = inboxKeys(inbox.integration, inbox.sub, inbox.inc);
       const q = queueKeys(t.tenant, QUEUE, 'gen1');
       const left = [
@@ -155,6 +161,58 @@ onEachRedis(redis => {
       const { routes } = await t.control.readTenant(t.tenant, 1);
       expect(routes.queues).toEqual({});
       expect(routes.integrations[inbox.integration]?.subscriptions).toEqual({});
+    });
+  });
+
+  describe('a queue is drained', () => {
+    const DRAINED = { unrouted: 0, open: 0 };
+    const CUT = `${START_MS + 1}-0`;
+
+    test('when retention removed what a suspended subscription was never routed, but not before', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: { sub: { route: 'paused', send: 'held' } } }));
+      const [entry] = await t.ingest(['k']);
+      const owned = await t.own();
+      const to = (entry as { id: string }).id;
+      const batch = { counters: new Map(), why: [], from: '0-0', to, behind: [inboxMember(t.inboxOf('x'))], wake: [] };
+      await t.queues.next(owned, t.nowMs(), 10, batch);
+      expect(await t.control.readDrain(t.tenant, QUEUE)).toEqual({ unrouted: 1, open: 0 });
+      await t.queues.trim(owned, t.nowMs(), CUT, [inboxMember(t.inboxOf('x'))]);
+      expect((await t.control.readBehind(t.tenant, QUEUE)).size).toBe(1);
+      expect(await t.control.readDrain(t.tenant, QUEUE)).toEqual(DRAINED);
+    });
+
+    test('when it has no events, also with an open test event', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      const lower = async () => {};
+      const recovery = createInboxRecovery({ redis: redis(), nowMs: t.nowMs, lower, pageEvents: 10 });
+      expect(await recovery.sendTest(t.inboxOf('x'))).toMatchObject({ answer: 'OK' });
+      await t.apply(t.routes({ x: { sub: { route: 'paused', send: 'held' } } }));
+      expect(await t.control.readDrain(t.tenant, QUEUE)).toEqual(DRAINED);
+    });
+
+    test('not with an event that was routed and is not delivered', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: {} }));
+      await t.activate('x', 'k');
+      const [entry] = await t.ingest(['k']);
+      const owned = await t.own();
+      await t.inboxes.route(t.inboxOf('x'), t.nowMs(), owned.epoch, 'gen1', '', items([entry as never]));
+      const to = (entry as { id: string }).id;
+      const batch = { counters: new Map(), why: [], from: '0-0', to, behind: [], wake: [] };
+      await t.queues.next(owned, t.nowMs(), 10, batch);
+      expect(await t.control.readDrain(t.tenant, QUEUE)).toEqual({ unrouted: 0, open: 1 });
+    });
+
+    test('not where its generation is lost: nobody knows its events', async () => {
+      const t = start();
+      await t.apply(t.routes({ x: { sub: { route: 'paused' } } }));
+      await t.ingest(['k']);
+      const q = queueKeys(t.tenant, QUEUE);
+      await redis().call('hset', q.behind, inboxMember(t.inboxOf('x')), '0-0');
+      await redis().call('hdel', q.meta, 'gen');
+      expect(await t.control.readDrain(t.tenant, QUEUE)).toEqual({ unrouted: 1, open: 0 });
     });
   });
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { tenantId } from '../../core/ids.ts';
 import { FencedError } from '../../redis/control-store.ts';
 import { CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
+import { countCommand } from '../../redis/testing/count-command.ts';
 import { onEachRedis } from '../../redis/testing/each-redis.ts';
 import { type AuditedTenant, createAuditedTenant, NOW_MS } from '../testing/audited-tenant.ts';
 
@@ -155,9 +156,11 @@ onEachRedis(redis => {
     expect(await t.look()).toEqual([]);
   });
 
-  test('a deleted tenant leaves nothing', async () => {
+  test('a deleted tenant leaves nothing, and nobody waits until Redis has freed what lay in it', async () => {
     await lose('workspace', 'stream', 'integration', 'subscription');
+    const deleted = await countCommand(redis(), 'del');
     await sweep(3);
+    expect(await countCommand(redis(), 'del')).toBe(deleted);
     const { meta, keys: ingress, index, gates } = keys().t;
     expect(await exists(meta, ingress, index, gates, keys().q.meta, keys().i.meta)).toEqual(Array(6).fill(false));
     expect(await redis().call('sismember', CLUSTER_KEYS.tenants, t.tenant)).toBe(0);
@@ -179,7 +182,9 @@ onEachRedis(redis => {
     const meta = queueKeys(gone.tenant, 'orders').meta;
     await pass();
     expect(await redis().call('hget', meta, 'state')).toBe('open');
+    const deleted = await countCommand(redis(), 'del');
     await pass();
+    expect(await countCommand(redis(), 'del')).toBe(deleted);
     expect(await redis().call('hget', meta, 'state')).toBe('closing');
     expect(await redis().call('hlen', integrationKeys(gone.integration).act)).toBe(0);
     expect(await redis().call('hlen', tenantKeys(gone.tenant).keys)).toBe(0);

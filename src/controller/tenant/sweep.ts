@@ -106,7 +106,7 @@ export function createSweep(deps: SweepDeps) {
     const full = slots.filter((_slot, at) => (sizes[at]?.size ?? 0) > 0);
     await control.patch(
       fence,
-      full.map(({ meta, key }) => ({ meta, ops: [{ command: 'DEL' as const, key, args: [] }] })),
+      full.map(({ meta, key }) => ({ meta, ops: [{ command: 'UNLINK' as const, key, args: [] }] })),
     );
   }
 
@@ -137,7 +137,7 @@ export function createSweep(deps: SweepDeps) {
       const isOpen = await hasOpen(routes, index, queue, gen);
       if (!(await remains.purgeQueue(fence, { tenant, queue, gen, isOpen }, nowMs, look))) continue;
       note('queue', `q:${queue}`);
-      if (!look) ops.push({ command: 'DEL', key: t.subs(queue), args: [] });
+      if (!look) ops.push({ command: 'UNLINK', key: t.subs(queue), args: [] });
     }
     for (const integration of left.integrations) {
       if (Object.keys(index).some(entry => entry.startsWith(`s:${integration}:`))) continue;

@@ -1,6 +1,5 @@
 import { isAfter } from '../../core/refs.ts';
 import type { InboxStore } from '../../redis/inbox-store.ts';
-import { parseInboxMember } from '../../redis/inbox-store.ts';
 import {
   type BatchResult,
   type CatchUpResult,
@@ -13,8 +12,8 @@ import {
   wokenMember,
 } from '../../redis/queue-store.ts';
 import { accountOf, type BatchDeps, type RoutedBatch, routeBatch } from './batch.ts';
-import { FencedError } from './fenced-error.ts';
 import type { Hold } from './reservation.ts';
+import { beginTrim, type RetentionDeps, type TrimPass } from './retention.ts';
 import type { TraceRouting } from './routing-spans.ts';
 
 const BATCH_EVENTS = 256;
@@ -26,7 +25,7 @@ const RETRY_MS = 1_000;
 /** When a queue that waits for tokens is looked at again; who tops the account up wakes it at once. */
 const HELD_MS: Record<Hold, number> = { SHORT: 30_000, CLOSED: 30_000, BUSY: RETRY_MS };
 
-export interface QueueRouterDeps extends BatchDeps {
+export interface QueueRouterDeps extends BatchDeps, RetentionDeps {
   readonly inboxes: Pick<InboxStore, 'route' | 'expire'>;
   readonly queues: QueueStore;
   /** Unique for each start of a process: a restarted router is another owner. */
@@ -37,9 +36,6 @@ export interface QueueRouterDeps extends BatchDeps {
   readonly trace?: TraceRouting | undefined;
   /** Nothing of a batch could be routed, for want of tokens or of the account. */
   readonly onHeld?: (cause: Hold) => void;
-  /** Retention removed events before a subscription had got them: how many times both. */
-  readonly onExpired?: (neverRouted: number) => void;
-  readonly signal: AbortSignal;
   /** Events of a batch at most; default 256. */
   readonly batchEvents?: number;
 }
@@ -69,6 +65,7 @@ export async function routeQueue(
   let limit = most;
   let retryCatchUpAt = 0;
   let heldUntil = 0;
+  let trim: TrimPass | undefined;
   let result: BatchResult | undefined;
   while (!deps.signal.aborted) {
     const page = await deps.queues.next(queue, deps.nowMs(), limit, result);
@@ -76,7 +73,8 @@ export async function routeQueue(
     if (typeof page === 'string') return page === 'CLOSED' ? deps.nowMs() + RETRY_MS : deps.nowMs();
     const now = deps.nowMs();
     let { behind } = page;
-    if (page.wake.length > 0 && now >= retryCatchUpAt) {
+    // Not into an inbox that may have ended already what is too old.
+    if (trim === undefined && page.wake.length > 0 && now >= retryCatchUpAt) {
       const outcome = await catchUp(deps, queue, page);
       if (outcome === 'refused') return deps.nowMs();
       if (outcome.retryMs > 0) retryCatchUpAt = deps.nowMs() + outcome.retryMs;
@@ -85,23 +83,28 @@ export async function routeQueue(
     }
     const oldestMs = page.oldestId === undefined ? undefined : Number(page.oldestId.split('-')[0]);
     const due = oldestMs !== undefined && oldestMs + ownership.retentionMs < now;
+    const mayTrimAt = (trimmed.get(name) ?? 0) + TRIM_EVERY_MS;
+    if (trim === undefined && due && mayTrimAt <= now) {
+      trimmed.set(name, now);
+      trim = beginTrim(deps, queue, now - ownership.retentionMs);
+    }
+    if (trim !== undefined) {
+      const part = await trim.advance();
+      if (part === 'closed') return deps.nowMs() + RETRY_MS;
+      if (part === 'lost') return deps.nowMs();
+      // Events of this page that are too old may be gone, and the cursor with them; younger ones need not wait.
+      const goesOn = now >= heldUntil && page.entries[0] !== undefined && !isAfter(trim.cut, page.entries[0].id);
+      if (part === 'done') trim = undefined;
+      if (!goesOn) continue;
+    }
     if (page.entries.length === 0) {
       if (page.wake.length > 0) {
         if (deps.nowMs() >= retryCatchUpAt || !(await deps.queues.release(queue, true))) continue;
         return retryCatchUpAt;
       }
       if (oldestMs === undefined) return null;
-      if (!due) return oldestMs + ownership.retentionMs + 1;
+      return due ? mayTrimAt : oldestMs + ownership.retentionMs + 1;
     }
-    const mayTrimAt = (trimmed.get(name) ?? 0) + TRIM_EVERY_MS;
-    if (due && mayTrimAt > now && page.entries.length === 0) return mayTrimAt;
-    if (due && mayTrimAt <= now) {
-      trimmed.set(name, now);
-      if ((await trimQueue(deps, queue, now - ownership.retentionMs)) === 'closed') return deps.nowMs() + RETRY_MS;
-      // Events of this page may be gone, and the cursor with them.
-      continue;
-    }
-    if (page.entries.length === 0) continue;
     if (now < heldUntil) {
       // Those that are behind may cost less than what the main pass waits for.
       if (page.wake.length > 0 && now >= retryCatchUpAt) continue;
@@ -205,22 +208,4 @@ async function catchUp(deps: QueueRouterDeps, queue: OwnedQueue, page: QueuePage
 
 function nothingMoved(woken: readonly string[]): CatchUpResult | undefined {
   return woken.length === 0 ? undefined : { counters: new Map(), why: [], moved: [], woken };
-}
-
-/** Retention: the inboxes end their references first, then the events go; bodies stay until then, for replay. */
-async function trimQueue(deps: QueueRouterDeps, queue: OwnedQueue, cutMs: number): Promise<'done' | 'closed'> {
-  const cut = `${cutMs}-0`;
-  const lookup = await deps.queues.lookup(queue, []);
-  if (lookup === undefined) return 'closed';
-  for (const [integration, subInc] of lookup.subscriptions) {
-    const inbox = parseInboxMember(`${integration}/${subInc}`);
-    while ((await deps.inboxes.expire(inbox, deps.nowMs(), cut)).more);
-  }
-  const members = [...lookup.subscriptions].map(([integration, subInc]) => `${integration}/${subInc}`);
-  for (;;) {
-    const trimmed = await deps.queues.trim(queue, deps.nowMs(), cut, members);
-    if (trimmed === 'FENCED') throw new FencedError(`queue ${queue.queue} is owned by a newer router`);
-    if (trimmed.neverRouted > 0) deps.onExpired?.(trimmed.neverRouted);
-    if (!trimmed.more) return 'done';
-  }
 }

@@ -8,7 +8,9 @@ local fence = tonumber(ARGV[1])
 local have = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
 if have > fence then return 'FENCED' end
 if have < fence then redis.call('HSET', KEYS[1], 'fence', ARGV[1]) end
-local allowed = { HSET = 1, HSETNX = 1, HDEL = 1, ZADD = 1, ZREM = 1, SADD = 1, SREM = 1, DEL = 1, PEXPIRE = 1 }
+local allowed = {
+  HSET = 1, HSETNX = 1, HDEL = 1, ZADD = 1, ZREM = 1, SADD = 1, SREM = 1, DEL = 1, UNLINK = 1, PEXPIRE = 1,
+}
 local at = 2
 while at <= #ARGV do
   local command, key, n = ARGV[at], KEYS[tonumber(ARGV[at + 1])], tonumber(ARGV[at + 2])
