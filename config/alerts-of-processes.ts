@@ -103,7 +103,8 @@ export const redis: AlertGroup = {
       for: '10m',
       severity: 'warning',
       summary: 'Redis uses more than three quarters of its memory.',
-      impact: 'None yet. From 85 % on ingress takes no events until less than 80 % is used; what is stored is still delivered.',
+      impact:
+        'None yet. From 85 % on ingress takes no events until less than 80 % is used; what is stored is still delivered.',
       steps: [
         'See whether deliveries pile up (`sluice_dispatcher_open_deliveries`): events stay until their retention ends in any case.',
         'Give Redis more memory (`maxmemory`), or shorten `spec.retention` of the streams that hold the most, or lower `SLUICE_QUEUE_MAX_BYTES`.',
@@ -115,7 +116,8 @@ export const redis: AlertGroup = {
       for: '1m',
       severity: 'critical',
       summary: 'Redis uses so much of its memory that ingress takes no more events.',
-      impact: 'No event is accepted: producers get 503 and have to repeat. What is stored is routed and delivered in the rest.',
+      impact:
+        'No event is accepted: producers get 503 and have to repeat. What is stored is routed and delivered in the rest.',
       steps: [
         'Raise `maxmemory` now: `redis-cli CONFIG SET maxmemory <bytes>`; where the machine has no more, shorten retentions.',
         'Never set another `maxmemory-policy` than `noeviction`: it would drop gates and events.',

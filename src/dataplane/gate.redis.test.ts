@@ -302,7 +302,7 @@ describe.each(Object.keys(CLOSINGS))('%s', closing => {
   }
   if (closing === 'a block')
     cases.push({ closing, stepped: 'dispatcher and its ear', faults: ['crash'], bounds: ONCE });
-  test.each(cases)('against the $stepped, $bounds', { timeout: 180_000 }, async ({ bounds, ...each }) => {
+  test.each(cases)('against the $stepped, $bounds', { timeout: 400_000 }, async ({ bounds, ...each }) => {
     const seen = { refused: 0, held: 0 };
     const runs = await everySchedule(bounds, choose => run(each, choose, seen));
     expect(runs).toBeGreaterThan(50);

@@ -87,7 +87,7 @@ describe('nothing that is due is forgotten by two dispatchers', () => {
   test.each([
     { bounds: { preemptions: 2, faults: 0 }, faults: [], a: ['pick', 'exchange', 'settle'], b: ['exchange', 'settle'] },
     { bounds: { preemptions: 1, faults: 1 }, faults: ['crash'] as const, a: ['exchange', 'settle'], b: ['exchange'] },
-  ])('$bounds', { timeout: 180_000 }, async ({ bounds, ...how }) => {
+  ])('$bounds', { timeout: 400_000 }, async ({ bounds, ...how }) => {
     const seen: Seen = { kept: 0, shared: 0 };
     const runs = await everySchedule(bounds, choose => run(choose, seen, how));
     expect(runs).toBeGreaterThan(100);

@@ -64,7 +64,7 @@ test.each([
     expect(compared).toBe(CODES.length * COUNTS.length);
     await redis.close();
   },
-  60_000,
+  240_000,
 );
 
 function compare(event: RunEvent, simulation: Simulation, most: number): void {

@@ -67,4 +67,4 @@ test('wherever a process dies, another one brings the run to the same end', asyn
   }
   expect(deaths).toBeGreaterThan(20);
   await redis.close();
-}, 60_000);
+});
