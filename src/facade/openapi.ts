@@ -90,7 +90,7 @@ const IdempotencyKey = z
   .string()
   .regex(/^[!-~]{1,255}$/)
   .optional()
-  .meta({ description: 'Every call may be repeated as it is; of a replay this is the id.' });
+  .meta({ description: 'Calls may be repeated as they are, and need no key; of a replay this is the id.' });
 
 /** Names of the parameters in a path template. */
 export function parametersOf(path: string): PathParameter[] {
