@@ -106,6 +106,7 @@ export const MUTANTS: readonly Mutant[] = [
     ['a claim that lapsed decides', "if not mine and outcome ~= 'delivered' then", 'if false then'],
     ['what was delivered late is sent again', "if not mine and outcome ~= 'delivered' then", 'if not mine then'],
     ['a failure is not counted', 'n = n + 1', 'n = n'],
+    ['a retry goes before what was never tried', 'due = RETRIES + due', 'due = due'],
   ]),
   ...mutantsOf(script('act'), [
     [
@@ -130,6 +131,20 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf(script('ingest'), [
     ['an event that is published again is stored again', 'local known = seen[hashes[i]]', 'local known = nil'],
     ['a closing queue takes events', "if meta[3] ~= 'open' then return 'CLOSED' end", ''],
+    ['headers cost nothing', 'size + #ARGV[at + 2] + #ARGV[at + 1] + OVERHEAD', 'size'],
+  ]),
+  ...mutantsOf(script('trim'), [
+    ['what an event took of the quota is not given back', 'tonumber(e[2][6] or e[2][4])', 'tonumber(e[2][4])'],
+  ]),
+  ...mutantsOf(script('finish'), [
+    ['a skip wakes a lane that another event holds', 'if head and (mine or not held) then', 'if head then'],
+  ]),
+  ...mutantsOf(script('lib/health'), [
+    ['an endpoint that is enabled again stays disabled', 'if enabled <= (h.disabled or h.since) then', 'if true then'],
+    ['a probe that failed is repeated at once', 'h.pause = math.min(2 * h.pause, LONGEST_PAUSE_MS)', 'h.pause = 0'],
+  ]),
+  ...mutantsOf(script('lib/pacing'), [
+    ['a limit per second paces nobody', 'math.floor((now - empty + 0.001) * perSecond / 1000)', 'perSecond'],
   ]),
   ...mutantsOf(script('enqueue'), [
     ['a part of a replay that comes again is put again', "if before then return { 'OK', before } end", ''],
