@@ -170,20 +170,7 @@ describe('a disabled endpoint', () => {
 });
 
 describe('the backlog of a subscription', () => {
-  const facts: SubscriptionFacts = {
-    namespace: 'globex',
-    name: 'acme-orders',
-    producer: 'acme',
-    stream: 'orders',
-    verdict: { ready: 'Admitted', live: 'Blocked' },
-    admittedAt: undefined,
-    signing: undefined,
-    secretVersion: 1,
-    backlogAtRisk: undefined,
-    saidOfBacklog: undefined,
-    endpoint: WORKS,
-    now: '2026-01-02T03:04:05Z',
-  };
+  const facts: SubscriptionFacts = { ...ADMITTED, verdict: { ready: 'Admitted', live: 'Blocked' } };
   const near = { status: 'True', reason: 'NearRetention', message: 'm' } as const;
   const within = { status: 'False', reason: 'WithinRetention', message: 'm' } as const;
   test.each<[Partial<SubscriptionFacts>, string | undefined, string[]]>([
