@@ -79,7 +79,7 @@ beforeAll(async () => {
   const keys = { rootKey: ROOT_KEY, sealKeys: SEAL_KEYS };
   const dispatcher = createDispatcher({ ...common, hints: hints.d, client, keys, version: '0', wallMs });
   const store = createIngestion({ operations, lower: hints.r.lower, nowMs });
-  const ingress = createIngress({ store, registry, log });
+  const ingress = createIngress({ store, askMasters: redis.callAll, registry, log });
   const port = await ingress.listen(0, '127.0.0.1');
   eventsUrl = `http://127.0.0.1:${port}/events/${tenant.tenant}/${QUEUE}`;
   router.start();

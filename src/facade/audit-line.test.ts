@@ -22,7 +22,12 @@ test('a line says who did what to which object, and holds no address', () => {
   );
   writeAuditLine(log, {
     operation: 'inviteIntegration',
-    identity: { issuer: 'https://login.example', subject: 'ada@example.com', groups: ['staff'], client: undefined },
+    identity: {
+      issuer: 'https://login.example',
+      subject: 'ada@example.com',
+      groups: ['staff'],
+      client: 'bot@example.com',
+    },
     params: { tenant: 'ten_1' },
     status: 201,
     about: { kind: 'Integration', namespace: 'shop', name: 'int-1' },
@@ -35,6 +40,7 @@ test('a line says who did what to which object, and holds no address', () => {
     operation: 'inviteIntegration',
     issuer: 'https://login.example',
     subject: expect.stringMatching(/^sha256:[0-9a-f]{16}$/),
+    client: expect.stringMatching(/^sha256:[0-9a-f]{16}$/),
     about: { kind: 'Integration', namespace: 'shop', name: 'int-1' },
     status: 201,
     traceId: TRACE,

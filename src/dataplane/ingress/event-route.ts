@@ -27,7 +27,8 @@ interface Arrival {
 
 /**
  * Handler of `POST /events/{tenant}/{queue}`: path (404), sandbox parameters (400), key (401), queue (404, 409), memory of
- * the store (503), size (413), context (400, 422), store. 202 `{id, duplicate}` is sent after the store acknowledged the event, never before.
+ * the store (503), size (413), context (400, 422), store. 202 `{id, duplicate}` is sent after the store acknowledged the
+ * event, never before.
  * Plain callbacks: a promise for each step of each event would cost more than the steps.
  */
 export function createEventRoute(options: {

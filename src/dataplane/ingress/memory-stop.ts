@@ -13,8 +13,8 @@ export interface MemoryStop {
   readonly stop: () => void;
 }
 
-/** Where nobody looks. */
-export const NEVER_FULL: MemoryStop = { isFull: () => false, start: async () => {}, stop: () => {} };
+/** A command to each master of Redis: what each of them answers. */
+export type AskMasters = (command: string, ...args: string[]) => Promise<readonly unknown[]>;
 
 /** Runs `run` every `everyMs`, the first time after it; the answer ends that. */
 export type Repeat = (run: () => void, everyMs: number) => () => void;
@@ -34,8 +34,7 @@ function readUsedRatio(info: unknown): number {
 
 /** A look that fails changes nothing: whether ingress can store anything at all then, each call finds out by itself. */
 export function createMemoryStop(options: {
-  /** A command to each master: what each of them answers. */
-  readonly askMasters: (command: string, ...args: string[]) => Promise<readonly unknown[]>;
+  readonly askMasters: AskMasters;
   readonly limits: Pick<IngressLimits, 'memoryLookMs' | 'memoryStopRatio' | 'memoryGoOnRatio'>;
   readonly log: Logger;
   readonly onFailure: (operation: string, error: unknown) => void;

@@ -19,7 +19,7 @@ import { createFailureLog } from './failures.ts';
 import { createIngressMetrics } from './ingress-metrics.ts';
 import { createKeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
-import { createMemoryStop, NEVER_FULL } from './memory-stop.ts';
+import { type AskMasters, createMemoryStop } from './memory-stop.ts';
 import { createQueueCache } from './queue-cache.ts';
 import { type ByteBudget, createByteBudget } from './request-body.ts';
 import { createRunReportRoute } from './run-report-route.ts';
@@ -60,12 +60,11 @@ export interface Ingress {
  */
 export function createIngress(options: {
   store: IngressStore;
+  askMasters: AskMasters;
   registry: Registry;
   tracing?: Tracing | undefined;
   log: Logger;
   sandbox?: SandboxDesk;
-  /** A command to every master of Redis; without it nobody looks how full they are. */
-  askMasters?: Parameters<typeof createMemoryStop>[0]['askMasters'];
   limits?: Partial<IngressLimits>;
   nowMs?: () => number;
 }): Ingress {
@@ -75,10 +74,7 @@ export function createIngress(options: {
   let closing = false;
   const answers = createAnswers(metrics, () => closing);
   const onFailure = createFailureLog(log, nowMs);
-  const memory =
-    options.askMasters === undefined
-      ? NEVER_FULL
-      : createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
+  const memory = createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
   const budget = createByteBudget(limits.heldBytes);
   metrics.observeHeld(budget.held, limits.heldBytes);
   const nextEventId = createEventIds(nowMs, createRandom40(randomFillSync));

@@ -23,6 +23,7 @@ export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?
   const log = createLogger({ level: 'silent' });
   const ingress = createIngress({
     store,
+    askMasters: store.askMasters,
     registry,
     log,
     limits,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { CONTEXT_HEADER_DEFAULTS } from '../../../api/context-headers.ts';
+import type { AskMasters } from '../memory-stop.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 
 /** For tests: the rules of the store in memory, for one workspace, with every state at hand. */
@@ -15,6 +16,8 @@ export interface MemoryStore extends IngressStore {
   /** When set, this is what ingest answers, or throws. */
   answer: IngestAnswer['answer'] | Error | undefined;
   lost: boolean;
+  /** It has no limit of memory. */
+  readonly askMasters: AskMasters;
 }
 
 export const QUEUE: QueueConfig = {
@@ -37,6 +40,7 @@ export function createMemoryStore(): MemoryStore {
     queues: new Map([['orders', QUEUE]]),
     stored: [],
     calls: [],
+    askMasters: async () => ['used_memory:1\r\nmaxmemory:0\r\n'],
     hold: undefined,
     answer: undefined,
     lost: false,
