@@ -69,7 +69,11 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
     try {
       return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
     } catch (cause) {
-      throw refusalOf(cause);
+      const refusal = refusalOf(cause);
+      // Somebody else made it in this moment, with another value of what never changes. Who looks again finds whose it is.
+      const lost =
+        before === undefined && refusal.code === 'invalid_request' && (await world.live(kind, name)) !== undefined;
+      throw lost ? new Refusal('changed_meanwhile') : refusal;
     }
   }
 

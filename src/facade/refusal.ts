@@ -28,12 +28,3 @@ export class Refusal extends Error {
 export function refuseBecause(code: ProblemCode, fact: string): Refusal {
   return new Refusal(code, `${fact} ${PROBLEMS[code].remedy}`);
 }
-
-/**
- * Why making an object was refused. Somebody else took its key in this moment, where it is there by now: the name that a
- * key stands for never changes, so ours is refused. Who looks again finds whose it is.
- */
-export async function lostTo(error: unknown, look: () => Promise<object | undefined>): Promise<unknown> {
-  const lost = error instanceof Refusal && error.code === 'invalid_request' && (await look()) !== undefined;
-  return lost ? new Refusal('changed_meanwhile') : error;
-}

@@ -99,6 +99,15 @@ test('of different names with one key, called at once, one makes the package and
   }
 });
 
+test('of different descriptions of one name, called at once, one makes the package and stays', async () => {
+  const calls = Array.from({ length: 10 }, (_, n) => ({ name: 'Described at once', description: `as ${n}` }));
+  const replies = await Promise.all(calls.map(call => ada.post<Problem['body']>(packages, call)));
+  const made = replies.findIndex(({ status }) => status === 201);
+  const told = replies.toSpliced(made, 1).map(({ status, body }) => `${status} ${body.code}`);
+  expect(new Set(told)).toEqual(new Set(['409 package_key_conflict']));
+  expect(await json('described-at-once', '{.spec.description}')).toBe(`as ${made}`);
+});
+
 test('a key is given to one name, one description, and for good', async () => {
   const { publicId: id } = await create('Extras', { description: 'more' });
   for (const wanted of [{ name: 'extras' }, { name: 'Extras' }, { name: 'Extras', description: 'less' }]) {

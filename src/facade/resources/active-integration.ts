@@ -1,6 +1,6 @@
 import type { Facade } from '../facade.ts';
 import type { OwnedIntegration } from '../ownership.ts';
-import { Refusal, refuseBecause } from '../refusal.ts';
+import { refuseBecause } from '../refusal.ts';
 import { integrationStatus } from './integration-entry.ts';
 
 /** What has ended takes no wishes any more; the caches alone refuse nothing. @throws Refusal 409 `integration_not_active` */
@@ -12,11 +12,4 @@ export async function assertActive(
   const live = await world.live('Integration', { namespace: producer, name });
   const status = live === undefined ? 'gone' : integrationStatus(live, wallMs());
   if (status !== 'Active') throw refuseBecause('integration_not_active', `The integration is ${status}.`);
-}
-
-/** What waits for a stream that is not there cannot be in force; the cache alone refuses nothing. @throws Refusal 404 */
-export async function assertStream({ world }: Pick<Facade, 'world'>, namespace: string, name: string): Promise<void> {
-  const stream =
-    world.get('CatalogStream', { namespace, name }) ?? (await world.live('CatalogStream', { namespace, name }));
-  if (stream === undefined) throw new Refusal('unknown_resource', 'The producer has no such stream any more.');
 }

@@ -151,7 +151,7 @@ const blockPackage = defineRoute({
   summary: 'Block a package for an integration',
   description: `All of its streams, also those that come into it later. ${UNTIL_WHEN}`,
   answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
-  problems: ['unknown_resource', 'package_archived', 'being_deleted'],
+  problems: ['unknown_resource', 'package_archived'],
   handle: (facade, { tenant, params: { integration, pkg: target } }) =>
     block(facade, { namespace: tenant.name, integration, kind: 'Package', target }),
 });

@@ -28,7 +28,7 @@ const addStream = defineRoute({
     'Where the package is blocked, the stream is from the answer on. One that is in already is answered the same way, in an archived package too.',
   body: PackageMember,
   answers: { 204: { description: 'The stream is in the package, and covered by its blocks.' } },
-  problems: ['unknown_resource', 'package_archived', 'being_deleted'],
+  problems: ['unknown_resource', 'package_archived'],
   async handle({ world, objects }, { tenant, params, body: { catalogEntryPublicId } }) {
     const found = await findOwned(world, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };
@@ -57,7 +57,6 @@ const removeStream = defineRoute({
   summary: 'Take a stream out of a package',
   description: 'Also out of an archived one. What is not there is answered the same way.',
   answers: { 204: { description: 'The stream is not in the package, and not covered by its blocks.' } },
-  problems: ['being_deleted'],
   async handle({ world, objects }, { tenant, params: { pkg, catalogEntryPublicId } }) {
     const found = await world.find('Package', pkg, tenant.name);
     if (found === undefined) return { status: 204 };
@@ -88,7 +87,7 @@ const archivePackage = defineRoute({
   description:
     'It takes no new streams, names or blocks and is left out of lists; its key stays taken. The blocks that it has hold on: lift them one by one.',
   answers: { 204: { description: 'The package is archived.' } },
-  problems: ['unknown_resource', 'being_deleted'],
+  problems: ['unknown_resource'],
   async handle({ world, objects }, { tenant, params }) {
     const found = await findOwned(world, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };

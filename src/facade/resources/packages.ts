@@ -7,7 +7,7 @@ import type { Cached } from '../cached.ts';
 import type { Facade } from '../facade.ts';
 import { findOwned, unknownObject } from '../owned-objects.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
-import { lostTo, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
 import {
   CreatedPackage,
@@ -103,16 +103,12 @@ const createPackage = defineRoute({
         throw keyTaken(before);
       }
       if (before !== undefined && (await isKept(world, before))) throw keyTaken(before);
-      try {
-        return await objects.apply('Package', object, {
-          manager: FIELD_MANAGER.facade,
-          before,
-          concern: ['name', 'displayName', 'description'],
-          spec: body.description === undefined ? { name: body.name } : body,
-        });
-      } catch (error) {
-        throw await lostTo(error, () => world.live('Package', object));
-      }
+      return objects.apply('Package', object, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['name', 'displayName', 'description'],
+        spec: body.description === undefined ? { name: body.name } : body,
+      });
     }, turnOf(object));
     const pkg = createdPackage(await objects.waitFor('Package', present));
     const headers = { location: `/waas/producer/${tenant.publicId}/packages/${pkg.publicId}` };
@@ -129,7 +125,7 @@ const updatePackage = defineRoute({
   summary: 'Rename or describe a package',
   body: PackageUpdate,
   answers: { 200: { description: 'The package as it is now.', schema: PackageDetail } },
-  problems: ['unknown_resource', 'package_archived', 'being_deleted'],
+  problems: ['unknown_resource', 'package_archived'],
   async handle({ world, objects }, { tenant, params, body }) {
     const found = await findOwned(world, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };

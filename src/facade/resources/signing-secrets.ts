@@ -10,7 +10,8 @@ import { ownedPart } from '../owned-part.ts';
 import type { OwnedIntegration } from '../ownership.ts';
 import { Refusal } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
-import { assertActive, assertStream } from './active-integration.ts';
+import { assertActive } from './active-integration.ts';
+import { assertStream } from './producer-stream.ts';
 import { SubscriptionEntry } from './subscription-views.ts';
 import { entryOf, readSubscription } from './subscriptions.ts';
 

@@ -7,7 +7,7 @@ import type { Cached } from '../cached.ts';
 import { publicIdField } from '../fields.ts';
 import { findOwned } from '../owned-objects.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
-import { lostTo, refuseBecause } from '../refusal.ts';
+import { refuseBecause } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
 
 const spec = CatalogStreamSpec.shape;
@@ -97,23 +97,19 @@ const applyStream = defineRoute({
       }
       const { description, payloadSchema } = body;
       const eventTypes = [...new Set(body.eventTypes)].toSorted();
-      try {
-        return await objects.apply('CatalogStream', object, {
-          manager: FIELD_MANAGER.facade,
-          before,
-          concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
-          spec: {
-            // Where it was never set it is the object's own name, and stays unset.
-            ...(before !== undefined && before.spec.name === undefined ? {} : { name: body.name }),
-            ...(description === undefined ? {} : { description }),
-            ...(eventTypes.length === 0 ? {} : { eventTypes }),
-            ...(payloadSchema === undefined ? {} : { payloadSchema }),
-            public: body.isPublic ?? false,
-          },
-        });
-      } catch (error) {
-        throw await lostTo(error, () => world.live('CatalogStream', object));
-      }
+      return objects.apply('CatalogStream', object, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
+        spec: {
+          // Where it was never set it is the object's own name, and stays unset.
+          ...(before !== undefined && before.spec.name === undefined ? {} : { name: body.name }),
+          ...(description === undefined ? {} : { description }),
+          ...(eventTypes.length === 0 ? {} : { eventTypes }),
+          ...(payloadSchema === undefined ? {} : { payloadSchema }),
+          public: body.isPublic ?? false,
+        },
+      });
     });
     const stream = await objects.waitFor('CatalogStream', applied);
     return { status: 200, body: appliedStream(stream), about: { kind: 'CatalogStream', ...object } };

@@ -9,6 +9,7 @@ import { Refusal } from '../refusal.ts';
 import { assertActive } from './active-integration.ts';
 import { integrationStatus } from './integration-entry.ts';
 import { isCoveredBy, subscriptionsOf } from './partner-catalog.ts';
+import { assertPublished } from './producer-stream.ts';
 import { isAsWished, type SubscriptionWish, wishedFields } from './subscription-wishes.ts';
 
 /** Fields of a Subscription that the REST interface writes. */
@@ -28,21 +29,6 @@ async function isCovered(
   return isCoveredBy(packages, blocks)(name, stream);
 }
 
-/** Nobody is admitted to a stream that is not published. @throws Refusal 404, 409 `stream_blocked`, `stream_deprecated` */
-async function assertPublished(
-  world: Facade['world'],
-  namespace: string,
-  name: string,
-  covered = false,
-): Promise<void> {
-  const stream = await world.live('CatalogStream', { namespace, name });
-  if (stream === undefined || stream.metadata.deletionTimestamp !== undefined) {
-    throw new Refusal('unknown_resource', 'The producer has no such stream.');
-  }
-  if (covered) throw new Refusal('stream_blocked');
-  if (stream.spec.public !== true) throw new Refusal('stream_deprecated');
-}
-
 /**
  * A new subscription is judged by what the API server has now: a block that another replica has answered must be seen.
  *
@@ -57,7 +43,7 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
   ]);
   const active = grant !== undefined && integrationStatus(grant, wallMs()) === 'Active';
   if (!active || grant.spec.workspace !== recipient.name) throw new Refusal('integration_not_active');
-  await assertPublished(world, producer, stream, covered);
+  await assertPublished(facade, producer, stream, covered);
 }
 
 /** One that is there is refused while it is blocked, too; nothing is refused on the caches alone. */
@@ -88,7 +74,7 @@ export async function subscribe(
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
       await assertActive(facade, integration);
       await assertNotBlocked(facade, integration, stream);
-      if (before.status?.admittedAt === undefined) await assertPublished(world, producer, stream);
+      if (before.status?.admittedAt === undefined) await assertPublished(facade, producer, stream);
       if (isAsWished(before.spec, wish)) return { made: false, subscription: before };
       const id = publicId('Subscription', object.namespace, object.name);
       const help =
