@@ -1,3 +1,4 @@
+import { IMPAIRMENTS } from '../src/telemetry/role-health.ts';
 import { type AlertGroup, p99, share } from './alert-rule.ts';
 
 /** Without these nothing moves; a facade is not everywhere. */
@@ -30,6 +31,19 @@ export const processes: AlertGroup = {
       summary: 'A replica of {{ $labels.role }} has not been ready for a quarter of an hour.',
       impact: 'None while others of its role are ready.',
       steps: ['`GET /readyz` on its port for operations says what it waits for: Redis, or caches of the API server.'],
+    },
+    {
+      name: 'SluiceRoleImpaired',
+      expr: 'max by (role, reason) (sluice_role_impaired) > 0',
+      for: '2m',
+      severity: 'critical',
+      summary: 'A replica of {{ $labels.role }} cannot do its work: {{ $labels.reason }}.',
+      impact:
+        'Its work is left to the other replicas of the role. If all of them say the same, the work of the role is not done.',
+      steps: [
+        '`GET /readyz` on its ops port names the environment variable or the object to change; so does the log line `role cannot work`, once a minute.',
+        ...Object.entries(IMPAIRMENTS).map(([reason, meaning]) => `\`${reason}\`: ${meaning}`),
+      ],
     },
     {
       name: 'SluiceEventLoopBlocked',

@@ -13,7 +13,7 @@ import type { RedisClient } from '../src/redis/client.ts';
 import { createRedisMetrics, registerRedisGauges } from '../src/redis/redis-metrics.ts';
 import { registerBacklogMetrics, registerWorkMetrics } from '../src/redis/work-metrics.ts';
 import { createRegistry, type Registry } from '../src/telemetry/metrics.ts';
-import { registerProcessMetrics, registerReadiness } from '../src/telemetry/process-metrics.ts';
+import { registerProcessMetrics, registerRoleHealth } from '../src/telemetry/process-metrics.ts';
 import { type Row, table } from './markdown.ts';
 
 /** Nobody to ask: what is sampled is unknown, and only its description is wanted. */
@@ -30,7 +30,7 @@ const SOURCES = { redis: AWAY, nowMs: () => 0 };
 const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   'Every process': registry => {
     registerProcessMetrics(registry, '');
-    registerReadiness(registry, {});
+    registerRoleHealth(registry, {});
     createRedisMetrics(registry);
     registerRedisGauges(registry, AWAY);
     registerWorkMetrics(registry, SOURCES);

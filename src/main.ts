@@ -11,7 +11,8 @@ import { createShutdown } from './shutdown.ts';
 import { createLogger } from './telemetry/log.ts';
 import { createRegistry } from './telemetry/metrics.ts';
 import { startOpsServer } from './telemetry/ops-server.ts';
-import { registerProcessMetrics, registerReadiness } from './telemetry/process-metrics.ts';
+import { registerProcessMetrics, registerRoleHealth } from './telemetry/process-metrics.ts';
+import { watchRoleHealth } from './telemetry/role-health.ts';
 import { VERSION } from './version.ts';
 
 async function main(config: Config): Promise<void> {
@@ -47,8 +48,11 @@ async function main(config: Config): Promise<void> {
   for (const role of ['controller', 'router', 'dispatcher', 'ingress', 'facade'] as const) {
     if (config.roles.includes(role)) running.set(role, await START[role](parts));
   }
-  const checks = Object.fromEntries([...running].map(([role, { ready }]) => [role, ready]));
-  registerReadiness(registry, checks);
+  const health = [...running].map(
+    ([role, { impairments }]) => [role, watchRoleHealth({ role, check: impairments, log })] as const,
+  );
+  const checks = Object.fromEntries(health.map(([role, { state }]) => [role, state]));
+  registerRoleHealth(registry, checks);
   const shutdown = createShutdown(
     {
       drain: () => {
@@ -64,7 +68,7 @@ async function main(config: Config): Promise<void> {
     // Nobody sends anything to the others.
     config.roles.some(role => role === 'ingress' || role === 'facade') ? config.shutdownDelayMs : 0,
   );
-  const ops = await startOpsServer(config.opsPort, registry, { ...checks, process: shutdown.readiness });
+  const ops = await startOpsServer(config.opsPort, registry, { ...checks, process: shutdown.health });
   log.info({ roles: config.roles, opsPort: ops.port, version: VERSION }, 'sluice runs');
 
   async function stop(): Promise<void> {
@@ -72,6 +76,7 @@ async function main(config: Config): Promise<void> {
     for (const role of ['facade', 'ingress', 'router', 'dispatcher', 'controller'] as const)
       await running.get(role)?.stop();
     await tracing?.stop();
+    for (const [, { stop }] of health) stop();
     await ops.close();
     clock.stop();
     await redis.close();

@@ -46,16 +46,16 @@ import { createTrafficStore } from './redis/traffic-store.ts';
 import { registerBacklogMetrics } from './redis/work-metrics.ts';
 import type { Logger } from './telemetry/log.ts';
 import type { Registry } from './telemetry/metrics.ts';
-import type { ReadinessCheck } from './telemetry/ops-server.ts';
+import type { Impairment, ImpairmentCheck } from './telemetry/role-health.ts';
 import type { Tracing } from './telemetry/tracing.ts';
 import { VERSION } from './version.ts';
 
-/** A role that runs: how it is stopped, and whether it is ready (why not). */
+/** A role that runs: how it is stopped, and what keeps it from working. */
 export interface Running {
   /** It goes on, and tells everybody to go elsewhere next time. */
   readonly drain?: () => void;
   readonly stop: () => Promise<void>;
-  readonly ready: ReadinessCheck;
+  readonly impairments: ImpairmentCheck;
 }
 
 /** What the roles of one process share. */
@@ -69,6 +69,17 @@ export interface Parts {
   readonly kubeMetrics: () => KubeMetrics;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
+}
+
+function redisImpairments(redis: RedisClient): readonly Impairment[] {
+  if (redis.isReady()) return [];
+  return [{ reason: 'RedisUnavailable', cause: 'dependency', message: 'Redis does not answer (SLUICE_REDIS_URL).' }];
+}
+
+function notSynced(kinds: readonly string[]): readonly Impairment[] {
+  if (kinds.length === 0) return [];
+  const message = `The caches of ${kinds.join(', ')} are empty or out of date: the API server (KUBECONFIG) does not answer, or refuses to list them.`;
+  return [{ reason: 'CachesNotSynced', cause: 'dependency', message }];
 }
 
 function startController({ config, log, registry, tracing, redis, kubeMetrics, nowMs }: Parts): Running {
@@ -110,10 +121,7 @@ function startController({ config, log, registry, tracing, redis, kubeMetrics, n
       await running;
       await client.close();
     },
-    ready: () => {
-      const { ready, missing } = controller.readiness();
-      return ready ? undefined : `caches are empty: ${missing.join(', ')}`;
-    },
+    impairments: () => notSynced(controller.readiness().missing),
   };
 }
 
@@ -127,7 +135,7 @@ async function startIngress({ config, log, registry, tracing, redis, nowMs, alar
   const ingress = createIngress({ store, sandbox, askMasters: redis.callAll, registry, tracing, log });
   const port = await ingress.listen(config.ingressPort, '::');
   log.info({ port }, 'ingress listens');
-  return { drain: ingress.drain, stop: ingress.close, ready: () => (redis.isReady() ? undefined : 'redis is away') };
+  return { drain: ingress.drain, stop: ingress.close, impairments: () => redisImpairments(redis) };
 }
 
 async function startFacade({ config, log, registry, tracing, redis, kubeMetrics, nowMs }: Parts): Promise<Running> {
@@ -170,10 +178,7 @@ async function startFacade({ config, log, registry, tracing, redis, kubeMetrics,
       await watching;
       await client.close();
     },
-    ready: () => {
-      const stale = facade.world.staleKinds();
-      return stale.length === 0 ? undefined : `caches are out of date: ${stale.join(', ')}`;
-    },
+    impairments: () => notSynced(facade.world.staleKinds()),
   };
 }
 
@@ -202,7 +207,7 @@ function startRouter({ log, registry, tracing, redis, nowMs, alarm }: Parts): Ru
   });
   redis.onReconnect(router.onReconnect);
   router.start();
-  return { stop: router.stop, ready: () => (redis.isReady() ? undefined : 'redis is away') };
+  return { stop: router.stop, impairments: () => redisImpairments(redis) };
 }
 
 function startDispatcher({ config, log, registry, tracing, redis, nowMs, alarm }: Parts): Running {
@@ -250,7 +255,7 @@ function startDispatcher({ config, log, registry, tracing, redis, nowMs, alarm }
       await dispatcher.stop();
       await client.close();
     },
-    ready: () => (redis.isReady() ? undefined : 'redis is away'),
+    impairments: () => redisImpairments(redis),
   };
 }
 

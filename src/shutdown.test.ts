@@ -32,9 +32,9 @@ function start(delayMs: number) {
 
 test('a pod that is to end says so at once, serves on, and finishes then', () => {
   const { done, shutdown, fire } = start(5_000);
-  expect(shutdown.readiness()).toBeUndefined();
+  expect(shutdown.health().ready).toBe(true);
   shutdown.onSignal('SIGTERM');
-  expect(shutdown.readiness()).toBe('it is stopping');
+  expect(shutdown.health()).toEqual({ ready: false, impairments: [{ message: 'The process is stopping.' }] });
   expect(done).toEqual(['drain']);
   fire(5_000);
   expect(done).toEqual(['drain', 'stop']);

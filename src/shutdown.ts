@@ -11,8 +11,8 @@ export interface ShutdownSteps {
 export interface Shutdown {
   /** SIGTERM drains first; SIGINT, and whatever comes second, ends the wait. */
   readonly onSignal: (signal: 'SIGTERM' | 'SIGINT') => void;
-  /** For the readiness of the process: why it is not ready; undefined before the first signal. */
-  readonly readiness: () => string | undefined;
+  /** Returns the health of the process: not ready from the first signal on. */
+  readonly health: () => { readonly ready: boolean; readonly impairments: readonly { readonly message: string }[] };
 }
 
 /** How long finishing may take before the process ends all the same, ms. With the usual wait it fits into the 30 s of a pod. */
@@ -48,7 +48,10 @@ export function createShutdown(
       if (!first || signal === 'SIGINT' || delayMs === 0) finish();
       else endWait = setTimer(finish, delayMs);
     },
-    readiness: () => (state === 'runs' ? undefined : 'it is stopping'),
+    health: () =>
+      state === 'runs'
+        ? { ready: true, impairments: [] }
+        : { ready: false, impairments: [{ message: 'The process is stopping.' }] },
   };
 }
 

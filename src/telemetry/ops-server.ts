@@ -2,8 +2,11 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 
-/** One thing that has to be true before the process is ready; answers why it is not. */
-export type ReadinessCheck = () => string | undefined;
+/** Returns the health of one part of the process, as `/readyz` shows it. */
+export type HealthCheck = () => {
+  readonly ready: boolean;
+  readonly impairments: readonly { readonly message: string }[];
+};
 
 export interface OpsServer {
   readonly port: number;
@@ -11,13 +14,13 @@ export interface OpsServer {
 }
 
 /**
- * `/metrics` (Prometheus text format), `/healthz` (the process answers) and `/readyz` (its roles work; 503 names what
- * is missing, one line each).
+ * `/metrics` (Prometheus text format), `/healthz` (the process answers) and `/readyz` (200 once its roles have worked and their
+ * settings are right, else 503). The body of `/readyz` has a line for all that keeps a role from working, whatever the status is.
  */
 export async function startOpsServer(
   port: number,
   registry: Registry,
-  checks: Readonly<Record<string, ReadinessCheck>>,
+  checks: Readonly<Record<string, HealthCheck>>,
 ): Promise<OpsServer> {
   const server: Server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
@@ -34,11 +37,10 @@ export async function startOpsServer(
       );
     } else if (path === '/healthz') answer(200, 'ok\n');
     else if (path === '/readyz') {
-      const missing = Object.entries(checks).flatMap(([name, check]) => {
-        const why = check();
-        return why === undefined ? [] : [`${name}: ${why}`];
-      });
-      answer(missing.length === 0 ? 200 : 503, `${missing.length === 0 ? 'ok' : missing.join('\n')}\n`);
+      const states = Object.entries(checks).map(([name, check]) => ({ name, ...check() }));
+      const ready = states.every(state => state.ready);
+      const lines = states.flatMap(({ name, impairments }) => impairments.map(({ message }) => `${name}: ${message}`));
+      answer(ready ? 200 : 503, `${[...(ready ? ['ok'] : []), ...lines].join('\n')}\n`);
     } else answer(404, 'there are /metrics, /healthz and /readyz\n');
   });
   server.requestTimeout = 10_000;

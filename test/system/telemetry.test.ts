@@ -243,7 +243,7 @@ test('a process that is to end is not ready at once, serves on for a while, and 
     withinMs: 3_000,
     everyMs: 10,
   });
-  expect(await (await fetch(`${ending.opsUrl}/readyz`)).text()).toBe('process: it is stopping\n');
+  expect(await (await fetch(`${ending.opsUrl}/readyz`)).text()).toBe('process: The process is stopping.\n');
   let answered = 0;
   while (answered < 10) expect(await post(`ending.${++answered}`)).toEqual({ status: 202, connection: 'close' });
   const late = await rest();

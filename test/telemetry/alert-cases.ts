@@ -53,6 +53,10 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     silent: { ...allReady, [ready('router', 'b')]: '0x120' },
   },
   SluiceReplicaNotReady: { firing: { [ready('router')]: '0x120' }, silent: { [ready('router')]: '0x14 1x106' } },
+  SluiceRoleImpaired: {
+    firing: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '1x120' },
+    silent: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '1 _x120' },
+  },
   SluiceEventLoopBlocked: {
     firing: {
       'nodejs_eventloop_lag_p99_seconds{instance="a",job="sluice"}': '0.6x120',

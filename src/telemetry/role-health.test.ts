@@ -1,0 +1,78 @@
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { type Impairment, watchRoleHealth } from './role-health.ts';
+
+const REDIS: Impairment = { reason: 'RedisUnavailable', cause: 'dependency', message: 'SLUICE_REDIS_URL: no answer' };
+const KEY: Impairment = { reason: 'RootKeyMismatch', cause: 'settings', message: 'SLUICE_ROOT_KEY_FILE: another key' };
+
+function start() {
+  const lines: { level: number; msg: string; reason: string }[] = [];
+  const output = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(JSON.parse(String(chunk)));
+      done();
+    },
+  });
+  const test = { impairments: [] as Impairment[], nowMs: 0, tick: () => {}, lines };
+  const health = watchRoleHealth({
+    role: 'router',
+    check: () => test.impairments,
+    log: pino(output),
+    nowMs: () => test.nowMs,
+    repeat: run => {
+      test.tick = run;
+      return () => {};
+    },
+  });
+  return Object.assign(test, { health });
+}
+
+describe('readiness', () => {
+  test('a role that never worked is not ready', () => {
+    const role = start();
+    role.impairments = [REDIS];
+    expect(role.health.state()).toEqual({ ready: false, impairments: [REDIS] });
+  });
+
+  test('a role that has worked stays ready while a shared dependency is away', () => {
+    const role = start();
+    expect(role.health.state().ready).toBe(true);
+    role.impairments = [REDIS];
+    expect(role.health.state()).toEqual({ ready: true, impairments: [REDIS] });
+  });
+
+  test('a role whose own settings are wrong is not ready, whether it worked before or not', () => {
+    const role = start();
+    role.health.state();
+    role.impairments = [REDIS, KEY];
+    expect(role.health.state().ready).toBe(false);
+  });
+});
+
+describe('the log', () => {
+  test('has one line when an impairment begins, one a minute while it lasts, one when it ends', () => {
+    const role = start();
+    role.impairments = [REDIS];
+    for (let second = 0; second <= 120; second++) {
+      role.nowMs = second * 1_000;
+      role.tick();
+    }
+    role.impairments = [];
+    role.tick();
+    role.tick();
+    expect(role.lines.map(({ level, msg, reason }) => [level, msg, reason])).toEqual([
+      [50, 'role cannot work', 'RedisUnavailable'],
+      [50, 'role cannot work', 'RedisUnavailable'],
+      [50, 'role cannot work', 'RedisUnavailable'],
+      [30, 'role can work again', 'RedisUnavailable'],
+    ]);
+  });
+
+  test('names what to change', () => {
+    const role = start();
+    role.impairments = [KEY];
+    role.tick();
+    expect(role.lines[0]).toMatchObject({ role: 'router', detail: KEY.message });
+  });
+});

@@ -1,0 +1,93 @@
+import type { Logger } from './log.ts';
+
+/** Reasons why a role cannot do its work, as in the label `reason` of `sluice_role_impaired`, with their meaning. */
+export const IMPAIRMENTS = {
+  RedisUnavailable: 'Redis does not answer.',
+  RedisUnsuitable: 'Redis answers, and its settings would lose data or stop it.',
+  ForeignRedis: 'Redis holds the data of another Kubernetes cluster.',
+  KubernetesUnavailable: 'The API server does not answer, or refuses what the role needs.',
+  CachesNotSynced: 'The caches of custom resources are empty or out of date.',
+  LeaseUnavailable: 'The Lease can be neither read nor written.',
+  TermNotStarted: 'This replica holds the Lease and cannot start its work.',
+  OutdatedCRDs: 'The CustomResourceDefinitions are older than the program.',
+  RootKeyMismatch: 'The root key is not the one that the other roles use.',
+} as const;
+
+export type ImpairmentReason = keyof typeof IMPAIRMENTS;
+
+/** Something that keeps a role from doing its work. */
+export interface Impairment {
+  readonly reason: ImpairmentReason;
+  /**
+   * `settings`: only this replica's own settings or rights help, so the replica is not ready while it lasts.
+   * `dependency`: something that all replicas share is away; a replica that has worked before stays ready.
+   */
+  readonly cause: 'settings' | 'dependency';
+  /** Says what is wrong, and names the environment variable or the object to change. */
+  readonly message: string;
+}
+
+/** Returns what keeps a role from its work now; nothing while it works. Cheap: called every second. */
+export type ImpairmentCheck = () => readonly Impairment[];
+
+export interface HealthState {
+  readonly ready: boolean;
+  readonly impairments: readonly Impairment[];
+}
+
+export interface RoleHealth {
+  readonly state: () => HealthState;
+  readonly stop: () => void;
+}
+
+/** Runs `run` every `everyMs`, the first time after it; the answer ends that. */
+type Repeat = (run: () => void, everyMs: number) => () => void;
+
+const CHECK_EVERY_MS = 1_000;
+const LOG_EVERY_MS = 60_000;
+
+/**
+ * Watches one role: logs each impairment when it begins, once a minute while it lasts, and when it has ended. The role
+ * is ready once it has worked, unless its own settings keep it from working.
+ */
+export function watchRoleHealth(options: {
+  readonly role: string;
+  readonly check: ImpairmentCheck;
+  readonly log: Logger;
+  readonly nowMs?: () => number;
+  readonly repeat?: Repeat;
+}): RoleHealth {
+  const { role, check, log, nowMs = () => performance.now(), repeat = every } = options;
+  const loggedAt = new Map<ImpairmentReason, number>();
+  let worked = false;
+
+  function state(): HealthState {
+    const impairments = check();
+    if (impairments.length === 0) worked = true;
+    return { ready: worked && impairments.every(({ cause }) => cause === 'dependency'), impairments };
+  }
+
+  function report(): void {
+    const { impairments } = state();
+    const now = nowMs();
+    for (const { reason, message } of impairments) {
+      const last = loggedAt.get(reason);
+      if (last !== undefined && now - last < LOG_EVERY_MS) continue;
+      loggedAt.set(reason, now);
+      log.error({ role, reason, detail: message }, 'role cannot work');
+    }
+    for (const reason of loggedAt.keys()) {
+      if (impairments.some(each => each.reason === reason)) continue;
+      loggedAt.delete(reason);
+      log.info({ role, reason }, 'role can work again');
+    }
+  }
+
+  return { state, stop: repeat(report, CHECK_EVERY_MS) };
+}
+
+function every(run: () => void, everyMs: number): () => void {
+  const timer = setInterval(run, everyMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
