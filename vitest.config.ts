@@ -89,7 +89,7 @@ export default defineConfig({
           name: 'system',
           include: ['test/system/**/*.test.ts', 'test/e2e/**/*.test.ts'],
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts'],
-          globalSetup: ['test/support/setup-binaries.ts'],
+          globalSetup: ['test/support/setup-clusters.ts'],
           testTimeout: 600_000,
           hookTimeout: 180_000,
           // Each has a cluster and a Redis of its own, and waits more than it works.
@@ -100,7 +100,7 @@ export default defineConfig({
         test: {
           name: 'scale',
           include: [SCALE],
-          globalSetup: ['test/support/setup-binaries.ts'],
+          globalSetup: ['test/support/setup-clusters.ts'],
         },
       },
     ],

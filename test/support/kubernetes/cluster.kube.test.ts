@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type Cluster, startCluster } from './cluster.ts';
+import { type StartedCluster, startCluster } from './cluster.ts';
 import { applyDefinitions } from './crds.ts';
 
-let cluster: Cluster;
+let cluster: StartedCluster;
 
 beforeAll(async () => {
   cluster = await startCluster({ controllerManager: true, users: [{ name: 'reader', groups: ['readers'] }] });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type ChildProcess, startChild, waitUntilReady } from '../child-process.ts';
 import { freePorts } from '../free-port.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { type Binary, CLUSTER_BINARIES, ensureBinaries } from './binaries.ts';
+import { CLUSTER_BINARIES, ensureBinaries } from './binaries.ts';
 import { apiServerArguments, clusterFiles, controllerManagerArguments, etcdArguments } from './components.ts';
 import {
   ADMIN,
@@ -25,17 +25,27 @@ export type Cluster = {
   /** `https://127.0.0.1:<port>`, the same after a restart. */
   readonly url: string;
   readonly kubectl: Kubectl;
+  /** Sends the signal (SIGKILL when absent) and waits for the end. etcd keeps the data. */
+  readonly killApiServer: (signal?: NodeJS.Signals) => Promise<void>;
+  /** Starts it again on the same port and data, and waits until it is ready. */
+  readonly startApiServer: () => Promise<void>;
+  /** Ends what was started and removes its files, or gives back what was borrowed. Safe to call twice. */
+  readonly stop: () => Promise<void>;
+};
+
+/** A cluster whose processes are children of this process. */
+export type StartedCluster = Cluster & {
+  /** `http://127.0.0.1:<port>` of the etcd below it. */
+  readonly etcdUrl: string;
+  /** Folder for what kubectl remembers of this cluster. */
+  readonly kubectlCache: string;
+  /** Runs the controllers that `controllerManager` stands for until the answer is called. */
+  readonly startControllerManager: () => Promise<() => Promise<void>>;
   /**
    * Path of a kubeconfig for a user with no rights but those that RBAC grants it or its groups. Free for users that
    * were named to `startCluster`; for others the API server is restarted (about 4 s, clients are cut off).
    */
   readonly userKubeconfig: (name: string, groups?: readonly string[]) => Promise<string>;
-  /** Sends the signal (SIGKILL when absent) and waits for the end. etcd keeps the data. */
-  readonly killApiServer: (signal?: NodeJS.Signals) => Promise<void>;
-  /** Starts it again on the same port and data, and waits until it is ready. */
-  readonly startApiServer: () => Promise<void>;
-  /** Ends what was started and removes its files. Safe to call twice. */
-  readonly stop: () => Promise<void>;
 };
 
 /**
@@ -48,9 +58,8 @@ export type Cluster = {
  */
 export async function startCluster(
   options: { controllerManager?: boolean; users?: readonly User[] } = {},
-): Promise<Cluster> {
-  const wanted: readonly Binary[] = CLUSTER_BINARIES;
-  const binaries = await ensureBinaries(options.controllerManager ? [...wanted, 'kube-controller-manager'] : wanted);
+): Promise<StartedCluster> {
+  const binaries = await ensureBinaries(CLUSTER_BINARIES);
   const folder = await temporaryFolder('kube');
   const files = clusterFiles(folder.path);
   const [etcdPort = 0, etcdPeer = 0, apiServerPort = 0] = await freePorts(3);
@@ -75,6 +84,15 @@ export async function startCluster(
       name: 'kube-apiserver',
       deadlineMs: START_DEADLINE_MS,
     });
+  };
+
+  const startControllerManager = async (): Promise<() => Promise<void>> => {
+    const { 'kube-controller-manager': binary } = await ensureBinaries(['kube-controller-manager']);
+    const manager = start('kube-controller-manager', binary, controllerManagerArguments(files));
+    return async () => {
+      manager.kill('SIGKILL');
+      await manager.exited;
+    };
   };
 
   const killApiServer = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
@@ -111,13 +129,22 @@ export async function startCluster(
     start('etcd', binaries.etcd, etcdArguments(files, ports));
     await startApiServer();
     await writeKubeconfig(files.kubeconfig, admin.token);
-    if (options.controllerManager) {
-      start('kube-controller-manager', binaries['kube-controller-manager'], controllerManagerArguments(files));
-    }
+    if (options.controllerManager) await startControllerManager();
   } catch (error) {
     await stop();
     throw error;
   }
   const kubectl = kubectlFor({ binary: binaries.kubectl, kubeconfig: files.kubeconfig, cache: files.kubectlCache });
-  return { kubeconfig: files.kubeconfig, url, kubectl, userKubeconfig, killApiServer, startApiServer, stop };
+  return {
+    kubeconfig: files.kubeconfig,
+    url,
+    kubectl,
+    etcdUrl: `http://127.0.0.1:${ports.etcd}`,
+    kubectlCache: files.kubectlCache,
+    startControllerManager,
+    userKubeconfig,
+    killApiServer,
+    startApiServer,
+    stop,
+  };
 }

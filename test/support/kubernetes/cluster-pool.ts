@@ -1,0 +1,100 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { type StartedCluster, startCluster } from './cluster.ts';
+import { type Baseline, readBaseline, restoreBaseline } from './etcd-baseline.ts';
+
+/** A cluster of the pool, and what it held before its first use. */
+interface Pooled {
+  readonly cluster: StartedCluster;
+  readonly baseline: Baseline;
+}
+
+/** What a borrower gets; the rest goes through the pool, whose children the processes are. */
+export interface Lease {
+  readonly id: string;
+  readonly kubeconfig: string;
+  readonly url: string;
+  readonly kubectlCache: string;
+}
+
+export interface ClusterPool {
+  /** Address for `borrowCluster`. */
+  readonly url: string;
+  readonly stop: () => Promise<void>;
+}
+
+/** Calls that a borrower makes, by path. */
+type Calls = Readonly<
+  Record<string, (body: { id: string; controllerManager?: boolean; signal?: NodeJS.Signals }) => Promise<unknown>>
+>;
+
+/**
+ * Lends clusters to test files, one at a time each: starting an API server takes longer than most files. A cluster that comes
+ * back is reset to what `prepare` left in it. There are as many as files that run at once.
+ */
+export async function openClusterPool(prepare: (cluster: StartedCluster) => Promise<void>): Promise<ClusterPool> {
+  const idle: Pooled[] = [];
+  const lent = new Map<string, Pooled & { readonly stopManager: (() => Promise<void>) | undefined }>();
+  const all = new Set<StartedCluster>();
+  let leases = 0;
+
+  async function make(): Promise<Pooled> {
+    const cluster = await startCluster();
+    all.add(cluster);
+    await prepare(cluster);
+    return { cluster, baseline: await readBaseline(cluster.etcdUrl) };
+  }
+
+  function find(id: string) {
+    const found = lent.get(id);
+    if (found === undefined) throw new Error(`lease ${id} has ended`);
+    return found;
+  }
+
+  async function lend(controllerManager: boolean): Promise<Lease> {
+    const pooled = idle.pop() ?? (await make());
+    const { kubeconfig, url, kubectlCache } = pooled.cluster;
+    const id = String(++leases);
+    const stopManager = controllerManager ? await pooled.cluster.startControllerManager() : undefined;
+    lent.set(id, { ...pooled, stopManager });
+    return { id, kubeconfig, url, kubectlCache };
+  }
+
+  async function takeBack(id: string): Promise<void> {
+    const { cluster, baseline, stopManager } = find(id);
+    lent.delete(id);
+    await stopManager?.();
+    await cluster.startApiServer();
+    await restoreBaseline(cluster.etcdUrl, baseline);
+    idle.push({ cluster, baseline });
+  }
+
+  const calls: Calls = {
+    '/lend': ({ controllerManager = false }) => lend(controllerManager),
+    '/return': ({ id }) => takeBack(id),
+    '/kill': ({ id, signal }) => find(id).cluster.killApiServer(signal),
+    '/start': ({ id }) => find(id).cluster.startApiServer(),
+  };
+  const server = createServer(async (request, response) => {
+    const call = calls[request.url ?? ''];
+    const answer = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body ?? null));
+    try {
+      if (call === undefined) throw new Error(`no such call: ${request.url}`);
+      answer(200, await call((await json(request)) as never));
+    } catch (error) {
+      answer(500, { message: String(error) });
+    }
+  });
+  // A cluster that is built first takes minutes.
+  server.requestTimeout = 0;
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: async () => {
+      server.close();
+      server.closeAllConnections();
+      await Promise.all([...all].map(cluster => cluster.stop()));
+    },
+  };
+}

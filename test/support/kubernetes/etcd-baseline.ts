@@ -1,0 +1,58 @@
+/** What an etcd held at one moment: value and version of each key, both as etcd's JSON has them (base64, decimal). */
+export type Baseline = ReadonlyMap<string, { readonly value: string; readonly version: string }>;
+
+interface Entry {
+  readonly key: string;
+  readonly value?: string;
+  readonly mod_revision: string;
+}
+
+const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64');
+
+/** Every key of Kubernetes. `0` follows `/` in ASCII. */
+const ALL = { key: base64('/registry/'), range_end: base64('/registry0') };
+
+/** Keys that belong to the running API server itself, not to what was stored through it. */
+const OF_THE_SERVER =
+  /^\/registry\/(masterleases|leases\/kube-system|services\/endpoints|endpointslices|flowschemas|prioritylevelconfigurations|ranges)\//;
+
+/** etcd refuses transactions with more operations, unless it was told otherwise. */
+const MOST_OPERATIONS = 128;
+
+async function call<T>(url: string, path: string, body: object): Promise<T> {
+  const response = await fetch(`${url}/v3/kv/${path}`, { method: 'POST', body: JSON.stringify(body) });
+  if (!response.ok) throw new Error(`etcd ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as T;
+}
+
+async function read(url: string, keysOnly: boolean): Promise<Entry[]> {
+  const { kvs = [] } = await call<{ kvs?: Entry[] }>(url, 'range', { ...ALL, keys_only: keysOnly });
+  return kvs.filter(({ key }) => !OF_THE_SERVER.test(Buffer.from(key, 'base64').toString('utf8')));
+}
+
+/** Reads what the etcd at `url` holds now. */
+export async function readBaseline(url: string): Promise<Baseline> {
+  const entries = await read(url, false);
+  return new Map(entries.map(({ key, value = '', mod_revision: version }) => [key, { value, version }]));
+}
+
+/**
+ * Makes the etcd at `url` hold the baseline again, in transactions of its own. An API server on top of it sees ordinary
+ * changes: namespaces and objects go at once, without finalizers and without the controllers that a test cluster lacks.
+ *
+ * @returns how many keys were removed or restored
+ */
+export async function restoreBaseline(url: string, baseline: Baseline): Promise<number> {
+  const present = new Map((await read(url, true)).map(({ key, mod_revision: version }) => [key, version]));
+  const removals = [...present.keys()]
+    .filter(key => !baseline.has(key))
+    .map(key => ({ request_delete_range: { key } }));
+  const repairs = [...baseline]
+    .filter(([key, { version }]) => present.get(key) !== version)
+    .map(([key, { value }]) => ({ request_put: { key, value } }));
+  const operations = [...removals, ...repairs];
+  for (let from = 0; from < operations.length; from += MOST_OPERATIONS) {
+    await call(url, 'txn', { success: operations.slice(from, from + MOST_OPERATIONS) });
+  }
+  return operations.length;
+}

@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { CLUSTER_BINARIES, ensureBinaries } from './kubernetes/binaries.ts';
+import { openClusterPool } from './kubernetes/cluster-pool.ts';
+import { applyDefinitions } from './kubernetes/crds.ts';
+import { requireRedisServer } from './redis/server.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Address of the pool of clusters with this project's kinds and the namespace `sluice-system`. */
+    clusterPool: string;
+  }
+}
+
+const CRDS = join(import.meta.dirname, '..', '..', 'crds');
+
+/**
+ * Global set-up of the projects `system` and `scale`: builds what is missing here, once, and not under a test's
+ * deadline, and lends clusters to the test files.
+ */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await requireRedisServer();
+  await ensureBinaries([...CLUSTER_BINARIES, 'kube-controller-manager']);
+  const pool = await openClusterPool(async ({ kubeconfig, kubectl }) => {
+    await applyDefinitions(kubeconfig, CRDS);
+    const { code, stderr } = await kubectl(['create', 'namespace', 'sluice-system']);
+    if (code !== 0) throw new Error(stderr);
+  });
+  project.provide('clusterPool', pool.url);
+  return pool.stop;
+}
