@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { shareCompiledCode } from './compile-cache.ts';
 import { CLUSTER_BINARIES, ensureBinaries } from './kubernetes/binaries.ts';
 import { openClusterPool } from './kubernetes/cluster-pool.ts';
 import { applyDefinitions } from './kubernetes/crds.ts';
@@ -19,6 +20,7 @@ const CRDS = join(import.meta.dirname, '..', '..', 'crds');
  * deadline, and lends clusters to the test files.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await shareCompiledCode();
   await requireRedisServer();
   await ensureBinaries([...CLUSTER_BINARIES, 'kube-controller-manager']);
   const pool = await openClusterPool(async ({ kubeconfig, kubectl }) => {
