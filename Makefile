@@ -8,10 +8,10 @@ TEST_ALL := $(NODE) test/support/test-all.ts
 # Python's own folder of packages for what is not in npm; .gitignore has it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help setup check test test-api test-model test-mutants test-scale generate run bench
+.PHONY: help setup check test test-api test-model test-mutants test-scale generate docs run bench
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## bring what the project needs: Node, packages, Redis, promtool (only what is missing)
 	@test/support/node/install.sh
@@ -46,6 +46,10 @@ test-scale: setup ## one tenant with 100,000 activations and 10,000 subscription
 
 generate: setup ## write the files that are derived from the schemas in src/api
 	@$(NODE) config/generate.ts
+
+docs: setup ## build the documentation site into dist/site
+	@tools/site/install.sh
+	@$(NODE) tools/site/node_modules/vitepress/bin/vitepress.js build tools/site
 
 run: setup ## a whole Sluice on this machine: Kubernetes API, Redis, all roles; Ctrl-C ends it
 	@PATH="$(CURDIR)/bin:$$PATH" exec bin/node test/support/run.ts
