@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connect, type KubeClient } from './client.ts';
 import { systemClock } from './clock.ts';
+import { createLeaseStore, type Lease } from './lease.ts';
 import { LEASES, NAMESPACES, SECRETS } from './resource.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
@@ -66,6 +67,34 @@ describe('client', () => {
     await client.get(NAMESPACES, NAME);
     expect(authorization).toBe('Bearer secret-token');
     expect(client.namespace).toBe('home');
+  });
+
+  it('asks for the Lease on connections of its own, whatever else waits for an answer', async () => {
+    const waiting: (() => void)[] = [];
+    const isFull = Promise.withResolvers<void>();
+    const { client } = await serve((request, response) => {
+      if (request.url?.includes('/leases')) return answer(response, 200, { ...OBJECT, spec: { holderIdentity: 'me' } });
+      // A slow server: nothing else is answered before the Lease is.
+      waiting.push(() => answer(response, 200, OBJECT));
+      if (waiting.length === 16) isFull.resolve();
+    });
+    let answered = 0;
+    const writes = Array.from({ length: 180 }, async () => {
+      await client.apply(NAMESPACES, NAME, {}, { fieldManager: 'm' });
+      answered++;
+    });
+    await isFull.promise;
+    const leases = createLeaseStore(client, { namespace: 'system', name: 'leader' });
+    const { signal } = new AbortController();
+    const lease = await leases.get(signal);
+    await leases.update(lease as Lease, {}, signal);
+    expect(lease?.spec).toEqual({ holderIdentity: 'me' });
+    expect(answered).toBe(0);
+    while (answered < writes.length) {
+      for (const respond of waiting.splice(0)) respond();
+      await new Promise(resolve => setImmediate(resolve));
+    }
+    await Promise.all(writes);
   });
 
   it('sends again when the connection breaks', async () => {

@@ -16,7 +16,12 @@ export type Selection = {
   readonly metadataOnly?: boolean | undefined;
 };
 
-export type Waiting = { readonly signal?: AbortSignal | undefined; readonly timeoutMs?: number | undefined };
+export type Waiting = {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  /** `leases`: connections that no other call uses. */
+  readonly over?: 'leases';
+};
 
 export type ApplyOptions = Waiting & {
   readonly fieldManager: string;

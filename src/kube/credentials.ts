@@ -6,15 +6,22 @@ import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 /** Watches hold one connection each; other calls share at most this many. */
 const CALL_CONNECTIONS = 16;
 
+/** Of the calls for the Lease. One is enough; the second replaces one that hangs. */
+const LEASE_CONNECTIONS = 2;
+
+/** The connections to the API server, by what they carry. */
+export type Dispatchers = {
+  readonly calls: Dispatcher;
+  readonly watches: Dispatcher;
+  /** A leader must be able to renew its Lease while all its workers wait for a slow API server. */
+  readonly leases: Dispatcher;
+};
+
 /** client-node reads certificate and token files anew each time it is asked; no need to ask it for every call. */
 const FRESH_MS = 10_000;
 
 /** How to reach the API server and as whom. */
-export type Access = {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly calls: Dispatcher;
-  readonly watches: Dispatcher;
-};
+export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
 
 export type Credentials = {
   /** `https://host:port`, without a path's trailing slash. */
@@ -42,7 +49,7 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
   const cluster = config.getCurrentCluster();
   if (cluster === null) throw new Error('the kubeconfig names no current cluster');
   let material = '';
-  let dispatchers: Pick<Access, 'calls' | 'watches'> | undefined;
+  let dispatchers: Dispatchers | undefined;
   let current: { readonly access: Promise<Access>; readonly untilMs: number } | undefined;
   let opened = 0;
 
@@ -58,8 +65,7 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
       const old = dispatchers;
       dispatchers = createDispatchers(defined(tls), proxy, () => opened++);
       material = fingerprint;
-      void old?.calls.close();
-      void old?.watches.close();
+      for (const each of Object.values(old ?? {})) void each.close();
     }
     const headers: Record<string, string> = {};
     // A token file that ends in a newline would make an invalid header.
@@ -93,7 +99,7 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
     },
     connectionsOpened: () => opened,
     close: async () => {
-      await Promise.all([dispatchers?.calls.destroy(), dispatchers?.watches.destroy()]);
+      await Promise.all(Object.values(dispatchers ?? {}).map(each => each.destroy()));
     },
   };
 }
@@ -115,7 +121,7 @@ function createDispatchers(
   tls: Record<string, unknown>,
   proxy: string | undefined,
   onConnection: () => void,
-): Pick<Access, 'calls' | 'watches'> {
+): Dispatchers {
   if (proxy !== undefined && !/^https?:/.test(proxy)) throw new Error('only HTTP proxies to the API server are known');
   const create = (connections: number | null): Dispatcher => {
     // HTTP/1.1: a connection that died in silence takes one call with it, not all.
@@ -139,5 +145,5 @@ function createDispatchers(
       },
     });
   };
-  return { calls: create(CALL_CONNECTIONS), watches: create(null) };
+  return { calls: create(CALL_CONNECTIONS), watches: create(null), leases: create(LEASE_CONNECTIONS) };
 }

@@ -34,11 +34,19 @@ export function createLeaseStore(client: Pick<KubeClient, 'get' | 'create' | 'up
   });
   return {
     get: async signal => {
-      const object = await client.get<LeaseObject>(LEASES, name, { signal });
+      const object = await client.get<LeaseObject>(LEASES, name, { signal, over: 'leases' });
       return object && toLease(object);
     },
-    create: async (spec, signal) => toLease(await client.create<LeaseObject>(LEASES, name, { spec }, { signal })),
+    create: async (spec, signal) =>
+      toLease(await client.create<LeaseObject>(LEASES, name, { spec }, { signal, over: 'leases' })),
     update: async ({ resourceVersion }, spec, signal) =>
-      toLease(await client.update<LeaseObject>(LEASES, name, { metadata: { resourceVersion }, spec }, { signal })),
+      toLease(
+        await client.update<LeaseObject>(
+          LEASES,
+          name,
+          { metadata: { resourceVersion }, spec },
+          { signal, over: 'leases' },
+        ),
+      ),
   };
 }

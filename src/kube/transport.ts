@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { errors, request } from 'undici';
 import { type Clock, sleep } from './clock.ts';
-import type { Credentials } from './credentials.ts';
+import type { Credentials, Dispatchers } from './credentials.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
 
@@ -17,6 +17,8 @@ export type Call = {
   readonly signal?: AbortSignal | undefined;
   /** For one try, connecting included; 30 s when absent. */
   readonly timeoutMs?: number | undefined;
+  /** Connections to use; `calls` when absent. */
+  readonly over?: Exclude<keyof Dispatchers, 'watches'> | undefined;
 };
 
 export type Transport = {
@@ -56,7 +58,7 @@ export function createTransport(
     for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
     return request(url, {
       method,
-      dispatcher: streaming ? access.watches : access.calls,
+      dispatcher: access[streaming ? 'watches' : (what.over ?? 'calls')],
       headers: {
         ...access.headers,
         accept: what.accept ?? 'application/json',
