@@ -44,6 +44,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     registerObjectMetrics(registry, { world: {}, backlogsAtRisk: () => 0 });
     registerRuntimeMetrics(registry, {
       readiness: () => ({ ready: true, missing: [], leading: false, silentMs: undefined }),
+      works: () => false,
     });
   },
   facade: createFacadeMetrics,

@@ -121,7 +121,7 @@ function startController({ config, log, registry, tracing, redis, kubeMetrics, n
       await running;
       await client.close();
     },
-    impairments: () => notSynced(controller.readiness().missing),
+    impairments: () => [...notSynced(controller.readiness().missing), ...controller.impairments()],
   };
 }
 

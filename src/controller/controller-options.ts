@@ -9,7 +9,9 @@ import type { ControlSweep } from '../redis/control-sweep.ts';
 import type { HintIndex } from '../redis/hints.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
+import type { ImpairmentCheck } from '../telemetry/role-health.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import type { Runtime } from './runtime/runtime.ts';
 
 /** What the controller role works with. */
 export interface ControllerOptions {
@@ -41,4 +43,12 @@ export interface ControllerOptions {
   readonly log: Logger;
   readonly registry: Registry;
   readonly tracing?: Tracing | undefined;
+}
+
+/** The controller role as the process sees it. */
+export interface ControllerRole extends Runtime {
+  /** Whether this replica leads and brings objects into force. */
+  readonly works: () => boolean;
+  /** What keeps it from leading, or from working while it leads. */
+  readonly impairments: ImpairmentCheck;
 }

@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { createLeaseStore } from '../kube/lease.ts';
 import { keyOf } from '../kube/object.ts';
 import { parseDisabledEndpoint } from '../redis/alarm.ts';
 import { reconcileAccount } from './account/reconcile.ts';
@@ -9,7 +8,8 @@ import { openGatesOf } from './activation/reconcile.ts';
 import { createAuditing } from './auditing.ts';
 import { reconcileBlock } from './block/reconcile.ts';
 import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
-import type { ControllerOptions } from './controller-options.ts';
+import type { ControllerOptions, ControllerRole } from './controller-options.ts';
+import { createElection } from './election.ts';
 import { enqueueFollowers } from './followers.ts';
 import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
 import { createDeliveries } from './integration/deliveries.ts';
@@ -21,11 +21,10 @@ import { finalizePackage, reconcilePackage } from './package/reconcile.ts';
 import { explainRedisFailure, type Room } from './room.ts';
 import { findCondition } from './runtime/conditions.ts';
 import { createControllerMetrics } from './runtime/controller-metrics.ts';
-import { createElector } from './runtime/elector.ts';
 import { createEventRecorder } from './runtime/event-recorder.ts';
 import { createKeyedController } from './runtime/keyed-controller.ts';
 import { createKindController } from './runtime/kind-controller.ts';
-import { createRuntime, type Runtime } from './runtime/runtime.ts';
+import { createRuntime } from './runtime/runtime.ts';
 import type { RetryPauses } from './runtime/work-queue.ts';
 import { createSources } from './sources.ts';
 import { registerObjectMetrics } from './state-metrics.ts';
@@ -53,7 +52,7 @@ const RETRY: RetryPauses = { firstMs: 5, mostMs: 5_000 };
 const WAITING = 32;
 
 /** The controller role: caches, election, one controller a kind, and one for the routes of the tenants. */
-export function createController(options: ControllerOptions): Runtime {
+export function createController(options: ControllerOptions): ControllerRole {
   const { client, control, clock, log, registry, nowMs, queueHints, inboxHints } = options;
   const world = createWorld(client, clock, log);
   const events = createEventRecorder({ client, clock, log, component: 'sluice-controller', instance: hostname() });
@@ -259,7 +258,8 @@ export function createController(options: ControllerOptions): Runtime {
     }
   });
   options.onReconnect(leading.onReconnect);
-  return createRuntime({
+  const election = createElection({ ...options, leading, events });
+  const runtime = createRuntime({
     reflectors: Object.values(world),
     controllers: [
       accounts,
@@ -274,25 +274,17 @@ export function createController(options: ControllerOptions): Runtime {
       revoked,
       routes,
     ],
-    elector: createElector({
-      leases: createLeaseStore(client, { namespace: options.namespace, name: 'sluice-controller' }),
-      identity: options.identity,
-      clock,
-      log,
-    }),
-    prepare: async term => {
-      await leading.begin(term);
+    elector: election.elector,
+    prepare: async (term, over) => {
+      await leading.begin(term, over);
       endpointHealths.forget();
-      backlogWatch.begin(term.signal);
-      auditPass.begin(term.signal);
+      backlogWatch.begin(over);
+      auditPass.begin(over);
     },
-    finish: async () => {
-      backlogWatch.end();
-      auditPass.end();
-      leading.end();
-      await events.flush();
-    },
+    onGivenUp: election.onGivenUp,
+    finish: events.flush,
     clock,
     log,
   });
+  return { ...runtime, works: leading.works, impairments: election.impairments };
 }

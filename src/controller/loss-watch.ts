@@ -1,3 +1,4 @@
+import { type Clock, sleep } from '../kube/clock.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 
@@ -11,32 +12,37 @@ export interface LossWatchDeps {
   readonly onLost: () => void;
   /** Everything is to be rebuilt; resolves when it was begun. */
   readonly onRebuild: () => Promise<void>;
-  readonly sleep: (ms: number) => Promise<void>;
-  readonly stopped: () => boolean;
+  readonly clock: Pick<Clock, 'setTimer'>;
+  /** Ends the watch: nothing is called after it aborts. */
+  readonly over: AbortSignal;
   readonly log: Logger;
 }
 
 /** Notices that Redis lost its control state (a flush, an empty disk), also while no event comes and asks for it. */
-export async function watchForLoss(deps: LossWatchDeps): Promise<void> {
+export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps): Promise<void> {
   async function isLost(): Promise<boolean> {
     try {
       return !(await deps.readCluster()).ready;
     } catch (error) {
-      deps.log.debug({ err: error }, 'redis cannot be asked');
+      log.debug({ err: error }, 'redis cannot be asked');
       return false;
     }
   }
-  while (!deps.stopped()) {
-    await deps.sleep(LOOK_EVERY_MS);
-    if (deps.stopped() || !(await isLost())) continue;
-    deps.log.warn('redis has lost its control state');
+  while (!over.aborted) {
+    await sleep(clock, LOOK_EVERY_MS, over);
+    if (over.aborted) return;
+    const lost = await isLost();
+    if (over.aborted) return;
+    if (!lost) continue;
+    log.warn('redis has lost its control state');
     deps.onLost();
-    await deps.sleep(SECOND_LOOK_MS);
-    if (deps.stopped()) return;
+    await sleep(clock, SECOND_LOOK_MS, over);
+    if (over.aborted) return;
     try {
       await deps.onRebuild();
     } catch (error) {
-      deps.log.error({ err: error }, 'rebuilding redis failed, tried again');
+      if (over.aborted) return;
+      log.error({ err: error }, 'rebuilding redis failed, tried again');
     }
   }
 }

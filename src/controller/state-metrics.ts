@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from '../telemetry/metrics.ts';
-import type { Runtime } from './runtime/runtime.ts';
+import type { ControllerRole } from './controller-options.ts';
 
 /** What there is in the controller's caches: objects by kind, and how many of their backlogs are at risk. */
 export function registerObjectMetrics(
@@ -29,8 +29,8 @@ export function registerObjectMetrics(
   });
 }
 
-/** Whether this replica leads, and how fresh its caches are. */
-export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Runtime, 'readiness'>): void {
+/** Whether this replica leads and works, and how fresh its caches are. */
+export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({
     name: 'leader_election_master_status',
     help: 'Whether this replica holds the lease (1) or not (0), as client-go names it.',
@@ -38,6 +38,14 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Runtime
     registers: [registry],
     collect() {
       this.set({ name: 'sluice-controller' }, runtime.readiness().leading ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'sluice_controller_term_started',
+    help: 'Whether this replica leads and brings objects into force (1); 0 on a standby, and on a leader that cannot start its work.',
+    registers: [registry],
+    collect() {
+      this.set(runtime.readiness().leading && runtime.works() ? 1 : 0);
     },
   });
   new Gauge({

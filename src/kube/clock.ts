@@ -33,3 +33,9 @@ export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: 
     signal?.addEventListener('abort', finish, { once: true });
   });
 }
+
+/** Resolves when `signal` has aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -183,7 +183,32 @@ describe('elector', () => {
     expect(clock.pendingTimers()).toBe(0);
   });
 
-  it('gives the lease back when its work fails, and tries again', async () => {
+  it('gives the lease back when its work fails, and leaves it to the other', async () => {
+    const clock = createManualClock();
+    const server = createLeaseServer(clock);
+    const leases = server.connect(() => GOOD);
+    // Its next try would come before that of the other.
+    const broken = createElector({ leases, identity: 'a', clock, random: () => 0, log });
+    const stop = new AbortController();
+    const work = Promise.withResolvers<void>();
+    const running = broken.run(stop.signal, { onStartedLeading: () => work.promise });
+    await clock.advance(10);
+    const b = contend({ leases, identity: 'b', clock, random: () => 1 });
+    await clock.advance(4_500);
+    expect([broken.isLeader(), broken.leadingForMs(), b.leads()]).toEqual([true, 4_506, false]);
+    work.reject(new Error('broken'));
+    await clock.advance(4_500);
+    expect([broken.isLeader(), broken.leadingForMs(), b.leads()]).toEqual([false, undefined, true]);
+    expect(broken.standsAside()).toBe(true);
+    await clock.advance(15_000);
+    expect(broken.standsAside()).toBe(false);
+    stop.abort();
+    b.stop.abort();
+    await clock.advance(5_000);
+    await Promise.all([running, b.running]);
+  });
+
+  it('tries again after a while when its work failed and nobody else took the lease', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const elector = createElector({ leases: server.connect(() => GOOD), identity: 'a', clock, random: () => 0, log });
@@ -195,11 +220,49 @@ describe('elector', () => {
         throw new Error('broken');
       },
     });
-    await clock.advance(4_100);
-    expect(terms).toBe(3);
+    await clock.advance(15_000);
+    expect(terms).toBe(1);
+    await clock.advance(2_100);
+    expect(terms).toBe(2);
     stop.abort();
     await clock.advance(10);
     await running;
+    expect(clock.pendingTimers()).toBe(0);
+  });
+
+  it('does not wait long for a release that is not answered', async () => {
+    const clock = createManualClock();
+    const server = createLeaseServer(clock);
+    let fate = GOOD;
+    const a = contend({ leases: server.connect(() => fate), identity: 'a', clock });
+    await clock.advance(100);
+    fate = { ...GOOD, thereMs: 60_000 };
+    let ended = false;
+    void a.running.then(() => (ended = true));
+    a.stop.abort();
+    await clock.advance(3_000);
+    expect(ended).toBe(true);
+  });
+
+  it('says what keeps it from the lease, until a try is answered', async () => {
+    const clock = createManualClock();
+    const server = createLeaseServer(clock);
+    const good = server.connect(() => GOOD);
+    const missing = new KubeError({ call: 'POST leases', status: 404, reason: 'NotFound' });
+    let exists = false;
+    const leases = {
+      ...good,
+      create: (...args: Parameters<typeof good.create>) => (exists ? good.create(...args) : Promise.reject(missing)),
+    };
+    const a = contend({ leases, identity: 'a', clock, random: () => 0 });
+    await clock.advance(4_100);
+    expect(a.elector.trouble()).toMatchObject({ error: missing, times: 3 });
+    exists = true;
+    await clock.advance(2_000);
+    expect([a.elector.trouble(), a.leads()]).toEqual([undefined, true]);
+    a.stop.abort();
+    await clock.advance(10);
+    await a.running;
   });
 
   it('refuses periods that do not fit each other', () => {

@@ -19,7 +19,10 @@ export type Elector = {
   readonly run: (
     stop: AbortSignal,
     callbacks: {
-      /** Leads as long as it runs; must end soon after `term.signal` or `stop` has aborted. */
+      /**
+       * Leads as long as it runs; must end soon after `term.signal` or `stop` has aborted. When it rejects, the lease is
+       * released and another contender gets time to take it.
+       */
       readonly onStartedLeading: (term: Term) => Promise<void>;
       readonly onStoppedLeading?: () => void;
     },
@@ -27,6 +30,21 @@ export type Elector = {
   readonly isLeader: () => boolean;
   /** Identity of the holder as last seen; undefined when nobody holds it. */
   readonly holder: () => string | undefined;
+  /** For how long this process leads, ms; undefined while it does not. */
+  readonly leadingForMs: () => number | undefined;
+  /** Whether this process released the lease because its work failed, and leaves it to others for now. */
+  readonly standsAside: () => boolean;
+  /** What keeps the lease from being read or written; undefined after a try that was answered. */
+  readonly trouble: () => LeaseTrouble | undefined;
+};
+
+export type LeaseTrouble = {
+  /** Failure of the last try. */
+  readonly error: unknown;
+  /** Failures in a row. */
+  readonly times: number;
+  /** Since the first of them, ms. */
+  readonly forMs: number;
 };
 
 export type ElectorOptions = {
@@ -47,6 +65,9 @@ export type ElectorOptions = {
 /** Contenders spread their tries over this factor of the period (client-go's JitterFactor). */
 const JITTER = 1.2;
 
+/** How long a release may take: a process that stops has little time, and the lease runs out by itself. */
+const RELEASE_WITHIN_MS = 3_000;
+
 /**
  * client-go's leader election. Another's lease is judged by how long ago this process saw it change, never by the
  * times written in it, so clocks need not agree, only run about equally fast. Stricter than client-go in one point: the
@@ -63,6 +84,9 @@ export function createElector(options: ElectorOptions): Elector {
   const log = options.log.child({ identity });
   let observed: { readonly lease: Lease; readonly atMs: number } | undefined;
   let leading = false;
+  let leadingFromMs = 0;
+  let aside = false;
+  let failing: { readonly error: unknown; readonly times: number; readonly fromMs: number } | undefined;
   /** When the last successful renewal was sent. */
   let renewedMs = Number.NEGATIVE_INFINITY;
 
@@ -125,8 +149,13 @@ export function createElector(options: ElectorOptions): Elector {
     const deadline = new AbortController();
     const cancel = clock.setTimer(() => deadline.abort(new Error('no answer in time')), timeoutMs);
     try {
-      return await Promise.race([acquireOrRenew(deadline.signal), rejection(deadline.signal)]);
+      const ours = await Promise.race([acquireOrRenew(deadline.signal), rejection(deadline.signal)]);
+      failing = undefined;
+      return ours;
     } catch (err) {
+      // A lost race is an answer.
+      if (isKubeError(err, 409)) failing = undefined;
+      else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
       log.debug({ err }, 'the lease could not be had');
       return false;
     } finally {
@@ -147,17 +176,23 @@ export function createElector(options: ElectorOptions): Elector {
 
   const leftMs = () => renewedMs + renewDeadlineMs - clock.nowMs();
 
-  async function lead(callbacks: Parameters<Elector['run']>[1]): Promise<void> {
+  /** Leads, and releases the lease. Whether the work failed. */
+  async function lead(callbacks: Parameters<Elector['run']>[1]): Promise<boolean> {
     const lost = new AbortController();
     const over = new AbortController();
     const transitions = observed?.lease.spec.leaseTransitions ?? 0;
+    let failed = false;
     leading = true;
+    leadingFromMs = clock.nowMs();
     log.info({ transitions }, 'leading');
     const work = (async () => {
       try {
         await callbacks.onStartedLeading({ transitions, signal: lost.signal });
       } catch (err) {
-        if (!lost.signal.aborted) log.error({ err }, 'leading failed');
+        if (!lost.signal.aborted) {
+          failed = true;
+          log.error({ err }, 'leading failed');
+        }
       }
       over.abort();
     })();
@@ -168,6 +203,7 @@ export function createElector(options: ElectorOptions): Elector {
     await release();
     leading = false;
     callbacks.onStoppedLeading?.();
+    return failed;
   }
 
   /** Lets the next one begin at once (client-go's ReleaseOnCancel). A lease that is not ours any more is left alone. */
@@ -177,7 +213,8 @@ export function createElector(options: ElectorOptions): Elector {
     const now = formatMicroTime(clock.wallMs());
     const spec = { ...mine.lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now };
     const deadline = new AbortController();
-    const cancel = clock.setTimer(() => deadline.abort(new Error('no answer in time')), leftMs());
+    const timeoutMs = Math.min(leftMs(), RELEASE_WITHIN_MS);
+    const cancel = clock.setTimer(() => deadline.abort(new Error('no answer in time')), timeoutMs);
     try {
       await Promise.race([leases.update(mine.lease, spec, deadline.signal), rejection(deadline.signal)]);
     } catch (err) {
@@ -192,12 +229,22 @@ export function createElector(options: ElectorOptions): Elector {
     run: async (stop, callbacks) => {
       while (!stop.aborted) {
         // Won while stopping: a term that nobody would end must not begin.
-        if (await attempt(renewDeadlineMs)) await (stop.aborted ? release() : lead(callbacks));
+        if (await attempt(renewDeadlineMs)) {
+          if (stop.aborted) await release();
+          else if (await lead(callbacks)) {
+            aside = true;
+            await sleep(clock, leaseDurationMs, stop);
+            aside = false;
+          }
+        }
         await sleep(clock, retryPeriodMs * (1 + JITTER * random()), stop);
       }
     },
     isLeader: () => leading && leftMs() > 0,
     holder,
+    leadingForMs: () => (leading && leftMs() > 0 ? clock.nowMs() - leadingFromMs : undefined),
+    standsAside: () => aside,
+    trouble: () => failing && { error: failing.error, times: failing.times, forMs: clock.nowMs() - failing.fromMs },
   };
 }
 

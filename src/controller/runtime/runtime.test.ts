@@ -3,7 +3,7 @@ import { sleep } from '../../kube/clock.ts';
 import { createManualClock } from '../../kube/manual-clock.ts';
 import { NAMESPACES } from '../../kube/resource.ts';
 import { createLogger } from '../../telemetry/log.ts';
-import type { Elector, Term } from './elector.ts';
+import type { Term } from './elector.ts';
 import type { Controller } from './keyed-controller.ts';
 import { createRuntime, type RuntimeOptions } from './runtime.ts';
 
@@ -38,14 +38,15 @@ function createWorld(more: Partial<RuntimeOptions> = {}) {
       story.push('controller has drained');
     },
   };
-  const elector: Elector = {
+  const elector: RuntimeOptions['elector'] = {
     run: async (_stop, { onStartedLeading }) => {
       story.push('elected');
-      await onStartedLeading({ transitions: 3, signal: lost.signal });
+      await onStartedLeading({ transitions: 3, signal: lost.signal }).catch((error: Error) => {
+        story.push(`failed: ${error.message}`);
+      });
       story.push('released');
     },
     isLeader: () => story.includes('elected') && !story.includes('released'),
-    holder: () => undefined,
   };
   const runtime = createRuntime({
     reflectors: [reflector],
@@ -123,6 +124,69 @@ describe('runtime', () => {
     await world.running;
   });
 
+  it('starts its controllers after 10 s though nothing could be prepared', async () => {
+    const world = createWorld({ prepare: () => Promise.reject(new Error('Redis is away')) });
+    world.fill();
+    await world.clock.advance(9_900);
+    expect(world.story).not.toContain('controller starts');
+    await world.clock.advance(200);
+    expect(world.story).toContain('controller starts');
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    await world.running;
+    expect(world.story).toContain('controller has drained');
+    expect(world.clock.pendingTimers()).toBe(0);
+  });
+
+  it('goes on preparing beside its controllers', async () => {
+    let isAway = true;
+    const world = createWorld({
+      prepare: async () => {
+        if (isAway) throw new Error('Redis is away');
+      },
+    });
+    world.fill();
+    await world.clock.advance(30_000);
+    isAway = false;
+    await world.clock.advance(60_000);
+    expect(world.story).toEqual(['elected', 'relist', 'controller starts']);
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    await world.running;
+  });
+
+  it('gives the lease up when nothing could be prepared for a minute', async () => {
+    const given: unknown[] = [];
+    const world = createWorld({
+      prepare: () => Promise.reject(new Error('Redis is away')),
+      onGivenUp: error => given.push(error),
+    });
+    world.fill();
+    await world.clock.advance(59_000);
+    expect(world.story).not.toContain('released');
+    await world.clock.advance(8_000);
+    expect(world.story.slice(2)).toEqual([
+      'controller starts',
+      'controller has drained',
+      'failed: Redis is away',
+      'released',
+      'finish',
+    ]);
+    expect(given).toEqual([new Error('Redis is away')]);
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    await world.running;
+  });
+
+  it('releases the lease when it is stopped while the preparation hangs', async () => {
+    const world = createWorld({ prepare: () => new Promise(() => {}) });
+    world.fill();
+    await world.clock.advance(100);
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    expect(world.story).toEqual(['elected', 'relist', 'released', 'finish']);
+  });
+
   it('stops its controllers when the lease is lost', async () => {
     const world = createWorld();
     world.fill();
@@ -142,13 +206,15 @@ describe('runtime', () => {
       isPending: () => false,
       run: () => new Promise(() => {}),
     };
-    const world = createWorld({ controllers: [stuck], drainMs: 20_000 });
+    const world = createWorld({ controllers: [stuck] });
     world.fill();
     await world.clock.advance(10);
     world.stop.abort();
-    await world.clock.advance(19_000);
+    await world.clock.advance(14_000);
     expect(world.story).not.toContain('released');
+    // The process is killed 20 s after it was asked to stop: what is left is for releasing the lease.
     await world.clock.advance(1_000);
+    expect(world.story).toContain('released');
     await world.running;
     expect(world.story.at(-1)).toBe('finish');
   });

@@ -1,5 +1,5 @@
 import { type Backoff, backoffMs } from '../../kube/backoff.ts';
-import { type Clock, sleep } from '../../kube/clock.ts';
+import { aborted, type Clock, sleep } from '../../kube/clock.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import { collectionPath } from '../../kube/resource.ts';
 import type { Logger } from '../../telemetry/log.ts';
@@ -20,12 +20,17 @@ export type Readiness = {
 export type RuntimeOptions = {
   readonly reflectors: readonly Omit<Reflector<unknown>, 'store' | 'subscribe'>[];
   readonly controllers: readonly Controller[];
-  readonly elector: Elector;
-  /** Runs with a fresh cache before the controllers of each term, e.g. to claim the fencing epoch; tried again when it throws. */
-  readonly prepare?: (term: Term) => Promise<void>;
+  readonly elector: Pick<Elector, 'run' | 'isLeader'>;
+  /**
+   * Begins each term with a fresh cache, e.g. claims the fencing epoch; tried again when it throws. The controllers start
+   * when it has succeeded, and after 10 s without it. Must end soon after `over` has aborted.
+   */
+  readonly prepare?: (term: Term, over: AbortSignal) => Promise<void>;
+  /** Called with the failure when the lease is released because `prepare` has failed for a minute. */
+  readonly onGivenUp?: (error: unknown) => void;
   /** Runs at the very end, e.g. to flush Events. */
   readonly finish?: () => Promise<void>;
-  /** How long a stop waits for what is under way. Default 20 s. */
+  /** How long a stop waits for what is under way. Default 15 s: the lease is released before the process is killed. */
   readonly drainMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -38,21 +43,29 @@ export type Runtime = {
   readonly readiness: () => Readiness;
 };
 
-const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 10_000 };
+const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 5_000 };
+/** For how long controllers wait for `prepare`. Without it they can do what needs no preparation, e.g. remove finalizers. */
+const START_WITHIN_MS = 10_000;
+/** A leader whose `prepare` fails for so long releases the lease: another replica may reach what it needs. */
+const GIVE_UP_AFTER_MS = 60_000;
 
 /**
  * The controller role's life: caches are filled and followed by every replica, so that a new leader starts warm;
  * controllers run only while this one leads.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
-  const { reflectors, controllers, elector, clock, log, random = Math.random, drainMs = 20_000 } = options;
+  const { reflectors, controllers, elector, clock, log, random = Math.random, drainMs = 15_000 } = options;
 
+  /** @throws the last failure, when it has failed for too long */
   async function prepare(term: Term, over: AbortSignal): Promise<void> {
+    const beganMs = clock.nowMs();
     for (let failures = 1; !over.aborted; failures++) {
       try {
-        return await options.prepare?.(term);
+        return await options.prepare?.(term, over);
       } catch (err) {
+        if (over.aborted) return;
         log.warn({ err }, 'leading cannot begin yet');
+        if (clock.nowMs() - beganMs >= GIVE_UP_AFTER_MS) throw err;
         await sleep(clock, backoffMs(PREPARE_BACKOFF, failures, random), over);
       }
     }
@@ -62,12 +75,25 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     const over = AbortSignal.any([stop, term.signal]);
     // What the former leader wrote last may not be in the cache yet: only a list from the quorum is sure to have it.
     await Promise.race([Promise.all(reflectors.map(({ relist }) => relist())), aborted(over)]);
-    await prepare(term, over);
     if (over.aborted) return;
+    const prepared = new AbortController();
+    const gaveUp = new AbortController();
+    void prepare(term, over).then(
+      () => prepared.abort(),
+      error => {
+        options.onGivenUp?.(error);
+        gaveUp.abort(error);
+      },
+    );
+    await sleep(clock, START_WITHIN_MS, AbortSignal.any([over, prepared.signal, gaveUp.signal]));
+    if (over.aborted) return;
+    if (!prepared.signal.aborted) log.warn('controllers start before the term is prepared');
+    const end = AbortSignal.any([over, gaveUp.signal]);
     const lost = AbortSignal.any([term.signal, abandoned]);
     log.info({ controllers: controllers.map(({ name }) => name) }, 'controllers start');
-    await Promise.race([Promise.all(controllers.map(({ run }) => run(over, lost))), aborted(abandoned)]);
+    await Promise.race([Promise.all(controllers.map(({ run }) => run(end, lost))), aborted(abandoned)]);
     log.info('controllers have stopped');
+    gaveUp.signal.throwIfAborted();
   }
 
   return {
@@ -102,9 +128,4 @@ export function createRuntime(options: RuntimeOptions): Runtime {
       };
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

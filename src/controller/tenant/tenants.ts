@@ -7,7 +7,6 @@ import { cacheBehind } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { planRoutes, type StoredRoutes } from '../../redis/control-plan.ts';
 import type { ControlStore } from '../../redis/control-store.ts';
-import { ReconcileError } from '../runtime/outcome.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 
 export interface TenantsDeps extends ApplyDeps {
@@ -20,7 +19,7 @@ export interface TenantsDeps extends ApplyDeps {
   /** Every object that the snapshot of a tenant is made of. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
   readonly compile: Omit<CompileOptions, 'nowMs' | 'made'>;
-  /** This leader's fencing epoch. */
+  /** This leader's fencing epoch; throws while nothing may be written. */
   readonly fence: () => number;
   /** A failure of Redis as the objects should tell it. */
   readonly explain: (error: unknown) => unknown;
@@ -54,7 +53,6 @@ export function createTenants(deps: TenantsDeps) {
   const tenants = new Map<string, Tenant>();
   const removed = new Set<string>();
   const made = createRoutesMade();
-  let held: string | undefined;
 
   function of(name: string): Tenant {
     let tenant = tenants.get(name);
@@ -76,14 +74,28 @@ export function createTenants(deps: TenantsDeps) {
   const compile = (name: string, nowMs: number): CompiledTenant =>
     compileRoutes(deps.gather(name), { ...deps.compile, made, nowMs });
 
+  /** Marks the tenant as not known to be in force; returns the failure as objects tell it. */
+  function markTroubled(name: string, tenant: Tenant, error: unknown): unknown {
+    const { troubled } = tenant;
+    tenant.troubled = true;
+    if (!troubled) deps.onChanged(name, 'all');
+    return deps.explain(error);
+  }
+
   async function run(name: string, tenant: Tenant): Promise<void> {
     if (deps.isPaused(name)) {
       // After the pause Redis is read anew, with the activations, and everything is looked at again.
       tenant.stored = undefined;
       tenant.troubled = true;
       // Unless its name stands there, a tenant that Redis lost meanwhile looks like one that never was.
-      if (held === undefined) await deps.control.enlist(deps.fence(), tenantId(name));
+      await deps.control.enlist(deps.fence(), tenantId(name));
       return;
+    }
+    try {
+      // While nothing may be written, nothing is compiled.
+      deps.fence();
+    } catch (error) {
+      throw markTroubled(name, tenant, error);
     }
     await deps.prepare(name);
     const nowMs = deps.nowMs();
@@ -92,7 +104,6 @@ export function createTenants(deps: TenantsDeps) {
     const compiled = compile(name, nowMs);
     const { compiled: had, troubled } = tenant;
     try {
-      if (held !== undefined) throw new ReconcileError('RedisUnavailable', held);
       const fence = deps.fence();
       // One that had nothing until now is as new as one that was never read.
       const first = tenant.stored === undefined || isNothing(tenant.stored.routes);
@@ -111,9 +122,7 @@ export function createTenants(deps: TenantsDeps) {
       tenant.stored = await applyRoutes(deps, { name, fence, stored, plan, wanted: compiled.routes, first });
       tenant.remembered = tenant.stored.routes;
     } catch (error) {
-      tenant.troubled = true;
-      if (!troubled) deps.onChanged(name, 'all');
-      throw deps.explain(error);
+      throw markTroubled(name, tenant, error);
     }
     tenant.troubled = false;
     tenant.compiled = compiled;
@@ -230,9 +239,8 @@ export function createTenants(deps: TenantsDeps) {
     forget(names: Iterable<string> | 'all'): void {
       for (const name of names === 'all' ? [...tenants.keys()] : names) of(name).stored = undefined;
     },
-    /** While Redis has lost its control state, nothing is written: `why` is what the objects say meanwhile. */
-    hold(why: string | undefined): void {
-      held = why;
+    /** Nothing is known to be in force any more: statuses follow. */
+    doubt(): void {
       for (const [name, tenant] of tenants) {
         tenant.stored = undefined;
         tenant.troubled = true;

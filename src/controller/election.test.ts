@@ -1,0 +1,138 @@
+import { describe, expect, test } from 'vitest';
+import { sleep } from '../kube/clock.ts';
+import { errorFromStatus, KubeError } from '../kube/kube-error.ts';
+import { createManualClock } from '../kube/manual-clock.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { createElection, type ElectionDeps } from './election.ts';
+import { ForeignRedisError } from './leading.ts';
+
+const refused = (status: number) => errorFromStatus('POST leases', status, { kind: 'Status', code: status }, undefined);
+
+/** An election over a Lease that is kept in memory, or refused. */
+function start() {
+  const clock = createManualClock();
+  const state = {
+    refusal: undefined as KubeError | undefined,
+    works: true,
+    failure: undefined as unknown,
+    lease: undefined as object | undefined,
+  };
+  const answer = async (body?: object) => {
+    if (state.refusal !== undefined) throw state.refusal;
+    if (body !== undefined) state.lease = { metadata: { name: 'l', uid: 'lease-uid', resourceVersion: '1' }, ...body };
+    return state.lease as never;
+  };
+  const events: unknown[] = [];
+  const deps: ElectionDeps = {
+    client: {
+      // A Lease in a namespace that does not exist is not found.
+      get: async () => (state.refusal?.status === 404 ? undefined : answer()),
+      create: (_resource, _name, body) => answer(body),
+      update: (_resource, _name, body) => answer({ spec: (body as { spec: object }).spec }),
+    },
+    leading: { works: () => state.works, failure: () => state.failure },
+    events: { record: ({ metadata }, note) => void events.push({ uid: metadata.uid, ...note }) },
+    namespace: 'apps',
+    identity: 'pod-1',
+    clock,
+    random: () => 0,
+    log: createLogger({ level: 'silent' }),
+  };
+  const election = createElection(deps);
+  const stop = new AbortController();
+  const work = { run: () => sleep(clock, 1e9, stop.signal) as Promise<void> };
+  void election.elector.run(stop.signal, { onStartedLeading: () => work.run() });
+  return { clock, state, events, election, work };
+}
+
+describe('a Lease that cannot be had', () => {
+  test('because its namespace does not exist: names both ways out', async () => {
+    const { clock, state, election } = start();
+    state.refusal = refused(404);
+    await clock.advance(2_100);
+    expect(election.impairments()).toEqual([
+      {
+        reason: 'LeaseUnavailable',
+        cause: 'settings',
+        message:
+          'Lease apps/sluice-controller cannot be created: namespace apps does not exist. Create it, or set SLUICE_NAMESPACE to the namespace of the Lease.',
+      },
+    ]);
+    state.refusal = undefined;
+    await clock.advance(2_000);
+    expect(election.impairments()).toEqual([]);
+    expect(election.elector.isLeader()).toBe(true);
+  });
+
+  test('because a role is missing: names the role', async () => {
+    const { clock, state, election } = start();
+    state.refusal = refused(403);
+    await clock.advance(2_100);
+    expect(election.impairments()).toMatchObject([
+      { reason: 'LeaseUnavailable', cause: 'settings', message: expect.stringContaining('Role sluice-controller') },
+    ]);
+  });
+
+  test('because the API server does not answer: says so after 10 s', async () => {
+    const { clock, state, election } = start();
+    state.refusal = new KubeError({ call: 'GET lease', status: 0, reason: 'Timeout' });
+    await clock.advance(9_000);
+    expect(election.impairments()).toEqual([]);
+    await clock.advance(2_000);
+    expect(election.impairments()).toMatchObject([
+      { reason: 'LeaseUnavailable', cause: 'dependency', message: expect.stringContaining('Timeout') },
+    ]);
+  });
+});
+
+describe('a leader that works on nothing', () => {
+  test('says at once why its start failed', async () => {
+    const { clock, state, election } = start();
+    state.works = false;
+    await clock.advance(100);
+    expect(election.impairments()).toEqual([]);
+    state.failure = new Error('Connection is closed.');
+    expect(election.impairments()).toEqual([
+      {
+        reason: 'TermNotStarted',
+        cause: 'dependency',
+        message:
+          'This replica holds the Lease and cannot start its work: Connection is closed. Check Redis (SLUICE_REDIS_URL).',
+      },
+    ]);
+    state.failure = new ForeignRedisError('this Redis belongs to the cluster theirs');
+    expect(election.impairments()).toMatchObject([{ reason: 'ForeignRedis', cause: 'settings' }]);
+    state.works = true;
+    expect(election.impairments()).toEqual([]);
+  });
+
+  test('says so after 10 s when nothing has failed yet', async () => {
+    const { clock, state, election } = start();
+    state.works = false;
+    await clock.advance(10_100);
+    expect(election.impairments()).toMatchObject([{ reason: 'TermNotStarted' }]);
+  });
+
+  test('records an Event on the Lease when it releases it, and is impaired while it stands aside', async () => {
+    const { clock, state, events, election, work } = start();
+    state.works = false;
+    state.failure = new Error('Connection is closed.');
+    const given = Promise.withResolvers<void>();
+    work.run = () => given.promise;
+    await clock.advance(10);
+    election.onGivenUp(state.failure);
+    given.reject(state.failure);
+    await clock.advance(10);
+    expect(events).toMatchObject([{ uid: 'lease-uid', type: 'Warning', reason: 'TermNotStarted' }]);
+    expect(election.elector.isLeader()).toBe(false);
+    expect(election.impairments()).toMatchObject([{ reason: 'TermNotStarted' }]);
+    work.run = () => sleep(clock, 1e9);
+    // A standby that another leads for has nothing to say.
+    state.lease = {
+      metadata: { name: 'l', uid: 'lease-uid', resourceVersion: '2' },
+      spec: { holderIdentity: 'pod-2', leaseDurationSeconds: 15 },
+    };
+    await clock.advance(17_000);
+    expect(election.impairments()).toEqual([]);
+  });
+});
