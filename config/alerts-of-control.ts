@@ -13,7 +13,21 @@ export const control: AlertGroup = {
         'Changes of custom resources do not come into force; calls of REST that wait for that answer 503. Events flow on.',
       steps: [
         '`kubectl -n sluice-system get lease sluice-controller -o yaml` says who holds it.',
-        'The log of the controllers says why they cannot have it: the API server, or rights on the Lease.',
+        'The log line `role cannot work` of the controllers says why they cannot have it (`LeaseUnavailable`): the API server, rights on the Lease, or a namespace that does not exist.',
+      ],
+    },
+    {
+      name: 'SluiceLeaderIdle',
+      expr: 'max(sluice_controller_term_started) == 0 and max(max_over_time(leader_election_master_status{name="sluice-controller"}[2m])) == 1',
+      for: '2m',
+      severity: 'critical',
+      summary: 'A controller holds the Lease and works on nothing.',
+      impact:
+        'Changes of custom resources do not come into force; calls of REST that wait for that answer 503. Events flow on. Deleted objects are gone within about two minutes.',
+      steps: [
+        'The log line `role cannot work` of the controllers names the reason: `TermNotStarted`, `ForeignRedis`. So does `GET /readyz` on their ops port.',
+        '`kubectl -n sluice-system describe lease sluice-controller` shows an Event for each replica that released the Lease after a minute of failures.',
+        'See the alerts of Redis. See whether the API server answers: the controller lists all kinds and reads the namespace `kube-system` before it works.',
       ],
     },
     {

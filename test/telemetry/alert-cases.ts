@@ -13,6 +13,7 @@ const allReady: Input = Object.fromEntries(
   ['controller', 'ingress', 'router', 'dispatcher', 'facade'].map(role => [ready(role), '1x120']),
 );
 const leader = (instance: string) => `leader_election_master_status{name="sluice-controller",instance="${instance}"}`;
+const started = (instance: string) => `sluice_controller_term_started{instance="${instance}"}`;
 
 /** A histogram of which so many observations a minute are within `le`, and one in `slower` of ten is beyond. */
 function histogram(name: string, le: string, labels: string, slowOfTen: number): Input {
@@ -124,6 +125,21 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SluiceNoLeader: {
     firing: { [leader('a')]: '0x120', [leader('b')]: '0x120' },
     silent: { [leader('a')]: '1x120', [leader('b')]: '0x120' },
+  },
+  SluiceLeaderIdle: {
+    firing: {
+      // The Lease changes hands every few minutes, and is free now and then.
+      [leader('a')]: '1x3 0x3 1x3 0x3 1x107',
+      [leader('b')]: '0x4 1x2 0x4 1x2 0x107',
+      [started('a')]: '0x120',
+      [started('b')]: '0x120',
+    },
+    silent: {
+      [leader('a')]: '1x120',
+      [leader('b')]: '0x120',
+      [started('a')]: '0x1 1x119',
+      [started('b')]: '0x120',
+    },
   },
   SluiceTwoLeaders: {
     firing: { [leader('a')]: '1x120', [leader('b')]: '1x120' },
