@@ -97,14 +97,13 @@ export function createAuditPass(deps: AuditPassDeps) {
   }
 
   return {
-    /** Begins anew, until `end` or until the signal aborts. */
+    /** Begins anew, until the signal aborts. */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();
       deps.sweep.forget();
       void run(AbortSignal.any([signal, over.signal]));
     },
-    end: () => over.abort(),
     /** One pass now. */
     pass,
   };

@@ -159,7 +159,8 @@ describe('the backlog watch', () => {
     state.admitted = false;
     await watch.lookAt('acme');
     expect(watch.isAtRisk('acme', 'uid-a')).toBeUndefined();
-    watch.end();
+    over.abort();
+    await clock.advance(0);
     expect(clock.pendingTimers()).toBe(0);
   });
 });

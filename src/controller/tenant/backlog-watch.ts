@@ -151,17 +151,13 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
   }
 
   return {
-    /** Begins anew, until `end` or until the signal aborts: what was found before may be another leader's past. */
+    /** Begins anew, until the signal aborts: what was found before may be another leader's past. */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();
       found.clear();
       nextMs.clear();
       void run(AbortSignal.any([signal, over.signal]));
-    },
-    end: () => {
-      over.abort();
-      found.clear();
     },
     /** Looks at one tenant now. */
     lookAt,
