@@ -96,8 +96,7 @@ describe('a leader that works on nothing', () => {
       {
         reason: 'TermNotStarted',
         cause: 'dependency',
-        message:
-          'This replica holds the Lease and cannot start its work: Connection is closed. Check Redis (SLUICE_REDIS_URL).',
+        message: 'This replica holds the Lease and cannot work: Connection is closed. Check Redis (SLUICE_REDIS_URL).',
       },
     ]);
     state.failure = new ForeignRedisError('this Redis belongs to the cluster theirs');

@@ -109,7 +109,7 @@ function whyNotStarted(error: unknown): Impairment {
     ? 'Check Redis (SLUICE_REDIS_URL)'
     : 'Check the API server (KUBECONFIG) and Redis (SLUICE_REDIS_URL)';
   const why = error === undefined ? 'it still waits for an answer' : messageOf(error);
-  const message = `This replica holds the Lease and cannot start its work: ${why}. ${check}.`;
+  const message = `This replica holds the Lease and cannot work: ${why}. ${check}.`;
   return { reason: 'TermNotStarted', cause: 'dependency', message };
 }
 

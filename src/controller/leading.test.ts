@@ -167,6 +167,7 @@ describe('a term that ends', () => {
     expect(events).toEqual(['ControlStateLost']);
     expect(() => leading.fence()).toThrow('Redis has lost its control state');
     expect(leading.works()).toBe(false);
+    expect(leading.failure()).toMatchObject({ reason: 'RedisUnavailable' });
     first.lose();
     await clock.advance(5_000);
     await start(2).begin();

@@ -54,7 +54,7 @@ interface TermState {
   held: string | undefined;
   /** Whether a tenant is in force, or there is none. */
   inForce: boolean;
-  /** Why the last try to begin or to rebuild failed. */
+  /** Why it does not work: the last failure to begin or to rebuild, or the loss that is being rebuilt. */
   failure: unknown;
 }
 
@@ -159,6 +159,7 @@ export function createLeading(deps: LeadingDeps) {
       onLost: () => {
         state.held = HELD.lost;
         state.inForce = false;
+        state.failure ??= new ReconcileError('RedisUnavailable', HELD.lost);
         tenants.doubt();
         const message =
           'Redis has lost its control state (routes, gates, keys); ingress answers 503 until it is rebuilt';
@@ -220,7 +221,7 @@ export function createLeading(deps: LeadingDeps) {
       return state !== undefined && state.inForce && state.failure === undefined;
     },
 
-    /** Why the last term, or this one, could not begin; undefined when nothing failed. */
+    /** Why this term, or the last one, does not work; undefined when nothing failed. */
     failure: (): unknown => current?.failure,
 
     /** Another role found a slot without control state. When everything is lost, the watch rebuilds it, on a second look. */
