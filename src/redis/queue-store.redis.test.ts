@@ -80,7 +80,14 @@ onEachRedis(redis => {
       const [a, b, c] = await t.ingest(['a', 'b', 'c']);
       const owned = await t.own();
       const page = (await t.queues.next(owned, t.nowMs(), 2)) as QueuePage;
-      expect(page).toEqual({ cursor: '0-0', entries: [a, b], behind: new Map(), wake: [], oldestId: a?.id });
+      expect(page).toEqual({
+        cursor: '0-0',
+        entries: [a, b],
+        behind: new Map(),
+        wake: [],
+        oldestId: a?.id,
+        retentionMs: 3_600_000,
+      });
       const commit = { ...EMPTY, from: '0-0', to: b?.id as string };
       expect(await t.queues.next(owned, t.nowMs(), 2, commit)).toMatchObject({ cursor: b?.id, entries: [c] });
       expect(await t.queues.next(owned, t.nowMs(), 2, commit)).toBe('MOVED');

@@ -19,6 +19,8 @@ export interface QueuePage {
   readonly wake: readonly string[];
   /** Id of the queue's oldest event, routed or not; undefined when it has none. */
   readonly oldestId: string | undefined;
+  /** As it is now: it may change while a router owns the queue. */
+  readonly retentionMs: number;
 }
 
 /** What a routed batch is accounted for with, in the step that moves the position. */
@@ -60,7 +62,7 @@ export function wokenMember(entry: string): string {
 }
 
 export type Ownership =
-  | { readonly answer: 'OK'; readonly epoch: number; readonly gen: string; readonly retentionMs: number }
+  | { readonly answer: 'OK'; readonly epoch: number; readonly gen: string }
   | { readonly answer: 'HELD'; readonly untilMs: number }
   /** CLOSED: its control state is missing; GONE: the tenant's says that there is no such queue. */
   | { readonly answer: 'CLOSED' }
@@ -115,7 +117,7 @@ export interface QueueStore {
     limit: number,
     from: string | undefined,
     result?: CatchUpResult,
-  ) => Promise<Omit<QueuePage, 'oldestId'> | Refusal>;
+  ) => Promise<Omit<QueuePage, 'oldestId' | 'retentionMs'> | Refusal>;
   /** `undefined`: the tenant's control state is missing (closed). */
   readonly lookup: (queue: QueueRef, groupKeys: readonly string[]) => Promise<Lookup | undefined>;
   /**
@@ -183,8 +185,8 @@ export function createQueueStore(redis: RedisClient): QueueStore {
         [queueKeys(tenant, queue).meta],
         [nowMs, owner, OWNER_LEASE_MS],
       )) as string[];
-      const [answer, a, b, c] = reply as [string, string, string, string];
-      if (answer === 'OK') return { answer, epoch: Number(a), gen: b, retentionMs: Number(c) };
+      const [answer, a, b] = reply as [string, string, string];
+      if (answer === 'OK') return { answer, epoch: Number(a), gen: b };
       if (answer === 'HELD') return { answer, untilMs: Number(a) };
       const t = tenantKeys(tenant);
       const [ready, known] = await Promise.all([
@@ -206,7 +208,7 @@ export function createQueueStore(redis: RedisClient): QueueStore {
       );
       pushAccount(keys, args, of.why, result);
       const reply = await redis.run('next', keys, args);
-      const [answer, cursor, entries, behindNow, wakeNow, oldest] = reply as Reply[];
+      const [answer, cursor, entries, behindNow, wakeNow, oldest, retentionMs] = reply as Reply[];
       if (answer !== 'OK') return answer as Refusal;
       return {
         cursor: cursor as string,
@@ -214,6 +216,7 @@ export function createQueueStore(redis: RedisClient): QueueStore {
         behind: pairs(behindNow as Reply),
         wake: wakeNow as string[],
         oldestId: oldest === '' ? undefined : (oldest as string),
+        retentionMs: Number(retentionMs),
       };
     },
 

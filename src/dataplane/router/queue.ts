@@ -82,11 +82,14 @@ export async function routeQueue(
       behind = outcome.behind;
     }
     const oldestMs = page.oldestId === undefined ? undefined : Number(page.oldestId.split('-')[0]);
-    const due = oldestMs !== undefined && oldestMs + ownership.retentionMs < now;
+    const cutMs = now - page.retentionMs;
+    const due = oldestMs !== undefined && oldestMs < cutMs;
     const mayTrimAt = (trimmed.get(name) ?? 0) + TRIM_EVERY_MS;
+    // The retention grew since the pass began: what it would remove is to stay.
+    if (trim !== undefined && trim.cutMs > cutMs) trim = undefined;
     if (trim === undefined && due && mayTrimAt <= now) {
       trimmed.set(name, now);
-      trim = beginTrim(deps, queue, now - ownership.retentionMs);
+      trim = beginTrim(deps, queue, cutMs);
     }
     if (trim !== undefined) {
       const part = await trim.advance();
@@ -103,7 +106,7 @@ export async function routeQueue(
         return retryCatchUpAt;
       }
       if (oldestMs === undefined) return null;
-      return due ? mayTrimAt : oldestMs + ownership.retentionMs + 1;
+      return due ? mayTrimAt : oldestMs + page.retentionMs + 1;
     }
     if (now < heldUntil) {
       // Those that are behind may cost less than what the main pass waits for.

@@ -148,6 +148,18 @@ describe('while it lasts', () => {
     expect(await it.behind()).toEqual({});
   });
 
+  test('a retention that is raised ends it: the events stay', async () => {
+    const it = await start(async (_name, asked) => {
+      if (asked === 40) await redis.call('hset', queueKeys(it.t.tenant, QUEUE).meta, 'retentionMs', 2 * HOUR_MS);
+    });
+    await it.t.ingest(['k', 'k']);
+    const [oldestMs] = [it.t.nowMs(), await it.run()];
+    it.t.clock.ms += HOUR_MS + 1;
+    expect(await it.run()).toBe(oldestMs + 2 * HOUR_MS + 1);
+    expect(it.seen.asked).toBeLessThan(INBOXES);
+    expect([it.seen.trims, await it.length()]).toEqual([0, 2]);
+  });
+
   describe('it ends where another router took the queue over, and nobody is told of a failure', () => {
     async function startLosing(moment: string) {
       const takeOver = async () => {

@@ -17,7 +17,8 @@ export interface RetentionDeps {
 
 /** One pass over a queue that removes what is too old. */
 export interface TrimPass {
-  /** Stream id: everything before it goes. */
+  /** Everything that was accepted before it goes; `cut` is the same as a stream id. */
+  readonly cutMs: number;
   readonly cut: string;
   /**
    * Renews the ownership of the queue, then goes on for a part's time, or until the stop. `closed`: control state is
@@ -45,6 +46,7 @@ export function beginTrim(deps: RetentionDeps, queue: OwnedQueue, cutMs: number)
   }
 
   return {
+    cutMs,
     cut,
     async advance() {
       // Also where there is nothing to catch up: unlike `next`, it never lets go of a queue that has nothing to route.

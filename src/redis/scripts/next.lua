@@ -3,7 +3,7 @@
 -- KEYS  1 Q:meta  2 Q:m:gen  3 Q:behind  4 Q:wake  5 Q:traf:<hour>  6.. Q:why:<6h> of the batch
 -- ARGV  1 nowMs  2 epoch  3 gen  4 leaseMs  5 limit  6 from  7 to ('' = nothing to commit)  8 nBehind  9 nWake
 --       then (sub to put behind)*, (sub to wake)*, then what lib/account reads
--- Returns {OK, cur, entries as lib/entries says, {sub, position}*, {entry of wake}*, oldest id or ''},
+-- Returns {OK, cur, entries as lib/entries says, {sub, position}*, {entry of wake}*, oldest id or '', retentionMs},
 --         FENCED (another owner), MOVED (cursor is not `from`), REGEN (queue was made anew), CLOSED.
 -- A queue without work is let go of (until = 0), so that any router may take it at once.
 --@include account
@@ -40,4 +40,4 @@ elseif busy ~= '0' or m[5] ~= '0' then
   redis.call('HSET', KEYS[1], 'until', busy)
 end
 local first = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)
-return { 'OK', cur, entries, redis.call('HGETALL', KEYS[3]), wake, first[1] and first[1][1] or '' }
+return { 'OK', cur, entries, redis.call('HGETALL', KEYS[3]), wake, first[1] and first[1][1] or '', m[7] }
