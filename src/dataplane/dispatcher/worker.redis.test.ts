@@ -1,113 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../../test/support/redis/server.ts';
-import { redisUrl } from '../../../test/support/redis/shared.ts';
-import { sealEndpoint } from '../../core/endpoint-config.ts';
-import { deriveSealKeys } from '../../core/seal.ts';
-import { connectRedis, type RedisClient } from '../../redis/client.ts';
-import { inboxMember } from '../../redis/inbox-store.ts';
-import { inboxKeys, integrationKeys } from '../../redis/keys.ts';
-import { createTenant, items, START_MS, type SubscriptionShort } from '../../redis/testing/tenant.ts';
-import { createLogger } from '../../telemetry/log.ts';
-import type { AttemptRequest, AttemptResult } from './endpoint-client.ts';
-import { createEventCache } from './event-cache.ts';
-import { createWorker, type Room } from './worker.ts';
-
-const log = createLogger({ level: 'silent' });
-const rootKey = Buffer.alloc(32, 7);
-const sealKeys = deriveSealKeys(rootKey);
-
-const answered = (status: number): AttemptResult => ({
-  outcome: status < 300 ? 'delivered' : 'failed',
-  reason: status < 300 ? 'http_2xx' : 'http_5xx',
-  status,
-  latencyMs: 1,
-  responseBody: Buffer.alloc(0),
-  truncated: false,
-});
-
-async function connect(url = redisUrl()): Promise<RedisClient> {
-  const redis = await connectRedis(url, log);
-  onTestFinished(() => redis.close());
-  return redis;
-}
-
-/** A subscription with real state, and a worker whose attempts the test answers. */
-async function start(redis: RedisClient, sub: SubscriptionShort = {}, keys = ['a', 'b', 'c']) {
-  const t = createTenant(redis);
-  const inbox = t.inboxOf('x');
-  const endpoint = sealEndpoint(sealKeys, inbox.sub, {
-    url: 'http://127.0.0.1/hook',
-    timeoutMs: 15_000,
-    retryMs: [5_000, 5_000],
-    headers: {},
-    secretVersion: 1,
-  });
-  await t.apply(t.routes({ x: { sub: { endpoint, ...sub } } }, { maxBytes: 1e9 }));
-  for (const groupKey of keys) await t.activate('x', groupKey);
-  const room: Room = { free: 1_000, waiting: new Set() };
-  const sent: string[] = [];
-  const calls = { claim: 0, complete: 0 };
-  const control = { attempt: async (_body: string): Promise<AttemptResult> => answered(204), inFlight: 0, most: 0 };
-  const aborter = new AbortController();
-  let turn = 0;
-  const deps = {
-    inboxes: {
-      ...t.inboxes,
-      exchange: (...args: Parameters<typeof t.inboxes.exchange>) => {
-        if (args[3] !== undefined) calls.claim++;
-        if (args[2].length > 0) calls.complete++;
-        return t.inboxes.exchange(...args);
-      },
-    },
-    readEvents: createEventCache(t.inboxes, 1_000_000),
-    keys: { rootKey, sealKeys },
-    version: '0',
-    opened: new Map(),
-    room,
-    nextToken: () => `t${turn++}`,
-    alarm: () => {},
-    log,
-    signal: aborter.signal,
-    attempt: async (request: AttemptRequest) => {
-      const body = request.body.toString();
-      sent.push(body);
-      control.most = Math.max(control.most, ++control.inFlight);
-      try {
-        return await control.attempt(body);
-      } finally {
-        control.inFlight--;
-      }
-    },
-    nowMs: t.nowMs,
-    wallMs: t.nowMs,
-    monotonicMs: () => performance.now(),
-    random: () => 0,
-    onAttempt: () => {},
-  };
-  let n = 0;
-  return {
-    t,
-    inbox,
-    deps,
-    room,
-    sent,
-    calls,
-    control,
-    aborter,
-    x: inboxKeys(inbox.integration, inbox.sub, inbox.inc),
-    worker: () => createWorker(deps, inboxMember(inbox)),
-    counters: async () => {
-      const fields = await redis.readHash(integrationKeys(inbox.integration).sub(inbox.sub));
-      return Object.fromEntries(Object.entries(fields).filter(([name]) => name.startsWith('n:')));
-    },
-    /** Ingests and routes one event a group key; its body is `<key><number>`. */
-    publish: async (...groupKeys: string[]) => {
-      const entries = [];
-      for (const groupKey of groupKeys) entries.push(...(await t.ingest([groupKey], `${groupKey}${n++}`)));
-      await t.inboxes.route(inbox, t.nowMs(), START_MS, 'gen1', '', items(entries));
-    },
-  };
-}
+import { START_MS } from '../../redis/testing/tenant.ts';
+import type { AttemptResult } from './endpoint-client.ts';
+import { answered, connect, start } from './testing/worker-harness.ts';
 
 test('delivers everything, each key in order, until nothing is due', async () => {
   const { publish, worker, sent, counters, room } = await start(await connect());
@@ -223,22 +118,6 @@ describe('the room of the process', () => {
   });
 });
 
-test('stopping waits for what is in flight, completes it, and claims nothing new', async () => {
-  const { t, publish, worker, control, sent, counters, aborter, x } = await start(await connect());
-  const held = Promise.withResolvers<AttemptResult>();
-  control.attempt = () => held.promise;
-  await publish('a', 'a');
-  const done = worker().run();
-  await expect.poll(() => sent).toEqual(['a0']);
-  aborter.abort();
-  held.resolve(answered(204));
-  // Due at once for the others: a hint that were removed here would be missed for ever.
-  expect(await done).toBe(t.nowMs());
-  expect(await counters()).toEqual({ 'n:routed': '2', 'n:delivered': '1' });
-  expect(await t.inboxes.claim(t.inboxOf('x'), t.nowMs(), 9, 'next', 1)).toMatchObject({ claims: [{ lane: 'a' }] });
-  expect(x.claims).toContain('cl');
-});
-
 test('claims of one that died are taken over after their lease, and counted as lapses until they are poison', async () => {
   const { t, inbox, publish, worker, sent, counters } = await start(await connect());
   await publish('a');
@@ -306,4 +185,22 @@ test('what ended while Redis was dead is completed when it is back, and delivere
   expect(sent).toEqual(['a0', 'a1']);
   expect(await counters()).toEqual({ 'n:routed': '2', 'n:delivered': '2' });
   expect(room.free).toBe(1_000);
+});
+
+test('a longer timeout holds at once: an attempt never outlasts the lease of its claim', async () => {
+  const { t, inbox, configure, publish, worker, sent, control, counters } = await start(await connect());
+  // From here on the worker knows a timeout of 15 s.
+  expect(await worker().run()).toBeNull();
+  await configure(30_000);
+  const held = Promise.withResolvers<AttemptResult>();
+  control.attempt = () => held.promise;
+  await publish('a');
+  const done = worker().run();
+  await expect.poll(() => sent).toEqual(['a0']);
+  t.clock.ms += 29_000;
+  expect(await t.inboxes.claim(inbox, t.nowMs(), 1, 'other', 1)).toMatchObject({ answer: 'OK', claims: [] });
+  held.resolve(answered(204));
+  expect(await done).toBeNull();
+  expect(sent).toEqual(['a0']);
+  expect(await counters()).toEqual({ 'n:routed': '1', 'n:delivered': '1' });
 });

@@ -19,6 +19,8 @@ const CLAIM_GRACE_MS = 10_000;
 /** The longest timeout that an endpoint may have: until its own is known. */
 const LONGEST_TIMEOUT_MS = 30_000;
 const RETRY_MS = 500;
+/** How long a stop waits for Redis once nothing is in flight: what is not completed by then is sent again. */
+const STOP_PATIENCE_MS = 10_000;
 /** `setTimeout` knows no more: what is due later is looked at then. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 const CAPPED_RETRY_MS = 250;
@@ -70,6 +72,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   /** The last completions left something due: the next ones probably will. */
   let hadMore = false;
   let nextMs: number | undefined;
+  /** When a stop gives up what Redis did not take; undefined until an exchange fails with nothing in flight. */
+  let giveUpAtMs: number | undefined;
   let wake: () => void = () => {};
 
   function poke(): void {
@@ -144,7 +148,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     const nowMs = deps.nowMs();
     const token = deps.nextToken();
     const claimedAtMs = deps.monotonicMs();
-    const leaseMs = (subscription?.endpoint.timeoutMs ?? LONGEST_TIMEOUT_MS) + CLAIM_GRACE_MS;
+    const leaseMs = leaseOf(subscription);
     if (completing.length === 0 && wanted === 0) return 'OK';
     let answer: Exchanged;
     try {
@@ -175,7 +179,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       if (claimed.more || claims.length === wanted) due = true;
       // Due lanes that were not given: the cap is reached, maybe by claims of other dispatchers.
       if (!due && overdue) nextMs = nowMs + CAPPED_RETRY_MS;
-      if (claims.length > 0) await start(claims, token, claimedAtMs, claimed.cfgv);
+      if (claims.length > 0) await start(claims, token, claimedAtMs, claimed.cfgv, leaseMs);
     }
     return claimed?.answer ?? 'OK';
   }
@@ -192,13 +196,27 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     else deps.opened.set(member, subscription);
   }
 
-  async function start(claims: readonly Claim[], token: string, claimedAtMs: number, cfgv: string): Promise<void> {
+  async function start(
+    claims: readonly Claim[],
+    token: string,
+    claimedAtMs: number,
+    cfgv: string,
+    leaseMs: number,
+  ): Promise<void> {
     if (subscription?.cfgv !== cfgv || deps.wallMs() >= subscription.validUntilMs) await open();
-    if (subscription === undefined) {
-      for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
-      throw new Error('subscription could not be opened');
-    }
+    // Under a lease that ends before the attempt may, another dispatcher would send the same again meanwhile.
+    const fits = subscription !== undefined && leaseOf(subscription) <= leaseMs;
+    if (!fits) for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
+    if (subscription === undefined) throw new Error('subscription could not be opened');
+    if (!fits) return;
     void send(claims, token, claimedAtMs);
+  }
+
+  /** Returns whether a stopped worker may leave although Redis does not answer. */
+  function mayLeave(): boolean {
+    if (!deps.signal.aborted || inFlight > 0) return false;
+    giveUpAtMs ??= deps.monotonicMs() + STOP_PATIENCE_MS;
+    return ended.length === 0 || deps.monotonicMs() >= giveUpAtMs;
   }
 
   async function work(): Promise<number | null> {
@@ -215,7 +233,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       } catch (error) {
         deps.log.debug({ err: error, member }, 'exchange failed');
         await delay(RETRY_MS);
-        if (deps.signal.aborted && inFlight === 0) return deps.nowMs();
+        if (mayLeave()) return deps.nowMs();
         continue;
       }
       if (ended.length > 0) continue;
@@ -242,6 +260,11 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       }
     },
   };
+}
+
+/** Returns how long a claim holds its lane. Of a subscription that is not known: as long as the longest timeout needs. */
+function leaseOf(subscription: OpenSubscription | undefined): number {
+  return (subscription?.endpoint.timeoutMs ?? LONGEST_TIMEOUT_MS) + CLAIM_GRACE_MS;
 }
 
 function release(room: Room): void {
