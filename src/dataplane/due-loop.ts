@@ -49,6 +49,8 @@ interface Working {
 export function createDueLoop(options: DueLoopOptions): DueLoop {
   const { hints, nowMs, log, run } = options;
   const sweepMs = options.sweepMs ?? 2_000;
+  /** No partition is due later, unless the clock was set back. */
+  const furthestMs = 2 * sweepMs;
   const working = new Map<string, Working>();
   const dueAt = Array.from({ length: HINT_PARTITIONS }, () => 0);
   const picking = Array.from({ length: HINT_PARTITIONS }, () => false);
@@ -73,7 +75,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     if (soonest === Number.POSITIVE_INFINITY || (soonest >= timerAt && timer !== undefined)) return;
     clearTimeout(timer);
     timerAt = soonest;
-    const inMs = Math.max(0, soonest - nowMs());
+    const inMs = Math.max(0, Math.min(soonest - nowMs(), furthestMs));
     timer = inMs === 0 ? undefined : setTimeout(onTimer, inMs);
     if (inMs === 0) {
       timerAt = Number.POSITIVE_INFINITY;
@@ -88,7 +90,8 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     const now = nowMs();
     for (let i = 0; i < HINT_PARTITIONS; i++) {
       const p = (i + rotation) % HINT_PARTITIONS;
-      if (!picking[p] && (dueAt[p] as number) <= now) void look(p, now);
+      const inMs = (dueAt[p] as number) - now;
+      if (!picking[p] && (inMs <= 0 || inMs > furthestMs)) void look(p, now);
     }
     rotation++;
     schedule();

@@ -126,7 +126,12 @@ export const MUTANTS: readonly Mutant[] = [
     ['a leased hint that is lowered keeps its token', "redis.call('HDEL', KEYS[2], member) == 1", 'false'],
   ]),
   ...mutantsOf(script('own'), [
-    ['two routers own a queue', "if m[2] and m[3] and tonumber(m[3]) > now then return { 'HELD', m[3] } end", ''],
+    [
+      'two routers own a queue',
+      "if ends > now and ends <= now + 2 * tonumber(ARGV[3]) then return { 'HELD', m[3] } end",
+      '',
+    ],
+    ['a clock that is set back holds a queue', ' and ends <= now + 2 * tonumber(ARGV[3])', ''],
   ]),
   ...mutantsOf(script('ingest'), [
     ['an event that is published again is stored again', 'local known = seen[hashes[i]]', 'local known = nil'],

@@ -118,8 +118,8 @@ async function hintsOpen(): Promise<number> {
   for (const kind of ['r', 'd'] as const) {
     for (const p of times(HINT_PARTITIONS, i => i)) {
       const { due, tokens } = hintKeys(kind, p);
-      open +=
-        Number(await redis.call('zcount', due, 0, Date.now() + SOON_MS)) + Number(await redis.call('hlen', tokens));
+      const leased = ((await redis.call('hkeys', tokens)) as string[]).filter(member => member !== '');
+      open += Number(await redis.call('zcount', due, 0, Date.now() + SOON_MS)) + leased.length;
     }
   }
   return open;

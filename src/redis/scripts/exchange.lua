@@ -38,6 +38,8 @@ if next ~= '' then
   if soonest >= RETRIES then
     soonest = soonest - RETRIES
     next = string.format('%.0f', soonest)
+  elseif soonest > now + FURTHEST_MS then
+    soonest, next = now, ARGV[1]
   elseif soonest > now and hasTries() then
     local retry = redis.call('ZRANGEBYSCORE', KEYS[5], RETRIES, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
     if retry and tonumber(retry) - RETRIES < soonest then

@@ -22,7 +22,9 @@ local meta = redis.call('HMGET', KEYS[1], 'ready', 'cfgv', 'state', 'bytes', 'ma
 if meta[1] ~= '1' then return 'GONE' end
 if meta[2] ~= ARGV[2] then return 'STALE' end
 if meta[3] ~= 'open' then return 'CLOSED' end
-local awake = tonumber(meta[7] or '0') > now
+-- As `own` judges it: a lease that ends later was taken before the clock was set back. A router's lease is 5 s.
+local ends = tonumber(meta[7] or '0')
+local awake = ends > now and ends <= now + 10000
 local bytes, maxBytes = tonumber(meta[4] or '0'), tonumber(meta[5])
 local ms = math.max(now, tonumber(meta[6] or '0'))
 local taken, bodies = 0, 0

@@ -7,6 +7,18 @@
 -- older lanes that wait for room they would never be seen, and a dead dispatcher's claims would hold the cap for ever.
 -- Lanes that one call looks at.
 local MOST = 64
+-- No lease ends later, and no lane is looked at again later, except retries: what does was written before the clock was
+-- set back.
+local FURTHEST_MS = 65000
+
+-- Brings back what is due further ahead than that. A claim may be at work still: it keeps a whole lease from now on.
+local function bringBack(lease)
+  local from = string.format('(%.0f', tonumber(ARGV[1]) + FURTHEST_MS)
+  local till = string.format('(%.0f', RETRIES)
+  for _, lane in ipairs(redis.call('ZRANGEBYSCORE', KEYS[5], from, till, 'LIMIT', 0, MOST)) do
+    redis.call('ZADD', KEYS[5], redis.call('HEXISTS', KEYS[6], lane) == 1 and lease or ARGV[1], lane)
+  end
+end
 
 -- At most `most` lanes whose claims have lapsed; a claim of a lane that is not there any more is dropped.
 local function lapsedLanes(most)
@@ -70,6 +82,7 @@ local function claim(room)
   else
     lanes = lapsedLanes(most)
   end
+  if #lanes < most then bringBack(lease) end
   if #lanes == 0 then return 'OK', s[5], 0, {} end
   local keys, groups = {}, {}
   for i, lane in ipairs(lanes) do
