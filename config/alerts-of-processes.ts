@@ -20,7 +20,7 @@ export const processes: AlertGroup = {
       steps: [
         'See whether its pods run: `kubectl -n sluice-system get pods`, and their logs.',
         'A pod that runs and is not ready says why: `GET /readyz` on its port for operations.',
-        '`sluice cannot start` in the log names what is missing: a variable, the root key, Redis with another `maxmemory-policy` than `noeviction`.',
+        '`sluice cannot start` in the log names what is missing: a variable, the root key, [settings of Redis](configuration.md#redis).',
       ],
     },
     {

@@ -33,6 +33,16 @@ function page(name: string, source: string, text: string): GeneratedFile {
   return { path: `docs/${name}.md`, text: `${origin}\n\n${text}\n` };
 }
 
+const REDIS_SETTINGS: Row[] = [
+  ['`maxmemory-policy noeviction`', 'Any other policy removes gates and events when memory is short.'],
+  ['`appendonly yes`, `appendfsync always`', 'Acknowledged events survive a restart and a power cut.'],
+  [
+    '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
+    'Keys with millions of fields expire. Without these settings Redis stands still for seconds while it frees one.',
+  ],
+  ['`maxmemory <bytes>`', 'Ingress answers `503` before Redis is full. Without a limit it cannot know.'],
+];
+
 /** docs/configuration.md: the command's argument and every environment variable. */
 function renderConfiguration(): string {
   return [
@@ -41,6 +51,10 @@ function renderConfiguration(): string {
     table(['Variable', 'Default', 'Meaning'], Object.entries(ENVIRONMENT).map(variableRow)),
     'The cluster is found by `KUBECONFIG`, else by the service account of the pod. Only the controller and the facade talk to Kubernetes; what each of them needs is on the page about [permissions](permissions.md).',
     'The root key signs deliveries, makes the tokens of invitations and seals what lies in Redis: make one file (`head -c 32 /dev/urandom > root.key`), keep it, and give the same to every controller and dispatcher.',
+    '## Redis',
+    'Redis 7.0 or newer: one server, or a Cluster. Set on every node, replicas as well:',
+    table(['Setting', 'Why'], REDIS_SETTINGS),
+    'A role does not start while a master has another `maxmemory-policy`. A role turns lazy freeing on by itself (`CONFIG SET`), which lasts until Redis restarts. Where `CONFIG SET` is refused, as in some managed services, a role does not start until both settings are made; where `CONFIG` is not allowed at all, a role cannot see them and warns at its start.',
     '## Tracing',
     "OpenTelemetry's own variables say where spans go to, if anywhere: see [telemetry](telemetry.md). Each `OTEL_EXPORTER_OTLP_…` can be said for traces alone, as `OTEL_EXPORTER_OTLP_TRACES_…`, which comes first; those for compression and certificates are taken as the specification says.",
     table(

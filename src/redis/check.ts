@@ -1,14 +1,21 @@
 import type { Logger } from '../telemetry/log.ts';
-import type { RedisClient } from './client.ts';
+import type { RedisClient, Reply } from './client.ts';
 
 /** Redis is not set up so that Sluice can keep its word. */
 export class RedisSetupError extends Error {
   override readonly name = 'RedisSetupError';
 }
 
+/** Without them Redis stands still for seconds while it frees a hash of millions of fields that expired, or was replaced. */
+const LAZY_FREEING = ['lazyfree-lazy-expire', 'lazyfree-lazy-server-del'] as const;
+const SET_THEM = LAZY_FREEING.map(name => `${name} yes`).join(', ');
+
 /**
  * Checks every master at the start: Redis 7, `noeviction` (anything else removes gates and events when memory is
- * short). Warns where acknowledged events would not survive a power cut.
+ * short). Warns where acknowledged events would not survive a power cut. Turns lazy freeing on, also after a reconnect:
+ * Redis may have restarted with the settings of its file.
+ *
+ * @throws RedisSetupError that says what to set
  */
 export async function checkRedis(redis: RedisClient, log: Logger): Promise<void> {
   const replies = (await redis.callAll('INFO', 'everything')) as string[];
@@ -27,5 +34,46 @@ export async function checkRedis(redis: RedisClient, log: Logger): Promise<void>
       log.warn(
         'redis has no append-only file: acknowledged events do not survive its restart (appendonly yes, appendfsync always)',
       );
+  }
+  if (!(await turnLazyFreeingOn(redis, log))) return;
+  redis.onReconnect(() => {
+    turnLazyFreeingOn(redis, log).catch(error =>
+      log.warn({ err: error as Error }, 'lazy freeing could not be checked'),
+    );
+  });
+}
+
+/** Returns false when Redis does not say what its settings are. */
+async function turnLazyFreeingOn(redis: RedisClient, log: Logger): Promise<boolean> {
+  const answers = await unlessRefused(redis.callAll('CONFIG', 'GET', ...LAZY_FREEING));
+  if (answers === undefined) {
+    log.warn(
+      `redis does not allow CONFIG, so its settings are not known: set ${SET_THEM} on every node, or Redis may stand still for seconds when large keys expire`,
+    );
+    return false;
+  }
+  const lacking = LAZY_FREEING.filter(name =>
+    (answers as string[][]).some(settings => settings[settings.indexOf(name) + 1] !== 'yes'),
+  );
+  if (lacking.length === 0) return true;
+  const set = await unlessRefused(redis.callAll('CONFIG', 'SET', ...lacking.flatMap(name => [name, 'yes'])));
+  if (set === undefined) {
+    throw new RedisSetupError(
+      `Redis lacks settings and does not allow CONFIG SET: set ${SET_THEM} on every node, or Redis stands still for seconds when large keys expire`,
+    );
+  }
+  log.warn(
+    `lazy freeing was off and is on until redis restarts: write ${SET_THEM} into redis.conf of every node, replicas as well`,
+  );
+  return true;
+}
+
+/** Returns undefined when Redis refuses the command: it does not know it, or the user may not run it. */
+async function unlessRefused(replying: Promise<Reply[]>): Promise<Reply[] | undefined> {
+  try {
+    return await replying;
+  } catch (error) {
+    if (error instanceof Error && /^(NOPERM|ERR) /.test(error.message)) return undefined;
+    throw error;
   }
 }

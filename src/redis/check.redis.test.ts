@@ -1,0 +1,110 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { startRedisCluster } from '../../test/support/redis/cluster.ts';
+import { type RedisOptions, type RedisServer, startRedis } from '../../test/support/redis/server.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { checkRedis, RedisSetupError } from './check.ts';
+import { connectRedis } from './client.ts';
+
+const SETTINGS = ['lazyfree-lazy-expire', 'lazyfree-lazy-server-del'];
+const YES = SETTINGS.flatMap(name => [`--${name}`, 'yes']);
+
+async function startServer(options: RedisOptions = {}): Promise<RedisServer> {
+  const server = await startRedis({ appendonly: true, ...options });
+  onTestFinished(server.stop);
+  return server;
+}
+
+/** Connects and checks, as a role does when it starts; `warnings` has what it logged. */
+async function start(url: string) {
+  const log = createLogger({ level: 'silent' });
+  const warn = vi.spyOn(log, 'warn');
+  const redis = await connectRedis(url, log);
+  onTestFinished(() => redis.close());
+  const warnings = () => warn.mock.calls.map(args => args.find(arg => typeof arg === 'string') as string);
+  return { redis, warnings, check: () => checkRedis(redis, log) };
+}
+
+/** The settings as the server has them, in the order of `SETTINGS`. */
+async function settingsOf(server: RedisServer): Promise<unknown[]> {
+  return Promise.all(
+    SETTINGS.map(async name => ((await server.command('CONFIG', 'GET', name)) as [string, string])[1]),
+  );
+}
+
+/** The URL of a user who may do all but what `rules` take away. */
+async function userUrl(server: RedisServer, ...rules: string[]): Promise<string> {
+  await server.command('ACL', 'SETUSER', 'sluice', 'on', '>secret', '~*', '&*', '+@all', ...rules);
+  return server.url.replace('redis://', 'redis://sluice:secret@');
+}
+
+describe('large hashes that expire do not stop Redis', () => {
+  test('the settings for that are made, and the log says what to write into redis.conf', async () => {
+    const server = await startServer();
+    expect(await settingsOf(server)).toEqual(['no', 'no']);
+    const { check, warnings } = await start(server.url);
+    await check();
+    expect(await settingsOf(server)).toEqual(['yes', 'yes']);
+    expect(warnings()).toEqual([expect.stringContaining('redis.conf')]);
+    for (const name of SETTINGS) expect(warnings()[0]).toContain(`${name} yes`);
+  });
+
+  test('on every master of a Cluster, also where one alone lacks them', async () => {
+    const cluster = await startRedisCluster();
+    onTestFinished(cluster.stop);
+    const [first, ...others] = cluster.nodes;
+    for (const node of others) for (const name of SETTINGS) await node.command('CONFIG', 'SET', name, 'yes');
+    expect(await settingsOf(first as RedisServer)).toEqual(['no', 'no']);
+    const { check } = await start(cluster.url);
+    await check();
+    for (const node of cluster.nodes) expect(await settingsOf(node)).toEqual(['yes', 'yes']);
+  });
+
+  test('a Redis that has them is left alone, without a word', async () => {
+    const server = await startServer({ extra: YES });
+    const { check, warnings } = await start(server.url);
+    await check();
+    expect(warnings()).toEqual([]);
+  });
+
+  test('a Redis that restarts without them gets them again', async () => {
+    const server = await startServer();
+    const { check } = await start(server.url);
+    await check();
+    await server.restart();
+    await expect.poll(() => settingsOf(server), { timeout: 10_000 }).toEqual(['yes', 'yes']);
+  });
+});
+
+describe('where CONFIG is not allowed', () => {
+  test('to set: a Redis without the settings is refused, and the error says what to set', async () => {
+    const server = await startServer();
+    const { check } = await start(await userUrl(server, '-config', '+config|get'));
+    const error = await check().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(RedisSetupError);
+    for (const name of SETTINGS) expect((error as Error).message).toContain(`${name} yes`);
+    expect(await settingsOf(server)).toEqual(['no', 'no']);
+  });
+
+  test('to set: a Redis with the settings is taken', async () => {
+    const server = await startServer({ extra: YES });
+    const { check, warnings } = await start(await userUrl(server, '-config', '+config|get'));
+    await check();
+    expect(warnings()).toEqual([]);
+  });
+
+  test('at all, to this user: the log says what to set', async () => {
+    const server = await startServer();
+    const { check, warnings } = await start(await userUrl(server, '-config'));
+    await check();
+    expect(warnings()).toHaveLength(1);
+    for (const name of SETTINGS) expect(warnings()[0]).toContain(`${name} yes`);
+  });
+
+  test('at all, as in managed Redis: the log says what to set', async () => {
+    const server = await startServer({ extra: ['--rename-command', 'CONFIG', ''] });
+    const { check, warnings } = await start(server.url);
+    await check();
+    expect(warnings()).toHaveLength(1);
+    for (const name of SETTINGS) expect(warnings()[0]).toContain(`${name} yes`);
+  });
+});
