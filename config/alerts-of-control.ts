@@ -94,6 +94,7 @@ export const control: AlertGroup = {
       steps: [
         '`InvitationSent` of the Integrations says what the mail server answered.',
         'Check `SLUICE_SMTP_URL` and what the mail server logs.',
+        '`ETLS`: the server of `smtp://` offers no STARTTLS. Use `smtps://`, or set `SLUICE_SMTP_ALLOW_PLAIN_TEXT`.',
       ],
     },
   ],

@@ -59,12 +59,19 @@ describe('configuration', () => {
       server: { host: 'mail.example', port: 465, secure: true, credentials: { user: 'relay', password: 'p@ss' } },
       from: { name: '', address: 'sluice@mail.example' },
       acceptUrl: undefined,
+      plainText: false,
     });
-    const more = { SLUICE_SMTP_FROM: 'Acme <a@b.example>', SLUICE_INVITATION_URL: 'https://c.example/invitation' };
+    const more = {
+      SLUICE_SMTP_FROM: 'Acme <a@b.example>',
+      SLUICE_INVITATION_URL: 'https://c.example/invitation',
+      SLUICE_SMTP_ALLOW_PLAIN_TEXT: 'true',
+    };
     expect(readConfig(['router'], { SLUICE_SMTP_URL: url, ...more }).mail).toMatchObject({
       from: { name: 'Acme', address: 'a@b.example' },
       acceptUrl: 'https://c.example/invitation',
+      plainText: true,
     });
+    expect(problemsOf(['router'], { SLUICE_SMTP_ALLOW_PLAIN_TEXT: 'yes' })).toContain('SLUICE_SMTP_ALLOW_PLAIN_TEXT');
   });
 
   test.each(['controller', 'dispatcher', 'all'])('%s does not start without a root key', role => {

@@ -113,7 +113,13 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Mail server for invitations: smtp://[user:password@]host[:port] (587; STARTTLS if the server offers it), smtps:// for TLS from the start (465). Without it the controller writes the token into the Secret <integration>-invitation.',
+      'Mail server for invitations: smtp://[user:password@]host[:port] (587; STARTTLS, which the server has to offer unless it is on this machine), smtps:// for TLS from the start (465). Without it the controller writes the token into the Secret <integration>-invitation.',
+    ),
+  SLUICE_SMTP_ALLOW_PLAIN_TEXT: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe(
+      'true sends invitations, and the password of SLUICE_SMTP_URL, unencrypted where a server of smtp:// does not offer STARTTLS: whoever stands in between can read both, and can remove the offer.',
     ),
   SLUICE_SMTP_FROM: z
     .string()
@@ -171,6 +177,8 @@ export interface MailConfig {
   readonly server: SmtpServer;
   readonly from: Mailbox;
   readonly acceptUrl: string | undefined;
+  /** Whether mail may go without TLS to a server that is not on this machine. */
+  readonly plainText: boolean;
 }
 
 export interface Config {
@@ -277,9 +285,10 @@ function given(value: string | undefined): boolean {
 
 function readMail(data: z.output<typeof Environment>): MailConfig | undefined {
   if (data.SLUICE_SMTP_URL === undefined) return undefined;
+  const plainText = data.SLUICE_SMTP_ALLOW_PLAIN_TEXT === 'true';
   const server = parseSmtpUrl(data.SLUICE_SMTP_URL);
   const from = parseMailbox(data.SLUICE_SMTP_FROM ?? '') ?? defaultSender(server);
-  return Object.freeze({ server, from, acceptUrl: data.SLUICE_INVITATION_URL });
+  return Object.freeze({ server, from, acceptUrl: data.SLUICE_INVITATION_URL, plainText });
 }
 
 function readRootKey(file: string | undefined, problems: string[]): Uint8Array | undefined {

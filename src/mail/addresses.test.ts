@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseMailbox } from './address.ts';
-import { defaultSender, parseSmtpUrl } from './smtp-url.ts';
+import { defaultSender, isLoopback, parseSmtpUrl } from './smtp-url.ts';
 
 describe('a mailbox', () => {
   test.each([
@@ -26,6 +26,21 @@ describe('a mailbox', () => {
   ])('%j is none', text => {
     expect(parseMailbox(text)).toBeUndefined();
   });
+});
+
+test.each([
+  ['localhost', true],
+  ['LocalHost', true],
+  ['127.0.0.1', true],
+  ['127.9.9.9', true],
+  ['::1', true],
+  ['0.0.0.0', false],
+  ['10.0.0.1', false],
+  ['::2', false],
+  ['mail.example', false],
+  ['localhost.example', false],
+])('%s is on this machine: %s', (host, is) => {
+  expect(isLoopback({ host })).toBe(is);
 });
 
 describe('the URL of a mail server', () => {

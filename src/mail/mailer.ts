@@ -2,7 +2,7 @@ import nodemailer from 'nodemailer';
 import { hashInvitationToken } from '../core/invitation.ts';
 import { isPlainAddress, type Mailbox } from './address.ts';
 import { type InvitationMail, writeInvitation } from './invitation-message.ts';
-import type { SmtpServer } from './smtp-url.ts';
+import { isLoopback, type SmtpServer } from './smtp-url.ts';
 
 /**
  * A mail that was not taken. Neither message nor properties hold an address, a token or the server's own words, which
@@ -35,6 +35,8 @@ export interface MailerOptions {
   readonly from: Mailbox;
   /** Page that takes the token of an invitation. */
   readonly acceptUrl: string | undefined;
+  /** Whether `smtp://` goes on without TLS where none is offered, by a server that is not on this machine. Default: false. */
+  readonly plainText?: boolean;
   /** For each step of the conversation, ms. Default 10,000. */
   readonly stepTimeoutMs?: number;
   /** For all of it, ms: a server may be slow in many small steps. Default 60,000. */
@@ -43,13 +45,15 @@ export interface MailerOptions {
 
 /** Opens a connection for each mail: invitations are rare, and none is left half open. */
 export function createInvitationMailer(options: MailerOptions): SendInvitation {
-  const { server, from, acceptUrl, stepTimeoutMs = 10_000, timeoutMs = 60_000 } = options;
+  const { server, from, acceptUrl, plainText = false, stepTimeoutMs = 10_000, timeoutMs = 60_000 } = options;
   const { host, port, secure, credentials } = server;
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
   const transport = nodemailer.createTransport({
     host,
     port,
     secure,
+    // Otherwise whoever stands in between removes the offer, and reads the password and the token.
+    requireTLS: !secure && !plainText && !isLoopback(server),
     ...(credentials === undefined ? {} : { auth: { user: credentials.user, pass: credentials.password } }),
     connectionTimeout: stepTimeoutMs,
     greetingTimeout: stepTimeoutMs,
@@ -91,6 +95,8 @@ function toMailError(error: unknown): MailError {
   };
   const word = typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,31}$/.test(code) ? code : 'EUNKNOWN';
   const reply = typeof responseCode === 'number' && responseCode >= 400 ? `${responseCode}` : undefined;
+  // The server's reply to STARTTLS says less.
+  if (word === 'ETLS') return new MailError(word, false);
   // Not so when signing in was refused: that is the operator's to mend, and concerns every mail.
   const refused = permanent === true && (word === 'EENVELOPE' || word === 'EMESSAGE');
   return new MailError(reply ?? word, refused);

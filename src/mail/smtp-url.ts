@@ -1,11 +1,11 @@
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import { isPlainAddress, type Mailbox } from './address.ts';
 
 /** A mail server, and how to sign in there. */
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
-  /** TLS from the start; otherwise STARTTLS, if the server offers it. */
+  /** TLS from the start; otherwise STARTTLS. */
   readonly secure: boolean;
   readonly credentials?: { readonly user: string; readonly password: string };
 }
@@ -37,6 +37,16 @@ export function parseSmtpUrl(text: string): SmtpServer {
     secure: protocol === 'smtps:',
     ...(credentials === undefined ? {} : { credentials }),
   };
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** Returns whether the server is on this machine: nobody stands in between. */
+export function isLoopback({ host }: Pick<SmtpServer, 'host'>): boolean {
+  const family = isIP(host);
+  return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
 /** Who mails come from when nothing else is said: `sluice@` the server's host name, if that can stand in an address. */
