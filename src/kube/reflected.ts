@@ -9,7 +9,12 @@ export type Change = 'added' | 'updated' | 'deleted';
 /** Called after the store has changed. Only enqueues: it must not wait, and what it throws is logged and dropped. */
 export type ChangeHandler<P> = (change: Change, key: string, old: P | undefined, current: P | undefined) => void;
 
-export type Entry<P> = { readonly key: string; readonly resourceVersion: string; readonly value: P };
+export type Entry<P> = {
+  readonly key: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly value: P;
+};
 
 /** The mirror of the API server's objects, without how they are fetched: the pure half of a reflector. */
 export type Reflected<P> = {
@@ -17,8 +22,18 @@ export type Reflected<P> = {
   readonly subscribe: (handler: ChangeHandler<P>) => () => void;
   /** Undefined: the object is not wanted, or cannot be read (which is logged). */
   readonly project: (object: AnyObject) => Entry<P> | undefined;
-  /** Makes a whole list the state; only differences are reported. */
-  readonly replace: (entries: readonly (Entry<P> | undefined)[], resourceVersion: string) => void;
+  /** Projects as `project` does, without what is known: after a restore a version may come twice with other content. */
+  readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;
+  /**
+   * Makes a whole list the state; only differences are reported.
+   *
+   * @param anew reports every listed object as changed, for a list of a server that went back in time
+   */
+  readonly replace: (
+    entries: readonly (Entry<P> | undefined)[],
+    resourceVersion: string,
+    options?: { readonly anew: boolean },
+  ) => void;
   /** Applies one event of a watch. An event older than what is known changes nothing. */
   readonly apply: (event: WatchEvent<AnyObject>) => void;
   /** Where the next watch begins; undefined before the first list. */
@@ -49,9 +64,9 @@ export function createReflected<P>(options: {
     }
   }
 
-  function put(entry: Entry<P>): void {
+  function put(entry: Entry<P>, anew = false): void {
     const old = store.get(entry.key);
-    if (old?.resourceVersion === entry.resourceVersion) return;
+    if (!anew && old?.uid === entry.uid && old.resourceVersion === entry.resourceVersion) return;
     store.set(entry.key, entry);
     notify(old === undefined ? 'added' : 'updated', entry.key, old?.value, entry.value);
   }
@@ -64,14 +79,18 @@ export function createReflected<P>(options: {
   }
 
   function project(object: AnyObject): Entry<P> | undefined {
-    const key = keyOf(object.metadata);
-    const { resourceVersion } = object.metadata;
+    const { uid, resourceVersion } = object.metadata;
     // A list anew is made of what is known: 100,000 objects are not in memory twice.
-    const known = store.get(key);
-    if (known?.resourceVersion === resourceVersion) return known;
+    const known = store.get(keyOf(object.metadata));
+    return known?.uid === uid && known.resourceVersion === resourceVersion ? known : projectAnew(object);
+  }
+
+  function projectAnew(object: AnyObject): Entry<P> | undefined {
+    const key = keyOf(object.metadata);
+    const { uid, resourceVersion } = object.metadata;
     try {
       const value = options.project(object);
-      return value === undefined ? undefined : { key, resourceVersion, value };
+      return value === undefined ? undefined : { key, uid, resourceVersion, value };
     } catch (err) {
       log.error({ err, key }, 'an object cannot be read');
       return undefined;
@@ -93,13 +112,14 @@ export function createReflected<P>(options: {
       return () => handlers.delete(handler);
     },
     project,
-    replace: (entries, resourceVersion) => {
+    projectAnew,
+    replace: (entries, resourceVersion, { anew } = { anew: false }) => {
       const listed = new Set<string>();
       cursor = resourceVersion;
       for (const entry of entries) {
         if (entry === undefined) continue;
         listed.add(entry.key);
-        put(entry);
+        put(entry, anew);
       }
       // A Map may lose entries while it is walked.
       for (const key of store.keys()) if (!listed.has(key)) drop(key);

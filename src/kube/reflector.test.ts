@@ -217,6 +217,33 @@ describe('reflector', () => {
     expect(server.watchedFrom.at(-1)).toBe('30');
   });
 
+  it('takes every object of a restored server anew: a version may come twice with other content', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    server.set([thing('a', 50, 'before'), thing('b', 40, 'same')], 70);
+    const { reflector, changes } = await start(server, clock);
+    changes.length = 0;
+    // The version 50 of before was written after the backup.
+    server.set([thing('a', 50, 'restored'), thing('b', 40, 'same')], 60);
+    server.endWatch(errorFromStatus('WATCH', 410, undefined));
+    await clock.advance(30_000);
+    expect(reflector.store.get('ns/a')).toBe('restored');
+    // Whatever was made of an object may be lost as well: each is worked on again.
+    expect(changes).toEqual(['updated ns/a before→restored', 'updated ns/b same→same']);
+  });
+
+  it('tells a namesake with the same version by its uid', async () => {
+    const server = createServer();
+    const clock = createManualClock();
+    server.set([thing('a', 50, 'first')], 70);
+    const { reflector } = await start(server, clock);
+    const second = thing('a', 50, 'second');
+    server.set([{ ...second, metadata: { ...second.metadata, uid: 'another' } }], 80);
+    server.endWatch(errorFromStatus('WATCH', 410, undefined));
+    await clock.advance(1_000);
+    expect(reflector.store.get('ns/a')).toBe('second');
+  });
+
   it('lives with objects that cannot be read', async () => {
     const server = createServer();
     const clock = createManualClock();

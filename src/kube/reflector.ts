@@ -89,10 +89,13 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
     const served = waiters;
     waiters = [];
     try {
-      const answer = await client.list(resource, reflected.project, { ...selection, signal });
+      // A list that may be accepted though it is older shares nothing with what is known: see `projectAnew`.
+      const project = olderLists < OLDER_LISTS ? reflected.project : reflected.projectAnew;
+      const answer = await client.list(resource, project, { ...selection, signal });
       heardMs = clock.nowMs();
       const cursor = reflected.cursor();
-      if (cursor !== undefined && isOlder(answer.resourceVersion, cursor)) {
+      const anew = cursor !== undefined && isOlder(answer.resourceVersion, cursor);
+      if (anew) {
         olderLists++;
         if (olderLists <= OLDER_LISTS) throw new Error('the API server is behind what was seen before');
         log.warn({ resourceVersion: answer.resourceVersion }, 'the API server went back in time');
@@ -100,7 +103,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
       olderLists = 0;
       mustList = false;
       relistAtMs = clock.nowMs() + relistEveryMs * (0.75 + random() / 2);
-      reflected.replace(answer.items, answer.resourceVersion);
+      reflected.replace(answer.items, answer.resourceVersion, { anew });
     } catch (error) {
       waiters.push(...served);
       throw error;

@@ -3,7 +3,7 @@ import { FIELD_MANAGER } from '../../api/well-known.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { type AnyObject, type KubeObject, keyOf } from '../../kube/object.ts';
 import type { Resource } from '../../kube/resource.ts';
-import { isOlder } from '../../kube/resource-version.ts';
+import { compareResourceVersions, isOlder } from '../../kube/resource-version.ts';
 import { type Condition, type DesiredCondition, mergeConditions } from './conditions.ts';
 
 /** The status fields that every kind has; the kind's own stand beside them. */
@@ -90,6 +90,11 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
     takeEcho: (old, current) => {
       const { metadata } = current;
       const key = keyOf(metadata);
+      if (old !== undefined && wentBack(old, current)) {
+        // What was written is lost with the history that it was part of.
+        written.delete(key);
+        return false;
+      }
       const sent = flying.get(key);
       if (sent?.uid === metadata.uid && sent.heard === undefined) {
         const { status } = current as KubeObject<Spec, Status>;
@@ -105,6 +110,12 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
     },
     forget: key => written.delete(key),
   };
+}
+
+/** Whether the server went back in time between the two, as after a restore of etcd: versions only grow otherwise. */
+function wentBack(old: AnyObject, current: AnyObject): boolean {
+  const order = compareResourceVersions(current.metadata.resourceVersion, old.metadata.resourceVersion);
+  return order !== undefined && order <= 0;
 }
 
 function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): boolean {

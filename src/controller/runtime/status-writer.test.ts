@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeClient } from '../../kube/client.ts';
+import type { KubeObject } from '../../kube/object.ts';
+import { type CommonStatus, createStatusWriter } from './status-writer.ts';
+
+type Thing = KubeObject<object, CommonStatus>;
+const READY = { type: 'Ready', status: 'True', reason: 'Done', message: 'done' } as const;
+
+function thing(resourceVersion: string): Thing {
+  return { metadata: { name: 'a', namespace: 'ns', uid: 'uid-a', resourceVersion, generation: 1 }, spec: {} };
+}
+
+/** A writer whose API server answers each write with the version `answers` names next. */
+function createWriter(answers: string[]) {
+  const client = {
+    apply: async (_resource: object, _name: object, { status }: { status: CommonStatus }) => ({
+      ...thing(answers.shift() ?? '0'),
+      status,
+    }),
+  } as unknown as Pick<KubeClient, 'apply'>;
+  return createStatusWriter<object, CommonStatus>({
+    client,
+    resource: { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true },
+    wallMs: () => 0,
+  });
+}
+
+describe('status writer', () => {
+  it('writes again what a restored server has lost, though its versions are older than what was written', async () => {
+    const writer = createWriter(['105', '99']);
+    const cached = thing('100');
+    expect(await writer.write(cached, {}, [READY])).toBe(true);
+    expect(await writer.write(cached, {}, [READY])).toBe(false);
+    const restored = thing('98');
+    expect(writer.takeEcho(cached, restored)).toBe(false);
+    expect(writer.latest(restored).status).toBeUndefined();
+    expect(await writer.write(restored, {}, [READY])).toBe(true);
+  });
+
+  it('takes the same version anew for a server that went back, never for an echo', async () => {
+    const writer = createWriter(['105', '106']);
+    const cached = thing('100');
+    await writer.write(cached, {}, [READY]);
+    expect(writer.takeEcho(cached, cached)).toBe(false);
+    expect(await writer.write(cached, {}, [READY])).toBe(true);
+  });
+});
