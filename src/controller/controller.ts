@@ -10,6 +10,7 @@ import { reconcileBlock } from './block/reconcile.ts';
 import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
 import type { ControllerOptions, ControllerRole } from './controller-options.ts';
 import { createElection } from './election.ts';
+import { createDeletionTimes } from './deletion-times.ts';
 import { enqueueFollowers } from './followers.ts';
 import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
 import { createDeliveries } from './integration/deliveries.ts';
@@ -162,6 +163,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     nowMs,
     fence: () => leading.fence(),
     wallMs: clock.wallMs,
+    ...createDeletionTimes(world, clock),
     rootKey: options.rootKey,
     deliveries,
     endpointHealths,

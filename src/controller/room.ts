@@ -4,6 +4,7 @@ import type { AnyObject } from '../kube/object.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { HintIndex } from '../redis/hints.ts';
 import type { Shortages } from './account/shortages.ts';
+import type { DeletionTimes } from './deletion-times.ts';
 import type { Deliveries } from './integration/deliveries.ts';
 import { ReconcileError } from './runtime/outcome.ts';
 import type { EndpointHealths } from './subscription/endpoint-healths.ts';
@@ -25,6 +26,8 @@ export interface Room {
   readonly nowMs: () => number;
   /** The wall clock, for timestamps in statuses, ms. */
   readonly wallMs: () => number;
+  /** For how long the object has been on its way out, as far as this process saw it, ms. */
+  readonly deletingForMs: DeletionTimes['deletingForMs'];
   readonly rootKey: Uint8Array;
   readonly deliveries: Pick<Deliveries, 'of'>;
   readonly endpointHealths: Pick<EndpointHealths, 'look'>;
@@ -58,11 +61,6 @@ export function ownsNamespace(world: Pick<World, 'Workspace' | 'namespaces'>, na
 
 /** How long a deletion waits for Redis before the object is let go: a namespace is never stuck. */
 export const LET_GO_AFTER_MS = 60_000;
-
-/** For how long the object has been on its way out, ms. */
-export function deletingForMs(deletionTimestamp: string | undefined, wallMs: number): number {
-  return deletionTimestamp === undefined ? 0 : wallMs - Date.parse(deletionTimestamp);
-}
 
 /** RFC 3339 in whole seconds, as Kubernetes writes times. */
 export function timestampOf(ms: number): string {

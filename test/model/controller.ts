@@ -103,6 +103,8 @@ export async function createController(
     fence,
     nowMs,
     wallMs: nowMs,
+    deletingForMs: ({ metadata }) =>
+      nowMs() - Date.parse(metadata.deletionTimestamp ?? new Date(nowMs()).toISOString()),
     rootKey: ROOT_KEY,
     deliveries: { of: () => undefined },
     endpointHealths: createEndpointHealths({ read: control.readHealth, onNews: () => {}, log }),

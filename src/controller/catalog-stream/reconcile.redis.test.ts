@@ -27,7 +27,7 @@ onEachRedis(redis => {
       tenants: t.tenants,
       control: t.control,
       client: { get: async () => ({ metadata: {} }) },
-      wallMs: () => t.clock.ms,
+      deletingForMs: () => 0,
       explain: (error: unknown) => error,
       tellLetGo: () => {},
     } as unknown as Room;

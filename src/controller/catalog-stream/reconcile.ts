@@ -2,7 +2,7 @@ import type { CatalogStreamStatus } from '../../api/catalog-stream.ts';
 import { generationOf, tenantId } from '../../core/ids.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { NAMESPACES } from '../../kube/resource.ts';
-import { deletingForMs, LET_GO_AFTER_MS, type Room } from '../room.ts';
+import { LET_GO_AFTER_MS, type Room } from '../room.ts';
 import type { Finalization } from '../runtime/outcome.ts';
 import type { Cached } from '../world.ts';
 import { planDraining, planStream, type StreamFacts } from './plan.ts';
@@ -53,7 +53,7 @@ export function finalizeStream(room: Room) {
         room.control.dropQueue(fence, tenant, name, generationOf(uid)),
       );
     } catch (error) {
-      if (deletingForMs(stream.metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) throw room.explain(error);
+      if (room.deletingForMs(stream) < LET_GO_AFTER_MS) throw room.explain(error);
       room.tellLetGo('CatalogStream', stream);
     }
     return 'done';

@@ -7,7 +7,7 @@ import { generationOf, publicId, tenantId } from '../../core/ids.ts';
 import { LONGEST_RETENTION_MS } from '../../redis/control-plan.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import { withoutSubscription } from '../../redis/tenant-index.ts';
-import { deletingForMs, LET_GO_AFTER_MS, type Room, timestampOf } from '../room.ts';
+import { LET_GO_AFTER_MS, type Room, timestampOf } from '../room.ts';
 import { findCondition } from '../runtime/conditions.ts';
 import type { Finalization, Outcome } from '../runtime/outcome.ts';
 import { isPaused, planPaused } from '../tenant/paused.ts';
@@ -105,7 +105,7 @@ export function finalizeSubscription(room: Room) {
         left => withoutSubscription(left, inbox),
       );
     } catch (error) {
-      if (deletingForMs(metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) throw room.explain(error);
+      if (room.deletingForMs(subscription) < LET_GO_AFTER_MS) throw room.explain(error);
       room.tellLetGo('Subscription', subscription);
     }
     return 'done';

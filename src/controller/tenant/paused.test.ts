@@ -65,14 +65,13 @@ describe('in a paused workspace', () => {
 
   test('a deletion waits, but for a minute only', async () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
-    const wallMs = Date.parse(deletionTimestamp);
     const object = pkg(2, [ready(2)], { deletionTimestamp });
-    const early = createTestRoom({ Workspace: [paused] }, { wallMs: wallMs + 59_000 });
+    const early = createTestRoom({ Workspace: [paused] }, { deletingForMs: 59_000 });
     expect(await finalizeUnlessPaused(early.room, PAUSABLE.Package, never)(object, context)).toMatchObject({
       waitingMs: 5_000,
     });
     expect(early.letGo).toEqual([]);
-    const late = createTestRoom({ Workspace: [paused] }, { wallMs: wallMs + 60_000 });
+    const late = createTestRoom({ Workspace: [paused] }, { deletingForMs: 60_000 });
     expect(await finalizeUnlessPaused(late.room, PAUSABLE.Package, never)(object, context)).toBe('done');
     expect(late.letGo).toEqual(['sales paused']);
   });

@@ -1,7 +1,7 @@
 import type { KindName } from '../../api/kinds.ts';
 import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import { deletingForMs, LET_GO_AFTER_MS, type Room } from '../room.ts';
+import { LET_GO_AFTER_MS, type Room } from '../room.ts';
 import { findCondition } from '../runtime/conditions.ts';
 import type { ReconcileContext } from '../runtime/keyed-controller.ts';
 import type { Finalization, Outcome } from '../runtime/outcome.ts';
@@ -74,14 +74,14 @@ export function unlessPaused<K extends KindName>(
 
 /** `finalize`, but in a paused workspace it waits for the end of the pause, and no longer than for a Redis that is away. */
 export function finalizeUnlessPaused<K extends KindName>(
-  room: Pick<Room, 'world' | 'wallMs' | 'tellLetGo'>,
+  room: Pick<Room, 'world' | 'deletingForMs' | 'tellLetGo'>,
   { kind, workspaceOf }: Pausable<K>,
   finalize: (object: Cached<K>, context: ReconcileContext) => Promise<Finalization<StatusOf<K>>>,
 ): typeof finalize {
   return async (object, context) => {
     const workspace = workspaceOf(object);
     if (!isPaused(room.world, workspace)) return finalize(object, context);
-    if (deletingForMs(object.metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) {
+    if (room.deletingForMs(object) < LET_GO_AFTER_MS) {
       return { ...planPaused(object, workspace), waitingMs: PAUSED_CHECK_MS };
     }
     room.tellLetGo(kind, object, 'paused');

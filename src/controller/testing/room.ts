@@ -44,6 +44,7 @@ export function createTestRoom(
     readonly paused?: CompiledTenant['paused'];
     readonly namespaceDeleting?: boolean;
     readonly wallMs?: number;
+    readonly deletingForMs?: number;
   } = {},
 ) {
   const inForce: string[] = [];
@@ -72,6 +73,7 @@ export function createTestRoom(
     world: world as unknown as World,
     wallMs: () => options.wallMs ?? 0,
     nowMs: () => options.wallMs ?? 0,
+    deletingForMs: () => options.deletingForMs ?? 0,
     rootKey: Buffer.alloc(32, 7),
     deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,

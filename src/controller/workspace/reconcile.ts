@@ -3,7 +3,7 @@ import { WORKSPACE_LABEL } from '../../api/well-known.ts';
 import { cacheBehind, isKubeError } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { NAMESPACES } from '../../kube/resource.ts';
-import { deletingForMs, LET_GO_AFTER_MS, type Room } from '../room.ts';
+import { LET_GO_AFTER_MS, type Room } from '../room.ts';
 import { findCondition } from '../runtime/conditions.ts';
 import type { Cached } from '../world.ts';
 import { planWorkspace, type WorkspaceFacts } from './plan.ts';
@@ -50,7 +50,7 @@ export function finalizeWorkspace(room: Room) {
     try {
       await room.tenants.inForce(workspace.metadata.name, workspace);
     } catch (error) {
-      if (deletingForMs(workspace.metadata.deletionTimestamp, room.wallMs()) < LET_GO_AFTER_MS) throw error;
+      if (room.deletingForMs(workspace) < LET_GO_AFTER_MS) throw error;
       room.tellLetGo('Workspace', workspace);
     }
     return 'done';
