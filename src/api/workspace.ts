@@ -46,10 +46,22 @@ export const WorkspaceStatus = z
   .object({
     ...statusFields,
     namespace: z.string().max(63).describe('The namespace that belongs to the workspace: metadata.name.').optional(),
-    producer: z.boolean().describe('Whether it produces: spec.producer, or at least one stream.').optional(),
+    producer: z
+      .boolean()
+      .describe('Whether it is a producer: spec.producer, or it had a stream once. Stays true.')
+      .optional(),
   })
   .describe('What the controller has made of it.');
 export type WorkspaceStatus = z.infer<typeof WorkspaceStatus>;
+
+/** Namespaces of the system: no Workspace may have such a name. The rule of the kind says the same in CEL. */
+const RESERVED_NAMES = ['default'];
+const RESERVED_PREFIXES = ['kube-', 'sluice-'];
+
+/** Returns whether no Workspace may have the name, because its namespace belongs to the system. */
+export function isReservedWorkspaceName(name: string): boolean {
+  return RESERVED_NAMES.includes(name) || RESERVED_PREFIXES.some(prefix => name.startsWith(prefix));
+}
 
 export const Workspace = defineKind({
   kind: 'Workspace',
@@ -62,7 +74,10 @@ export const Workspace = defineKind({
   status: WorkspaceStatus,
   rules: [
     {
-      rule: "self.metadata.name != 'default' && !self.metadata.name.startsWith('kube-') && !self.metadata.name.startsWith('sluice-')",
+      rule: [
+        ...RESERVED_NAMES.map(name => `self.metadata.name != '${name}'`),
+        ...RESERVED_PREFIXES.map(prefix => `!self.metadata.name.startsWith('${prefix}')`),
+      ].join(' && '),
       message: 'metadata.name: default, kube-* and sluice-* are namespaces of the system, choose another name',
     },
   ],

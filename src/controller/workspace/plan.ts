@@ -31,6 +31,9 @@ function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredC
   return [{ type, status: 'False', reason: reasons.TokensLeft, message: 'the account has tokens again' }];
 }
 
+/** How often a namespace of somebody else is looked at, ms: it has no label, so no watch brings its deletion. */
+const FOREIGN_CHECK_MS = 60_000;
+
 /** The status of a workspace, from what was found. */
 export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   const { name } = facts;
@@ -45,6 +48,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
         { type: CONDITION.Workspace.Stalled, status: 'True', reason: reasons.NamespaceNotAdopted, message },
       ],
       events: [{ type: 'Warning', reason: reasons.NamespaceNotAdopted, message }],
+      requeueAfterMs: FOREIGN_CHECK_MS,
     };
   }
   if (facts.namespace === 'terminating') {

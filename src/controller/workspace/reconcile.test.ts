@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createTestRoom, objectOf } from '../testing/room.ts';
-import { finalizeWorkspace } from './reconcile.ts';
+import type { Cached } from '../world.ts';
+import { finalizeWorkspace, reconcileWorkspace } from './reconcile.ts';
 
 const workspace = objectOf<'Workspace'>(
   'acme',
@@ -13,6 +14,23 @@ function roomWithoutRedis(deletingForMs: number) {
   const inForce = () => Promise.reject(new Error('Redis is away'));
   return { room: { ...room, tenants: { ...room.tenants, inForce } }, letGo };
 }
+
+describe('a producer', () => {
+  const roomOf = (streams: readonly Cached<'CatalogStream'>[]) => {
+    const { room } = createTestRoom({ Workspace: [workspace], CatalogStream: streams });
+    return { ...room, shortages: { isShort: () => undefined, note: () => {} } };
+  };
+  const judge = async (streams: readonly Cached<'CatalogStream'>[], status?: object) =>
+    (await reconcileWorkspace(roomOf(streams))({ ...workspace, ...(status === undefined ? {} : { status }) })).status
+      ?.producer;
+
+  test('is one from its first stream on, and stays one after its last', async () => {
+    expect(await judge([])).toBe(false);
+    expect(await judge([objectOf('orders', { deletionPolicy: 'Retain', retention: '168h' } as never)])).toBe(true);
+    expect(await judge([], { producer: true })).toBe(true);
+    expect(await judge([], { producer: false })).toBe(false);
+  });
+});
 
 describe('the deletion of a workspace', () => {
   test('waits for Redis for a minute of this process, whatever the clock of the API server says', async () => {

@@ -34,8 +34,11 @@ export function reconcileWorkspace(room: Room) {
       namespace,
       account: workspace.spec.account,
       accountExists: room.world.Account.store.get(workspace.spec.account) !== undefined,
+      // A producer stays one after its last stream was deleted.
       producer:
-        workspace.spec.producer === true || room.world.CatalogStream.store.byIndex('namespace', name).length > 0,
+        workspace.spec.producer === true ||
+        workspace.status?.producer === true ||
+        room.world.CatalogStream.store.byIndex('namespace', name).length > 0,
       short: room.shortages.isShort(workspace.spec.account),
       insufficientTokens: findCondition(workspace.status?.conditions, CONDITION.Workspace.InsufficientTokens),
     });
