@@ -61,6 +61,12 @@ export const CatalogStreamStatus = z
   .object({
     ...statusFields,
     queue: z.string().max(63).describe('Name of the queue: metadata.name.').optional(),
+    queueVisibility: z
+      .enum(['Public'])
+      .describe(
+        "Who may be subscribed to the queue. Always Public: every partner of the producer, where no Block keeps it back; a deprecated stream's queue stays Public for the subscriptions that it has.",
+      )
+      .optional(),
     ingressPath: z
       .string()
       .max(256)

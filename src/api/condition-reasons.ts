@@ -38,6 +38,7 @@ export const CONDITION_MEANING = {
     Published: {
       Published: 'True: in the catalog, open for subscriptions.',
       Deprecated: 'False: out of the catalog, no new subscriptions; existing ones and ingress go on.',
+      WaitingForWorkspace: 'Unknown: no Workspace owns this namespace, so the stream is in no catalog.',
     },
   },
   Package: {

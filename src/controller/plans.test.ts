@@ -19,9 +19,13 @@ describe('activation', () => {
     groupKey: 'k',
     revoked: false,
     open: true,
+    workspaceExists: true,
     state: 'Active' as IntegrationState,
   };
-  test.each<[{ state?: IntegrationState | undefined; revoked?: boolean; open?: boolean }, string[]]>([
+  test.each<
+    [{ state?: IntegrationState | undefined; revoked?: boolean; open?: boolean; workspaceExists?: boolean }, string[]]
+  >([
+    [{ workspaceExists: false }, ['Ready=Unknown/WaitingForWorkspace', 'Reconciling=True/Progressing']],
     [{}, ['Ready=True/GateOpen', 'Effective=True/Routing']],
     [{ state: 'Pending' }, ['Ready=True/GateOpen', 'Effective=False/IntegrationPending']],
     [{ state: 'Declined' }, ['Ready=True/GateOpen', 'Effective=False/IntegrationClosed']],
@@ -211,6 +215,10 @@ describe('workspace', () => {
     short: undefined,
     insufficientTokens: undefined,
   } as const;
+  test('looks again at a namespace that is not its own: its deletion is not seen, it has no label', () => {
+    expect(planWorkspace({ ...facts, namespace: 'foreign' }).requeueAfterMs).toBe(60_000);
+  });
+
   test.each([
     [{}, ['Ready=True/NamespaceReady']],
     [{ namespace: 'foreign' }, ['Ready=False/NamespaceNotAdopted', 'Stalled=True/NamespaceNotAdopted']],
@@ -233,11 +241,27 @@ describe('stream', () => {
       'Ready=True/QueueReady',
       'Published=False/Deprecated',
     ]);
-    expect(said(planStream({ ...facts, workspaceExists: false }))[0]).toBe('Ready=Unknown/WaitingForWorkspace');
+    expect(said(planStream({ ...facts, workspaceExists: false }))).toEqual([
+      'Ready=Unknown/WaitingForWorkspace',
+      'Reconciling=True/Progressing',
+      'Published=Unknown/WaitingForWorkspace',
+    ]);
     expect(said(planDraining(facts, { unrouted: 1, open: 2 })).slice(0, 2)).toEqual([
       'Ready=False/Draining',
       'Reconciling=True/Draining',
     ]);
+  });
+  test.each([
+    ['acme', 'no Workspace named acme exists yet; create it, or move the object to the namespace of a workspace'],
+    ['default', 'namespace default cannot become a workspace; did you forget -n <workspace>?'],
+    ['kube-system', 'namespace kube-system cannot become a workspace; did you forget -n <workspace>?'],
+    ['sluice-system', 'namespace sluice-system cannot become a workspace; did you forget -n <workspace>?'],
+  ])('in a namespace %s without a workspace says what to change', (namespace, message) => {
+    const { conditions } = planStream({ ...facts, namespace, workspaceExists: false });
+    expect(conditions.map(condition => condition.message)).toEqual([message, message, message]);
+  });
+  test.each([true, false])('says that its queue is Public, published (%s) or not', published => {
+    expect(planStream({ ...facts, published }).status?.queueVisibility).toBe('Public');
   });
   test('says where to send events', () => {
     expect(planStream(facts).status?.ingressPath).toBe(`/events/${planStream(facts).status?.tenantPublicId}/orders`);

@@ -2,6 +2,7 @@ import type { ActivationStatus } from '../../api/activation.ts';
 import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import { activationId } from '../../core/ids.ts';
 import type { IntegrationState } from '../../core/integration-state.ts';
+import { missingWorkspaceMessage } from '../missing-workspace.ts';
 import { type Outcome, waiting } from '../runtime/outcome.ts';
 
 const condition = CONDITION.Activation;
@@ -15,6 +16,7 @@ export interface ActivationFacts {
   readonly revoked: boolean;
   /** What was committed in Redis for the pair. */
   readonly open: boolean;
+  readonly workspaceExists: boolean;
   /** Undefined: the integration does not exist. */
   readonly state: IntegrationState | undefined;
 }
@@ -39,6 +41,9 @@ function effectiveReason({ revoked, open, state }: ActivationFacts): EffectiveRe
 /** The status of an activation whose pair stands in Redis as `open` says. */
 export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus> {
   const status = { publicId: activationId(facts.namespace, facts.integration, facts.groupKey) };
+  if (!facts.workspaceExists) {
+    return waiting(reason.Ready.WaitingForWorkspace, missingWorkspaceMessage(facts.namespace), { status });
+  }
   if (facts.state === undefined) {
     return waiting(reason.Ready.WaitingForIntegration, `integration ${facts.integration} does not exist yet`, {
       status,

@@ -129,6 +129,7 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
           ...pair,
           revoked: activation.spec.revoked === true,
           open: false,
+          workspaceExists: false,
           state: undefined,
         });
         await status.write(activation, outcome.status ?? {}, outcome.conditions, context.signal);
@@ -152,7 +153,8 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
         room.wallMs(),
       );
     for (const activation of activations) {
-      const outcome = planActivation({ ...pair, revoked: activation.spec.revoked === true, open, state });
+      const revoked = activation.spec.revoked === true;
+      const outcome = planActivation({ ...pair, revoked, open, workspaceExists: true, state });
       try {
         await status.write(activation, outcome.status ?? {}, outcome.conditions, context.signal);
       } catch (error) {

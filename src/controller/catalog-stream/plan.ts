@@ -1,6 +1,7 @@
 import type { CatalogStreamStatus } from '../../api/catalog-stream.ts';
 import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import { publicId, tenantId } from '../../core/ids.ts';
+import { missingWorkspaceMessage } from '../missing-workspace.ts';
 import type { DesiredCondition } from '../runtime/conditions.ts';
 import { type Finalization, type Outcome, waiting } from '../runtime/outcome.ts';
 
@@ -19,12 +20,17 @@ function statusOf({ namespace, name }: StreamFacts): NonNullable<Outcome<Catalog
   return {
     publicId: publicId('CatalogStream', namespace, name),
     queue: name,
+    queueVisibility: 'Public',
     tenantPublicId: tenant,
     ingressPath: `/events/${tenant}/${name}`,
   };
 }
 
-function publication(published: boolean): DesiredCondition {
+function publication({ namespace, published, workspaceExists }: StreamFacts): DesiredCondition {
+  if (!workspaceExists) {
+    const message = missingWorkspaceMessage(namespace);
+    return { type: condition.Published, status: 'Unknown', reason: reason.Published.WaitingForWorkspace, message };
+  }
   return published
     ? { type: condition.Published, status: 'True', reason: reason.Published.Published, message: 'in the catalog' }
     : {
@@ -39,8 +45,8 @@ function publication(published: boolean): DesiredCondition {
 export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
-    const message = `no Workspace named ${facts.namespace} exists yet`;
-    return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [publication(facts.published)] });
+    const message = missingWorkspaceMessage(facts.namespace);
+    return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [publication(facts)] });
   }
   return {
     status,
@@ -51,7 +57,7 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
         reason: reason.Ready.QueueReady,
         message: `POST events to ${status.ingressPath}`,
       },
-      publication(facts.published),
+      publication(facts),
     ],
   };
 }
@@ -71,7 +77,7 @@ export function planDraining(
     conditions: [
       { type: condition.Ready, status: 'False', reason: reason.Ready.Draining, message },
       { type: condition.Reconciling, status: 'True', reason: reason.Reconciling.Draining, message },
-      publication(facts.published),
+      publication(facts),
     ],
   };
 }

@@ -2,6 +2,7 @@ import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import type { IntegrationStatus } from '../../api/integration.ts';
 import { publicId } from '../../core/ids.ts';
 import type { IntegrationState } from '../../core/integration-state.ts';
+import { missingWorkspaceMessage } from '../missing-workspace.ts';
 import { type Outcome, waiting } from '../runtime/outcome.ts';
 import type { InvitationPlan } from './invitation.ts';
 
@@ -46,7 +47,7 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
           message: ACCEPTED_MESSAGE[state],
         };
   if (!facts.workspaceExists) {
-    const message = `no Workspace named ${namespace} exists yet`;
+    const message = missingWorkspaceMessage(namespace);
     return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted, ...sent] });
   }
   if (facts.invitation === undefined) {

@@ -1,6 +1,7 @@
 import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import type { PackageStatus } from '../../api/package.ts';
 import { publicId } from '../../core/ids.ts';
+import { missingWorkspaceMessage } from '../missing-workspace.ts';
 import type { DesiredCondition } from '../runtime/conditions.ts';
 import { type Finalization, type Outcome, waiting } from '../runtime/outcome.ts';
 
@@ -52,7 +53,7 @@ function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {
 export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
-    const message = `no Workspace named ${facts.namespace} exists yet`;
+    const message = missingWorkspaceMessage(facts.namespace);
     return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [resolution(facts)] });
   }
   return {
