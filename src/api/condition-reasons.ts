@@ -8,7 +8,7 @@ const EVERY_KIND = {
   Ready: {
     RedisUnavailable: 'Redis does not answer, or not with the data that is expected; it is tried again.',
     WorkspacePaused: 'The workspace is annotated sluice.dev/paused: nothing is reconciled, data flows.',
-    WaitingForWorkspace: 'No Workspace owns this namespace yet.',
+    WaitingForWorkspace: 'Unknown: no Workspace owns this namespace yet. False: for five minutes.',
     ReconcileFailed: 'Something unexpected failed; it is tried again with growing delays.',
     InvalidObject: 'The object breaks a rule that its stored form should not be able to break; it waits for an edit.',
   },
@@ -22,8 +22,13 @@ const EVERY_KIND = {
     NamespaceNotAdopted: 'The namespace exists and is not labelled for this workspace; only an administrator can help.',
     NameConflict: 'Another object has the name; only renaming one of them can help.',
     Duplicate: 'An older object says the same; only deleting one of them can help.',
+    WaitingForWorkspace: 'No Workspace has owned this namespace for five minutes; it goes on by itself when one does.',
   },
 } as const;
+
+/** Says it of a reference of the spec, beside `Ready=False` with the same reason. */
+const missing = (what: string) =>
+  `The ${what} has been missing for five minutes; it goes on by itself when it appears.`;
 
 /** kind → condition type → reason → meaning. */
 export const CONDITION_MEANING = {
@@ -82,8 +87,9 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       GateOpen: 'True: Redis says that this group key is open for the integration.',
       GateClosed: 'True: Redis says that this group key is closed for the integration.',
-      WaitingForIntegration: 'Unknown: the integration does not exist yet.',
+      WaitingForIntegration: 'Unknown: the integration does not exist yet. False: for five minutes.',
     },
+    Stalled: { ...EVERY_KIND.Stalled, WaitingForIntegration: missing('integration') },
     Effective: {
       Routing: 'True: events of this group key may go to the integration.',
       IntegrationPending: 'False: the integration has not been accepted yet.',
@@ -97,8 +103,13 @@ export const CONDITION_MEANING = {
     Ready: {
       ...EVERY_KIND.Ready,
       Applied: 'True: Redis states what the object says.',
-      WaitingForIntegration: 'Unknown: the integration does not exist yet.',
-      WaitingForTarget: 'Unknown: the stream or package does not exist yet.',
+      WaitingForIntegration: 'Unknown: the integration does not exist yet. False: for five minutes.',
+      WaitingForTarget: 'Unknown: the stream or package does not exist yet. False: for five minutes.',
+    },
+    Stalled: {
+      ...EVERY_KIND.Stalled,
+      WaitingForIntegration: missing('integration'),
+      WaitingForTarget: missing('stream or package'),
     },
     Enforced: {
       Enforced: 'True: no event of the target is routed to the integration.',
@@ -113,12 +124,13 @@ export const CONDITION_MEANING = {
       Admitted: 'True: Redis states what the object says.',
       WaitingForGrant:
         'Unknown: the producer grants this workspace nothing under that name. Missing, foreign and revoked look alike.',
-      WaitingForStream: 'Unknown: the stream does not exist yet.',
+      WaitingForStream: 'Unknown: the stream does not exist yet. False: for five minutes.',
       Duplicate: 'False: an older Subscription for the same integration and stream exists.',
       StreamDeprecated: 'False: the stream is deprecated and takes no new subscriptions.',
     },
     Stalled: {
       ...EVERY_KIND.Stalled,
+      WaitingForStream: missing('stream'),
       StreamDeprecated: 'Only publishing the stream again, or deleting the object, can help.',
     },
     Live: {
@@ -152,8 +164,9 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       NamespaceReady: 'True: the namespace is there and the routes are stated in Redis.',
       NamespaceNotAdopted: 'False: the namespace exists and lacks the label sluice.dev/workspace=<name>.',
-      WaitingForAccount: 'Unknown: the account does not exist yet.',
+      WaitingForAccount: 'Unknown: the account does not exist yet. False: for five minutes.',
     },
+    Stalled: { ...EVERY_KIND.Stalled, WaitingForAccount: missing('account') },
     InsufficientTokens: {
       TokensSpent: "True: the account's tokens are spent; distribution pauses.",
       TokensLeft: 'False: there are tokens, or the plan only counts.',

@@ -56,6 +56,14 @@ function setUp(cached?: Block) {
   };
 }
 
+test('waits for what failed because a reference was missing: it goes on by itself', async () => {
+  const late = block('u', 1, ['Ready', 'False', 1, 'WaitingForTarget'], ['Stalled', 'True', 1, 'WaitingForTarget']);
+  const { wait, see } = setUp(late);
+  const waiting = wait('Block', late);
+  see(block('u', 1, ['Ready', 'True', 1]));
+  await expect(waiting).resolves.toMatchObject({ metadata: { uid: 'u' } });
+});
+
 test('what is in force already is answered at once, and leaves nothing behind', async () => {
   const { clock, handlers, wait } = setUp();
   const applied = block('u1', 2, ['Enforced', 'True', 2]);

@@ -40,7 +40,8 @@ export function createWaits(world: Pick<World, 'get' | 'reflector' | 'live'>, cl
       if (object === undefined || object.metadata.uid !== metadata.uid) return;
       if (conditionFor(object, condition, generation)?.status === 'True') return resolve(object);
       const stalled = conditionFor(object, 'Stalled', generation);
-      if (stalled?.status === 'True') {
+      // What waits for a reference goes on by itself when that appears, as it did for this call.
+      if (stalled?.status === 'True' && !stalled.reason.startsWith('WaitingFor')) {
         reject(new Refusal('not_reconcilable', `${stalled.reason}: ${stalled.message}`));
       }
     }

@@ -3,7 +3,7 @@ import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import { activationId } from '../../core/ids.ts';
 import type { IntegrationState } from '../../core/integration-state.ts';
 import { missingWorkspaceMessage } from '../missing-workspace.ts';
-import { type Outcome, waiting } from '../runtime/outcome.ts';
+import { type Outcome, waitingForReference } from '../runtime/outcome.ts';
 
 const condition = CONDITION.Activation;
 const reason = REASON.Activation;
@@ -42,12 +42,16 @@ function effectiveReason({ revoked, open, state }: ActivationFacts): EffectiveRe
 export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus> {
   const status = { publicId: activationId(facts.namespace, facts.integration, facts.groupKey) };
   if (!facts.workspaceExists) {
-    return waiting(reason.Ready.WaitingForWorkspace, missingWorkspaceMessage(facts.namespace), { status });
+    return waitingForReference(reason.Ready.WaitingForWorkspace, missingWorkspaceMessage(facts.namespace), { status });
   }
   if (facts.state === undefined) {
-    return waiting(reason.Ready.WaitingForIntegration, `integration ${facts.integration} does not exist yet`, {
-      status,
-    });
+    return waitingForReference(
+      reason.Ready.WaitingForIntegration,
+      `integration ${facts.integration} does not exist yet`,
+      {
+        status,
+      },
+    );
   }
   const effective = effectiveReason(facts);
   return {

@@ -2,15 +2,17 @@ import { pairIsOpen } from '../../core/activation-state.ts';
 import { publicId, tenantId } from '../../core/ids.ts';
 import { integrationState } from '../../core/integration-state.ts';
 import { cacheBehind, isKubeError, isStale } from '../../kube/kube-error.ts';
+import { keyOf } from '../../kube/object.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';
 import type { Room } from '../room.ts';
 import { reportFailure } from '../runtime/failure.ts';
 import type { ReconcileContext } from '../runtime/keyed-controller.ts';
+import { createMissingReferences } from '../runtime/missing-references.ts';
 import type { CommonStatus, StatusWriter } from '../runtime/status-writer.ts';
 import { inboxesOf, type OpenGate } from '../tenant/apply.ts';
 import { isPaused, planPaused } from '../tenant/paused.ts';
 import { type Cached, pairKey } from '../world.ts';
-import { planActivation } from './plan.ts';
+import { type ActivationFacts, planActivation } from './plan.ts';
 
 export interface Pair {
   readonly namespace: string;
@@ -69,6 +71,7 @@ export function openGatesOf(
  */
 export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activation'>['spec'], CommonStatus>) {
   const { world, control, tenants } = room;
+  const references = createMissingReferences(room.wallMs);
 
   /** `again`: the last try failed, maybe after the gate was open and before anybody was told. */
   async function commit({ namespace, integration, groupKey }: Pair, again: boolean): Promise<boolean> {
@@ -109,7 +112,34 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     }
   }
 
-  return async (key: string, context: ReconcileContext): Promise<void> => {
+  /** Writes what each object of the pair says, and answers when to look again. An object that is gone needs no status. */
+  async function say(
+    pair: Pair,
+    activations: readonly Cached<'Activation'>[],
+    facts: Pick<ActivationFacts, 'open' | 'workspaceExists' | 'state'>,
+    signal: AbortSignal,
+  ): Promise<{ readonly requeueAfterMs: number } | undefined> {
+    const pausesMs: number[] = [];
+    for (const activation of activations) {
+      const { metadata, status: said } = status.latest(activation);
+      const waiting = {
+        key: keyOf(metadata),
+        generation: metadata.generation ?? 0,
+        conditions: said?.conditions,
+      };
+      const planned = planActivation({ ...pair, ...facts, revoked: activation.spec.revoked === true });
+      const outcome = references.judge(waiting, planned);
+      if (outcome.requeueAfterMs !== undefined) pausesMs.push(outcome.requeueAfterMs);
+      try {
+        await status.write(activation, outcome.status ?? {}, outcome.conditions, signal);
+      } catch (error) {
+        if (!isKubeError(error, 404)) throw error;
+      }
+    }
+    return pausesMs.length === 0 ? undefined : { requeueAfterMs: Math.min(...pausesMs) };
+  }
+
+  return async (key: string, context: ReconcileContext): Promise<{ readonly requeueAfterMs: number } | undefined> => {
     const pair = parsePair(key);
     const { namespace } = pair;
     // Objects as they were when the decision was made: what is written for them is true of that state.
@@ -121,20 +151,10 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
         const said = planPaused(status.latest(activation), namespace);
         await status.write(activation, said.status ?? {}, said.conditions, context.signal);
       }
-      return;
+      return undefined;
     }
     if (world.Workspace.store.get(namespace) === undefined && activations.length > 0) {
-      for (const activation of activations) {
-        const outcome = planActivation({
-          ...pair,
-          revoked: activation.spec.revoked === true,
-          open: false,
-          workspaceExists: false,
-          state: undefined,
-        });
-        await status.write(activation, outcome.status ?? {}, outcome.conditions, context.signal);
-      }
-      return;
+      return say(pair, activations, { open: false, workspaceExists: false, state: undefined }, context.signal);
     }
     let open: boolean;
     try {
@@ -152,14 +172,6 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
         { spec: integration.spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) },
         room.wallMs(),
       );
-    for (const activation of activations) {
-      const revoked = activation.spec.revoked === true;
-      const outcome = planActivation({ ...pair, revoked, open, workspaceExists: true, state });
-      try {
-        await status.write(activation, outcome.status ?? {}, outcome.conditions, context.signal);
-      } catch (error) {
-        if (!isKubeError(error, 404)) throw error;
-      }
-    }
+    return say(pair, activations, { open, workspaceExists: true, state }, context.signal);
   };
 }

@@ -2,7 +2,7 @@ import type { BlockSpec, BlockStatus } from '../../api/block.ts';
 import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import { blockId } from '../../core/ids.ts';
 import { missingWorkspaceMessage } from '../missing-workspace.ts';
-import { type Outcome, waiting } from '../runtime/outcome.ts';
+import { type Outcome, waitingForReference } from '../runtime/outcome.ts';
 
 const condition = CONDITION.Block;
 const reason = REASON.Block;
@@ -23,7 +23,7 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   const { namespace, integration, target, pausedSubscriptions } = facts;
   const status = { publicId: blockId(namespace, integration, target.kind, target.name), pausedSubscriptions };
   if (!facts.workspaceExists) {
-    return waiting(reason.Ready.WaitingForWorkspace, missingWorkspaceMessage(namespace), { status });
+    return waitingForReference(reason.Ready.WaitingForWorkspace, missingWorkspaceMessage(namespace), { status });
   }
   if (!facts.integrationExists || !facts.targetExists) {
     const missing = facts.integrationExists ? 'WaitingForTarget' : 'WaitingForIntegration';
@@ -35,7 +35,7 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
       reason: reason.Enforced[missing],
       message,
     } as const;
-    return waiting(reason.Ready[missing], message, { status, conditions: [enforced] });
+    return waitingForReference(reason.Ready[missing], message, { status, conditions: [enforced] });
   }
   return {
     status,

@@ -3,7 +3,7 @@ import { CONDITION, REASON } from '../../api/condition-reasons.ts';
 import { publicId, tenantId } from '../../core/ids.ts';
 import { missingWorkspaceMessage } from '../missing-workspace.ts';
 import type { DesiredCondition } from '../runtime/conditions.ts';
-import { type Finalization, type Outcome, waiting } from '../runtime/outcome.ts';
+import { type Finalization, type Outcome, waitingForReference } from '../runtime/outcome.ts';
 
 const condition = CONDITION.CatalogStream;
 const reason = REASON.CatalogStream;
@@ -46,7 +46,7 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
     const message = missingWorkspaceMessage(facts.namespace);
-    return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [publication(facts)] });
+    return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [publication(facts)] });
   }
   return {
     status,

@@ -3,7 +3,7 @@ import type { IntegrationStatus } from '../../api/integration.ts';
 import { publicId } from '../../core/ids.ts';
 import type { IntegrationState } from '../../core/integration-state.ts';
 import { missingWorkspaceMessage } from '../missing-workspace.ts';
-import { type Outcome, waiting } from '../runtime/outcome.ts';
+import { type Outcome, waitingForReference } from '../runtime/outcome.ts';
 import type { InvitationPlan } from './invitation.ts';
 
 const condition = CONDITION.Integration;
@@ -48,11 +48,11 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
         };
   if (!facts.workspaceExists) {
     const message = missingWorkspaceMessage(namespace);
-    return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted, ...sent] });
+    return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted, ...sent] });
   }
   if (facts.invitation === undefined) {
     const message = `the namespace ${namespace} is not the workspace's yet; the partner is invited when it is`;
-    return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted] });
+    return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted] });
   }
   const ready =
     state === 'Active' ? reason.Ready.Active : state === 'Pending' ? reason.Ready.Pending : reason.Ready.Closed;

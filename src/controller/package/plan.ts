@@ -3,7 +3,7 @@ import type { PackageStatus } from '../../api/package.ts';
 import { publicId } from '../../core/ids.ts';
 import { missingWorkspaceMessage } from '../missing-workspace.ts';
 import type { DesiredCondition } from '../runtime/conditions.ts';
-import { type Finalization, type Outcome, waiting } from '../runtime/outcome.ts';
+import { type Finalization, type Outcome, waitingForReference } from '../runtime/outcome.ts';
 
 const condition = CONDITION.Package;
 const reason = REASON.Package;
@@ -54,7 +54,7 @@ export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
     const message = missingWorkspaceMessage(facts.namespace);
-    return waiting(reason.Ready.WaitingForWorkspace, message, { status, conditions: [resolution(facts)] });
+    return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [resolution(facts)] });
   }
   return {
     status,

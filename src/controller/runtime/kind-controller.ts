@@ -10,6 +10,7 @@ import type { EventRecorder } from './event-recorder.ts';
 import { reportFailure } from './failure.ts';
 import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
 import { type Controller, createKeyedController, type KeySource, type ReconcileContext } from './keyed-controller.ts';
+import { createMissingReferences } from './missing-references.ts';
 import type { EventNote, Finalization, Outcome } from './outcome.ts';
 import { type CommonStatus, createStatusWriter } from './status-writer.ts';
 import type { RetryPauses } from './work-queue.ts';
@@ -51,6 +52,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   const { reflector, client, events, finalize, clock } = options;
   const { resource } = reflector;
   const status = createStatusWriter<P['spec'], CommonStatus>({ client, resource, wallMs: clock.wallMs });
+  const references = createMissingReferences(clock.wallMs);
   /** Key → uid of what was let go and is in the cache still: there is nothing left to undo. */
   const letGo = new Map<string, string>();
 
@@ -91,7 +93,9 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   async function reconcile(object: P, context: ReconcileContext): Promise<number | undefined> {
     const patching = { client, resource, signal: context.signal };
     const kept = finalize === undefined || hasFinalizer(object) ? object : await addFinalizer(object, patching);
-    const outcome = await options.reconcile(kept, context);
+    const generation = kept.metadata.generation ?? 0;
+    const waiting = { key: keyOf(kept.metadata), generation, conditions: kept.status?.conditions };
+    const outcome = references.judge(waiting, await options.reconcile(kept, context));
     await write(kept, outcome, context.signal);
     return outcome.requeueAfterMs;
   }
@@ -122,6 +126,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
       const cached = reflector.store.get(key);
       if (cached === undefined) {
         letGo.delete(key);
+        references.forget(key);
         return status.forget(key);
       }
       const object = status.latest(cached) as P;

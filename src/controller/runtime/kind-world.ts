@@ -102,6 +102,8 @@ export function startKind(
     get: (name: string) => truth.get(`ns/${name}`),
     condition: (name: string, type: string) =>
       truth.get(`ns/${name}`)?.status?.conditions?.find(condition => condition.type === type),
+    /** Takes an object over as another world left it. */
+    adopt: (object: Thing) => store(object),
     put: (name: string, say: string, meta: Partial<Thing['metadata']> = {}) => {
       const before = truth.get(`ns/${name}`);
       const generation = (before?.metadata.generation ?? 0) + 1;

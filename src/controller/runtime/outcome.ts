@@ -19,6 +19,8 @@ export type Outcome<Status = object> = {
   readonly conditions: readonly DesiredCondition[];
   /** Reconcile again after so long even when nothing changes. */
   readonly requeueAfterMs?: number | undefined;
+  /** It waits for an object that its spec names: after five minutes that counts as failed, and heals when it appears. */
+  readonly missingReference?: boolean | undefined;
   /** Recorded when this outcome changed the status, so that a converged object makes none. */
   readonly events?: readonly EventNote[];
 };
@@ -45,6 +47,15 @@ export function waiting<Status = object>(
       ...(more.conditions ?? []),
     ],
   };
+}
+
+/** Waiting for an object that the spec names, as {@link waiting}; after five minutes it counts as failed. */
+export function waitingForReference<Status = object>(
+  reason: string,
+  message: string,
+  more: Partial<Outcome<Status>> = {},
+): Outcome<Status> {
+  return { ...waiting(reason, message, more), missingReference: true };
 }
 
 /** A failure with a reason for `Ready`; tried again. Its message is shown to users. */

@@ -154,5 +154,7 @@ export function planSubscription(facts: SubscriptionFacts): Outcome<Subscription
     conditions: [...readiness(facts), liveness(facts), ...failingCondition(endpoint), ...backlog(facts)],
     events: [...backlogEvents(facts), ...endpointEvents(endpoint)],
     requeueAfterMs: nextWarningInMs(endpoint),
+    // A grant is up to a human.
+    missingReference: verdict.ready === 'WaitingForWorkspace' || verdict.ready === 'WaitingForStream',
   };
 }

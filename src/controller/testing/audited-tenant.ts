@@ -229,7 +229,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     look,
     work,
     /** The worker of one activation's pair; `failures` of its tries before. */
-    reconcilePair: (key: string, failures = 0): Promise<void> =>
+    reconcilePair: (key: string, failures = 0): Promise<unknown> =>
       pair(key, { failures, signal: new AbortController().signal } as never),
     activation: (groupKey: string, spec: object = {}): AnyObject =>
       objectOf<'Activation'>(`ada-${groupKey}`, { integration: 'ada', groupKey, ...spec } as never, {

@@ -3,7 +3,7 @@ import { WORKSPACE_LABEL } from '../../api/well-known.ts';
 import type { WorkspaceStatus } from '../../api/workspace.ts';
 import { tenantId } from '../../core/ids.ts';
 import type { Condition, DesiredCondition } from '../runtime/conditions.ts';
-import { type Outcome, waiting } from '../runtime/outcome.ts';
+import { type Outcome, waiting, waitingForReference } from '../runtime/outcome.ts';
 
 export interface WorkspaceFacts {
   readonly name: string;
@@ -58,7 +58,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     });
   }
   if (!facts.accountExists) {
-    return waiting(reasons.WaitingForAccount, `account ${facts.account} does not exist yet`, {
+    return waitingForReference(reasons.WaitingForAccount, `account ${facts.account} does not exist yet`, {
       status,
       conditions: tokens(facts),
     });
