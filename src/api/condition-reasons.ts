@@ -6,7 +6,8 @@
 /** Conditions that stand only while True, and the reasons that every kind's Ready may have. */
 const EVERY_KIND = {
   Ready: {
-    RedisUnavailable: 'Redis does not answer, or not with the data that is expected; it is tried again.',
+    RedisUnavailable:
+      'False: this generation is not applied yet, because Redis does not answer, or has lost its data; it is tried again. What is applied says nothing of an outage: see DataPlaneReachable of the Workspace.',
     WorkspacePaused: 'The workspace is annotated sluice.dev/paused: nothing is reconciled, data flows.',
     WaitingForWorkspace: 'Unknown: no Workspace owns this namespace yet. False: for five minutes.',
     ReconcileFailed: 'Something unexpected failed; it is tried again with growing delays.',
@@ -167,6 +168,11 @@ export const CONDITION_MEANING = {
       WaitingForAccount: 'Unknown: the account does not exist yet. False: for five minutes.',
     },
     Stalled: { ...EVERY_KIND.Stalled, WaitingForAccount: missing('account') },
+    DataPlaneReachable: {
+      RedisUnavailable:
+        'False: Redis has not answered for a minute; events are not accepted, changes wait. Objects whose generation is applied stay as they are.',
+      RedisAnswers: 'True: Redis answers again. Absent: it always did.',
+    },
     InsufficientTokens: {
       TokensSpent: "True: the account's tokens are spent; distribution pauses.",
       TokensLeft: 'False: there are tokens, or the plan only counts.',

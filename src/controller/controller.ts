@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { keyOf } from '../kube/object.ts';
+
 import { parseDisabledEndpoint } from '../redis/alarm.ts';
 import { reconcileAccount } from './account/reconcile.ts';
 import { createShortages } from './account/shortages.ts';
@@ -9,8 +9,9 @@ import { createAuditing } from './auditing.ts';
 import { reconcileBlock } from './block/reconcile.ts';
 import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
 import type { ControllerOptions, ControllerRole } from './controller-options.ts';
-import { createElection } from './election.ts';
+import { createDataPlane } from './data-plane.ts';
 import { createDeletionTimes } from './deletion-times.ts';
+import { createElection } from './election.ts';
 import { enqueueFollowers } from './followers.ts';
 import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
 import { createDeliveries } from './integration/deliveries.ts';
@@ -20,7 +21,6 @@ import { createLeading } from './leading.ts';
 import { createLetGoTeller } from './let-go.ts';
 import { finalizePackage, reconcilePackage } from './package/reconcile.ts';
 import { explainRedisFailure, type Room } from './room.ts';
-import { findCondition } from './runtime/conditions.ts';
 import { createControllerMetrics } from './runtime/controller-metrics.ts';
 import { createEventRecorder } from './runtime/event-recorder.ts';
 import { createKeyedController } from './runtime/keyed-controller.ts';
@@ -29,7 +29,7 @@ import { createRuntime } from './runtime/runtime.ts';
 import type { RetryPauses } from './runtime/work-queue.ts';
 import { createSources } from './sources.ts';
 import { registerObjectMetrics } from './state-metrics.ts';
-import { createEndpointHealths } from './subscription/endpoint-healths.ts';
+import { createEndpointHealths, keysConcerned } from './subscription/endpoint-healths.ts';
 import { createHeaderSecrets } from './subscription/header-secrets.ts';
 import { finalizeSubscription, reconcileSubscription } from './subscription/reconcile.ts';
 import { createBacklogWatch } from './tenant/backlog-watch.ts';
@@ -126,11 +126,7 @@ export function createController(options: ControllerOptions): ControllerRole {
   const endpointHealths = createEndpointHealths({
     read: control.readHealth,
     onNews: (sub, first) => {
-      for (const { metadata, status } of world.Subscription.store.byIndex('publicId', sub)) {
-        // Of those that work, only what said something else is looked at.
-        const silent = findCondition(status?.conditions, 'EndpointFailing')?.status !== 'True';
-        if (!first || !silent) subscriptions.enqueue(keyOf(metadata), 'background');
-      }
+      for (const key of keysConcerned(world, sub, first)) subscriptions.enqueue(key, 'background');
     },
     log,
   });
@@ -152,6 +148,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     registry,
   });
   const deliveries = createDeliveries();
+  const dataPlane = createDataPlane({ world, control, clock });
   const room: Room = {
     client,
     world,
@@ -164,6 +161,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     fence: () => leading.fence(),
     wallMs: clock.wallMs,
     ...createDeletionTimes(world, clock),
+    dataPlane,
     rootKey: options.rootKey,
     deliveries,
     endpointHealths,
@@ -195,7 +193,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     reflector: world.Workspace,
     reconcile: unlessPaused(room, PAUSABLE.Workspace, reconcileWorkspace(room)),
     finalize: finalizeWorkspace(room),
-    sources: sources.workspace,
+    sources: [...sources.workspace, dataPlane.source],
   });
   const streams = createKindController({
     ...engine('catalogstream', WAITING),

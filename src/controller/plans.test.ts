@@ -214,6 +214,8 @@ describe('workspace', () => {
     producer: false,
     short: undefined,
     insufficientTokens: undefined,
+    dataPlaneAway: false,
+    dataPlaneReachable: undefined,
   } as const;
   test('looks again at a namespace that is not its own: its deletion is not seen, it has no label', () => {
     expect(planWorkspace({ ...facts, namespace: 'foreign' }).requeueAfterMs).toBe(60_000);
@@ -226,6 +228,11 @@ describe('workspace', () => {
     [{ short: false }, ['Ready=True/NamespaceReady']],
     [{ short: true }, ['Ready=True/NamespaceReady', 'InsufficientTokens=True/TokensSpent']],
     [{ short: false, insufficientTokens: spent }, ['Ready=True/NamespaceReady', 'InsufficientTokens=False/TokensLeft']],
+    [{ dataPlaneAway: true }, ['Ready=True/NamespaceReady', 'DataPlaneReachable=False/RedisUnavailable']],
+    [
+      { dataPlaneReachable: { ...spent, type: 'DataPlaneReachable' } },
+      ['Ready=True/NamespaceReady', 'DataPlaneReachable=True/RedisAnswers'],
+    ],
     // Nobody has looked yet: as it was.
     [{ insufficientTokens: spent }, ['Ready=True/NamespaceReady', 'InsufficientTokens=True/TokensSpent']],
   ] as const)('%j', (change, expected) => {

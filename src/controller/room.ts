@@ -4,9 +4,10 @@ import type { AnyObject } from '../kube/object.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { HintIndex } from '../redis/hints.ts';
 import type { Shortages } from './account/shortages.ts';
+import type { DataPlane } from './data-plane.ts';
 import type { DeletionTimes } from './deletion-times.ts';
 import type { Deliveries } from './integration/deliveries.ts';
-import { ReconcileError } from './runtime/outcome.ts';
+import { OutageError, ReconcileError } from './runtime/outcome.ts';
 import type { EndpointHealths } from './subscription/endpoint-healths.ts';
 import type { Tenants } from './tenant/tenants.ts';
 import type { World } from './world.ts';
@@ -28,6 +29,7 @@ export interface Room {
   readonly wallMs: () => number;
   /** For how long the object has been on its way out, as far as this process saw it, ms. */
   readonly deletingForMs: DeletionTimes['deletingForMs'];
+  readonly dataPlane: Pick<DataPlane, 'awayForMs' | 'note'>;
   readonly rootKey: Uint8Array;
   readonly deliveries: Pick<Deliveries, 'of'>;
   readonly endpointHealths: Pick<EndpointHealths, 'look'>;
@@ -48,7 +50,7 @@ export function explainRedisFailure(error: unknown): unknown {
     error.message,
   );
   if (!redis && !away) return error;
-  return new ReconcileError('RedisUnavailable', 'Redis does not answer as it should; tried again', { cause: error });
+  return new OutageError('RedisUnavailable', 'Redis does not answer as it should; tried again', { cause: error });
 }
 
 /** Whether the namespace is the workspace's of that name, and stays so: one that somebody else made speaks for nobody. */

@@ -105,6 +105,7 @@ export async function createController(
     wallMs: nowMs,
     deletingForMs: ({ metadata }) =>
       nowMs() - Date.parse(metadata.deletionTimestamp ?? new Date(nowMs()).toISOString()),
+    dataPlane: { awayForMs: () => 0, note: () => {} },
     rootKey: ROOT_KEY,
     deliveries: { of: () => undefined },
     endpointHealths: createEndpointHealths({ read: control.readHealth, onNews: () => {}, log }),

@@ -26,6 +26,8 @@ interface EventObject {
 export interface Observer {
   /** A condition as `Status/Reason`, only when it was judged from the present generation; empty otherwise. */
   readonly conditionOf: (kind: KindName, name: string, namespace?: string, type?: string) => Promise<string>;
+  /** The resourceVersion, which each write moves; empty where there is no object. */
+  readonly versionOf: (kind: KindName, name: string, namespace?: string) => Promise<string>;
   /** Waits until the condition is that; answers how long it took, ms. */
   readonly until: (
     what: readonly [kind: KindName, name: string, namespace: string | undefined, type: string, is: string],
@@ -61,6 +63,8 @@ export function observe(kubeconfig: string): Observer {
 
   return {
     conditionOf,
+    versionOf: async (kind, name, namespace) =>
+      (await client.get<Observed>(ofKind(kind), nameOf(name, namespace)))?.metadata.resourceVersion ?? '',
     until: async ([kind, name, namespace, type, is], withinMs = 30_000) => {
       let last = '';
       const probe = async () => (last = await conditionOf(kind, name, namespace, type)) === is;

@@ -10,6 +10,15 @@ import { activation, block, stream } from './world.ts';
 /** Long enough that pauses which double without an end would be minutes by then. */
 const AWAY_MS = 50_000;
 
+/** Objects that nobody edits while Redis is away, and whose effect does not change. */
+const APPLIED = [
+  ['Account', PRODUCER, undefined],
+  ['Integration', 'ada', PRODUCER],
+  ['Integration', 'bob', PRODUCER],
+  ['Subscription', SUBSCRIPTION, 'ada'],
+  ['Activation', activation(PRODUCER, 'ada', 'old').metadata.name, PRODUCER],
+] as const;
+
 let installed: Installation;
 let sluice: Sluice;
 let world: Running;
@@ -30,6 +39,12 @@ afterAll(async () => {
 it('brings into force within seconds what was applied while Redis was away', async () => {
   const { observer, receiver } = world;
   const nameOf = (groupKey: string) => activation(PRODUCER, 'ada', groupKey).metadata.name;
+  const versions = () =>
+    Promise.all(
+      APPLIED.map(async ([kind, name, namespace]) => [kind, name, await observer.versionOf(kind, name, namespace)]),
+    );
+  const before = await versions();
+  const workspaceBefore = await observer.versionOf('Workspace', PRODUCER);
   await installed.redis.kill('SIGKILL');
   await observer.apply(activation(PRODUCER, 'ada', 'new'));
   await observer.apply(activation(PRODUCER, 'ada', 'closing', { revoked: true }));
@@ -40,6 +55,9 @@ it('brings into force within seconds what was applied while Redis was away', asy
   await observer.until(['CatalogStream', QUEUE, PRODUCER, 'Ready', 'False/RedisUnavailable']);
   await observer.until(['Activation', nameOf('new'), PRODUCER, 'Ready', 'False/RedisUnavailable']);
   await delay(AWAY_MS);
+  expect(await observer.versionOf('Workspace', PRODUCER)).toBe(workspaceBefore);
+  await observer.until(['Workspace', PRODUCER, undefined, 'DataPlaneReachable', 'False/RedisUnavailable'], 40_000);
+  expect(await observer.conditionOf('Workspace', PRODUCER)).toBe('True/NamespaceReady');
   await installed.redis.restart();
   const startedMs = performance.now();
   const until = (...what: Parameters<typeof observer.until>[0]) => observer.until(what, 20_000);
@@ -47,10 +65,14 @@ it('brings into force within seconds what was applied while Redis was away', asy
     opened: until('Activation', nameOf('new'), PRODUCER, 'Effective', 'True/Routing'),
     closed: until('Activation', nameOf('closing'), PRODUCER, 'Effective', 'False/Revoked'),
     stream: until('CatalogStream', QUEUE, PRODUCER, 'Ready', 'True/QueueReady'),
+    reachable: until('Workspace', PRODUCER, undefined, 'DataPlaneReachable', 'True/RedisAnswers'),
     blocked: until('Subscription', SUBSCRIPTION, 'bob', 'Live', 'False/Blocked'),
   };
   for (const [what, ms] of Object.entries(took)) console.log(`${what}: ${Math.round(await ms)} ms after Redis is back`);
   expect(performance.now() - startedMs).toBeLessThan(10_000);
+
+  // What was applied stays applied: an outage is no write on it, neither at its beginning nor at its end.
+  expect(await versions()).toEqual(before);
 
   const typed = { headers: { 'ce-type': 'order.created' } };
   await eventually(

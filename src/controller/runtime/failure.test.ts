@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from './conditions.ts';
 import { FAILURES_BEFORE_UNREADY, reportFailure } from './failure.ts';
-import { ReconcileError, TerminalError } from './outcome.ts';
+import { OutageError, ReconcileError, TerminalError } from './outcome.ts';
 
 const condition = (type: string, status: Condition['status'], observedGeneration = 1): Condition => ({
   type,
@@ -18,6 +18,22 @@ describe('failure', () => {
     expect(reportFailure(new Error('x'), object, 0)).toBeUndefined();
     expect(reportFailure(new Error('x'), object, FAILURES_BEFORE_UNREADY - 2)).toBeUndefined();
     expect(reportFailure(new Error('x'), object, FAILURES_BEFORE_UNREADY - 1)).toBeDefined();
+  });
+
+  it.each<[string, Condition[], boolean]>([
+    ['was not applied yet', [condition('Ready', 'True', 1)], true],
+    ['was never judged', [], true],
+    ['is Ready', [condition('Ready', 'True', 2)], false],
+    ['waits for a reference', [condition('Ready', 'Unknown', 2), condition('Reconciling', 'True', 2)], false],
+    [
+      'failed before',
+      [condition('Ready', 'False', 2), { ...condition('Reconciling', 'True', 2), reason: 'Retrying' }],
+      true,
+    ],
+    ['was kept back by a pause', [{ ...condition('Ready', 'Unknown', 2), reason: 'WorkspacePaused' }], true],
+  ])('of Redis, however long, is written on a generation that %s: %#', (_name, conditions, written) => {
+    const outage = new OutageError('RedisUnavailable', 'Redis does not answer');
+    expect(reportFailure(outage, { generation: 2, conditions }, 1_000) !== undefined).toBe(written);
   });
 
   it('is told at once for a generation that was not Ready yet, keeping what was said of the older one', () => {

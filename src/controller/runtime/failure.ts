@@ -1,6 +1,6 @@
 import { isKubeError } from '../../kube/kube-error.ts';
 import { type Condition, type DesiredCondition, findCondition } from './conditions.ts';
-import { type EventNote, ReconcileError, TerminalError } from './outcome.ts';
+import { type EventNote, OutageError, ReconcileError, TerminalError } from './outcome.ts';
 
 /**
  * So many failures in a row (about a second of retries) pass before an object that was Ready says otherwise: a short
@@ -14,7 +14,7 @@ export type FailureReport = { readonly conditions: DesiredCondition[]; readonly 
 /**
  * What the status says after a failure: `Ready=False` with `Reconciling` (tried again) or `Stalled` (a
  * {@link TerminalError}), and everything else as it was, still marked with the generation that it was judged from.
- * Undefined: nothing yet.
+ * Undefined: nothing yet, or nothing at all of an {@link OutageError} where the generation is applied.
  *
  * @param failures of this object in a row, this one not counted
  */
@@ -23,6 +23,7 @@ export function reportFailure(
   object: { readonly generation: number; readonly conditions: readonly Condition[] | undefined },
   failures: number,
 ): FailureReport | undefined {
+  if (error instanceof OutageError && isApplied(object)) return undefined;
   const terminal = error instanceof TerminalError;
   const ready = findCondition(object.conditions, 'Ready');
   const wasReady = ready?.status === 'True' && ready.observedGeneration === object.generation;
@@ -41,6 +42,13 @@ export function reportFailure(
     ],
     event: { type: 'Warning', reason, message },
   };
+}
+
+/** Whether the object's present generation was judged: neither failed nor kept back by a pause. */
+function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[1]): boolean {
+  const ready = findCondition(conditions, 'Ready');
+  const retrying = findCondition(conditions, 'Reconciling')?.reason === 'Retrying';
+  return ready?.observedGeneration === generation && ready.reason !== 'WorkspacePaused' && !retrying;
 }
 
 /** Only messages that were written for users: others may hold addresses or values. */

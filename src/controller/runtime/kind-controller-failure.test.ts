@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { errorFromStatus } from '../../kube/kube-error.ts';
 import { READY, startKind } from './kind-world.ts';
-import { TerminalError, waiting } from './outcome.ts';
+import { OutageError, TerminalError, waiting } from './outcome.ts';
 
 describe('kind controller, when things fail', () => {
   it('waits as a value, without counting an error', async () => {
@@ -54,6 +54,34 @@ describe('kind controller, when things fail', () => {
     broken = false;
     await world.clock.advance(10_000);
     expect(world.writes).toHaveLength(1);
+  });
+
+  it('writes nothing on an applied generation through an outage of any length, and on another one at once', async () => {
+    let away = false;
+    const world = startKind({
+      workers: 4,
+      reconcile: async () => {
+        if (away) throw new OutageError('RedisUnavailable', 'Redis does not answer');
+        return { conditions: [READY] };
+      },
+    });
+    const names = Array.from({ length: 20 }, (_, i) => `a${i}`);
+    for (const name of names) world.put(name, 'x');
+    await world.clock.advance(10);
+    expect(world.writes).toHaveLength(20);
+    away = true;
+    for (const name of names) world.controller.enqueue(`ns/${name}`);
+    await world.clock.advance(60_000);
+    expect(world.writes).toHaveLength(20);
+    world.put('a0', 'y');
+    await world.clock.advance(60_000);
+    expect(world.condition('a0', 'Ready')).toMatchObject({ status: 'False', reason: 'RedisUnavailable' });
+    expect(world.writes).toHaveLength(21);
+    away = false;
+    await world.clock.advance(2_000_000);
+    expect(world.condition('a0', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
+    expect(world.writes).toHaveLength(22);
+    expect(world.events).toEqual(['a0 RedisUnavailable']);
   });
 
   it('stalls on a terminal error until the object changes', async () => {

@@ -69,6 +69,14 @@ export class ReconcileError extends Error {
   }
 }
 
+/**
+ * What the objects are applied to does not answer: what stands there is as it was, so an object whose generation is
+ * applied goes on saying so. The outage is reported in one place instead of on each of 10,000 objects.
+ */
+export class OutageError extends ReconcileError {
+  override readonly name = 'OutageError';
+}
+
 /** A failure that trying again cannot mend, only an edit of the object: sets Stalled. Its message is shown to users. */
 export class TerminalError extends ReconcileError {
   override readonly name = 'TerminalError';

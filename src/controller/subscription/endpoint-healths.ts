@@ -1,6 +1,9 @@
 import { type EndpointHealth, parseEndpointHealth } from '../../core/endpoint-health.ts';
+import { keyOf } from '../../kube/object.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
+import { findCondition } from '../runtime/conditions.ts';
+import type { World } from '../world.ts';
 
 export interface EndpointHealthsDeps {
   /** The field as Redis has it; undefined where there is none. */
@@ -54,6 +57,17 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
     /** A new term: what is known may be another leader's past. */
     forget: () => known.clear(),
   };
+}
+
+/** Returns keys of Subscriptions that news of an endpoint concern. @param sub `sub_…` @param first it is known to work */
+export function keysConcerned({ Subscription }: Pick<World, 'Subscription'>, sub: string, first: boolean): string[] {
+  return (
+    Subscription.store
+      .byIndex('publicId', sub)
+      // Of those that work, only what said something else is looked at.
+      .filter(({ status }) => !first || findCondition(status?.conditions, 'EndpointFailing')?.status === 'True')
+      .map(({ metadata }) => keyOf(metadata))
+  );
 }
 
 export type EndpointHealths = ReturnType<typeof createEndpointHealths>;

@@ -45,6 +45,7 @@ export function createTestRoom(
     readonly namespaceDeleting?: boolean;
     readonly wallMs?: number;
     readonly deletingForMs?: number;
+    readonly awayForMs?: number;
   } = {},
 ) {
   const inForce: string[] = [];
@@ -74,6 +75,8 @@ export function createTestRoom(
     wallMs: () => options.wallMs ?? 0,
     nowMs: () => options.wallMs ?? 0,
     deletingForMs: () => options.deletingForMs ?? 0,
+    dataPlane: { awayForMs: () => options.awayForMs ?? 0, note: () => {} },
+    shortages: { isShort: () => undefined, note: () => {} },
     rootKey: Buffer.alloc(32, 7),
     deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,

@@ -16,6 +16,22 @@ export interface WorkspaceFacts {
   readonly short: boolean | undefined;
   /** The condition as the status has it: told again once it was told. */
   readonly insufficientTokens: Condition | undefined;
+  /** Redis has not answered for a minute. */
+  readonly dataPlaneAway: boolean;
+  /** The condition as the status has it. */
+  readonly dataPlaneReachable: Condition | undefined;
+}
+
+/** Said of an outage, and afterwards that it is over; never of a workspace that had none. */
+export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'dataPlaneReachable'>): DesiredCondition[] {
+  const type = CONDITION.Workspace.DataPlaneReachable;
+  const reasons = REASON.Workspace.DataPlaneReachable;
+  if (facts.dataPlaneAway) {
+    const message = 'Redis has not answered for a minute: events are not accepted, changes wait; what is applied stays';
+    return [{ type, status: 'False', reason: reasons.RedisUnavailable, message }];
+  }
+  if (facts.dataPlaneReachable === undefined) return [];
+  return [{ type, status: 'True', reason: reasons.RedisAnswers, message: 'Redis answers again' }];
 }
 
 /** Said while tokens are spent, and afterwards that they are not; never of an account that always had some. */
@@ -60,7 +76,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   if (!facts.accountExists) {
     return waitingForReference(reasons.WaitingForAccount, `account ${facts.account} does not exist yet`, {
       status,
-      conditions: tokens(facts),
+      conditions: [...tokens(facts), ...reachability(facts)],
     });
   }
   return {
@@ -73,6 +89,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
         message: 'the namespace is there and the routes are in force',
       },
       ...tokens(facts),
+      ...reachability(facts),
     ],
   };
 }

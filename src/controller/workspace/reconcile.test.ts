@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { Condition } from '../../api/conditions.ts';
+import { OutageError } from '../runtime/outcome.ts';
 import { createTestRoom, objectOf } from '../testing/room.ts';
 import type { Cached } from '../world.ts';
 import { finalizeWorkspace, reconcileWorkspace } from './reconcile.ts';
@@ -18,7 +20,7 @@ function roomWithoutRedis(deletingForMs: number) {
 describe('a producer', () => {
   const roomOf = (streams: readonly Cached<'CatalogStream'>[]) => {
     const { room } = createTestRoom({ Workspace: [workspace], CatalogStream: streams });
-    return { ...room, shortages: { isShort: () => undefined, note: () => {} } };
+    return room;
   };
   const judge = async (streams: readonly Cached<'CatalogStream'>[], status?: object) =>
     (await reconcileWorkspace(roomOf(streams))({ ...workspace, ...(status === undefined ? {} : { status }) })).status
@@ -29,6 +31,57 @@ describe('a producer', () => {
     expect(await judge([objectOf('orders', { deletionPolicy: 'Retain', retention: '168h' } as never)])).toBe(true);
     expect(await judge([], { producer: true })).toBe(true);
     expect(await judge([], { producer: false })).toBe(false);
+  });
+});
+
+describe('an outage of Redis', () => {
+  const away = new OutageError('RedisUnavailable', 'Redis does not answer');
+  const said = (status: Condition['status'], reason: string, type = 'Ready'): Condition => ({
+    type,
+    status,
+    reason,
+    message: 'm',
+    observedGeneration: 1,
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  });
+  const judge = async (awayForMs: number, conditions: Condition[], inForce = () => Promise.reject(away)) => {
+    const { room } = createTestRoom({ Workspace: [workspace] }, { awayForMs });
+    const outcome = await reconcileWorkspace({ ...room, tenants: { ...room.tenants, inForce } })({
+      ...workspace,
+      status: { conditions },
+    });
+    return outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+  };
+
+  test('is no word for a minute, then it is reported beside what is applied', async () => {
+    const ready = said('True', 'NamespaceReady');
+    await expect(judge(59_999, [ready])).rejects.toBe(away);
+    const reported = ['Ready=True/NamespaceReady', 'DataPlaneReachable=False/RedisUnavailable'];
+    expect(await judge(60_000, [ready])).toEqual(reported);
+    expect(await judge(60_000, [ready, said('True', 'RedisAnswers', 'DataPlaneReachable')])).toEqual(reported);
+  });
+
+  test('leaves a generation that is not applied unready', async () => {
+    expect(await judge(60_000, [{ ...said('True', 'NamespaceReady'), observedGeneration: 0 }])).toEqual([
+      'Ready=False/RedisUnavailable',
+      'Reconciling=True/Retrying',
+      'DataPlaneReachable=False/RedisUnavailable',
+    ]);
+  });
+
+  test('is over when Redis answers', async () => {
+    const account = objectOf<'Account'>(
+      'acme',
+      { plan: 'Free', includedTokens: 1, owners: [] },
+      { namespace: undefined },
+    );
+    const { room } = createTestRoom({ Workspace: [workspace], Account: [account] });
+    const conditions = [said('False', 'RedisUnavailable', 'DataPlaneReachable')];
+    const outcome = await reconcileWorkspace(room)({ ...workspace, status: { conditions } });
+    expect(outcome.conditions.map(({ type, status }) => `${type}=${status}`)).toEqual([
+      'Ready=True',
+      'DataPlaneReachable=True',
+    ]);
   });
 });
 

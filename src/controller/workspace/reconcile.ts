@@ -1,12 +1,16 @@
 import { CONDITION } from '../../api/condition-reasons.ts';
 import { WORKSPACE_LABEL } from '../../api/well-known.ts';
+import type { WorkspaceStatus } from '../../api/workspace.ts';
 import { cacheBehind, isKubeError } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { NAMESPACES } from '../../kube/resource.ts';
+import { OUTAGE_REPORTED_AFTER_MS } from '../data-plane.ts';
 import { LET_GO_AFTER_MS, type Room } from '../room.ts';
 import { findCondition } from '../runtime/conditions.ts';
+import { reportFailure } from '../runtime/failure.ts';
+import { OutageError, type Outcome } from '../runtime/outcome.ts';
 import type { Cached } from '../world.ts';
-import { planWorkspace, type WorkspaceFacts } from './plan.ts';
+import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 
 /** Creates the namespace, or finds it adopted; a namespace of somebody else is left alone. */
 async function claimNamespace({ client, world }: Room, name: string): Promise<WorkspaceFacts['namespace']> {
@@ -25,11 +29,27 @@ async function claimNamespace({ client, world }: Room, name: string): Promise<Wo
   return found.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
 }
 
+/** How often a workspace is looked at whose part of Redis does not answer, ms. */
+const AWAY_CHECK_MS = 5_000;
+
+/** The status of a workspace while Redis is away: as it was where its generation is applied, with the outage reported. */
+function planAway(
+  { metadata, status }: Cached<'Workspace'>,
+  error: OutageError,
+  facts: Parameters<typeof reachability>[0],
+): Outcome<WorkspaceStatus> {
+  const { conditions = [], observedGeneration: _, ...fields } = status ?? {};
+  const report = reportFailure(error, { generation: metadata.generation ?? 0, conditions }, 0);
+  const kept = (report?.conditions ?? conditions).filter(({ type }) => type !== CONDITION.Workspace.DataPlaneReachable);
+  return { status: fields, conditions: [...kept, ...reachability(facts)], requeueAfterMs: AWAY_CHECK_MS };
+}
+
 export function reconcileWorkspace(room: Room) {
-  return async (workspace: Cached<'Workspace'>) => {
+  return async (workspace: Cached<'Workspace'>): Promise<Outcome<WorkspaceStatus>> => {
     const { name } = workspace.metadata;
     const namespace = await claimNamespace(room, name);
-    const outcome = planWorkspace({
+    const { conditions, producer } = workspace.status ?? {};
+    const facts = {
       name,
       namespace,
       account: workspace.spec.account,
@@ -37,13 +57,23 @@ export function reconcileWorkspace(room: Room) {
       // A producer stays one after its last stream was deleted.
       producer:
         workspace.spec.producer === true ||
-        workspace.status?.producer === true ||
+        producer === true ||
         room.world.CatalogStream.store.byIndex('namespace', name).length > 0,
       short: room.shortages.isShort(workspace.spec.account),
-      insufficientTokens: findCondition(workspace.status?.conditions, CONDITION.Workspace.InsufficientTokens),
-    });
-    if (namespace === 'adopted') await room.tenants.inForce(name, workspace);
-    return outcome;
+      insufficientTokens: findCondition(conditions, CONDITION.Workspace.InsufficientTokens),
+      dataPlaneReachable: findCondition(conditions, CONDITION.Workspace.DataPlaneReachable),
+    };
+    const isAway = () => room.dataPlane.awayForMs(name) >= OUTAGE_REPORTED_AFTER_MS;
+    try {
+      if (namespace === 'adopted') await room.tenants.inForce(name, workspace);
+      room.dataPlane.note(name, true);
+    } catch (error) {
+      if (!(error instanceof OutageError)) throw error;
+      room.dataPlane.note(name, false);
+      if (!isAway()) throw error;
+      return planAway(workspace, error, { ...facts, dataPlaneAway: true });
+    }
+    return planWorkspace({ ...facts, dataPlaneAway: isAway() });
   };
 }
 
