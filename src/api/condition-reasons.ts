@@ -147,6 +147,11 @@ export const CONDITION_MEANING = {
       IntegrationClosed: 'False: the integration is declined, expired or revoked.',
       NotAdmitted: 'False: the object is not admitted; see Ready.',
     },
+    SecretMirrored: {
+      NameTaken: 'False: a Secret of another type has the name <name>-signing; deliveries are signed all the same.',
+      Refused:
+        'False: the API server refuses the Secret <name>-signing, as by a quota or a policy; it is tried again every five minutes. Absent: it is there, or there is no endpoint.',
+    },
     EndpointFailing: {
       FailingOneDay: 'True: no attempt succeeded for a day; the message says when the endpoint will be disabled.',
       FailingThreeDays: 'True: no attempt succeeded for three days.',

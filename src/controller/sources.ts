@@ -1,4 +1,4 @@
-import { PAUSED_ANNOTATION } from '../api/well-known.ts';
+import { PAUSED_ANNOTATION, signingSecretName } from '../api/well-known.ts';
 import { type AnyObject, keyOf } from '../kube/object.ts';
 import type { Reflector } from '../kube/reflector.ts';
 import { type KeySource, keysFrom } from './runtime/keyed-controller.ts';
@@ -105,8 +105,14 @@ export function createSources(world: World) {
         }),
       ),
     ],
-    /** Subscriptions: whose mirrored secret was changed or deleted by somebody. */
+    /** Subscriptions: whose mirrored secret was changed or deleted by somebody, or whose name for it became free. */
     subscription: [
+      keysFrom(world.headerSecrets, (old, current) => {
+        if (old === undefined || current !== undefined) return [];
+        const key = old.key.replace(/-signing$/, '');
+        const name = world.Subscription.store.get(key)?.metadata.name;
+        return name !== undefined && old.key.endsWith(`/${signingSecretName(name)}`) ? [key] : [];
+      }),
       keysFrom(world.signingSecrets, (old, current) => {
         const { namespace, owner } = current ?? old ?? {};
         return owner === undefined ? [] : [`${namespace}/${owner}`];

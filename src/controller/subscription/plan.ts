@@ -12,6 +12,7 @@ import {
   failingCondition,
   nextWarningInMs,
 } from './endpoint-condition.ts';
+import type { MirrorFault } from './signing-secret.ts';
 
 const condition = CONDITION.Subscription;
 const reason = REASON.Subscription;
@@ -32,6 +33,8 @@ export interface SubscriptionFacts {
   /** The condition as the status has it. */
   readonly saidOfBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly endpoint: EndpointFacts;
+  /** Why the signing secret is not mirrored; absent: it is, or there is nothing to sign. */
+  readonly mirrorFault?: MirrorFault | undefined;
   readonly now: string;
 }
 
@@ -141,6 +144,21 @@ function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
   };
 }
 
+/** How often a Secret that was refused is tried again, ms. */
+const MIRROR_RETRY_MS = 300_000;
+
+/** Said only while the Secret is refused. */
+function mirroring({ mirrorFault }: SubscriptionFacts): DesiredCondition[] {
+  if (mirrorFault === undefined) return [];
+  return [{ type: condition.SecretMirrored, status: 'False', ...mirrorFault }];
+}
+
+/** When to look again though nothing changes, ms; undefined: never. */
+function nextLookInMs({ endpoint, mirrorFault }: SubscriptionFacts): number | undefined {
+  const warningMs = nextWarningInMs(endpoint);
+  return mirrorFault === undefined ? warningMs : Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS);
+}
+
 /** The status of a subscription whose routes are in force. */
 export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
   const { verdict, endpoint } = facts;
@@ -151,9 +169,19 @@ export function planSubscription(facts: SubscriptionFacts): Outcome<Subscription
       signing: rotation(facts),
       endpoint: endpointStatus(endpoint),
     },
-    conditions: [...readiness(facts), liveness(facts), ...failingCondition(endpoint), ...backlog(facts)],
-    events: [...backlogEvents(facts), ...endpointEvents(endpoint)],
-    requeueAfterMs: nextWarningInMs(endpoint),
+    conditions: [
+      ...readiness(facts),
+      liveness(facts),
+      ...failingCondition(endpoint),
+      ...backlog(facts),
+      ...mirroring(facts),
+    ],
+    events: [
+      ...backlogEvents(facts),
+      ...endpointEvents(endpoint),
+      ...mirroring(facts).map(fault => ({ type: 'Warning', reason: fault.reason, message: fault.message }) as const),
+    ],
+    requeueAfterMs: nextLookInMs(facts),
     // A grant is up to a human.
     missingReference: verdict.ready === 'WaitingForWorkspace' || verdict.ready === 'WaitingForStream',
   };

@@ -80,11 +80,13 @@ export function reconcileSubscription(room: Room) {
     if (isPaused(room.world, spec.producer)) return pausedSubscription(room, subscription);
     const { verdicts } = await room.tenants.inForce(spec.producer, subscription);
     const secretVersion = secretVersionOf(spec);
-    if (secretVersion !== undefined) await mirrorSigningSecret(room, subscription, secretVersion);
+    const mirrorFault =
+      secretVersion === undefined ? undefined : await mirrorSigningSecret(room, subscription, secretVersion);
     const health = await room.endpointHealths.look(inboxOf(subscription)).catch(error => {
       throw room.explain(error);
     });
-    return planSubscription(factsOf(room, subscription, verdicts.get(metadata.uid) ?? UNGRANTED, health));
+    const facts = factsOf(room, subscription, verdicts.get(metadata.uid) ?? UNGRANTED, health);
+    return planSubscription({ ...facts, mirrorFault });
   };
 }
 

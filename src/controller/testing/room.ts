@@ -69,6 +69,7 @@ export function createTestRoom(
     namespaces: { store: namespaces },
     ingressKeys: { store: ingressKeys },
     invitationSecrets: { store: invitationSecrets },
+    signingSecrets: { store: createStore<object>() },
   };
   const room = {
     world: world as unknown as World,
@@ -86,7 +87,7 @@ export function createTestRoom(
     tenants: {
       inForce: async (tenant: string, { metadata }: AnyObject) => {
         inForce.push(`${tenant} ${metadata.name}`);
-        return { paused: options.paused ?? new Map() };
+        return { paused: options.paused ?? new Map(), verdicts: new Map() };
       },
     },
     client: {
