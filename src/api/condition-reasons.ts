@@ -69,11 +69,17 @@ export const CONDITION_MEANING = {
     },
     Accepted: {
       InvitationAccepted: 'True: the invited partner accepted.',
-      DirectGrant: 'True: the producer named the receiving workspace, without an invitation.',
+      DirectGrant: 'True: the producer named the receiving workspace, without an acceptance.',
       Pending: 'False: the invitation is open.',
       Declined: 'False: the partner declined.',
       Expired: 'False: the invitation was not answered in time (14 days).',
       Revoked: 'False: the producer revoked the integration.',
+    },
+    Admitted: {
+      InvitationAccepted: 'True: the invited partner accepted.',
+      Subscribed: 'True: a Subscription of the workspace that spec.workspace names uses the integration.',
+      WorkspaceNotAdmitting:
+        'False: no Subscription of that workspace uses it yet; nothing is routed. Says the same whether that workspace exists or not.',
     },
     InvitationSent: {
       Sent: 'True: the mail server took the invitation.',

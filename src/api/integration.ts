@@ -71,6 +71,7 @@ export const Integration = defineKind({
   status: IntegrationStatus,
   columns: [
     conditionColumn('Accepted', 'Accepted', 'reason', 'How the invitation stands.'),
+    conditionColumn('Admitted', 'Admitted', 'status', 'Whether the receiving workspace consents.'),
     { name: 'Workspace', type: 'string', jsonPath: '.spec.workspace', description: 'The workspace that receives.' },
   ],
 });

@@ -118,8 +118,17 @@ export function createSources(world: World) {
         return owner === undefined ? [] : [`${namespace}/${owner}`];
       }),
     ],
-    /** Integrations: of a namespace that became the workspace's, or is not any more. */
-    integration: [ownedIntegrations],
+    /** Integrations: of a namespace that became the workspace's, or is not any more; that the workspace granted uses or not. */
+    integration: [
+      ownedIntegrations,
+      keysFrom(world.Subscription, (old, current) => {
+        const subscription = current ?? old;
+        if (subscription === undefined || !isBirthOrDeath(old, current)) return [];
+        const { metadata, spec } = subscription;
+        const key = `${spec.producer}/${spec.integration}`;
+        return world.Integration.store.get(key)?.spec.workspace === metadata.namespace ? [key] : [];
+      }),
+    ],
     /**
      * Invitations, by key of their integration: whose hand-over may be due, whose Secret was changed or deleted, and all of
      * a workspace that was paused or is not any more. Not those that failed once more: they wait for their turn.

@@ -104,6 +104,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   Subscription: {
     ...byNamespace,
     producer: object => [object.spec.producer],
+    integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
     publicId: ({ metadata }) => [publicId('Subscription', metadata.namespace ?? '', metadata.name)],
     // Those with headers that take their value from a Secret: by that Secret, and by whom they are subscribed to.
     secret: ({ metadata, spec }) => [

@@ -169,7 +169,7 @@ describe("names in eve's own objects mean her own namespace", () => {
         integration('eve', 'reach', { workspace: 'anna' }),
         integration('eve', 'reach-nowhere', { workspace: 'nowhere' }),
       ],
-      ['Accepted', 'True/DirectGrant'],
+      ['Admitted', 'False/WorkspaceNotAdmitting'],
     ],
     [
       'Activation',

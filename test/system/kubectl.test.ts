@@ -60,7 +60,11 @@ describe('kubectl get', () => {
     [['wksp', 'acme'], 'NAME ACCOUNT PRODUCER READY REASON AGE', 'acme acme true True NamespaceReady'],
     [['wksp', 'globex'], 'NAME ACCOUNT PRODUCER READY REASON AGE', 'globex globex false True NamespaceReady'],
     [['cstream', '-n', 'acme'], 'NAME PUBLISHED READY REASON AGE', 'orders True True QueueReady'],
-    [['intg', '-n', 'acme'], 'NAME ACCEPTED WORKSPACE READY REASON AGE', 'globex DirectGrant globex True Active'],
+    [
+      ['intg', '-n', 'acme'],
+      'NAME ACCEPTED ADMITTED WORKSPACE READY REASON AGE',
+      'globex DirectGrant True globex True Active',
+    ],
     [
       ['actv', '-n', 'acme'],
       'NAME INTEGRATION GROUP KEY EFFECTIVE READY REASON AGE',

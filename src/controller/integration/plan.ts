@@ -3,6 +3,7 @@ import type { IntegrationStatus } from '../../api/integration.ts';
 import { publicId } from '../../core/ids.ts';
 import type { IntegrationState } from '../../core/integration-state.ts';
 import { missingWorkspaceMessage } from '../missing-workspace.ts';
+import type { DesiredCondition } from '../runtime/conditions.ts';
 import { type Outcome, waitingForReference } from '../runtime/outcome.ts';
 import type { InvitationPlan } from './invitation.ts';
 
@@ -13,8 +14,12 @@ export interface IntegrationFacts {
   readonly namespace: string;
   readonly name: string;
   readonly state: IntegrationState;
-  /** Whether a partner was invited by e-mail; else the producer named the workspace. */
-  readonly invited: boolean;
+  /** Whether the invited partner accepted; else the producer named the workspace. */
+  readonly accepted: boolean;
+  /** As the spec names it. */
+  readonly workspace: string | undefined;
+  /** A Subscription of that workspace uses the integration: it consents. */
+  readonly subscribed: boolean;
   readonly workspaceExists: boolean;
   /** Undefined: it needs one, and cannot have one before the namespace is the workspace's. */
   readonly invitation: InvitationPlan | undefined;
@@ -27,6 +32,24 @@ const ACCEPTED_MESSAGE = {
   Revoked: 'the producer revoked it',
 } as const;
 
+/**
+ * Whether the receiving workspace consents, while the integration is Active. One that does not exist, one that names
+ * nothing of this producer and a misspelt one say the same: nobody can find out which workspaces there are.
+ */
+function admission({ state, accepted, workspace, subscribed }: IntegrationFacts): DesiredCondition[] {
+  if (state !== 'Active') return [];
+  const type = condition.Admitted;
+  if (accepted) {
+    return [{ type, status: 'True', reason: reason.Admitted.InvitationAccepted, message: 'the partner accepted' }];
+  }
+  if (subscribed) {
+    const message = `workspace ${workspace} subscribes with it`;
+    return [{ type, status: 'True', reason: reason.Admitted.Subscribed, message }];
+  }
+  const message = `no Subscription of a workspace ${workspace} uses it yet: nothing is routed; check the name in spec.workspace, or ask the partner to subscribe`;
+  return [{ type, status: 'False', reason: reason.Admitted.WorkspaceNotAdmitting, message }];
+}
+
 /** The status of an integration whose state is in force. */
 export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationStatus> {
   const { namespace, name, state } = facts;
@@ -37,8 +60,8 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
       ? {
           type: condition.Accepted,
           status: 'True' as const,
-          reason: facts.invited ? reason.Accepted.InvitationAccepted : reason.Accepted.DirectGrant,
-          message: facts.invited ? 'the partner accepted' : 'the producer named the receiving workspace',
+          reason: facts.accepted ? reason.Accepted.InvitationAccepted : reason.Accepted.DirectGrant,
+          message: facts.accepted ? 'the partner accepted' : 'the producer named the receiving workspace',
         }
       : {
           type: condition.Accepted,
@@ -61,6 +84,7 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
     conditions: [
       { type: condition.Ready, status: 'True', reason: ready, message: `in force: ${state}` },
       accepted,
+      ...admission(facts),
       ...sent,
     ],
     events,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { deriveInvitationToken, hashInvitationToken, INVITATION_LIFETIME_MS } from '../../core/invitation.ts';
+import type { Room } from '../room.ts';
 import { createTestRoom, objectOf } from '../testing/room.ts';
 import type { Cached } from '../world.ts';
 import { createDeliveries } from './deliveries.ts';
@@ -64,6 +65,63 @@ describe('an integration', () => {
     ['revoked', { revoked: true }],
   ])('is not invited when it is %s', async (_what, spec) => {
     expect((await reconcile(invited(spec))).status?.invitation).toBeUndefined();
+  });
+
+  test.each<[string, string, string | undefined, string[]]>([
+    [
+      'was accepted over REST',
+      'sluice-facade/acceptance',
+      undefined,
+      ['Accepted=True/InvitationAccepted', 'Admitted=True/InvitationAccepted'],
+    ],
+    [
+      'the producer granted in Git as well',
+      'argocd',
+      undefined,
+      ['Accepted=True/DirectGrant', 'Admitted=False/WorkspaceNotAdmitting'],
+    ],
+    [
+      'said before that it was accepted',
+      'argocd',
+      'InvitationAccepted',
+      ['Accepted=True/InvitationAccepted', 'Admitted=True/InvitationAccepted'],
+    ],
+  ])('with an address and a workspace that %s says so', async (_what, manager, before, expected) => {
+    const said = { type: 'Accepted', status: 'True', reason: before, message: 'm' };
+    const object = invited({ workspace: 'globex' }, { conditions: before === undefined ? [] : [said] });
+    const { room } = createTestRoom({ Workspace: [workspace], Integration: [object] }, { wallMs: Date.parse(NOW) });
+    const managedFields = [
+      { manager: 'kubectl', fieldsV1: { 'f:spec': { 'f:invitedEmail': {} } } },
+      { manager, fieldsV1: { 'f:spec': { 'f:workspace': {} } } },
+    ];
+    const client = { ...room.client, get: async () => ({ metadata: { managedFields } }) } as unknown as Room['client'];
+    const { conditions } = await reconcileIntegration({ ...room, client })(object);
+    expect(conditions.slice(1).map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual(expected);
+  });
+
+  test('to a workspace says the same of one that does not exist and of one that names nothing of this producer', async () => {
+    const initech = objectOf<'Workspace'>('initech', { account: 'initech' }, { namespace: undefined });
+    const subscriptionOf = (namespace: string, integration: string) =>
+      objectOf<'Subscription'>(
+        'sub',
+        { producer: 'acme', integration, stream: 'orders', ordering: 'ByGroupKey', deletionPolicy: 'Retain' },
+        { namespace },
+      );
+    const said = async (name: string, ...subscriptions: Cached<'Subscription'>[]) => {
+      const object = objectOf<'Integration'>('globex', { workspace: name });
+      const { room } = createTestRoom({ Workspace: [workspace, initech], Subscription: subscriptions });
+      const { conditions } = await reconcileIntegration(room)(object);
+      expect(conditions[0]).toMatchObject({ type: 'Ready', status: 'True', reason: 'Active' });
+      const { status, reason, message } = conditions.find(({ type }) => type === 'Admitted') ?? {};
+      return `${status}/${reason}: ${message?.replaceAll(name, 'W')}`;
+    };
+    const missing = await said('nowhere');
+    expect(missing).toMatch(/^False\/WorkspaceNotAdmitting: no Subscription of a workspace W uses it yet/);
+    expect(await said('initech')).toBe(missing);
+    expect(await said('initech', subscriptionOf('initech', 'another'), subscriptionOf('umbrella', 'globex'))).toBe(
+      missing,
+    );
+    expect(await said('initech', subscriptionOf('initech', 'globex'))).toMatch(/^True\/Subscribed/);
   });
 
   test('of a namespace that is not the workspace’s invites nobody in its name, and waits', async () => {

@@ -1,11 +1,41 @@
-import { CONDITION } from '../../api/condition-reasons.ts';
+import { CONDITION, REASON } from '../../api/condition-reasons.ts';
+import { FIELD_MANAGER } from '../../api/well-known.ts';
 import { integrationState } from '../../core/integration-state.ts';
 import { issueInvitation } from '../../core/invitation.ts';
+import { type AnyObject, keyOf } from '../../kube/object.ts';
 import { ownsNamespace, type Room, timestampOf } from '../room.ts';
 import { findCondition } from '../runtime/conditions.ts';
-import type { Cached } from '../world.ts';
+import { type Cached, resourceOf } from '../world.ts';
 import { needsInvitation, planInvitation } from './invitation.ts';
 import { planIntegration } from './plan.ts';
+
+type Owned = AnyObject & {
+  readonly metadata: {
+    readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: object }[];
+  };
+};
+
+/**
+ * Whether the partner accepted: the grant was written by acceptance over REST, and not by the producer. The object is read
+ * once, when the grant appears; from then on the condition tells it.
+ */
+async function wasAccepted({ client }: Room, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
+  const { InvitationAccepted, DirectGrant } = REASON.Integration.Accepted;
+  const said = findCondition(status?.conditions, CONDITION.Integration.Accepted)?.reason;
+  if (said === InvitationAccepted || said === DirectGrant) return said === InvitationAccepted;
+  if (spec.invitedEmail === undefined && status?.invitation === undefined) return false;
+  const object = await client.get<Owned>(resourceOf('Integration'), metadata);
+  const fields = object?.metadata.managedFields?.find(({ manager }) => manager === FIELD_MANAGER.facadeAcceptance);
+  const owned = (fields?.fieldsV1 as { readonly 'f:spec'?: object } | undefined)?.['f:spec'] ?? {};
+  return 'f:workspace' in owned;
+}
+
+/** Whether a Subscription of the workspace that the spec names uses the integration. */
+function isSubscribed({ world }: Room, { metadata, spec }: Cached<'Integration'>): boolean {
+  return world.Subscription.store
+    .byIndex('integration', keyOf(metadata))
+    .some(subscription => subscription.metadata.namespace === spec.workspace);
+}
 
 /**
  * An invitation is issued here and handed over elsewhere (see `deliver.ts`): Ready is answered with the hash of its token
@@ -35,7 +65,9 @@ export function reconcileIntegration(room: Room) {
       namespace,
       name: metadata.name,
       state,
-      invited,
+      accepted: state === 'Active' && (await wasAccepted(room, integration)),
+      workspace: spec.workspace,
+      subscribed: isSubscribed(room, integration),
       workspaceExists,
       invitation: needed && !issuing ? undefined : invitation,
     });
