@@ -32,6 +32,8 @@ export function renderKinds(): string {
     `API group and version \`${GROUP}/${VERSION}\`. \`kubectl get waas\` lists the namespaced kinds, \`kubectl get waas-admin\` those of the cluster; \`kubectl explain <kind>.spec\` says what stands here.`,
     'Every object name is a DNS label of at most 63 characters, without dots. Lists are replaced as a whole. Durations are written as `5s`, `30m`, `168h`.',
     'Every status has `conditions` as Kubernetes writes them, with `observedGeneration`. Where a meaning begins with True, False or Unknown, that is the status that the reason goes with. `Ready=True` says that Redis states what the object says, open or closed; the other conditions say what follows from it. `Reconciling` and `Stalled` are there only while True.',
+    'An object that names a missing object waits for it: `Ready=Unknown` with `Reconciling`. After five minutes that counts as failed (`Ready=False` with `Stalled`, the reason stays), and goes on by itself when the object appears. What waits for a human, as for a grant or an open invitation, never fails.',
+    'While Redis is away, objects whose generation is applied stay as they are; those that changed say `RedisUnavailable`. After a minute each Workspace says `DataPlaneReachable=False`.',
     names.map(name => `- [${name}](#${name.toLowerCase()})`).join('\n'),
     '## Reasons that every kind has',
     table(['Type', 'Reason', 'Meaning'], conditionsOf('Account').filter(isShared)),

@@ -39,7 +39,8 @@ export const Account = defineKind({
   plural: 'accounts',
   shortNames: ['acct'],
   scope: 'Cluster',
-  description: 'Who pays: owners, plan and tokens for one or more workspaces.',
+  description:
+    'Who pays: owners, plan and tokens for one or more workspaces. Nothing prevents deleting it while workspaces name it: they say WaitingForAccount, with an Event, and go on until its included tokens are spent, until it is created again.',
   spec: AccountSpec,
   status: AccountStatus,
   columns: [{ name: 'Plan', type: 'string', jsonPath: '.spec.plan', description: 'Free or Metered.' }],

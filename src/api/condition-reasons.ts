@@ -176,7 +176,7 @@ export const CONDITION_MEANING = {
       ...EVERY_KIND.Ready,
       NamespaceReady: 'True: the namespace is there and the routes are stated in Redis.',
       NamespaceNotAdopted: 'False: the namespace exists and lacks the label sluice.dev/workspace=<name>.',
-      WaitingForAccount: 'Unknown: the account does not exist yet. False: for five minutes.',
+      WaitingForAccount: 'Unknown: the account does not exist, or not any more. False: for five minutes.',
     },
     Stalled: { ...EVERY_KIND.Stalled, WaitingForAccount: missing('account') },
     DataPlaneReachable: {

@@ -220,9 +220,21 @@ describe('workspace', () => {
     producer: false,
     short: undefined,
     insufficientTokens: undefined,
+    wasReady: false,
     dataPlaneAway: false,
     dataPlaneReachable: undefined,
   } as const;
+  test.each([
+    [true, ['Warning WaitingForAccount']],
+    [false, []],
+  ])(
+    'whose account is missing records an Event if it was Ready (%s): the account was deleted',
+    (wasReady, expected) => {
+      const { events = [] } = planWorkspace({ ...facts, accountExists: false, wasReady });
+      expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected);
+    },
+  );
+
   test('looks again at a namespace that is not its own: its deletion is not seen, it has no label', () => {
     expect(planWorkspace({ ...facts, namespace: 'foreign' }).requeueAfterMs).toBe(60_000);
   });

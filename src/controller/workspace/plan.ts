@@ -11,6 +11,8 @@ export interface WorkspaceFacts {
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
   readonly accountExists: boolean;
   readonly account: string;
+  /** The status says Ready=True. */
+  readonly wasReady: boolean;
   readonly producer: boolean;
   /** Queues wait for tokens that the account does not have; undefined: not known (yet). */
   readonly short: boolean | undefined;
@@ -74,8 +76,11 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     });
   }
   if (!facts.accountExists) {
-    return waitingForReference(reasons.WaitingForAccount, `account ${facts.account} does not exist yet`, {
+    const message = `account ${facts.account} does not exist; create it. If it was deleted, events go on until its included tokens are spent`;
+    return waitingForReference(reasons.WaitingForAccount, message, {
       status,
+      // A new workspace may come before its account.
+      events: facts.wasReady ? [{ type: 'Warning', reason: reasons.WaitingForAccount, message }] : [],
       conditions: [...tokens(facts), ...reachability(facts)],
     });
   }

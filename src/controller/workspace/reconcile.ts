@@ -59,6 +59,7 @@ export function reconcileWorkspace(room: Room) {
         workspace.spec.producer === true ||
         producer === true ||
         room.world.CatalogStream.store.byIndex('namespace', name).length > 0,
+      wasReady: findCondition(conditions, CONDITION.Workspace.Ready)?.status === 'True',
       short: room.shortages.isShort(workspace.spec.account),
       insufficientTokens: findCondition(conditions, CONDITION.Workspace.InsufficientTokens),
       dataPlaneReachable: findCondition(conditions, CONDITION.Workspace.DataPlaneReachable),
