@@ -47,7 +47,7 @@ const REDIS_SETTINGS: Row[] = [
 function renderConfiguration(): string {
   return [
     '# Configuration',
-    `\`bin/sluice <role>\` starts one role: ${ROLES.map(role => `\`${role}\``).join(', ')}; \`bin/sluice all\` starts all of them in one process. Everything else is said by environment variables. A variable that starts with \`SLUICE_\` and is not listed here stops the start, with the name that was probably meant.`,
+    `\`bin/sluice <role>\` starts one role: ${ROLES.map(role => `\`${role}\``).join(', ')}; \`bin/sluice all\` starts all of them in one process. Everything else is said by environment variables. A variable that starts with \`SLUICE_\` and is not listed here stops the start, with the name that was probably meant. The variables that Kubernetes sets for the Services of a namespace, such as \`SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080\`, are ignored.`,
     table(['Variable', 'Default', 'Meaning'], Object.entries(ENVIRONMENT).map(variableRow)),
     'The cluster is found by `KUBECONFIG`, else by the service account of the pod. Only the controller and the facade talk to Kubernetes; what each of them needs is on the page about [permissions](permissions.md).',
     'The root key signs deliveries, makes the tokens of invitations and seals what lies in Redis: make one file (`head -c 32 /dev/urandom > root.key`), keep it, and give the same to every controller and dispatcher.',

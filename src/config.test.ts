@@ -52,6 +52,28 @@ describe('configuration', () => {
     });
   });
 
+  test('ignores what Kubernetes sets for the Services of a namespace', () => {
+    const links = {
+      SLUICE_INGRESS_PORT: 'tcp://10.96.3.4:8080',
+      SLUICE_INGRESS_SERVICE_HOST: '10.96.3.4',
+      SLUICE_INGRESS_SERVICE_PORT: '8080',
+      SLUICE_INGRESS_SERVICE_PORT_HTTP: '8080',
+      SLUICE_INGRESS_PORT_8080_TCP: 'tcp://10.96.3.4:8080',
+      SLUICE_INGRESS_PORT_8080_TCP_PROTO: 'tcp',
+      SLUICE_INGRESS_PORT_8080_TCP_PORT: '8080',
+      SLUICE_INGRESS_PORT_8080_TCP_ADDR: '10.96.3.4',
+      SLUICE_FACADE_PORT: 'tcp://[fd00::1]:443',
+      SLUICE_FACADE_SERVICE_HOST: 'fd00::1',
+      SLUICE_OPS_PORT: 'udp://10.96.3.5:9090',
+      SLUICE_PORT: 'tcp://10.96.3.6:80',
+      SLUICE_SERVICE_HOST: '10.96.3.6',
+      SLUICE_SERVICE_PORT: '80',
+      SLUICE_PORT_80_TCP: 'tcp://10.96.3.6:80',
+    };
+    expect(readConfig(['ingress'], links)).toEqual(readConfig(['ingress'], {}));
+    expect(readConfig(['ingress'], { ...links, SLUICE_INGRESS_PORT: '81' }).ingressPort).toBe(81);
+  });
+
   test('reads how invitations are mailed; the sender is at the mail server unless another is named', () => {
     const url = 'smtps://relay:p%40ss@mail.example';
     expect(readConfig(['router'], {}).mail).toBeUndefined();
@@ -85,6 +107,10 @@ describe('configuration', () => {
       'SLUICE_REDDIS_URL: no such variable; did you mean SLUICE_REDIS_URL?',
     ],
     [['router'], { SLUICE_QUITE_OTHER: '1' }, 'SLUICE_QUITE_OTHER: no such variable'],
+    [['router'], { SLUICE_INGRES_PORT: '8080' }, 'SLUICE_INGRES_PORT: no such variable; did you mean SLUICE_INGRESS'],
+    [['router'], { SLUICE_SERVICE_HOST: 'sluice.example' }, 'SLUICE_SERVICE_HOST: no such variable'],
+    [['router'], { SLUICE_SERVICE_PORT: 'http' }, 'SLUICE_SERVICE_PORT: no such variable'],
+    [['router'], { SLUICE_REDIS_URL: 'tcp://10.96.3.4:6379' }, 'SLUICE_REDIS_URL: has to be redis://'],
     [['router'], { SLUICE_REDIS_URL: 'http://a' }, 'SLUICE_REDIS_URL: has to be redis://'],
     [['router'], { SLUICE_SMTP_URL: 'http://mail.example' }, 'SLUICE_SMTP_URL: has to be smtp://'],
     [['router'], { SLUICE_SMTP_FROM: 'a@b.example\r\nBcc: c@d.example' }, 'SLUICE_SMTP_FROM: has to be address'],

@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { nearestName } from './core/nearest-name.ts';
 import { parseNetwork } from './core/network.ts';
 import { type Mailbox, parseMailbox } from './mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from './mail/smtp-url.ts';
+import { readRootKey } from './root-key-file.ts';
+import { isServiceLink } from './service-links.ts';
 import { LOG_LEVELS } from './telemetry/log.ts';
 import type { TracingConfig } from './telemetry/tracing-config.ts';
 import { readTracing } from './tracing-environment.ts';
@@ -215,7 +216,7 @@ const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatcher'];
 
 /**
  * Reads `argv` (one role, or `all`) and the environment; the only place that does. Unknown SLUICE_* variables are an
- * error, because a misspelt one would silently leave a default in force.
+ * error, because a misspelt one would silently leave a default in force; those that Kubernetes sets for Services are not ours.
  */
 export function readConfig(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
@@ -224,7 +225,7 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
   const all = ROLES.filter(role => role !== 'facade' || given(env.SLUICE_OIDC_ISSUERS));
   const roles = word === 'all' ? all : ROLES.filter(role => role === word);
   if (roles.length === 0 || rest.length > 0) problems.push(`usage: sluice ${ROLES.join('|')}|all`);
-  const names = Object.keys(env).filter(name => name.startsWith('SLUICE_'));
+  const names = Object.keys(env).filter(name => name.startsWith('SLUICE_') && !isServiceLink(name, env[name] ?? ''));
   for (const name of names) {
     if (name in ENVIRONMENT) continue;
     const meant = nearestName(name, Object.keys(ENVIRONMENT));
@@ -289,21 +290,4 @@ function readMail(data: z.output<typeof Environment>): MailConfig | undefined {
   const server = parseSmtpUrl(data.SLUICE_SMTP_URL);
   const from = parseMailbox(data.SLUICE_SMTP_FROM ?? '') ?? defaultSender(server);
   return Object.freeze({ server, from, acceptUrl: data.SLUICE_INVITATION_URL, plainText });
-}
-
-function readRootKey(file: string | undefined, problems: string[]): Uint8Array | undefined {
-  if (file === undefined) {
-    problems.push(
-      'SLUICE_ROOT_KEY_FILE: needed, a file with 32 random bytes or more (for example: head -c 32 /dev/urandom > root.key)',
-    );
-    return undefined;
-  }
-  try {
-    const key = readFileSync(file);
-    if (key.length >= 32) return key;
-    problems.push(`SLUICE_ROOT_KEY_FILE: ${file} has ${key.length} bytes, 32 or more are needed`);
-  } catch (error) {
-    problems.push(`SLUICE_ROOT_KEY_FILE: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}: ${file}`);
-  }
-  return undefined;
 }

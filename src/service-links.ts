@@ -1,0 +1,16 @@
+/**
+ * Names and values of the variables that Kubernetes sets in every pod of a namespace, for each Service there:
+ * `<SERVICE>_SERVICE_HOST`, `<SERVICE>_SERVICE_PORT[_<NAME>]`, `<SERVICE>_PORT` and `<SERVICE>_PORT_<n>_TCP[_…]`
+ * (Kubernetes, "Accessing the Service", environment variables).
+ */
+const FORMS: readonly { readonly name: RegExp; readonly value: RegExp }[] = [
+  { name: /_SERVICE_HOST$/, value: /^[0-9a-fA-F.:]+$/ },
+  { name: /_SERVICE_PORT(_[A-Z0-9_]+)?$/, value: /^\d+$/ },
+  { name: /_PORT$/, value: /^(tcp|udp|sctp):\/\// },
+  { name: /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/, value: /^/ },
+];
+
+/** Says whether Kubernetes has set this variable for a Service: it names no setting of ours. */
+export function isServiceLink(name: string, value: string): boolean {
+  return FORMS.some(form => form.name.test(name) && form.value.test(value));
+}
