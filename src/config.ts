@@ -224,7 +224,7 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
   // Who has no identity provider can do without REST: everything is said with kubectl then.
   const all = ROLES.filter(role => role !== 'facade' || given(env.SLUICE_OIDC_ISSUERS));
   const roles = word === 'all' ? all : ROLES.filter(role => role === word);
-  if (roles.length === 0 || rest.length > 0) problems.push(`usage: sluice ${ROLES.join('|')}|all`);
+  if (roles.length === 0 || rest.length > 0) problems.push(`usage: sluice ${ROLES.join('|')}|all; see sluice --help`);
   const names = Object.keys(env).filter(name => name.startsWith('SLUICE_') && !isServiceLink(name, env[name] ?? ''));
   for (const name of names) {
     if (name in ENVIRONMENT) continue;

@@ -54,7 +54,7 @@ test('Ctrl-C while it stays up ends everything in order', async () => {
   const tour = await start();
   await tour.waitForLine(/Everything runs/, 120_000);
   const running = (await processesOf(tour.folder)).join('\n');
-  for (const program of ['redis-server', 'etcd', 'kube-apiserver', 'src/main.ts all'])
+  for (const program of ['redis-server', 'etcd', 'kube-apiserver', 'src/sluice.ts all'])
     expect(running).toContain(program);
   tour.kill('SIGINT');
   expect(await tour.exited).toBe(130);
@@ -81,7 +81,7 @@ test('a signal to make alone ends everything too', async () => {
 test('the end of sluice is told with its log, and ends everything', async () => {
   const tour = await start();
   await tour.waitForLine(/Everything runs/, 120_000);
-  const line = (await processesOf(tour.folder)).find(each => each.includes('src/main.ts all'));
+  const line = (await processesOf(tour.folder)).find(each => each.includes('src/sluice.ts all'));
   const pid = Number(/^process (\d+)/.exec(line ?? '')?.[1]);
   process.kill(pid, 'SIGKILL');
   expect(await tour.exited).toBe(1);

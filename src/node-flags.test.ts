@@ -1,0 +1,32 @@
+import { describe, expect, test } from 'vitest';
+import { missingNodeFlags } from './node-flags.ts';
+
+const GIB = 1_073_741_824;
+const machine = { given: [], limitBytes: 0, machineBytes: 8 * GIB };
+const container = { given: [], limitBytes: GIB / 2, machineBytes: 8 * GIB };
+
+describe('flags of Node', () => {
+  test('only the controller has a small young generation', () => {
+    expect(missingNodeFlags({ ...machine, word: 'controller' })).toEqual(['--max-semi-space-size=4']);
+    for (const word of ['facade', 'ingress', 'router', 'dispatcher', 'all', 'x', undefined]) {
+      expect(missingNodeFlags({ ...machine, word })).toEqual([]);
+    }
+  });
+
+  test('roles that keep objects take three quarters of the memory of their container', () => {
+    const heap = '--max-old-space-size=384';
+    expect(missingNodeFlags({ ...container, word: 'controller' })).toEqual(['--max-semi-space-size=4', heap]);
+    expect(missingNodeFlags({ ...container, word: 'facade' })).toEqual([heap]);
+    expect(missingNodeFlags({ ...container, word: 'all' })).toEqual([heap]);
+    expect(missingNodeFlags({ ...container, word: 'ingress' })).toEqual([]);
+  });
+
+  test('a container without a limit says more than the machine has', () => {
+    expect(missingNodeFlags({ ...machine, limitBytes: 2 ** 44, word: 'facade' })).toEqual([]);
+  });
+
+  test('flags that are given stay as they are', () => {
+    const given = ['--max_old_space_size=100', '--max-semi-space-size=8'];
+    expect(missingNodeFlags({ ...container, given, word: 'controller' })).toEqual([]);
+  });
+});

@@ -1,0 +1,56 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import packageJson from '../package.json' with { type: 'json' };
+import { ROLES } from './config.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const COMMAND = join(ROOT, 'bin', 'sluice');
+
+// Each test starts programs, which takes long on a machine that is busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Prints the id of the process and its flags before its program runs. */
+const SPY = '--import=data:text/javascript,console.log(JSON.stringify([process.pid,process.execArgv]))';
+
+/** Runs a command to its end, without any variable of ours. */
+function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    encoding: 'utf8',
+  });
+  return { status, stdout, stderr };
+}
+
+test('--version prints the version', () => {
+  expect(run(COMMAND, ['--version'])).toEqual({ status: 0, stdout: `${packageJson.version}\n`, stderr: '' });
+});
+
+test('--help says what each role is, and where its settings are described', () => {
+  const { status, stdout } = run(COMMAND, ['--help']);
+  expect(status).toBe(0);
+  for (const role of [...ROLES, 'all']) expect(stdout).toMatch(new RegExp(`^ {2}${role} +\\w.*$`, 'm'));
+  expect(stdout).toContain('docs/configuration.md');
+});
+
+test('a wrong role is refused with the usage', () => {
+  const { status, stderr } = run(COMMAND, ['controler']);
+  expect(status).toBe(1);
+  expect(stderr).toContain('usage: sluice controller|facade|ingress|router|dispatcher|all; see sluice --help');
+});
+
+test.each([
+  ['bin/sluice', COMMAND, []],
+  ['node src/sluice.ts, as in an image without a shell,', process.execPath, [join(ROOT, 'src', 'sluice.ts')]],
+])('%s gives the controller its flags in the same process, and keeps those it has', (_name, command, args) => {
+  // Without a root key it ends once it has read its settings.
+  const { status, stdout, stderr } = run(command, [...args, 'controller'], { NODE_OPTIONS: SPY });
+  const [first, second] = stdout
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as [number, string[]]);
+  expect(first?.[1]).toEqual([]);
+  expect(second?.[0]).toBe(first?.[0]);
+  expect(second?.[1]).toContain('--max-semi-space-size=4');
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^SLUICE_ROOT_KEY_FILE: needed/)]);
+});

@@ -1,0 +1,22 @@
+import { totalmem } from 'node:os';
+import { execArgv, execPath, execve } from 'node:process';
+import { missingNodeFlags } from './node-flags.ts';
+import { textToPrint } from './usage.ts';
+import { VERSION } from './version.ts';
+
+// The entry of a container, which may have no shell: `node src/sluice.ts <role>`. Flags of Node need a new program in
+// the same process: it keeps its id, so signals reach it.
+const argv = process.argv.slice(2);
+const text = textToPrint(argv, VERSION);
+if (text !== undefined) {
+  process.stdout.write(text);
+} else {
+  const flags = missingNodeFlags({
+    word: argv[0],
+    given: [...execArgv, ...(process.env.NODE_OPTIONS ?? '').split(/\s+/)],
+    limitBytes: process.constrainedMemory(),
+    machineBytes: totalmem(),
+  });
+  if (flags.length > 0) execve?.(execPath, [execPath, ...execArgv, ...flags, import.meta.filename, ...argv]);
+  await import('./main.ts');
+}
