@@ -68,6 +68,7 @@ const OUTSIDE = [
   'main.ts',
   'roles.ts',
   'config.ts',
+  'listening.ts',
   'node-flags.ts',
   'root-key-file.ts',
   'service-links.ts',

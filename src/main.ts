@@ -1,9 +1,8 @@
 import { type Config, ConfigError, type Role, readConfig } from './config.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
+import { listenAt } from './listening.ts';
 import { createAlarm } from './redis/alarm.ts';
-import { checkRedis } from './redis/check.ts';
-import { connectRedis } from './redis/client.ts';
-import { followRedisClock } from './redis/clock.ts';
+import { openRedis } from './redis/late-client.ts';
 import { createRedisMetrics, registerRedisGauges } from './redis/redis-metrics.ts';
 import { registerWorkMetrics } from './redis/work-metrics.ts';
 import { type Parts, type Running, START } from './roles.ts';
@@ -26,31 +25,26 @@ async function main(config: Config): Promise<void> {
   const tracing =
     config.tracing &&
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
-  const redis = await connectRedis(config.redisUrl, log, createRedisMetrics(registry));
-  await checkRedis(redis, log);
-  const clock = await followRedisClock(redis);
-  const alarm = createAlarm(redis).raise;
-  registerRedisGauges(registry, redis);
-  registerWorkMetrics(registry, { redis, nowMs: clock.nowMs });
+  const redis = openRedis({ url: config.redisUrl, log, metrics: createRedisMetrics(registry) });
+  registerRedisGauges(registry, redis.client);
+  registerWorkMetrics(registry, { redis: redis.client, nowMs: redis.nowMs });
   let kubeMetrics: KubeMetrics | undefined;
   const parts: Parts = {
     config,
     log,
     registry,
     tracing,
-    redis,
+    redis: redis.client,
+    redisImpairments: redis.impairments,
     kubeMetrics: () => (kubeMetrics ??= createKubeMetrics(registry)),
-    nowMs: clock.nowMs,
-    alarm,
+    nowMs: redis.nowMs,
+    alarm: createAlarm(redis.client).raise,
   };
   const running = new Map<Role, Running>();
-  // Those who accept last: what they take has somebody to work on it.
-  for (const role of ['controller', 'router', 'dispatcher', 'ingress', 'facade'] as const) {
-    if (config.roles.includes(role)) running.set(role, await START[role](parts));
-  }
-  const health = [...running].map(
-    ([role, { impairments }]) => [role, watchRoleHealth({ role, check: impairments, log })] as const,
-  );
+  const health = config.roles.map(role => {
+    const check = () => running.get(role)?.impairments() ?? redis.waiting();
+    return [role, watchRoleHealth({ role, check, log })] as const;
+  });
   const checks = Object.fromEntries(health.map(([role, { state }]) => [role, state]));
   registerRoleHealth(registry, checks);
   const shutdown = createShutdown(
@@ -68,22 +62,35 @@ async function main(config: Config): Promise<void> {
     // Nobody sends anything to the others.
     config.roles.some(role => role === 'ingress' || role === 'facade') ? config.shutdownDelayMs : 0,
   );
-  const ops = await startOpsServer(config.opsPort, registry, { ...checks, process: shutdown.health });
+  const ops = await listenAt('SLUICE_OPS_PORT', config.opsPort, () =>
+    startOpsServer(config.opsPort, registry, { ...checks, process: shutdown.health }),
+  );
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => shutdown.onSignal(signal));
   log.info({ roles: config.roles, opsPort: ops.port, version: VERSION }, 'sluice runs');
+  await startRoles();
+
+  async function startRoles(): Promise<void> {
+    const start = async (role: Role) => {
+      if (config.roles.includes(role)) running.set(role, await START[role](parts));
+    };
+    // Without Redis it still lets objects go that are deleted.
+    await start('controller');
+    await redis.opened;
+    // Those that accept come last: others work on what they take.
+    for (const role of ['router', 'dispatcher', 'ingress', 'facade'] as const) await start(role);
+  }
 
   async function stop(): Promise<void> {
-    // Those who accept first: nothing more comes in while the others finish.
+    // Those that accept come first: nothing more comes in while the others finish.
     for (const role of ['facade', 'ingress', 'router', 'dispatcher', 'controller'] as const)
       await running.get(role)?.stop();
     await tracing?.stop();
     for (const [, { stop }] of health) stop();
     await ops.close();
-    clock.stop();
     await redis.close();
     log.info('stopped');
     process.exit(0);
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => shutdown.onSignal(signal));
 }
 
 try {

@@ -22,6 +22,7 @@ import { createFacadeServer } from './facade/server.ts';
 import { connect } from './kube/client.ts';
 import { systemClock } from './kube/clock.ts';
 import type { KubeMetrics } from './kube/kube-metrics.ts';
+import { anyAddress, listenAt } from './listening.ts';
 import { createInvitationMailer } from './mail/mailer.ts';
 import { createAlarm } from './redis/alarm.ts';
 import { createBacklogStore } from './redis/backlog.ts';
@@ -64,16 +65,13 @@ export interface Parts {
   readonly log: Logger;
   readonly registry: Registry;
   readonly tracing: Tracing | undefined;
+  /** Rejects commands until Redis answers; only the controller is started before. */
   readonly redis: RedisClient;
+  readonly redisImpairments: ImpairmentCheck;
   /** Of the roles that talk to Kubernetes, together. */
   readonly kubeMetrics: () => KubeMetrics;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
-}
-
-function redisImpairments(redis: RedisClient): readonly Impairment[] {
-  if (redis.isReady()) return [];
-  return [{ reason: 'RedisUnavailable', cause: 'dependency', message: 'Redis does not answer (SLUICE_REDIS_URL).' }];
 }
 
 function notSynced(kinds: readonly string[]): readonly Impairment[] {
@@ -82,7 +80,8 @@ function notSynced(kinds: readonly string[]): readonly Impairment[] {
   return [{ reason: 'CachesNotSynced', cause: 'dependency', message }];
 }
 
-function startController({ config, log, registry, tracing, redis, kubeMetrics, nowMs }: Parts): Running {
+function startController(parts: Parts): Running {
+  const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
   const rootKey = config.rootKey as Uint8Array;
   const sealKeys = deriveSealKeys(rootKey);
@@ -121,11 +120,16 @@ function startController({ config, log, registry, tracing, redis, kubeMetrics, n
       await running;
       await client.close();
     },
-    impairments: () => [...notSynced(controller.readiness().missing), ...controller.impairments()],
+    impairments: () => [
+      ...parts.redisImpairments(),
+      ...notSynced(controller.readiness().missing),
+      ...controller.impairments(),
+    ],
   };
 }
 
-async function startIngress({ config, log, registry, tracing, redis, nowMs, alarm }: Parts): Promise<Running> {
+async function startIngress(parts: Parts): Promise<Running> {
+  const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
   const store = createIngestion({
     operations: createIngressOperations(redis, nowMs, alarm),
     lower: createHintIndex(redis, 'r').lower,
@@ -133,9 +137,12 @@ async function startIngress({ config, log, registry, tracing, redis, nowMs, alar
   });
   const sandbox = createSandboxDesk({ redis, lower: createHintIndex(redis, 's').lower, nowMs });
   const ingress = createIngress({ store, sandbox, askMasters: redis.callAll, registry, tracing, log });
-  const port = await ingress.listen(config.ingressPort, '::');
+  const host = await anyAddress();
+  const port = await listenAt('SLUICE_INGRESS_PORT', config.ingressPort, () =>
+    ingress.listen(config.ingressPort, host),
+  );
   log.info({ port }, 'ingress listens');
-  return { drain: ingress.drain, stop: ingress.close, impairments: () => redisImpairments(redis) };
+  return { drain: ingress.drain, stop: ingress.close, impairments: parts.redisImpairments };
 }
 
 async function startFacade({ config, log, registry, tracing, redis, kubeMetrics, nowMs }: Parts): Promise<Running> {
@@ -168,7 +175,8 @@ async function startFacade({ config, log, registry, tracing, redis, kubeMetrics,
     tracing,
     version: VERSION,
   });
-  const port = await server.listen(config.facadePort);
+  const host = await anyAddress();
+  const port = await listenAt('SLUICE_FACADE_PORT', config.facadePort, () => server.listen(config.facadePort, host));
   log.info({ port }, 'facade listens');
   return {
     drain: server.drain,
@@ -191,7 +199,7 @@ function openReplays(redis: RedisClient, nowMs: () => number): Replays {
   });
 }
 
-function startRouter({ log, registry, tracing, redis, nowMs, alarm }: Parts): Running {
+function startRouter({ log, registry, tracing, redis, redisImpairments, nowMs, alarm }: Parts): Running {
   const router = createRouter({
     queues: createQueueStore(redis),
     inboxes: createInboxStore(redis),
@@ -207,10 +215,10 @@ function startRouter({ log, registry, tracing, redis, nowMs, alarm }: Parts): Ru
   });
   redis.onReconnect(router.onReconnect);
   router.start();
-  return { stop: router.stop, impairments: () => redisImpairments(redis) };
+  return { stop: router.stop, impairments: redisImpairments };
 }
 
-function startDispatcher({ config, log, registry, tracing, redis, nowMs, alarm }: Parts): Running {
+function startDispatcher({ config, log, registry, tracing, redis, redisImpairments, nowMs, alarm }: Parts): Running {
   const rootKey = config.rootKey as Uint8Array;
   const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
   const dispatcher = createDispatcher({
@@ -255,7 +263,7 @@ function startDispatcher({ config, log, registry, tracing, redis, nowMs, alarm }
       await dispatcher.stop();
       await client.close();
     },
-    impairments: () => redisImpairments(redis),
+    impairments: redisImpairments,
   };
 }
 

@@ -70,12 +70,16 @@ async function askCluster(urls: readonly string[]): Promise<boolean> {
   let last: unknown;
   for (const url of urls) {
     const probe = new Redis({ ...parseUrl(url), ...FAIL_FAST, retryStrategy: () => null });
-    probe.on('error', () => {});
+    // Says why; what is rejected says only that the connection is closed.
+    let cause: Error | undefined;
+    probe.on('error', error => {
+      cause = error;
+    });
     try {
       await probe.connect();
       return (await probe.info('cluster')).includes('cluster_enabled:1');
     } catch (error) {
-      last = error;
+      last = cause ?? error;
     } finally {
       probe.disconnect();
     }
@@ -85,7 +89,7 @@ async function askCluster(urls: readonly string[]): Promise<boolean> {
 
 /**
  * Connects to `SLUICE_REDIS_URL`: `redis://[user:password@]host:port`, `rediss://…` for TLS, several separated by
- * commas. Whether it is a Cluster is found out from INFO; Redis must be there when a role starts. `metrics` are told how
+ * commas. Whether it is a Cluster is found out from INFO, so Redis has to be there: see openRedis. `metrics` count how
  * commands fare.
  */
 export async function connectRedis(url: string, log: Logger, metrics?: RedisMetrics): Promise<RedisClient> {
@@ -116,7 +120,12 @@ export async function connectRedis(url: string, log: Logger, metrics?: RedisMetr
     if (connectedOnce) for (const listener of reconnects) listener();
     connectedOnce = true;
   });
-  await redis.connect();
+  try {
+    await redis.connect();
+  } catch (error) {
+    redis.disconnect();
+    throw error;
+  }
 
   let gathering = false;
   /** Lets commands of one turn leave in one write: Redis reads them together and syncs its file once for all of them. */

@@ -1,0 +1,106 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { type LateRedis, openRedis, withoutPasswords } from './late-client.ts';
+
+const log = createLogger({ level: 'silent' });
+
+function open(url: string): LateRedis {
+  const redis = openRedis({ url, log });
+  onTestFinished(() => redis.close());
+  return redis;
+}
+
+async function start(options: Parameters<typeof startRedis>[0] = {}): Promise<RedisServer> {
+  const server = await startRedis(options);
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+const SOON_MS = 20_000;
+const reasonsOf = (redis: LateRedis) => redis.impairments().map(({ reason, cause }) => `${reason}/${cause}`);
+
+test('shows addresses without their passwords', () => {
+  expect(withoutPasswords('redis://:secret@a:1, rediss://user:secret@b')).toBe('redis://a:1,rediss://user@b');
+});
+
+describe('a Redis that is not there at the start', () => {
+  test('is named with its variable, commands fail at once, and it is used as soon as it answers', async () => {
+    const server = await start();
+    const port = server.port;
+    await server.kill();
+    const redis = open(server.url);
+    const heard: string[] = [];
+    redis.client.subscribe(
+      ['news'],
+      (_channel, message) => heard.push(message),
+      () => heard.push('listening'),
+    );
+    await vi.waitFor(() => expect(redis.impairments()[0]?.message).toContain('ECONNREFUSED'), SOON_MS);
+    expect(redis.impairments()).toEqual([
+      {
+        reason: 'RedisUnavailable',
+        cause: 'dependency',
+        message: `Redis at redis://127.0.0.1:${port} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED 127.0.0.1:${port}`,
+      },
+    ]);
+    expect(redis.client.isReady()).toBe(false);
+    await expect(redis.client.call('get', 'a')).rejects.toThrow('Connection is closed');
+    await expect(redis.client.run('fields', ['a'], [])).rejects.toThrow('Connection is closed');
+    expect(Math.abs(redis.nowMs() - Date.now())).toBeLessThan(1_000);
+
+    await server.restart();
+    await redis.opened;
+    expect(redis.impairments()).toEqual([]);
+    expect(await redis.client.call('set', 'a', '1')).toBe('OK');
+    await vi.waitFor(() => expect(heard).toEqual(['listening']), 10_000);
+    await redis.client.publish('news', 'x');
+    await vi.waitFor(() => expect(heard).toEqual(['listening', 'x']), 10_000);
+  });
+});
+
+test('a Redis whose settings would lose data is not used until they fit', async () => {
+  const server = await start({ extra: ['--maxmemory-policy', 'allkeys-lru'] });
+  const redis = open(server.url);
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['RedisUnsuitable/settings']), SOON_MS);
+  expect(redis.waiting()[0]?.message).toContain(
+    `Redis at ${server.url} (SLUICE_REDIS_URL): maxmemory-policy is allkeys-lru: set it to noeviction`,
+  );
+  await expect(redis.client.call('get', 'a')).rejects.toThrow('maxmemory-policy');
+  await server.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+  await redis.opened;
+  expect(reasonsOf(redis)).toEqual([]);
+  expect(await redis.client.call('get', 'a')).toBeNull();
+});
+
+test('a wrong password is named as such, and stays out of the message', async () => {
+  const server = await start();
+  await server.command('CONFIG', 'SET', 'requirepass', 'right');
+  const redis = open(server.url.replace('//', '//:wrong@'));
+  await vi.waitFor(() => expect(redis.impairments()[0]?.message).toContain('WRONGPASS'), SOON_MS);
+  expect(redis.impairments()[0]?.message).not.toContain('wrong@');
+});
+
+test('a Redis that goes away later says so, too', async () => {
+  const server = await start();
+  const redis = open(server.url);
+  await redis.opened;
+  await server.kill();
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['RedisUnavailable/dependency']), SOON_MS);
+  await server.restart();
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual([]), SOON_MS);
+});
+
+test('a client that is closed while it waits tries no more', async () => {
+  const server = await start();
+  await server.kill();
+  const redis = openRedis({ url: server.url, log });
+  await redis.close();
+  await server.restart();
+  const clients = async () =>
+    String(await server.command('CLIENT', 'LIST'))
+      .trim()
+      .split('\n').length;
+  expect(await clients()).toBe(1);
+  expect(redis.client.isReady()).toBe(false);
+});
