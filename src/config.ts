@@ -74,7 +74,9 @@ export const ENVIRONMENT = {
     .string()
     .min(1)
     .optional()
-    .describe('File with the root key, 32 bytes or more. Controller, facade and dispatcher do not start without it.'),
+    .describe(
+      'File with the root key, 32 bytes or more. Controller, facade and dispatcher need the same one, and do not start without it.',
+    ),
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {
       message: 'has to be https URLs without user, query and fragment, separated by commas; http for loopback only',

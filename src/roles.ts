@@ -5,6 +5,7 @@ import { createController } from './controller/controller.ts';
 import { registerRuntimeMetrics } from './controller/state-metrics.ts';
 import { sealEndpoint } from './core/endpoint-config.ts';
 import { createNetworkPolicy, judgeEndpoint } from './core/network.ts';
+import { rootKeyFingerprint } from './core/root-key-fingerprint.ts';
 import { deriveSealKeys } from './core/seal.ts';
 import { createDispatcher } from './dataplane/dispatcher/dispatcher.ts';
 import { createEndpointClient } from './dataplane/dispatcher/endpoint-client.ts';
@@ -37,9 +38,11 @@ import { createInboxReader } from './redis/inbox-reader.ts';
 import { createInboxRecovery } from './redis/inbox-recovery.ts';
 import { createInboxStore } from './redis/inbox-store.ts';
 import { createIngressOperations } from './redis/ingress-store.ts';
+import type { HintKind } from './redis/keys.ts';
 import { createLedgerStore, readBalance } from './redis/ledger-store.ts';
 import { createQueueStore } from './redis/queue-store.ts';
 import { createReplays, type Replays } from './redis/replays.ts';
+import { holdHints, watchRootKey } from './redis/root-key-watch.ts';
 import { createRoutingReader } from './redis/routing-reader.ts';
 import { createTraceparentReader } from './redis/traceparents.ts';
 import { createTrafficReader } from './redis/traffic-reader.ts';
@@ -88,7 +91,7 @@ function startController(parts: Parts): Running {
   const policy = createNetworkPolicy(config.allowedNetworks);
   const controller = createController({
     client,
-    control: createControlStore(redis),
+    control: createControlStore(redis, rootKeyFingerprint(rootKey)),
     backlogs: createBacklogStore(redis),
     openAudit: pace => createControlAudit(redis, pace),
     remains: createControlSweep(redis),
@@ -146,6 +149,8 @@ async function startIngress(parts: Parts): Promise<Running> {
 }
 
 async function startFacade({ config, log, registry, tracing, redis, kubeMetrics, nowMs }: Parts): Promise<Running> {
+  const rootKey = config.rootKey as Uint8Array;
+  const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
   const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
   const metrics = createFacadeMetrics(registry);
   const parts = {
@@ -162,7 +167,7 @@ async function startFacade({ config, log, registry, tracing, redis, kubeMetrics,
     traffic: createTrafficReader(redis),
     ...countOperations(parts, metrics.did),
     readBalance: account => readBalance(redis, account),
-    rootKey: config.rootKey as Uint8Array,
+    rootKey,
     nowMs,
     log,
   });
@@ -182,11 +187,12 @@ async function startFacade({ config, log, registry, tracing, redis, kubeMetrics,
     drain: server.drain,
     stop: async () => {
       await server.close();
+      keyWatch.stop();
       stop.abort();
       await watching;
       await client.close();
     },
-    impairments: () => notSynced(facade.world.staleKinds()),
+    impairments: () => [...keyWatch.impairments(), ...notSynced(facade.world.staleKinds())],
   };
 }
 
@@ -218,12 +224,23 @@ function startRouter({ log, registry, tracing, redis, redisImpairments, nowMs, a
   return { stop: router.stop, impairments: redisImpairments };
 }
 
-function startDispatcher({ config, log, registry, tracing, redis, redisImpairments, nowMs, alarm }: Parts): Running {
+async function startDispatcher(parts: Parts): Promise<Running> {
+  const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
   const rootKey = config.rootKey as Uint8Array;
+  const keyWatch = await watchRootKey({
+    redis,
+    fingerprint: rootKeyFingerprint(rootKey),
+    onMatch: () => {
+      dispatcher.onReconnect();
+      sandbox.lookEverywhere();
+    },
+  });
+  // What another key has sealed cannot be opened: it stays due until the keys are the same.
+  const held = (kind: HintKind) => holdHints(createHintIndex(redis, kind), keyWatch.differs);
   const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
   const dispatcher = createDispatcher({
     inboxes: createInboxStore(redis),
-    hints: createHintIndex(redis, 'd'),
+    hints: held('d'),
     traffic: createTrafficStore(redis),
     client,
     keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
@@ -244,7 +261,7 @@ function startDispatcher({ config, log, registry, tracing, redis, redisImpairmen
   redis.onReconnect(dispatcher.onReconnect);
   const sandbox = createSandboxRunner({
     redis,
-    hints: createHintIndex(redis, 's'),
+    hints: held('s'),
     keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
     version: VERSION,
     alarm,
@@ -258,12 +275,13 @@ function startDispatcher({ config, log, registry, tracing, redis, redisImpairmen
   sandbox.start();
   return {
     stop: async () => {
+      keyWatch.stop();
       await sandbox.stop();
       await sweep.stop();
       await dispatcher.stop();
       await client.close();
     },
-    impairments: redisImpairments,
+    impairments: () => [...parts.redisImpairments(), ...keyWatch.impairments()],
   };
 }
 

@@ -81,7 +81,8 @@ export interface ControlStore {
 /** Commands of one patch at most: keeps a script under a few milliseconds. */
 const PATCH_OPS = 400;
 
-export function createControlStore(redis: RedisClient): ControlStore {
+/** @param rootKey fingerprint of the controller's root key, which the other roles compare theirs with */
+export function createControlStore(redis: RedisClient, rootKey = ''): ControlStore {
   const hgetall = redis.readHash;
   const readHashes = createHashReader(redis);
 
@@ -101,7 +102,8 @@ export function createControlStore(redis: RedisClient): ControlStore {
 
   return {
     async lead(uid, transitions, nowMs) {
-      const [answer, value] = (await redis.run('lead', [CLUSTER_KEYS.meta], [nowMs, uid, transitions])) as string[];
+      const args = [nowMs, uid, transitions, rootKey];
+      const [answer, value] = (await redis.run('lead', [CLUSTER_KEYS.meta], args)) as string[];
       return answer === 'OK' ? { epoch: Number(value) } : { other: value as string };
     },
 

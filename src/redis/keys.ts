@@ -154,7 +154,7 @@ export function hintPartition(member: string): number {
 }
 
 export const CLUSTER_KEYS = {
-  /** HASH: uid of the Kubernetes cluster, ready, epoch of the leading controller. */
+  /** HASH: uid of the Kubernetes cluster, ready, epoch of the leading controller and fingerprint of its root key. */
   meta: '{c}:meta',
   /** SET of tenants that have control state. */
   tenants: '{c}:tenants',

@@ -10,7 +10,7 @@ export const IMPAIRMENTS = {
   LeaseUnavailable: 'The Lease can be neither read nor written.',
   TermNotStarted: 'This replica holds the Lease and cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than the program.',
-  RootKeyMismatch: 'The root key is not the one that the other roles use.',
+  RootKeyMismatch: 'The root key is not that of the controller.',
 } as const;
 
 export type ImpairmentReason = keyof typeof IMPAIRMENTS;
