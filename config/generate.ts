@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { buildCrd } from '../src/api/crd.ts';
 import { GROUP } from '../src/api/group-version.ts';
 import { KINDS } from '../src/api/kinds.ts';
+import { describeCrd } from '../src/kube/crds.ts';
 import { renderAlerts } from './alerts.ts';
 import { renderDashboards } from './dashboards.ts';
 import { renderDocs } from './docs.ts';
@@ -19,7 +19,7 @@ export interface GeneratedFile {
 export function renderCrds(): GeneratedFile[] {
   return Object.values(KINDS).map(kind => ({
     path: `crds/${GROUP}_${kind.plural}.yaml`,
-    text: `# Generated from src/api by config/generate.ts. Change it there.\n${stringify(buildCrd(kind), {
+    text: `# Generated from src/api by config/generate.ts. Change it there.\n${stringify(describeCrd(kind), {
       lineWidth: 110,
       aliasDuplicateObjects: false,
     })}`,

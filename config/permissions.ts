@@ -1,16 +1,10 @@
-import { GROUP } from '../src/api/group-version.ts';
 import { KINDS, type KindName } from '../src/api/kinds.ts';
+import { CONTROLLER_RULES, core, FACADE_RULES, LEASE_RULES, ours, type PolicyRule, READ } from '../src/kube/rights.ts';
+
+export type { PolicyRule };
 
 /** Where the roles of Sluice run, and the Lease of the controller lies. */
 export const SYSTEM_NAMESPACE = 'sluice-system';
-
-/** A rule of RBAC, as Kubernetes writes it. */
-export interface PolicyRule {
-  readonly apiGroups: readonly string[];
-  readonly resources: readonly string[];
-  readonly resourceNames?: readonly string[];
-  readonly verbs: readonly string[];
-}
 
 /** A ClusterRole, or a Role in `namespace`. Without `serviceAccount`, the administrator binds it. */
 export interface ShippedRole {
@@ -29,27 +23,11 @@ export interface ShippedServiceAccount {
   readonly token: boolean;
 }
 
-const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
 const names = Object.keys(KINDS) as KindName[];
 const namespaced = names.filter(name => KINDS[name].scope === 'Namespaced');
 const ofCluster = names.filter(name => KINDS[name].scope === 'Cluster');
-
-/** The kinds that leave something in Redis. Only these does the controller patch outside of their status. */
-const WITH_FINALIZER: readonly KindName[] = ['Workspace', 'CatalogStream', 'Package', 'Subscription'];
-
-function ours(kinds: readonly KindName[], verbs: readonly string[], subresource?: 'status'): PolicyRule {
-  const plural = (kind: KindName) => KINDS[kind].plural + (subresource === undefined ? '' : `/${subresource}`);
-  return { apiGroups: [GROUP], resources: kinds.map(plural), verbs };
-}
-
-function core(resource: string, verbs: readonly string[]): PolicyRule {
-  return { apiGroups: [''], resources: [resource], verbs };
-}
-
-/** The controller's Lease has this name, as its service account has. */
-const LEASE = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 
 export const SERVICE_ACCOUNTS: readonly ShippedServiceAccount[] = [
   { name: 'sluice-controller', description: 'Writes statuses, finalizers and mirrored Secrets.', token: true },
@@ -66,33 +44,21 @@ export const SHIPPED_ROLES: readonly ShippedRole[] = [
     description:
       'What the controller does. Admission policies hold it to finalizers, revoked activations and its Secrets.',
     serviceAccount: 'sluice-controller',
-    rules: [
-      ours(names, READ),
-      ours(names, ['patch'], 'status'),
-      ours(WITH_FINALIZER, ['patch']),
-      ours(['Activation'], ['delete']),
-      core('namespaces', [...READ, 'create']),
-      core('secrets', [...READ, 'create', 'patch']),
-      core('events', ['create', 'patch']),
-    ],
+    rules: CONTROLLER_RULES,
   },
   {
     name: 'sluice-controller',
     namespace: SYSTEM_NAMESPACE,
     description: 'The Lease by which one controller leads.',
     serviceAccount: 'sluice-controller',
-    rules: [
-      // RBAC cannot say the name of what does not exist yet.
-      { ...LEASE, verbs: ['create'] },
-      { ...LEASE, resourceNames: ['sluice-controller'], verbs: ['get', 'update'] },
-    ],
+    rules: LEASE_RULES,
   },
   {
     name: 'sluice-facade',
     description:
       'What the facade does for callers of /waas. Admission policies hold it to new accounts of the plan Free, and to few fields of workspaces.',
     serviceAccount: 'sluice-facade',
-    rules: [ours(names, [...READ, 'create', 'patch']), ours(['Block', 'Subscription'], ['delete'])],
+    rules: FACADE_RULES,
   },
   {
     name: 'sluice-tenant-edit',

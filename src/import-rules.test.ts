@@ -67,6 +67,7 @@ const OUTSIDE = [
   'sluice.ts',
   'main.ts',
   'roles.ts',
+  'role-parts.ts',
   'config.ts',
   'listening.ts',
   'node-flags.ts',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Config, OidcConfig, Role } from './config.ts';
+import type { OidcConfig, Role } from './config.ts';
 import { createController } from './controller/controller.ts';
 import { registerRuntimeMetrics } from './controller/state-metrics.ts';
 import { sealEndpoint } from './core/endpoint-config.ts';
@@ -20,9 +20,11 @@ import { countOperations } from './facade/counted-operations.ts';
 import { createFacade } from './facade/facade.ts';
 import { createFacadeMetrics } from './facade/facade-metrics.ts';
 import { createFacadeServer } from './facade/server.ts';
-import { connect } from './kube/client.ts';
+import { connect, type KubeClient } from './kube/client.ts';
 import { systemClock } from './kube/clock.ts';
-import type { KubeMetrics } from './kube/kube-metrics.ts';
+import { createCrdGate } from './kube/crds.ts';
+import { CONTROLLER_RULES, FACADE_RULES, LEASE_RULES } from './kube/rights.ts';
+import { createRightsWatch, type NeededRole } from './kube/rights-watch.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { createInvitationMailer } from './mail/mailer.ts';
 import { createAlarm } from './redis/alarm.ts';
@@ -48,40 +50,9 @@ import { createTraceparentReader } from './redis/traceparents.ts';
 import { createTrafficReader } from './redis/traffic-reader.ts';
 import { createTrafficStore } from './redis/traffic-store.ts';
 import { registerBacklogMetrics } from './redis/work-metrics.ts';
-import type { Logger } from './telemetry/log.ts';
-import type { Registry } from './telemetry/metrics.ts';
-import type { Impairment, ImpairmentCheck } from './telemetry/role-health.ts';
-import type { Tracing } from './telemetry/tracing.ts';
+import { notSynced, type Parts, type Running } from './role-parts.ts';
+import type { ImpairmentCheck } from './telemetry/role-health.ts';
 import { VERSION } from './version.ts';
-
-/** A role that runs: how it is stopped, and what keeps it from working. */
-export interface Running {
-  /** It goes on, and tells everybody to go elsewhere next time. */
-  readonly drain?: () => void;
-  readonly stop: () => Promise<void>;
-  readonly impairments: ImpairmentCheck;
-}
-
-/** What the roles of one process share. */
-export interface Parts {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly registry: Registry;
-  readonly tracing: Tracing | undefined;
-  /** Rejects commands until Redis answers; only the controller is started before. */
-  readonly redis: RedisClient;
-  readonly redisImpairments: ImpairmentCheck;
-  /** Of the roles that talk to Kubernetes, together. */
-  readonly kubeMetrics: () => KubeMetrics;
-  readonly nowMs: () => number;
-  readonly alarm: (slot: string) => void;
-}
-
-function notSynced(kinds: readonly string[]): readonly Impairment[] {
-  if (kinds.length === 0) return [];
-  const message = `The caches of ${kinds.join(', ')} are empty or out of date: the API server (KUBECONFIG) does not answer, or refuses to list them.`;
-  return [{ reason: 'CachesNotSynced', cause: 'dependency', message }];
-}
 
 function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
@@ -116,19 +87,38 @@ function startController(parts: Parts): Running {
   });
   registerRuntimeMetrics(registry, controller);
   const stop = new AbortController();
-  const running = controller.run(stop.signal);
+  const missingRights = watchRights(parts, client, stop.signal, [
+    { name: 'sluice-controller', rules: CONTROLLER_RULES },
+    { name: 'sluice-controller', rules: LEASE_RULES, namespace: config.namespace },
+  ]);
+  // A status with a field that the API server does not know would be refused, for ever.
+  const crds = createCrdGate({ client, clock: systemClock, log });
+  const running = crds.pass(stop.signal).then(passed => (passed ? controller.run(stop.signal) : undefined));
   return {
     stop: async () => {
       stop.abort();
       await running;
       await client.close();
     },
-    impairments: () => [
-      ...parts.redisImpairments(),
-      ...notSynced(controller.readiness().missing),
-      ...controller.impairments(),
-    ],
+    impairments: () => {
+      const outdated = crds.impairments();
+      const working =
+        outdated.length > 0 ? outdated : [...notSynced(controller.readiness().missing), ...controller.impairments()];
+      return [...parts.redisImpairments(), ...missingRights(), ...working];
+    },
   };
+}
+
+/** Watches whether Kubernetes grants these roles, until `stop` aborts. */
+function watchRights(
+  { log }: Parts,
+  client: KubeClient,
+  stop: AbortSignal,
+  roles: readonly NeededRole[],
+): ImpairmentCheck {
+  const watch = createRightsWatch({ client, roles, clock: systemClock, log });
+  void watch.run(stop);
+  return watch.impairments;
 }
 
 async function startIngress(parts: Parts): Promise<Running> {
@@ -148,12 +138,13 @@ async function startIngress(parts: Parts): Promise<Running> {
   return { drain: ingress.drain, stop: ingress.close, impairments: parts.redisImpairments };
 }
 
-async function startFacade({ config, log, registry, tracing, redis, kubeMetrics, nowMs }: Parts): Promise<Running> {
+async function startFacade(parts: Parts): Promise<Running> {
+  const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const rootKey = config.rootKey as Uint8Array;
   const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
   const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
   const metrics = createFacadeMetrics(registry);
-  const parts = {
+  const operations = {
     operations: createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
     recovery: createInboxRecovery({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
     replays: openReplays(redis, nowMs),
@@ -165,7 +156,7 @@ async function startFacade({ config, log, registry, tracing, redis, kubeMetrics,
     inboxes: createInboxReader(redis),
     routing: createRoutingReader(redis, nowMs),
     traffic: createTrafficReader(redis),
-    ...countOperations(parts, metrics.did),
+    ...countOperations(operations, metrics.did),
     readBalance: account => readBalance(redis, account),
     rootKey,
     nowMs,
@@ -173,6 +164,7 @@ async function startFacade({ config, log, registry, tracing, redis, kubeMetrics,
   });
   const stop = new AbortController();
   const watching = facade.world.run(stop.signal);
+  const missingRights = watchRights(parts, client, stop.signal, [{ name: 'sluice-facade', rules: FACADE_RULES }]);
   const server = createFacadeServer({
     facade,
     authentication: { ...(config.oidc as OidcConfig), log },
@@ -192,7 +184,7 @@ async function startFacade({ config, log, registry, tracing, redis, kubeMetrics,
       await watching;
       await client.close();
     },
-    impairments: () => [...keyWatch.impairments(), ...notSynced(facade.world.staleKinds())],
+    impairments: () => [...keyWatch.impairments(), ...missingRights(), ...notSynced(facade.world.staleKinds())],
   };
 }
 

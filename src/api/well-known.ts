@@ -14,6 +14,9 @@ export const WORKSPACE_LABEL = 'sluice.dev/workspace';
  */
 export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 
+/** Annotation on our CustomResourceDefinitions: the hash of their spec. The controller compares it with its own. */
+export const SCHEMA_ANNOTATION = 'sluice.dev/schema';
+
 /** Finalizer on the kinds that leave something in Redis: CatalogStream, Package, Subscription, Workspace. */
 export const FINALIZER = 'sluice.dev/finalizer';
 

@@ -104,6 +104,18 @@ describe('the controller', () => {
     expect(await rightsOf(serviceAccount('sluice-controller'), OWN)).toEqual(everywhere);
   });
 
+  it('may look at the CustomResourceDefinitions of Sluice, and at no others', async () => {
+    const may = (verb: string, name: string) =>
+      authorizer.may(serviceAccount('sluice-controller'), {
+        verb,
+        resource: 'customresourcedefinitions.apiextensions.k8s.io',
+        name,
+      });
+    for (const plural of OURS) expect(await may('get', `${plural}.sluice.dev`)).toBe(true);
+    expect(await may('get', 'certificates.cert-manager.io')).toBe(false);
+    expect(await may('patch', 'accounts.sluice.dev')).toBe(false);
+  });
+
   it('may have one Lease, in its own namespace', async () => {
     const leases = 'leases.coordination.k8s.io';
     const rights = await rightsOf(serviceAccount('sluice-controller'), 'sluice-system');

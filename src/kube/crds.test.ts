@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { KINDS } from '../api/kinds.ts';
+import { createLogger } from '../telemetry/log.ts';
+import type { KubeClient } from './client.ts';
+import { createCrdGate, describeCrd, type LiveCrd, lackOf } from './crds.ts';
+import { KubeError } from './kube-error.ts';
+import { createManualClock } from './manual-clock.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: the tests change any part of a schema.
+type Any = any;
+
+/** A CustomResourceDefinition as another version shipped it. */
+function another(change: (schema: Any, version: Any) => void = () => {}): LiveCrd {
+  const crd = structuredClone(describeCrd(KINDS.CatalogStream)) as Any;
+  crd.metadata.annotations = { 'sluice.dev/schema': 'another' };
+  change(crd.spec.versions[0].schema.openAPIV3Schema.properties, crd.spec.versions[0]);
+  return crd;
+}
+
+const lack = (crd: LiveCrd | undefined) => lackOf(crd, KINDS.CatalogStream);
+
+test('the same CustomResourceDefinition lacks nothing, and is known by its annotation', () => {
+  const same = describeCrd(KINDS.CatalogStream) as unknown as LiveCrd;
+  expect(same.metadata.annotations?.['sluice.dev/schema']).toMatch(/^[0-9a-f]{16}$/);
+  expect(lack(same)).toBeUndefined();
+  expect(
+    new Set(Object.values(KINDS).map(kind => describeCrd(kind).metadata.annotations['sluice.dev/schema'])).size,
+  ).toBe(Object.keys(KINDS).length);
+});
+
+test('a newer one, or one of before the annotation with all fields, lacks nothing', () => {
+  expect(lack(another())).toBeUndefined();
+  const newer = another(({ spec, status }) => {
+    spec.properties.future = { type: 'string' };
+    status.properties.conditions.items.properties.future = { type: 'string' };
+    spec.description = 'Another sentence.';
+  });
+  expect(lack(newer)).toBeUndefined();
+});
+
+test('an older one is named by what it does not know', () => {
+  expect(lack(another(({ status }) => delete status.properties.publicId))).toBe(
+    'is older: it does not know status.publicId',
+  );
+  const inItems = another(({ status }) => delete status.properties.conditions.items.properties.reason);
+  expect(lack(inItems)).toBe('is older: it does not know status.conditions[].reason');
+  const inEnum = another(({ spec }) => spec.properties.deletionPolicy.enum.pop());
+  expect(lack(inEnum)).toMatch(/^is older: it does not know spec\.deletionPolicy: \w+$/);
+  expect(lack(another(properties => delete properties.status))).toBe('is older: it does not know status');
+});
+
+test('one that is missing, or does not serve the version, says so', () => {
+  expect(lack(undefined)).toBe('is missing');
+  expect(lack(another((_schema, version) => Object.assign(version, { served: false })))).toBe(
+    'does not serve the version v1alpha1',
+  );
+});
+
+function startGate(answer: (name: string) => LiveCrd | undefined) {
+  const state = { answer };
+  const clock = createManualClock();
+  const client = {
+    get: async (_resource: unknown, { name }: { name: string }) => state.answer(name),
+  } as unknown as Pick<KubeClient, 'get'>;
+  const gate = createCrdGate({ client, clock, log: createLogger({ level: 'silent' }) });
+  const passed: boolean[] = [];
+  const stop = new AbortController();
+  void gate.pass(stop.signal).then(result => passed.push(result));
+  return Object.assign(state, { clock, gate, passed, stop });
+}
+
+const current = (name: string) =>
+  Object.values(KINDS)
+    .map(kind => describeCrd(kind) as unknown as LiveCrd)
+    .find(({ metadata }) => metadata.name === name);
+
+test('nothing passes while one is missing; it is looked for again', async () => {
+  const gate = startGate(name => (name === 'blocks.sluice.dev' ? undefined : current(name)));
+  await gate.clock.advance(30_000);
+  expect(gate.passed).toEqual([]);
+  expect(gate.gate.impairments()).toEqual([
+    {
+      reason: 'OutdatedCRDs',
+      cause: 'settings',
+      message:
+        'CustomResourceDefinition blocks.sluice.dev is missing. Apply those of this version: kubectl apply --server-side -f crds/',
+    },
+  ]);
+  gate.answer = current;
+  await gate.clock.advance(10_000);
+  expect([gate.passed, gate.gate.impairments()]).toEqual([[true], []]);
+});
+
+test('an API server that does not answer is asked again, a right that is missing holds nothing up', async () => {
+  const failing = (status: number) => () => {
+    throw new KubeError({ call: 'GET', status, reason: 'x' });
+  };
+  const gate = startGate(failing(0));
+  await gate.clock.advance(5_000);
+  expect([gate.passed, gate.gate.impairments()]).toEqual([[], []]);
+  gate.answer = failing(403);
+  await gate.clock.advance(1_000);
+  expect(gate.passed).toEqual([true]);
+});
+
+test('a stop ends the wait', async () => {
+  const gate = startGate(() => undefined);
+  await gate.clock.advance(0);
+  gate.stop.abort();
+  await gate.clock.advance(0);
+  expect(gate.passed).toEqual([false]);
+});

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { buildCrd } from '../api/crd.ts';
+import { GROUP, VERSION } from '../api/group-version.ts';
+import type { KindDefinition } from '../api/kind.ts';
+import { KINDS } from '../api/kinds.ts';
+import { SCHEMA_ANNOTATION } from '../api/well-known.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Impairment } from '../telemetry/role-health.ts';
+import type { KubeClient } from './client.ts';
+import { type Clock, sleep } from './clock.ts';
+import { isKubeError } from './kube-error.ts';
+import type { AnyObject } from './object.ts';
+import type { Resource } from './resource.ts';
+
+const CRDS: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+};
+
+/** Names of the CustomResourceDefinitions of all kinds. */
+export const CRD_NAMES: readonly string[] = Object.values(KINDS).map(({ plural }) => `${plural}.${GROUP}`);
+
+/** Returns the CustomResourceDefinition of a kind as `crds/` has it: with the hash of its spec in an annotation. */
+export function describeCrd(kind: KindDefinition) {
+  const { apiVersion, kind: kindOfCrd, metadata, spec } = buildCrd(kind);
+  const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
+  const annotations = { [SCHEMA_ANNOTATION]: hash };
+  return { apiVersion, kind: kindOfCrd, metadata: { ...metadata, annotations }, spec };
+}
+
+/** What is compared of a schema. */
+interface SchemaNode {
+  readonly enum?: readonly unknown[];
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
+}
+
+export type LiveCrd = AnyObject & {
+  readonly spec: {
+    readonly versions: readonly {
+      readonly name: string;
+      readonly served: boolean;
+      readonly schema?: { readonly openAPIV3Schema?: SchemaNode };
+    }[];
+  };
+};
+
+/** Returns the fields, and values of enumerations, of `ours` that `live` does not have. */
+function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string): string[] {
+  if (live === undefined) return [path];
+  if (live['x-kubernetes-preserve-unknown-fields'] === true) return [];
+  const { enum: known } = live;
+  return [
+    ...(known === undefined ? [] : (ours.enum ?? []).filter(value => !known.includes(value))).map(
+      value => `${path}: ${String(value)}`,
+    ),
+    ...Object.entries(ours.properties ?? {}).flatMap(([name, node]) =>
+      missingIn(live.properties?.[name], node, path === '' ? name : `${path}.${name}`),
+    ),
+    ...(ours.items === undefined ? [] : missingIn(live.items, ours.items, `${path}[]`)),
+  ];
+}
+
+/**
+ * Returns what a CustomResourceDefinition of the cluster lacks that this program writes; undefined when it lacks
+ * nothing. A newer one has all of it, and more.
+ */
+export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string | undefined {
+  if (live === undefined) return 'is missing';
+  const ours = describeCrd(kind);
+  if (live.metadata.annotations?.[SCHEMA_ANNOTATION] === ours.metadata.annotations[SCHEMA_ANNOTATION]) return undefined;
+  const version = live.spec.versions.find(({ name, served }) => served && name === VERSION);
+  if (version === undefined) return `does not serve the version ${VERSION}`;
+  const schema = ours.spec.versions[0]?.schema.openAPIV3Schema as unknown as SchemaNode;
+  const missing = missingIn(version.schema?.openAPIV3Schema, schema, '');
+  if (missing.length === 0) return undefined;
+  const rest = missing.length > 3 ? ` and ${missing.length - 3} more` : '';
+  return `is older: it does not know ${missing.slice(0, 3).join(', ')}${rest}`;
+}
+
+const LOOK_EVERY_MS = 10_000;
+const TRY_AGAIN_MS = 1_000;
+
+/** Compares the CustomResourceDefinitions of the cluster with this program. */
+export interface CrdGate {
+  /** Resolves with true once none is older or missing, with false when `stop` aborts before. */
+  readonly pass: (stop: AbortSignal) => Promise<boolean>;
+  readonly impairments: () => readonly Impairment[];
+}
+
+export function createCrdGate(options: {
+  readonly client: Pick<KubeClient, 'get'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}): CrdGate {
+  const { client, clock, log } = options;
+  let lacking: readonly string[] = [];
+
+  async function look(signal: AbortSignal): Promise<void> {
+    const said = await Promise.all(
+      Object.values(KINDS).map(async kind => {
+        const name = `${kind.plural}.${GROUP}`;
+        const lack = lackOf(await client.get<LiveCrd>(CRDS, { name }, { signal }), kind);
+        return lack === undefined ? [] : [`${name} ${lack}`];
+      }),
+    );
+    lacking = said.flat();
+  }
+
+  return {
+    pass: async stop => {
+      while (!stop.aborted) {
+        let pauseMs = LOOK_EVERY_MS;
+        try {
+          await look(stop);
+          if (lacking.length === 0) return true;
+        } catch (error) {
+          if (isKubeError(error, 403)) {
+            log.warn({ err: error as Error }, 'the CustomResourceDefinitions cannot be compared: the right is missing');
+            return true;
+          }
+          log.debug({ err: error as Error }, 'the CustomResourceDefinitions cannot be read yet');
+          pauseMs = TRY_AGAIN_MS;
+        }
+        await sleep(clock, pauseMs, stop);
+      }
+      return false;
+    },
+    impairments: () => {
+      if (lacking.length === 0) return [];
+      const message = `CustomResourceDefinition ${lacking.join('; ')}. Apply those of this version: kubectl apply --server-side -f crds/`;
+      return [{ reason: 'OutdatedCRDs', cause: 'settings', message }];
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import type { Logger } from '../telemetry/log.ts';
+import type { Impairment } from '../telemetry/role-health.ts';
+import type { KubeClient } from './client.ts';
+import { type Clock, sleep } from './clock.ts';
+import type { Resource } from './resource.ts';
+import type { PolicyRule } from './rights.ts';
+
+const REVIEWS: Resource = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+  namespaced: false,
+};
+
+/** One right, as a SelfSubjectAccessReview asks for it. */
+interface Right {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource: string | undefined;
+  readonly name: string | undefined;
+  readonly namespace: string | undefined;
+}
+
+/** Rules of a role, for the whole cluster or for one namespace. */
+export interface NeededRole {
+  /** As `config/rbac` names it. */
+  readonly name: string;
+  readonly rules: readonly PolicyRule[];
+  readonly namespace?: string;
+}
+
+const ASKED_AT_ONCE = 8;
+/** A binding that was just made is not known to the authorizer yet: what is missing is asked for once more. */
+const ASK_AGAIN_MS = 2_000;
+const MISSING_EVERY_MS = 10_000;
+const ALL_EVERY_MS = 600_000;
+
+/** Returns each right that a role consists of. */
+export function rightsOf({ rules, namespace }: NeededRole): Right[] {
+  return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
+    apiGroups.flatMap(group =>
+      resources.flatMap(path => {
+        const [resource = '', subresource] = path.split('/');
+        return resourceNames.flatMap(name =>
+          verbs.map(verb => ({ verb, group, resource, subresource, name, namespace })),
+        );
+      }),
+    ),
+  );
+}
+
+/** Watches whether Kubernetes grants what a role needs. */
+export interface RightsWatch {
+  readonly impairments: () => readonly Impairment[];
+  /** Asks until `stop` aborts: soon again while rights are missing, seldom otherwise. */
+  readonly run: (stop: AbortSignal) => Promise<void>;
+}
+
+export function createRightsWatch(options: {
+  readonly client: Pick<KubeClient, 'create'>;
+  readonly roles: readonly NeededRole[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}): RightsWatch {
+  const { client, roles, clock, log } = options;
+  let missing: readonly { readonly role: NeededRole; readonly rights: readonly Right[] }[] = [];
+
+  async function isGranted(right: Right, signal: AbortSignal): Promise<boolean> {
+    const body = { spec: { resourceAttributes: right } };
+    const answer = await client.create<{ status?: { allowed?: boolean } }>(REVIEWS, { name: '' }, body, { signal });
+    return answer.status?.allowed !== false;
+  }
+
+  async function refusedOf(rights: readonly Right[], signal: AbortSignal): Promise<Right[]> {
+    const refused: Right[] = [];
+    for (let from = 0; from < rights.length; from += ASKED_AT_ONCE) {
+      const some = rights.slice(from, from + ASKED_AT_ONCE);
+      const granted = await Promise.all(some.map(right => isGranted(right, signal)));
+      refused.push(...some.filter((_, index) => !granted[index]));
+    }
+    return refused;
+  }
+
+  type Asked = typeof missing;
+  async function ask(asked: Asked, signal: AbortSignal): Promise<Asked> {
+    const found = [];
+    for (const { role, rights } of asked) {
+      const refused = await refusedOf(rights, signal);
+      if (refused.length > 0) found.push({ role, rights: refused });
+    }
+    return found;
+  }
+
+  /** Returns how long to wait before the next look. */
+  async function look(stop: AbortSignal): Promise<number> {
+    if (missing.length === 0) {
+      const first = await ask(
+        roles.map(role => ({ role, rights: rightsOf(role) })),
+        stop,
+      );
+      if (first.length === 0) return ALL_EVERY_MS;
+      await sleep(clock, ASK_AGAIN_MS, stop);
+      missing = await ask(first, stop);
+    } else {
+      missing = await ask(missing, stop);
+    }
+    return missing.length === 0 ? ALL_EVERY_MS : MISSING_EVERY_MS;
+  }
+
+  return {
+    run: async stop => {
+      while (!stop.aborted) {
+        let pauseMs = MISSING_EVERY_MS;
+        try {
+          pauseMs = await look(stop);
+        } catch (error) {
+          log.debug({ err: error as Error }, 'the rights of this role cannot be asked for');
+        }
+        await sleep(clock, pauseMs, stop);
+      }
+    },
+    impairments: () => {
+      if (missing.length === 0) return [];
+      const said = missing.map(({ role, rights }) => {
+        const kind = role.namespace === undefined ? 'ClusterRole' : 'Role';
+        const where = role.namespace === undefined ? '' : ` in ${role.namespace}`;
+        return `${sayRights(rights)}: bind the ${kind} ${role.name}${where}`;
+      });
+      const message = `Kubernetes does not grant ${said.join('; ')} of config/rbac to the user of KUBECONFIG, or to the service account of the pod`;
+      return [{ reason: 'Forbidden', cause: 'settings', message: `${message}.` }];
+    },
+  };
+}
+
+const MOST_NAMED = 5;
+
+function sayRights(rights: readonly Right[]): string {
+  const named = rights.slice(0, MOST_NAMED).map(({ verb, group, resource, subresource }) => {
+    const path = `${resource}${group === '' ? '' : `.${group}`}`;
+    return `${verb} ${path}${subresource === undefined ? '' : `/${subresource}`}`;
+  });
+  const rest = rights.length - named.length;
+  return [...new Set(named)].join(', ') + (rest > 0 ? ` and ${rest} more` : '');
+}
