@@ -4,12 +4,12 @@ import { CLUSTER_KEYS } from './keys.ts';
 
 /**
  * How other roles tell the controller that control state is missing where it is needed, or that tokens are, or that an
- * endpoint was disabled.
+ * endpoint was disabled, or that deliveries go differently.
  */
 export interface Alarm {
   /**
-   * Says which slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), or whose endpoint (`h:int_…/sub_….inc`), at most
-   * once a second each.
+   * Says which slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`, `a:acc_…`), whose endpoint (`h:int_…/sub_….inc`), or whose
+   * deliveries (`d:int_…/sub_….inc`), at most once a second each.
    */
   readonly raise: (slot: string) => void;
   readonly listen: (listener: (slot: string) => void) => void;
@@ -25,6 +25,16 @@ export function disabledEndpoint(inbox: InboxRef): string {
 /** The inbox whose endpoint was disabled, of what was said; undefined: something else was said. */
 export function parseDisabledEndpoint(slot: string): InboxRef | undefined {
   return slot.startsWith('h:') ? parseInboxMember(slot.slice(2)) : undefined;
+}
+
+/** Names the inbox whose deliveries go differently now. */
+export function changedDelivery(member: string): string {
+  return `d:${member}`;
+}
+
+/** Returns the inbox whose deliveries go differently; undefined for another alarm. */
+export function parseChangedDelivery(slot: string): InboxRef | undefined {
+  return slot.startsWith('d:') ? parseInboxMember(slot.slice(2)) : undefined;
 }
 
 export function createAlarm(redis: RedisClient): Alarm {

@@ -73,7 +73,8 @@ onEachRedis(redis => {
         [done('a', a1, 'delivered'), done('b', b1, 'delivered'), done('b', b1, 'dead')],
         { room: 2, token: 't2', leaseMs: LEASE_MS },
       );
-      expect(ended).toEqual({ answers: ['OK', 'OK', 'GONE'], nextMs: START_MS + LEASE_MS });
+      const news = { before: { trouble: '- 0', backlog: '1' }, now: { trouble: '- 0', backlog: '0' } };
+      expect(ended).toEqual({ answers: ['OK', 'OK', 'GONE'], nextMs: START_MS + LEASE_MS, news });
       expect(claimed).toMatchObject({ answer: 'OK', more: false, claims: [{ lane: 'a', ref: a2 }, { lane: 'c' }] });
       expect(await redis().call('zrange', x.due, 0, -1)).toEqual(['a', 'c']);
       expect(await redis().call('hget', x.claims, 'a')).toBe(`t2|${a2}`);

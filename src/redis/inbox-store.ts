@@ -1,5 +1,8 @@
+import type { AttemptOutcome } from '../api/delivery-status.ts';
 import { refMs, refOfStreamId } from '../core/refs.ts';
 import type { Argument, RedisClient, Reply } from './client.ts';
+import { type DeliveryNews, parseDeliveryNews } from './delivery-news.ts';
+import { bodiesOf } from './failure-bodies.ts';
 import { BUCKET_MS, bucketOf, inboxKeys, integrationKeys, queueKeys } from './keys.ts';
 import { type LedgerTotal, ledgerTotal } from './ledger-store.ts';
 
@@ -85,6 +88,8 @@ export interface Completion {
   readonly responseBody?: Buffer;
   /** The answer was longer than that. */
   readonly responseTruncated?: true;
+  /** How the attempt ended, for the status of the subscription; absent where none was made. */
+  readonly attempted?: AttemptOutcome;
 }
 
 export type CompletionAnswer = 'OK' | 'GONE' | 'STALE';
@@ -96,6 +101,8 @@ export interface Completed {
   readonly nextMs: number | undefined;
   /** The endpoint is disabled, maybe by this: nothing is claimed until it is enabled again. */
   readonly disabled?: true;
+  /** How deliveries go now, where that changed. */
+  readonly news?: DeliveryNews;
 }
 
 /** What is to be claimed. */
@@ -122,23 +129,6 @@ export interface StoredEvent {
 
 /** How long final records are kept beyond their bucket: the longest retention. */
 export const RECORD_TTL_MS = 720 * 3_600_000 + BUCKET_MS;
-
-/** Bodies of failed attempts that one call brings: as many bytes as are kept of a subscription. */
-const FAILURE_BYTES = 256 * 1024;
-
-/** (number of the item, a plus if it was longer, body)* of those that are to be kept: the last ones, where they are too many. */
-function bodiesOf(items: readonly Completion[]): Argument[] {
-  const args: Argument[][] = [];
-  let bytes = 0;
-  for (let i = items.length - 1; i >= 0; i--) {
-    const body = items[i]?.responseBody;
-    if (body === undefined || body.length === 0) continue;
-    bytes += body.length;
-    if (bytes > FAILURE_BYTES) break;
-    args.unshift([i, items[i]?.responseTruncated ? '+' : '', body]);
-  }
-  return args.flat();
-}
 
 export interface InboxStore {
   readonly route: (
@@ -212,7 +202,8 @@ export function createInboxStore(redis: RedisClient): InboxStore {
     const keys = [i.meta, i.act, i.sub(inbox.sub), x.pending, x.due, x.claims, x.tries, x.final, x.failures];
     const buckets = new Map<number, number>();
     const { room, token, leaseMs } = claiming ?? { room: 0, token: '', leaseMs: 0 };
-    const args: Argument[] = [nowMs, room, token, leaseMs, RECORD_TTL_MS, items.length];
+    const attempted = items.findLast(item => item.attempted !== undefined)?.attempted ?? '';
+    const args: Argument[] = [nowMs, room, token, leaseMs, RECORD_TTL_MS, attempted, items.length];
     for (const item of items) {
       const bucket = bucketOf(refMs(item.ref));
       let index = buckets.get(bucket);
@@ -226,14 +217,16 @@ export function createInboxStore(redis: RedisClient): InboxStore {
     }
     args.push(...bodiesOf(items));
     const reply = (await redis.run('exchange', keys, args)) as [string, string, ClaimAnswer['answer'], ...Reply[]];
-    const [next, letters, word, cfgv, more, claims] = reply;
+    const [next, letters, word, cfgv, more, claims, text] = reply;
     const nextMs = next === '' ? undefined : Number(next);
     const answers = Array.from(letters, letter => COMPLETION_ANSWERS[letter] as CompletionAnswer);
     const disabled = word === 'DISABLED' ? { disabled: true as const } : {};
-    if (claiming === undefined) return { answers, nextMs, ...disabled };
-    if (word !== 'OK') return { answers, nextMs, ...disabled, claimed: { answer: word } };
+    const news = parseDeliveryNews(text as string);
+    const ended = { answers, nextMs, ...disabled, ...(news && { news }) };
+    if (claiming === undefined) return ended;
+    if (word !== 'OK') return { ...ended, claimed: { answer: word } };
     const found = { cfgv: cfgv as string, more: more === 1, claims: parseClaims(claims as string) };
-    return { answers, nextMs, claimed: { answer: 'OK', nextMs, ...found } };
+    return { ...ended, claimed: { answer: 'OK', nextMs, ...found } };
   }
 
   return {

@@ -49,7 +49,12 @@ const base = { lane: 'k', ref: CLAIM.ref, token: 'token' };
 
 test('2xx is delivered, with the status in the record', async () => {
   const { completion, asked, told } = await run(answer({ outcome: 'delivered', reason: 'http_2xx', status: 202 }));
-  expect(completion).toEqual({ ...base, outcome: 'delivered', record: `delivered ${NOW} 1 202 1` });
+  expect(completion).toEqual({
+    ...base,
+    outcome: 'delivered',
+    record: `delivered ${NOW} 1 202 1`,
+    attempted: 'Succeeded',
+  });
   expect(asked).toEqual([
     {
       url: 'https://a.example/',
@@ -67,14 +72,15 @@ test.each([
 ])('after %d failed attempts the next one waits for the schedule and half of its jitter', async (attempts, waitMs) => {
   const { completion } = await run(answer({ status: 500 }), { ...CLAIM, attempts });
   const [attempt, responseBody] = [`${NOW},500,1`, Buffer.from('no')];
-  expect(completion).toEqual({ ...base, outcome: 'failed', dueMs: NOW + waitMs, attempt, responseBody });
+  const answered = { attempted: 'HttpError', attempt, responseBody };
+  expect(completion).toEqual({ ...base, outcome: 'failed', dueMs: NOW + waitMs, ...answered });
 });
 
 test('410 leaves the event open, whatever is left of the schedule; of an answer that was longer it is said', async () => {
   const gone = answer({ outcome: 'disabled', reason: 'gone', status: 410, truncated: true });
   for (const attempts of [0, 9]) {
     const { completion, told } = await run(gone, { ...CLAIM, attempts });
-    const answered = { responseBody: Buffer.from('no'), responseTruncated: true };
+    const answered = { attempted: 'HttpError', responseBody: Buffer.from('no'), responseTruncated: true };
     expect(completion).toEqual({ ...base, outcome: 'gone', attempt: `${NOW},410,1`, ...answered });
     expect(told).toEqual(['gone']);
   }
@@ -91,6 +97,7 @@ test('when the schedule is used up it is a dead letter, with the status or why t
   expect((await run(answer({ reason: 'timeout' }), last)).completion).toEqual({
     ...base,
     outcome: 'dead',
+    attempted: 'Timeout',
     record: `dead ${NOW} 3 timeout 1`,
     responseBody: Buffer.from('no'),
   });
@@ -121,6 +128,7 @@ test.each([
     event,
   );
   expect(result.outcome).toBe(outcome);
+  expect(result.attempted).toBeUndefined();
   expect(deps).toEqual([]);
 });
 
@@ -132,4 +140,10 @@ test('a claim that is on the wire within a second goes out', async () => {
 test.each(['k\x01rpl_1', `k\x01rpl_1\0${CLAIM.ref}`])('a replay says so: lane %j', async lane => {
   const { asked } = await run(answer({ status: 500 }), { ...CLAIM, lane });
   expect(asked[0]?.headers.slice(-2)).toEqual(['webhook-replay', 'rpl_1']);
+});
+
+test('an attempt that the dispatcher itself ended says nothing of the endpoint', async () => {
+  const { completion } = await run(answer({ reason: 'aborted' }));
+  expect(completion.outcome).toBe('failed');
+  expect(completion.attempted).toBeUndefined();
 });

@@ -5,6 +5,7 @@ import type { Tracing } from '../../telemetry/tracing.ts';
 import { endAttemptSpan, startAttemptSpan } from './attempt-span.ts';
 import type { AttemptResult, EndpointClient } from './endpoint-client.ts';
 import type { CachedEvent } from './event-cache.ts';
+import { SHOWN_OUTCOMES } from './outcome.ts';
 import type { OpenSubscription } from './subscription.ts';
 
 /** Claims of one event that may lapse before it is taken for the cause (its dispatchers died of it): dead letter. */
@@ -60,12 +61,16 @@ export async function deliver(
   const made = attempts + 1;
   const latencyMs = Math.round(result.latencyMs);
   const why = result.status ?? result.reason;
+  const shown = SHOWN_OUTCOMES[result.reason];
+  const attempted = shown === undefined ? {} : { attempted: shown };
   const completion = ((): Completion => {
     if (result.outcome === 'delivered') {
-      return { lane, ref, token, outcome: 'delivered', record: `delivered ${nowMs} ${made} ${why} ${latencyMs}` };
+      const record = `delivered ${nowMs} ${made} ${why} ${latencyMs}`;
+      return { lane, ref, token, outcome: 'delivered', record, ...attempted };
     }
     const attempt = `${nowMs},${why},${latencyMs}`;
     const answer = {
+      ...attempted,
       responseBody: result.responseBody,
       ...(result.truncated ? { responseTruncated: true as const } : {}),
     };

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { changedDelivery } from '../../redis/alarm.ts';
 import type { HintIndex } from '../../redis/hints.ts';
 import { type InboxStore, parseInboxMember } from '../../redis/inbox-store.ts';
 import type { TrafficStore } from '../../redis/traffic-store.ts';
@@ -7,6 +8,7 @@ import type { Registry } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createDueLoop } from '../due-loop.ts';
 import { createTrafficFolds } from '../traffic-folds.ts';
+import { createDeliveryAlarm } from './delivery-alarm.ts';
 import { createDispatcherMetrics } from './dispatcher-metrics.ts';
 import type { EndpointClient } from './endpoint-client.ts';
 import { createEventCache } from './event-cache.ts';
@@ -53,6 +55,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const workers = new Map<string, Worker>();
   const process = randomUUID().slice(0, 8);
   let turn = 0;
+  const monotonicMs = () => performance.now();
+  const deliveryAlarm = createDeliveryAlarm({
+    raise: member => options.alarm(changedDelivery(member)),
+    monotonicMs,
+    setTimer: (run, delayMs) => {
+      const timer = setTimeout(run, delayMs);
+      return () => clearTimeout(timer);
+    },
+  });
   const deps = {
     inboxes: options.inboxes,
     readEvents: createEventCache(options.inboxes, options.cacheBytes ?? 32 * 1024 * 1024),
@@ -62,12 +73,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     room,
     nextToken: () => `${process}${(turn++).toString(36)}`,
     alarm: options.alarm,
+    onNews: deliveryAlarm.note,
     log: options.log,
     signal: aborter.signal,
     attempt: options.client.attempt,
     nowMs: options.nowMs,
     wallMs: options.wallMs ?? Date.now,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     random: Math.random,
     tracing: options.tracing,
     onAttempt: metrics.attempted,
@@ -102,6 +114,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     stop: async () => {
       aborter.abort();
       await loop.stop();
+      deliveryAlarm.flush();
     },
   };
 }

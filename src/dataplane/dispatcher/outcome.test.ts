@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ATTEMPT_REASONS, type AttemptReason, outcomeOf } from './outcome.ts';
+import { ATTEMPT_OUTCOMES } from '../../api/delivery-status.ts';
+import { ATTEMPT_REASONS, type AttemptReason, outcomeOf, SHOWN_OUTCOMES } from './outcome.ts';
 
 const PAGE = new URL('../../../docs/deliveries.md', import.meta.url);
 
@@ -17,4 +18,11 @@ test('the page for partners lists every reason, with its meaning and what follow
     ([reason, meaning]) => `| \`${reason}\` | ${meaning} | ${WHAT_FOLLOWS[outcomeOf(reason as AttemptReason)]} |`,
   );
   expect(rows).toEqual(expected);
+});
+
+test('a status shows every outcome for some reason, and success for 2xx alone', () => {
+  expect(new Set(Object.values(SHOWN_OUTCOMES))).toEqual(new Set([...Object.keys(ATTEMPT_OUTCOMES), undefined]));
+  for (const [reason, shown] of Object.entries(SHOWN_OUTCOMES)) {
+    expect(shown === 'Succeeded', reason).toBe(outcomeOf(reason as AttemptReason) === 'delivered');
+  }
 });

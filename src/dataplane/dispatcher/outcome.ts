@@ -1,4 +1,5 @@
 import { errors } from 'undici';
+import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import { ConnectError, type ConnectFailure } from './connector.ts';
 
 /** What becomes of the event: done; to be retried; or not to be sent to this endpoint again (410). */
@@ -34,6 +35,30 @@ export const ATTEMPT_REASONS = {
 } as const satisfies Readonly<Record<ConnectFailure, string>> & Readonly<Record<string, string>>;
 
 export type AttemptReason = keyof typeof ATTEMPT_REASONS;
+
+/** What the status of a Subscription shows of an attempt; undefined: it says nothing of the endpoint. */
+export const SHOWN_OUTCOMES: Readonly<Record<AttemptReason, AttemptOutcome | undefined>> = {
+  http_2xx: 'Succeeded',
+  gone: 'HttpError',
+  redirect: 'HttpError',
+  http_4xx: 'HttpError',
+  http_5xx: 'HttpError',
+  invalid_response: 'InvalidResponse',
+  headers_too_large: 'InvalidResponse',
+  timeout: 'Timeout',
+  connection_reset: 'ConnectionFailed',
+  endpoint_refused: 'EndpointRefused',
+  address_refused: 'EndpointRefused',
+  dns_failed: 'DnsFailed',
+  connection_refused: 'ConnectionFailed',
+  unreachable: 'ConnectionFailed',
+  connect_timeout: 'ConnectionFailed',
+  tls_error: 'TlsFailed',
+  connect_failed: 'ConnectionFailed',
+  invalid_request: 'InvalidRequest',
+  aborted: undefined,
+  network_error: 'ConnectionFailed',
+};
 
 /** What becomes of an attempt with the reason. */
 export function outcomeOf(reason: AttemptReason): Outcome {

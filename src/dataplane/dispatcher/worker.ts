@@ -1,6 +1,7 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { isTestRef, testEvent } from '../../core/test-event.ts';
 import { disabledEndpoint } from '../../redis/alarm.ts';
+import type { DeliveryNews } from '../../redis/delivery-news.ts';
 import {
   type Claim,
   type ClaimAnswer,
@@ -47,6 +48,8 @@ export interface WorkerDeps extends DeliverDeps {
   /** Attempts were ended in Redis. */
   readonly onExchange?: () => void;
   readonly alarm: (slot: string) => void;
+  /** Deliveries go differently now. */
+  readonly onNews?: (member: string, news: DeliveryNews) => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
@@ -168,6 +171,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     if (completing.length > 0) deps.onExchange?.();
     const { claimed } = answer;
     if (answer.disabled === true) deps.alarm(disabledEndpoint(inbox));
+    if (answer.news !== undefined) deps.onNews?.(member, answer.news);
     const claims = claimed?.answer === 'OK' ? claimed.claims : [];
     for (let unused = wanted - claims.length; unused > 0; unused--) release(room);
     inFlight += claims.length;

@@ -7,10 +7,11 @@
 -- with)*.
 -- `delivered` is taken while the reference is open, whatever the token: the partner has it.
 -- Attempts that failed are kept with the open reference, the last 20, and move into its record.
--- Returns a letter per item, and whether the endpoint was disabled by this.
+-- Returns a letter per item, whether the endpoint was disabled by this, and the refs of new dead letters, test events
+-- aside.
 local FINAL = { delivered = true, dead = true, expired = true }
 local function complete(at, count)
-  if count == 0 then return '' end
+  if count == 0 then return '', false, {} end
   local last = at + 7 * count - 1
   local lanes, number, keys, members = {}, {}, {}, {}
   for i = at, last, 7 do
@@ -30,6 +31,7 @@ local function complete(at, count)
   for i = last + 1, #ARGV, 3 do bodies[at + 7 * tonumber(ARGV[i])] = i end
   -- What becomes of the lanes is written for all together: lane → when it is due, or true: now, if it has a head.
   local moves, freed, ended = {}, {}, {}
+  local deaths, testsDead = {}, 0
   -- Attempts that failed, and their tokens; claims that ended without an attempt that counts.
   local failures, gone, released, tokens = 0, false, false, nil
   -- Of first deliveries, for the producer's series.
@@ -70,6 +72,9 @@ local function complete(at, count)
         else
           released = true
         end
+      end
+      if outcome == 'dead' then
+        if keys[lane] == '' then testsDead = testsDead + 1 else deaths[#deaths + 1] = ref end
       end
       if text then redis.call('HDEL', KEYS[7], entry) end
       if bodies[i] then keepFailure(KEYS[9], entry, n + 1, ARGV[bodies[i] + 1], ARGV[bodies[i] + 2]) end
@@ -141,7 +146,7 @@ local function complete(at, count)
   if next(counts) or failures > 0 or released then
     local had = s[2]
     if not isOf(s[1], KEYS[4]) then
-      counts = {}
+      counts, testsDead = {}, 0
     elseif gone or (failures > 0 and not counts.delivered) then
       had = true
       disabled = endpointHealth(KEYS[3], tonumber(ARGV[1])).failed(s[2], failures, gone, tokens)
@@ -154,6 +159,7 @@ local function complete(at, count)
     if had then s[2] = redis.call('HGET', KEYS[3], 'health') end
   end
   for outcome, n in pairs(counts) do redis.call('HINCRBY', KEYS[3], 'n:' .. outcome, n) end
+  if testsDead > 0 then redis.call('HINCRBY', KEYS[3], 'testsDead', testsDead) end
   if delivered + missed > 0 then
     local tenant = not meta[3] and redis.call('HGET', KEYS[3], 'tenant') or ''
     -- An integration that is gone is not made again by its counts.
@@ -161,5 +167,5 @@ local function complete(at, count)
       redis.call('HSET', KEYS[1], 'traffic', counted(meta[3], tonumber(ARGV[1]), tenant, delivered, missed, 0))
     end
   end
-  return table.concat(letters), disabled
+  return table.concat(letters), disabled, deaths
 end
