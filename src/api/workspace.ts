@@ -5,6 +5,7 @@ import { atomicList, mapList } from './lists.ts';
 import { Owner } from './owner.ts';
 import { immutable, withTransitions } from './rules.ts';
 import { objectName, sha256Hex, timestamp } from './strings.ts';
+import { PAUSED_ANNOTATION } from './well-known.ts';
 
 export const IngressKey = z
   .object({
@@ -84,6 +85,12 @@ export const Workspace = defineKind({
   columns: [
     { name: 'Account', type: 'string', jsonPath: '.spec.account', description: 'The account that pays.' },
     { name: 'Producer', type: 'boolean', jsonPath: '.status.producer', description: 'Whether it produces.' },
+    {
+      name: 'Paused',
+      type: 'string',
+      jsonPath: `.metadata.annotations.${PAUSED_ANNOTATION.replaceAll('.', String.raw`\.`)}`,
+      description: `The annotation ${PAUSED_ANNOTATION}: while it is true, changes wait.`,
+    },
   ],
 });
 export type Workspace = z.infer<typeof Workspace.schema>;

@@ -57,8 +57,8 @@ async function table(...args: string[]): Promise<string[][]> {
 describe('kubectl get', () => {
   it.each([
     [['acct', 'acme'], 'NAME PLAN READY REASON AGE', 'acme Metered True LedgerReady'],
-    [['wksp', 'acme'], 'NAME ACCOUNT PRODUCER READY REASON AGE', 'acme acme true True NamespaceReady'],
-    [['wksp', 'globex'], 'NAME ACCOUNT PRODUCER READY REASON AGE', 'globex globex false True NamespaceReady'],
+    [['wksp', 'acme'], 'NAME ACCOUNT PRODUCER PAUSED READY REASON AGE', 'acme acme true True NamespaceReady'],
+    [['wksp', 'globex'], 'NAME ACCOUNT PRODUCER PAUSED READY REASON AGE', 'globex globex false True NamespaceReady'],
     [['cstream', '-n', 'acme'], 'NAME PUBLISHED READY REASON AGE', 'orders True True QueueReady'],
     [
       ['intg', '-n', 'acme'],
@@ -81,6 +81,19 @@ describe('kubectl get', () => {
     expect(rows).toHaveLength(1);
     expect(rows[0]?.slice(0, -1).join(' ')).toBe(cells);
     expect(rows[0]?.at(-1)).toMatch(/^\d+[smh]/);
+  });
+
+  it('wksp shows that a workspace is paused as soon as the annotation says so, and no more when it is gone', async () => {
+    const paused = async () => {
+      const [head, row] = await table('wksp', 'globex', '-o', 'wide');
+      expect(head).toContain('PAUSED');
+      return row?.includes('true', 3);
+    };
+    expect(await paused()).toBe(false);
+    await run('annotate', 'wksp', 'globex', 'sluice.dev/paused=true');
+    expect(await paused()).toBe(true);
+    await run('annotate', 'wksp', 'globex', 'sluice.dev/paused-');
+    expect(await paused()).toBe(false);
   });
 
   it('waas, -A: everything of all tenants; waas-admin: what belongs to the cluster', async () => {
