@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files that take minutes, most of them waiting: begun first, so that none is left alone at the end. */
 const LONGEST = [
   'drift',
+  'delivery-status',
   'facade-faults',
   'facade-replicas',
   'converge',

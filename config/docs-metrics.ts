@@ -1,4 +1,5 @@
 import { createShortages } from '../src/controller/account/shortages.ts';
+import { createDeliveryMetrics } from '../src/controller/delivery-status/delivery-metrics.ts';
 import { createInvitationMetrics } from '../src/controller/integration/invitation-metrics.ts';
 import { createControllerMetrics } from '../src/controller/runtime/controller-metrics.ts';
 import { registerObjectMetrics, registerRuntimeMetrics } from '../src/controller/state-metrics.ts';
@@ -40,6 +41,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     createControllerMetrics(registry);
     createAuditMetrics(registry);
     createInvitationMetrics(registry);
+    createDeliveryMetrics(registry, () => 0);
     createShortages({ registry, exists: () => true, onNews: () => {} });
     registerObjectMetrics(registry, { world: {}, backlogsAtRisk: () => 0 });
     registerRuntimeMetrics(registry, {

@@ -33,6 +33,7 @@ import type { RedisClient } from './redis/client.ts';
 import { createControlAudit } from './redis/control-audit.ts';
 import { createControlStore } from './redis/control-store.ts';
 import { createControlSweep } from './redis/control-sweep.ts';
+import { createDeliveryReader } from './redis/delivery-reader.ts';
 import { createGateReader } from './redis/gate-reader.ts';
 import { createHintIndex } from './redis/hints.ts';
 import { createInboxOperations } from './redis/inbox-operations.ts';
@@ -64,6 +65,7 @@ function startController(parts: Parts): Running {
     client,
     control: createControlStore(redis, rootKeyFingerprint(rootKey)),
     backlogs: createBacklogStore(redis),
+    readDeliveries: createDeliveryReader(redis),
     openAudit: pace => createControlAudit(redis, pace),
     remains: createControlSweep(redis),
     queueHints: createHintIndex(redis, 'r'),

@@ -3,12 +3,18 @@ import { GROUP, VERSION } from './group-version.ts';
 import { conditionColumn, type KindDefinition, type PrinterColumn } from './kind.ts';
 import type { CelRule } from './rules.ts';
 
-const READY_COLUMNS: readonly PrinterColumn[] = [
-  conditionColumn('Ready', 'Ready', 'status', 'Whether Redis states what the object says.'),
-  conditionColumn('Reason', 'Ready', 'reason', 'Why it is ready, or why not.'),
+const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Whether Redis states what the object says.');
+const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'Why it is ready, or why not.');
+const LAST_COLUMNS: readonly PrinterColumn[] = [
   { name: 'ID', type: 'string', jsonPath: '.status.publicId', description: 'Public id of REST.', priority: 1 },
   { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since it was created.' },
 ];
+
+function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition): PrinterColumn[] {
+  const description = 'Why events do not flow, or why it is ready or not.';
+  const reason = reasonPath === undefined ? REASON_COLUMN : { ...REASON_COLUMN, jsonPath: reasonPath, description };
+  return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
+}
 
 // The names of objects are keys in Redis and parts of paths. A fieldPath may not point into metadata.
 const NAME_RULE: CelRule = {
@@ -43,7 +49,7 @@ export function buildCrd(kind: KindDefinition) {
           storage: true,
           subresources: { status: {} },
           ...(kind.selectableFields && { selectableFields: kind.selectableFields.map(jsonPath => ({ jsonPath })) }),
-          additionalPrinterColumns: [...kind.columns, ...READY_COLUMNS],
+          additionalPrinterColumns: columnsOf(kind),
           schema: { openAPIV3Schema: objectSchema(kind) },
         },
       ],

@@ -32,6 +32,10 @@ export interface KindSource<K extends string, Sc extends keyof typeof META, S ex
   /** Rules over the whole object, beside the one about its name. */
   rules?: readonly CelRule[];
   columns: readonly PrinterColumn[];
+  /** Of the column REASON; absent: the reason of Ready. */
+  reasonPath?: string;
+  /** Columns behind REASON. */
+  columnsBehind?: readonly PrinterColumn[];
   /** JSON paths that field selectors and watches may select by. */
   selectableFields?: readonly string[];
 }

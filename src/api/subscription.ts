@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { statusFields } from './conditions.ts';
+import { DeliveryStatus } from './delivery-status.ts';
 import { Endpoint } from './endpoint.ts';
 import { conditionColumn, defineKind } from './kind.ts';
 import { immutable, withTransitions } from './rules.ts';
@@ -77,6 +78,14 @@ export const SubscriptionStatus = z
       })
       .describe('State of the endpoint; only while it is disabled.')
       .optional(),
+    delivery: DeliveryStatus.optional(),
+    reason: z
+      .string()
+      .max(63)
+      .describe(
+        'What `kubectl get` prints as REASON: why events do not flow, which is the reason of Live while Live is not True, else the reason of Ready.',
+      )
+      .optional(),
   })
   .describe('What the controller has made of it.');
 export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;
@@ -102,6 +111,27 @@ export const Subscription = defineKind({
     { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: 'The producing workspace.' },
     { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: 'The stream.' },
     conditionColumn('Live', 'Live', 'status', 'Whether events flow.'),
+  ],
+  reasonPath: '.status.reason',
+  columnsBehind: [
+    {
+      name: 'Last Attempt',
+      type: 'string',
+      jsonPath: '.status.delivery.lastAttempt',
+      description: 'How the last attempt ended.',
+    },
+    {
+      name: 'Dead',
+      type: 'boolean',
+      jsonPath: '.status.delivery.deadLetters',
+      description: 'Whether there are dead letters.',
+    },
+    {
+      name: 'Backlog',
+      type: 'string',
+      jsonPath: '.status.delivery.backlog',
+      description: 'How many events wait, as a power of ten.',
+    },
   ],
 });
 export type Subscription = z.infer<typeof Subscription.schema>;

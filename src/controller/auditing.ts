@@ -3,6 +3,7 @@ import type { Clock } from '../kube/clock.ts';
 import type { AnyObject } from '../kube/object.ts';
 import { slimObject } from '../kube/object.ts';
 import type { ControlAudit } from '../redis/control-audit.ts';
+import type { TenantReading } from '../redis/control-reader.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { ControlSweep } from '../redis/control-sweep.ts';
 import type { Logger } from '../telemetry/log.ts';
@@ -37,6 +38,7 @@ export interface AuditingDeps {
   /** At the end of each pass. */
   readonly onPass: () => void;
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
+  readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly nowMs: () => number;
   readonly clock: Clock;
@@ -78,6 +80,7 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
       relist,
       readPair,
       noteHealths: deps.noteHealths,
+      noteDeliveries: deps.noteDeliveries,
       events: deps.events,
       metrics,
       nowMs,

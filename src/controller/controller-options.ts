@@ -6,6 +6,7 @@ import type { BacklogStore } from '../redis/backlog.ts';
 import type { ControlAudit } from '../redis/control-audit.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { ControlSweep } from '../redis/control-sweep.ts';
+import type { ReadDeliveries } from '../redis/delivery-reader.ts';
 import type { HintIndex } from '../redis/hints.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
@@ -18,6 +19,7 @@ export interface ControllerOptions {
   readonly client: KubeClient;
   readonly control: ControlStore;
   readonly backlogs: BacklogStore;
+  readonly readDeliveries: ReadDeliveries;
   /** A reader of the control state; `pace` is awaited before each of its commands. */
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
   readonly remains: ControlSweep;
@@ -25,7 +27,8 @@ export interface ControllerOptions {
   readonly inboxHints: Pick<HintIndex, 'lower'>;
   /**
    * Calls back with the slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that another role found without control state, or the
-   * account (`a:acc_…`) whose tokens are spent, or are not any more.
+   * account (`a:acc_…`) whose tokens are spent, or are not any more; or with the inbox whose endpoint was disabled
+   * (`h:int_…/sub_….inc`) or whose deliveries go differently (`d:int_…/sub_….inc`).
    */
   readonly onAlarm: (listener: (slot: string) => void) => void;
   readonly onReconnect: (listener: () => void) => void;

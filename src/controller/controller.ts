@@ -1,16 +1,17 @@
 import { hostname } from 'node:os';
 
-import { parseDisabledEndpoint } from '../redis/alarm.ts';
 import { reconcileAccount } from './account/reconcile.ts';
 import { createShortages } from './account/shortages.ts';
 import { createActivationControllers } from './activation/controllers.ts';
 import { openGatesOf } from './activation/reconcile.ts';
+import { createAlarmListener } from './alarm-listener.ts';
 import { createAuditing } from './auditing.ts';
 import { reconcileBlock } from './block/reconcile.ts';
 import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
 import type { ControllerOptions, ControllerRole } from './controller-options.ts';
 import { createDataPlane } from './data-plane.ts';
 import { createDeletionTimes } from './deletion-times.ts';
+import { createDeliveryShowing } from './delivery-status/delivery-showing.ts';
 import { createElection } from './election.ts';
 import { enqueueFollowers } from './followers.ts';
 import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
@@ -32,6 +33,7 @@ import { registerObjectMetrics } from './state-metrics.ts';
 import { createEndpointHealths, keysConcerned } from './subscription/endpoint-healths.ts';
 import { createHeaderSecrets } from './subscription/header-secrets.ts';
 import { finalizeSubscription, reconcileSubscription } from './subscription/reconcile.ts';
+import { shownReason } from './subscription/shown-reason.ts';
 import { createBacklogWatch } from './tenant/backlog-watch.ts';
 import { finalizeUnlessPaused, isPaused, PAUSABLE, unlessPaused } from './tenant/paused.ts';
 import { createSharedLocks } from './tenant/shared-lock.ts';
@@ -123,13 +125,15 @@ export function createController(options: ControllerOptions): ControllerRole {
     log,
   });
   registerObjectMetrics(registry, { world, backlogsAtRisk: backlogWatch.countAtRisk });
+  const write = (key: string) => subscriptions.enqueue(key, 'background');
   const endpointHealths = createEndpointHealths({
     read: control.readHealth,
     onNews: (sub, first) => {
-      for (const key of keysConcerned(world, sub, first)) subscriptions.enqueue(key, 'background');
+      for (const key of keysConcerned(world, sub, first)) write(key);
     },
     log,
   });
+  const showing = createDeliveryShowing({ ...options, world, events, write });
   const auditPass = createAuditing({
     client,
     world,
@@ -140,7 +144,11 @@ export function createController(options: ControllerOptions): ControllerRole {
     fence: () => leading.fence(),
     workers: () => ({ routes, activations, accounts }),
     noteHealths: (subs, texts) => endpointHealths.noteAll(subs, texts),
-    onPass: () => endpointHealths.prune(sub => world.Subscription.store.byIndex('publicId', sub).length > 0),
+    noteDeliveries: showing.noteAll,
+    onPass: () => {
+      endpointHealths.prune(sub => world.Subscription.store.byIndex('publicId', sub).length > 0);
+      showing.prune();
+    },
     events,
     nowMs,
     clock,
@@ -235,7 +243,8 @@ export function createController(options: ControllerOptions): ControllerRole {
   const subscriptions = createKindController({
     ...engine('subscription', WAITING),
     reflector: world.Subscription,
-    reconcile: reconcileSubscription(room),
+    reconcile: showing.show(reconcileSubscription(room)),
+    fieldsOf: shownReason,
     finalize: finalizeUnlessPaused(room, PAUSABLE.Subscription, finalizeSubscription(room)),
     sources: sources.subscription,
   });
@@ -249,14 +258,8 @@ export function createController(options: ControllerOptions): ControllerRole {
 
   const followers = { workspaces, streams, packages, integrations, blocks, subscriptions, activations };
 
-  options.onAlarm(slot => {
-    const disabled = parseDisabledEndpoint(slot);
-    if (disabled !== undefined) return endpointHealths.onDisabled(disabled);
-    if (!slot.startsWith('a:')) return leading.onAlarm(slot);
-    for (const { metadata } of world.Account.store.byIndex('publicId', slot.slice(2))) {
-      accounts.enqueue(metadata.name, 'background');
-    }
-  });
+  const enqueueAccount = (name: string) => accounts.enqueue(name, 'background');
+  options.onAlarm(createAlarmListener({ world, endpointHealths, showing, enqueueAccount, onLost: leading.onAlarm }));
   options.onReconnect(leading.onReconnect);
   const election = createElection({ ...options, leading, events });
   const runtime = createRuntime({
@@ -279,6 +282,7 @@ export function createController(options: ControllerOptions): ControllerRole {
       await leading.begin(term, over);
       endpointHealths.forget();
       backlogWatch.begin(over);
+      showing.begin(over);
       auditPass.begin(over);
     },
     onGivenUp: election.onGivenUp,

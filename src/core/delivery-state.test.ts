@@ -25,7 +25,7 @@ test('no more waits than is open', () => {
   expect(parseDeliveryState({ ...noted, 'n:expired': '100', 'n:skipped': '21' }).backlog).toBe('0');
 });
 
-test('test events are no dead letters', () => {
+test('a test event is no dead letter', () => {
   expect(parseDeliveryState({ 'n:dead': '3', testsDead: '2' }).dead).toBe(1);
   expect(parseDeliveryState({ 'n:dead': '2', testsDead: '2' }).dead).toBe(0);
 });

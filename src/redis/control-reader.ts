@@ -1,3 +1,4 @@
+import { DELIVERY_FIELDS } from '../core/delivery-state.ts';
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routes.ts';
 import type { RedisClient } from './client.ts';
 import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
@@ -84,6 +85,8 @@ export interface TenantReading {
   readonly fences: ReadonlyMap<string, number>;
   /** `sub_…` → what the data plane keeps of its endpoint's health, of those that do not simply work. */
   readonly healths: ReadonlyMap<string, string>;
+  /** `sub_…` → the generation of its inbox, and what the data plane keeps of its deliveries. */
+  readonly deliveries: ReadonlyMap<string, Fields>;
 }
 
 /**
@@ -129,6 +132,7 @@ export async function readRoutes(
   }
   const integrations: Record<string, IntegrationRoute> = {};
   const healths = new Map<string, string>();
+  const deliveries = new Map<string, Fields>();
   for (const [integration, subs] of names.integrations) {
     const i = integrationKeys(integration);
     const { state, since } = note(i.meta);
@@ -139,6 +143,7 @@ export async function readRoutes(
       const fields = pick(found, SUBSCRIPTION_FIELDS);
       hashes.set(i.sub(sub), fields);
       if (found.health !== undefined) healths.set(sub, found.health);
+      deliveries.set(sub, pick(found, ['inc', ...DELIVERY_FIELDS]));
       const route = parseSubscription(fields, found.since);
       if (route !== undefined) subscriptions[sub] = route;
     }
@@ -151,7 +156,7 @@ export async function readRoutes(
   }
   const { payer = '', plan = '' } = note(t.meta);
   const routes = { tenant, payer, plan: plan as TenantRoutes['plan'], keys: at(t.keys), queues, integrations };
-  return { stored: { routes, ready, hashes }, fences, healths };
+  return { stored: { routes, ready, hashes }, fences, healths, deliveries };
 }
 
 function pick(fields: Fields, names: readonly string[]): Fields {

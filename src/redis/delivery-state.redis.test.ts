@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseDeliveryState } from '../core/delivery-state.ts';
+import { createControlAudit } from './control-audit.ts';
 import { createDeliveryReader } from './delivery-reader.ts';
 import type { Claim, Completion } from './inbox-store.ts';
 import { integrationKeys } from './keys.ts';
@@ -150,6 +151,18 @@ onEachRedis(redis => {
     await it.finish(await it.claim(), DEAD);
     expect(await it.state()).toMatchObject({ attempt: { outcome: 'Timeout' }, dead: 0, firstDead: undefined });
     await it.count();
+  });
+
+  test('the audit brings the same as a look at one subscription, with the generation', async () => {
+    const it = await start();
+    await it.publish(['a', 'b']);
+    await it.finish(await it.claim(1), DEAD);
+    const audit = createControlAudit(redis(), async () => {});
+    const { deliveries } = await audit.readRoutes(it.t.tenant, []);
+    const found = deliveries.get(it.inbox.sub) ?? {};
+    expect(found['inc']).toBe(it.inbox.inc);
+    expect(parseDeliveryState(found)).toEqual(await it.state());
+    expect(parseDeliveryState(found)).toMatchObject({ attempt: { outcome: 'Timeout' }, dead: 1, backlog: '1+' });
   });
 
   test('a subscription of another generation is not read, and one that is gone is not made again', async () => {

@@ -72,8 +72,8 @@ describe('kubectl get', () => {
     ],
     [
       ['wsub', '-n', 'globex'],
-      'NAME PRODUCER STREAM LIVE READY REASON AGE',
-      'acme-orders acme orders True True Admitted',
+      'NAME PRODUCER STREAM LIVE READY REASON LAST ATTEMPT DEAD BACKLOG AGE',
+      'acme-orders acme orders True True Admitted false 0',
     ],
   ])('%j shows its columns, filled', async (args, header, cells) => {
     const [head = [], ...rows] = await table(...args);
@@ -94,6 +94,18 @@ describe('kubectl get', () => {
     expect(await paused()).toBe(true);
     await run('annotate', 'wksp', 'globex', 'sluice.dev/paused-');
     expect(await paused()).toBe(false);
+  });
+
+  it('wsub says under REASON why events do not flow', async () => {
+    const reason = async () => (await table('wsub', '-n', 'globex'))[1]?.[5];
+    const suspend = (is: boolean) =>
+      run('patch', 'wsub/acme-orders', '-n', 'globex', '--type=merge', '-p', `{"spec":{"suspended":${is}}}`);
+    await suspend(true);
+    await run('wait', '--for=condition=Live=false', 'wsub/acme-orders', '-n', 'globex', '--timeout=10s');
+    expect(await reason()).toBe('Suspended');
+    await suspend(false);
+    await run('wait', '--for=condition=Live', 'wsub/acme-orders', '-n', 'globex', '--timeout=10s');
+    expect(await reason()).toBe('Admitted');
   });
 
   it('waas, -A: everything of all tenants; waas-admin: what belongs to the cluster', async () => {

@@ -57,6 +57,9 @@ function cut(message: string): string {
 }
 
 /** The condition of that type, if the object has one. */
-export function findCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+export function findCondition<C extends Pick<Condition, 'type'>>(
+  conditions: readonly C[] | undefined,
+  type: string,
+): C | undefined {
   return conditions?.find(condition => condition.type === type);
 }

@@ -38,6 +38,24 @@ describe('kind controller, when things fail', () => {
     expect(text).toContain('controller_runtime_active_workers{controller="things"} 0');
   });
 
+  it('writes what follows from the conditions with each of them, also with those of a failure', async () => {
+    let broken = true;
+    const world = startKind({
+      reconcile: async () => {
+        if (broken) throw new Error('internal');
+        return { conditions: [READY] };
+      },
+      fieldsOf: conditions => ({ said: conditions.find(({ type }) => type === 'Ready')?.reason }),
+    });
+    world.put('a', 'x');
+    await world.clock.advance(100);
+    expect(world.get('a')?.status?.said).toBe('ReconcileFailed');
+    broken = false;
+    await world.clock.advance(10_000);
+    expect(world.get('a')?.status?.said).toBe('Done');
+    expect(world.writes).toHaveLength(2);
+  });
+
   it('keeps a Ready object’s status through a short outage', async () => {
     let broken = false;
     const world = startKind({

@@ -31,6 +31,8 @@ export type KindControllerOptions<P extends Reconcilable> = {
    * reconcile, and loses it when this answers `done`.
    */
   readonly finalize?: (object: P, context: ReconcileContext) => Promise<Finalization<StatusOf<P>>>;
+  /** Fields of the status that follow from its conditions, whatever they were written for. */
+  readonly fieldsOf?: (conditions: Outcome['conditions']) => object;
   /** What else this kind's objects depend on; gives keys (`namespace/name`) of this kind. */
   readonly sources?: readonly KeySource[];
   /** Objects worked on at once. Default 1. */
@@ -67,8 +69,9 @@ export function createKindController<P extends Reconcilable>(options: KindContro
 
   /** An object that is gone by now needs no status. */
   async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
+    const fields = { ...said.status, ...options.fieldsOf?.(said.conditions) };
     try {
-      if (!(await status.write(object, said.status ?? {}, said.conditions, signal))) return;
+      if (!(await status.write(object, fields, said.conditions, signal))) return;
     } catch (error) {
       if (isKubeError(error, 404)) return;
       throw error;

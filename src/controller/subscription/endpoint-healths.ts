@@ -3,7 +3,7 @@ import { keyOf } from '../../kube/object.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { findCondition } from '../runtime/conditions.ts';
-import type { World } from '../world.ts';
+import type { Cached, World } from '../world.ts';
 
 export interface EndpointHealthsDeps {
   /** The field as Redis has it; undefined where there is none. */
@@ -11,6 +11,11 @@ export interface EndpointHealthsDeps {
   /** What is known of the endpoint of `sub_…` changed, or was not known before: its status may follow. */
   readonly onNews: (sub: string, first: boolean) => void;
   readonly log: Pick<Logger, 'debug'>;
+}
+
+/** Whether the status says that the endpoint fails: of those that work, only these are looked at. */
+function saysFailing({ status }: Cached<'Subscription'>): boolean {
+  return findCondition(status?.conditions, 'EndpointFailing')?.status === 'True';
 }
 
 /**
@@ -65,7 +70,7 @@ export function keysConcerned({ Subscription }: Pick<World, 'Subscription'>, sub
     Subscription.store
       .byIndex('publicId', sub)
       // Of those that work, only what said something else is looked at.
-      .filter(({ status }) => !first || findCondition(status?.conditions, 'EndpointFailing')?.status === 'True')
+      .filter(subscription => !first || saysFailing(subscription))
       .map(({ metadata }) => keyOf(metadata))
   );
 }

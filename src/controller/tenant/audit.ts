@@ -2,6 +2,7 @@ import { publicId, tenantId } from '../../core/ids.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { ControlAudit } from '../../redis/control-audit.ts';
 import { planRoutes } from '../../redis/control-plan.ts';
+import type { TenantReading } from '../../redis/control-reader.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { isOpen } from '../activation/reconcile.ts';
 import type { EventRecorder } from '../runtime/event-recorder.ts';
@@ -32,6 +33,8 @@ export interface AuditDeps {
   ) => Promise<readonly Cached<'Activation'>[]>;
   /** What was found of the endpoints of these subscriptions (`sub_…`); those that simply work have no text. */
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
+  /** How deliveries go, by `sub_…`. */
+  readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly metrics: Pick<AuditMetrics, 'repaired'>;
   /** Redis's clock, ms. */
@@ -59,10 +62,11 @@ export function createAudit(deps: AuditDeps) {
       deps.enqueueTenant(name);
       return [];
     }
-    const { stored: found, healths } = await store.readRoutes(tenantId(name), [stored.routes]);
+    const { stored: found, healths, deliveries } = await store.readRoutes(tenantId(name), [stored.routes]);
     for (const { subscriptions } of Object.values(found.routes.integrations)) {
       deps.noteHealths(Object.keys(subscriptions), healths);
     }
+    deps.noteDeliveries(deliveries);
     const gates = await lookAtGates({ world, store, isPending: deps.isPairPending }, name, stored.routes);
     if (tenants.stored(name) !== stored) return [];
     const differences = [...differencesOfPlan(planRoutes(found, stored.routes, deps.nowMs())), ...gates];

@@ -158,6 +158,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     relist,
     readPair: async () => actual.pairs as never,
     noteHealths: () => {},
+    noteDeliveries: () => {},
     events: {
       record: ({ metadata }, { type, reason, message }) => told.push(`${metadata.name} ${type} ${reason} ${message}`),
     },
