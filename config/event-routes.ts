@@ -41,7 +41,7 @@ const OfRun = OfTenant.extend({
 /** What any event may be refused with, wherever it is sent. */
 const OF_EVENTS: readonly ProblemCode[] = [
   'malformed_request',
-  'malformed_cloudevent',
+  'malformed_body',
   'unauthenticated',
   'not_found',
   'unknown_queue',
@@ -49,7 +49,9 @@ const OF_EVENTS: readonly ProblemCode[] = [
   'stream_closing',
   'body_too_large',
   'uri_too_long',
+  'unsupported_media_type',
   'expectation_failed',
+  'malformed_cloudevent',
   'invalid_context',
   'unknown_event_type',
   'headers_too_large',

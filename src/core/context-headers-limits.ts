@@ -6,6 +6,10 @@ export const EVENT_TYPE_MAX_LENGTH = 128;
 export const FORWARD_VALUE_MAX_LENGTH = 2048;
 /** All forwarded names and values of one event together. */
 export const FORWARD_TOTAL_MAX_LENGTH = 8192;
+/** Attributes of one CloudEvent in binary mode, extensions included. */
+export const ATTRIBUTES_MAX = 64;
+/** Names (with `ce-`) and values of all of them together: as many bytes as common receivers take of one header. */
+export const ATTRIBUTES_TOTAL_MAX_LENGTH = 8192;
 
 const SIMPLE_GROUP_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const CONTROL_CHARACTER = /\p{Cc}/u;

@@ -1,6 +1,12 @@
 import { CONTEXT_HEADER_DEFAULTS } from '../api/context-headers.ts';
-import type { StructuredCloudEvent } from './context-headers-cloudevent.ts';
-import { isStructuredCloudEvent, parseStructuredCloudEvent, readAttribute } from './context-headers-cloudevent.ts';
+import { type BinaryAttributes, readBinaryCloudEvent } from './context-headers-binary.ts';
+import {
+  faultsOfStructured,
+  isStructuredCloudEvent,
+  parseStructuredCloudEvent,
+  readAttribute,
+  type StructuredCloudEvent,
+} from './context-headers-cloudevent.ts';
 import {
   FORWARD_TOTAL_MAX_LENGTH,
   faultOfEventId,
@@ -52,6 +58,8 @@ export interface ExtractionRules {
   readonly eventId: readonly Source[];
   readonly forward: readonly string[];
   readonly eventTypes: ReadonlySet<string>;
+  /** `ce-` headers that describe requests that are no CloudEvents, too. */
+  readonly plain: ReadonlySet<string>;
 }
 
 /** A request as far as its context goes. `headers` has lower-case names, `rawHeaders` is name, value, name, value. */
@@ -67,13 +75,20 @@ export interface EventContext {
   readonly type: string | undefined;
   readonly groupKey: string | undefined;
   readonly forward: Record<string, string>;
+  /** Of a CloudEvent in binary mode: its attributes. */
+  readonly attributes?: BinaryAttributes;
 }
 
 /** Why there is no context: a code of the problem table, and each fault by the header or attribute that has it. */
 export interface ContextRefusal {
   readonly code: ProblemCode;
   readonly errors: readonly ProblemError[];
+  /** What to change, where the remedy of the code says too little. */
+  readonly detail?: string;
 }
+
+/** `ce-` headers that a request may have without being a CloudEvent, whatever its stream reads. */
+const PLAIN = ['ce-id', 'ce-type', 'ce-partitionkey'];
 
 /** Prepares a stream's lists: names in lower case, defaults where there is no list, credentials left out. An empty list reads none. */
 export function compileExtraction(
@@ -86,33 +101,53 @@ export function compileExtraction(
   };
   const sources = (list: keyof ContextHeaders): Source[] =>
     names(list).map(header => ({ header, attribute: header.startsWith('ce-') ? header.slice(3) : undefined }));
+  const read = { eventType: sources('eventType'), groupKey: sources('groupKey'), eventId: sources('eventId') };
+  const listed = Object.values(read).flatMap(list => list.map(({ header }) => header));
   return {
-    eventType: sources('eventType'),
-    groupKey: sources('groupKey'),
-    eventId: sources('eventId'),
+    ...read,
     forward: names('forward'),
     eventTypes: new Set(eventTypes),
+    // A version alone makes a CloudEvent, also where a stream lists it.
+    plain: new Set([...PLAIN, ...listed].filter(header => header !== 'ce-specversion')),
   };
 }
+
+/** The request as a CloudEvent, if it is one. `event` in structured mode, `attributes` in binary mode. */
+interface CloudEventParts {
+  readonly event?: StructuredCloudEvent;
+  readonly attributes?: BinaryAttributes;
+}
+
+/** Reads and checks the CloudEvent of a request; the content type alone decides on structured mode. */
+function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudEventParts | ContextRefusal {
+  const contentType = request.headers['content-type'];
+  const code = 'malformed_cloudevent';
+  if (typeof contentType === 'string' && isStructuredCloudEvent(contentType)) {
+    const event = parseStructuredCloudEvent(request.body);
+    if (event === 'malformed') return { code: 'malformed_body', errors: [], detail: NOT_JSON };
+    if (event === 'invalid')
+      return { code, errors: [{ pointer: '', detail: 'must be one JSON object, a CloudEvent' }] };
+    const errors = faultsOfStructured(event);
+    return errors.length > 0 ? { code, errors } : { event };
+  }
+  const errors: ProblemError[] = [];
+  const attributes = readBinaryCloudEvent(request.headers, request.rawHeaders, rules.plain, errors);
+  if (errors.length > 0) return { code, errors };
+  return attributes === undefined ? {} : { attributes };
+}
+
+const NOT_JSON = 'With content type application/cloudevents+json the body must be one CloudEvent as UTF-8 JSON.';
 
 /**
  * Lifts id, type, group key and the forwarded headers from a request. The first source that is there counts, even when
  * it is empty: a wrong value is refused (422), never skipped in favour of the next. In a structured CloudEvent the
- * `ce-` sources are the event's own attributes; the body is read, not changed.
+ * `ce-` sources are the event's own attributes; the body is read, not changed. In binary mode all attributes are kept.
  */
 export function extractContext(rules: ExtractionRules, request: RequestContext): EventContext | ContextRefusal {
-  let event: StructuredCloudEvent | undefined;
   const contentType = request.headers['content-type'];
-  if (typeof contentType === 'string') {
-    if (isStructuredCloudEvent(contentType)) {
-      const parsed = parseStructuredCloudEvent(request.body);
-      if (parsed === 'malformed') return { code: 'malformed_cloudevent', errors: [] };
-      if (parsed === 'invalid') {
-        return { code: 'invalid_context', errors: [{ pointer: '', detail: 'must be one JSON object, a CloudEvent' }] };
-      }
-      event = parsed;
-    }
-  }
+  const cloudEvent = readCloudEvent(rules, request);
+  if ('code' in cloudEvent) return cloudEvent;
+  const { event, attributes } = cloudEvent;
   const errors: ProblemError[] = [];
   const type = lift(rules.eventType, request, event, faultOfEventType, errors);
   const groupKey = lift(rules.groupKey, request, event, faultOfGroupKey, errors);
@@ -124,7 +159,7 @@ export function extractContext(rules: ExtractionRules, request: RequestContext):
   if (rules.eventTypes.size > 0 && (type === undefined || !rules.eventTypes.has(type))) {
     return { code: 'unknown_event_type', errors: [faultOfUnknownType(rules, type)] };
   }
-  return { id, type, groupKey, forward };
+  return { id, type, groupKey, forward, ...(attributes === undefined ? {} : { attributes }) };
 }
 
 function lift(

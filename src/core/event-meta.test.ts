@@ -26,3 +26,9 @@ test('what was not given is absent', () => {
     source: '/s',
   });
 });
+
+test('attributes of a CloudEvent in binary mode', () => {
+  const attributes = { specversion: '1.0', id: 'c1', source: '/shop', type: 'x', subject: 'caf%C3%A9' };
+  const meta = parseEventMeta(JSON.stringify({ i: 'e1', s: '/events/t/q', a: attributes }), 'k', REF);
+  expect(meta).toMatchObject({ id: 'e1', source: '/events/t/q', attributes });
+});

@@ -20,11 +20,6 @@ export const PROBLEMS = {
     title: 'Sandbox parameters are not taken on the production route',
     remedy: 'Remove sb_fail_code, sb_fail_count and runId, or send the event to /events/sandbox/{tenant}/{queue}.',
   },
-  malformed_cloudevent: {
-    status: 400,
-    title: 'The body is not JSON',
-    remedy: 'With content type application/cloudevents+json the body must be one CloudEvent as UTF-8 JSON.',
-  },
   misplaced_token: {
     status: 400,
     title: 'The bearer token is not where it belongs',
@@ -92,6 +87,11 @@ export const PROBLEMS = {
     status: 422,
     title: 'The stream does not declare this event type',
     remedy: 'Send one of the declared event types, or add this one to the eventTypes of the stream.',
+  },
+  malformed_cloudevent: {
+    status: 422,
+    title: 'The CloudEvent breaks a rule of CloudEvents 1.0',
+    remedy: 'Change the headers or members of the body that errors names.',
   },
   invalid_context: {
     status: 422,
@@ -334,7 +334,8 @@ export const PROBLEMS = {
   unsupported_media_type: {
     status: 415,
     title: 'This content type is not taken here',
-    remedy: 'Send application/json.',
+    remedy:
+      'Send application/json to /waas. Send an event with any content type but those of batches of CloudEvents and of CloudEvents formats other than JSON.',
   },
   invalid_request: {
     status: 422,

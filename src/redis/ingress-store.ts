@@ -30,6 +30,8 @@ export interface IngressEvent {
   readonly contentType: string | undefined;
   readonly traceparent: string | undefined;
   readonly forward: Record<string, string>;
+  /** Of a CloudEvent in binary mode: its attributes. */
+  readonly attributes?: Record<string, string>;
   readonly body: Buffer;
   /** Of an event of a sandbox run: what its simulated endpoints answer. */
   readonly simulation?: Simulation;
@@ -69,6 +71,7 @@ function storedMeta(event: IngressEvent, source: string): string {
     meta.f = event.forward;
     break;
   }
+  if (event.attributes !== undefined) meta.a = event.attributes;
   if (event.simulation !== undefined) meta.x = event.simulation;
   return JSON.stringify(meta);
 }

@@ -14,9 +14,10 @@ const OVERHEAD = 400;
 const BATCH = 64;
 
 /** What an event takes of the quota. */
-function costOf({ id, type, contentType, forward, groupKey, body }: IngressEvent): number {
+function costOf({ id, type, contentType, forward, attributes, groupKey, body }: IngressEvent): number {
   const meta = { i: id, s: SOURCE, ...(type && { t: type }), ...(contentType && { c: contentType }) };
-  const whole = Object.keys(forward).length === 0 ? meta : { ...meta, f: forward };
+  const passedOn = Object.keys(forward).length === 0 ? meta : { ...meta, f: forward };
+  const whole = attributes === undefined ? passedOn : { ...passedOn, a: attributes };
   return OVERHEAD + body.length + Buffer.byteLength(groupKey ?? '') + Buffer.byteLength(JSON.stringify(whole));
 }
 
@@ -52,6 +53,16 @@ onEachRedis(redis => {
     expect(answers.map(answer => answer === 'OK')).toEqual(headers.map((_, i) => i < 100));
     expect(answers.at(-1)).toBe('FULL');
     expect(await bytes()).toBe(100 * cost);
+  });
+
+  test('attributes of a CloudEvent count against the quota as they are stored', async () => {
+    const attributes = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`x${i}`, 'caf\xe9'.repeat(30)]));
+    const events = Array.from({ length: 12 }, () => ({ ...event(randomUUID(), 'shop-1', ''), attributes }));
+    const cost = costOf(events[0] as IngressEvent);
+    expect(cost).toBeGreaterThan(60 * 150 + OVERHEAD);
+    const { ingest, bytes } = await start({ maxBytes: 10 * cost });
+    expect(await ingest(events)).toEqual([...Array(10).fill('OK'), 'FULL', 'FULL']);
+    expect(await bytes()).toBe(10 * cost);
   });
 
   test('an event that fits exactly is taken, and after it none', async () => {

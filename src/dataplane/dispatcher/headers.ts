@@ -1,30 +1,10 @@
 import { mayEndpointSet, mayForward } from '../../api/header-names.ts';
+import { cloudEventHeaders, percentEncode } from '../../core/cloudevent-headers.ts';
 import type { EventMeta } from '../../core/event-meta.ts';
 import { isHeaderValue } from '../../core/header-value.ts';
 import type { Sign } from './signature.ts';
 
-/** `ce-type` of an event that came without a type: CloudEvents requires one. */
-export const UNTYPED = 'event';
-
-const NEEDS_ENCODING = /[^\x21\x23\x24\x26-\x7e]/;
 const VISIBLE_ASCII = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
-
-function percentEncode(value: string): string {
-  let encoded = '';
-  for (const byte of Buffer.from(value, 'utf8')) {
-    const plain = byte > 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x25;
-    encoded += plain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }
-  return encoded;
-}
-
-/**
- * A CloudEvents attribute as a header value: space, double quote, percent and everything outside U+0021 to U+007E is
- * percent-encoded as UTF-8 (CloudEvents HTTP protocol binding 1.0.2, 3.1.3.2).
- */
-export function encodeAttribute(value: string): string {
-  return NEEDS_ENCODING.test(value) ? percentEncode(value) : value;
-}
 
 /**
  * The id as `webhook-id` carries it and as it is signed: verbatim, unless a header cannot carry it (ids of events in
@@ -34,12 +14,19 @@ export function webhookId(id: string): string {
   return VISIBLE_ASCII.test(id) ? id : percentEncode(id);
 }
 
+const ASCII = /^[\x20-\x7e]*$/;
+
+/** Writes UTF-8 as header values are written: one character for each byte. */
+function latin1OfUtf8(text: string): string {
+  return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
+}
+
 /** `(event, body, timestampMs, replayId?)` to a flat list of names and values, as undici takes them. */
 export type BuildHeaders = (meta: EventMeta, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
 
 /**
- * Headers of one attempt: Standard Webhooks, CloudEvents binary mode, `traceparent`, the producer's forwarded headers
- * and the endpoint's own, which win over forwarded ones. Reserved names are dropped from both. Make it once per
+ * Headers of one attempt: Standard Webhooks, those of the CloudEvent, group key and type under names of ours, `traceparent`,
+ * the producer's forwarded headers and the endpoint's own, which win over forwarded ones. Reserved names are dropped from both. Make it once per
  * endpoint and keep it.
  *
  * @param version of the product, for `user-agent: sluice/<version>`
@@ -51,7 +38,7 @@ export function createHeaderBuilder(endpoint: {
   extra?: Readonly<Record<string, string>>;
 }): BuildHeaders {
   const { sign } = endpoint;
-  const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`, 'ce-specversion', '1.0'];
+  const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`];
   // Each name once, in whatever cases it was written: the last one counts.
   const own = new Map<string, string>();
   for (const [name, value] of Object.entries(endpoint.extra ?? {})) {
@@ -69,17 +56,12 @@ export function createHeaderBuilder(endpoint: {
       String(timestampSeconds),
       'webhook-signature',
       sign(id, timestampSeconds, body),
-      'ce-id',
-      encodeAttribute(meta.id),
-      'ce-source',
-      encodeAttribute(meta.source),
-      'ce-type',
-      encodeAttribute(meta.type || UNTYPED),
-      'ce-time',
-      new Date(meta.time).toISOString(),
+      ...cloudEventHeaders(meta),
     );
-    // A test event has none, and CloudEvents knows no empty attribute.
-    if (meta.groupKey !== '') headers.push('ce-partitionkey', encodeAttribute(meta.groupKey));
+    // By the names and in the form in which a producer sends them, whatever a CloudEvent says for itself.
+    if (meta.type !== undefined) headers.push('x-sluice-event-type', meta.type);
+    // A test event has none.
+    if (meta.groupKey !== '') headers.push('x-sluice-group-key', latin1OfUtf8(meta.groupKey));
     if (meta.contentType !== undefined && isHeaderValue(meta.contentType)) {
       headers.push('content-type', meta.contentType);
     }

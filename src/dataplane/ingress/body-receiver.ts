@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify';
+import { faultOfContentType } from '../../core/context-headers-cloudevent.ts';
 import type { EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
 import { ITEM_OVERHEAD_BYTES } from './batches.ts';
@@ -14,7 +15,8 @@ const NEARLY_FULL = {
 };
 
 /**
- * Reads the body of a request that was admitted; answers where there is none (413, 503).
+ * Reads the body of a request that was admitted; answers where there is none (413, 503), and where its content type is
+ * not taken (415).
  *
  * @param onBody gets the body, and the bytes of the budget that are its own to give back
  */
@@ -33,6 +35,8 @@ export function createBodyReceiver(options: {
 }): ReceiveBody {
   const { memory, budget, answers } = options;
   return (request, reply, startedMs, onBody) => {
+    const detail = faultOfContentType(request.headers['content-type']);
+    if (detail !== undefined) return answers.sendProblem(reply, startedMs, 'unsupported_media_type', { detail });
     if (memory.isFull()) return answers.sendProblem(reply, startedMs, 'overloaded', NEARLY_FULL);
     if (!budget.take(ITEM_OVERHEAD_BYTES)) return answers.sendProblem(reply, startedMs, 'overloaded');
     readRequestBody(request.raw, options, result => {

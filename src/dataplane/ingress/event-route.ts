@@ -26,8 +26,8 @@ interface Arrival {
 }
 
 /**
- * Handler of `POST /events/{tenant}/{queue}`: path (404), sandbox parameters (400), key (401), queue (404, 409), memory of
- * the store (503), size (413), context (400, 422), store. 202 `{id, duplicate}` is sent after the store acknowledged the
+ * Handler of `POST /events/{tenant}/{queue}`: path (404), sandbox parameters (400), key (401), queue (404, 409), content type (415),
+ * memory of the store (503), size (413), context (400, 422), store. 202 `{id, duplicate}` is sent after the store acknowledged the
  * event, never before.
  * Plain callbacks: a promise for each step of each event would cost more than the steps.
  */
@@ -79,7 +79,7 @@ export function createEventRoute(options: {
       // What was remembered may be older than a change that the sender was already told of: look before refusing.
       if (!fresh) return decideAgain(arrival);
       release(arrival);
-      return answers.sendProblem(reply, startedMs, context.code, { errors: context.errors });
+      return answers.sendProblem(reply, startedMs, context.code, context);
     }
     if (context.id === undefined) arrival.generatedId ??= nextEventId();
     const item = createIngestItem(context.id ?? arrival.generatedId ?? '', context, headers, body);

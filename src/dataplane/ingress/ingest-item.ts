@@ -6,7 +6,7 @@ import { readTraceparent } from './traceparent.ts';
 /** An event as it is stored: what describes it, and the body as it came. */
 export function createIngestItem(
   id: string,
-  { type, groupKey, forward }: EventContext,
+  { type, groupKey, forward, attributes }: EventContext,
   headers: IncomingHttpHeaders,
   body: Buffer,
 ): IngestItem {
@@ -17,6 +17,7 @@ export function createIngestItem(
     contentType: headers['content-type'],
     traceparent: readTraceparent(headers['traceparent']),
     forward,
+    ...(attributes === undefined ? {} : { attributes }),
     body,
   };
 }

@@ -88,7 +88,7 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     const { headers, rawHeaders } = request.raw;
     const context = extractContext(known.rules, { headers, rawHeaders, body });
     if ('code' in context) {
-      return answers.sendProblem(reply, startedMs, context.code, { errors: context.errors });
+      return answers.sendProblem(reply, startedMs, context.code, context);
     }
     const id = context.id ?? nextEventId();
     const run = asked.runId ?? `run_${nextEventId().slice('evt_'.length)}`;

@@ -96,3 +96,44 @@ test('an event that was pulled says which replay it is', () => {
   expect(PulledEntry.parse(pulled)).toEqual(pulled);
   expect(pulled).toMatchObject({ replayId: 'rpl_1', bytes: 2, contentType: 'text/plain', body: 'hi' });
 });
+
+describe('headers of an event, as a delivery has them', () => {
+  const pull = (more: object) =>
+    pulledEntry(
+      { ref: REF, replayId: undefined, groupKey: 'a', meta: { ...meta, ...more }, body: Buffer.from('hi') },
+      SUBSCRIPTION,
+    ).headers;
+  const attributes = { specversion: '1.0', id: 'e', source: '/shop', type: 'order.paid', subject: 'caf%C3%A9' };
+  const sent = Object.fromEntries(Object.entries(attributes).map(([name, value]) => [`ce-${name}`, value]));
+
+  test('of a CloudEvent in binary mode: its attributes, and what is passed on', () => {
+    expect(pull({ attributes, forward: { 'x-trace': '1' } })).toEqual({ ...sent, 'x-trace': '1' });
+  });
+
+  test('of a structured one: none, they are in its body', () => {
+    expect(pull({ contentType: 'application/cloudevents+json', forward: { 'x-trace': '1' } })).toEqual({
+      'x-trace': '1',
+    });
+  });
+
+  test('of any other event: attributes of ours', () => {
+    expect(pull({})).toMatchObject({ 'ce-id': 'order-1', 'ce-source': '/x', 'ce-partitionkey': 'a' });
+  });
+
+  test('are withheld with the body', () => {
+    const event = {
+      ref: REF,
+      acceptedMs: refMs(REF),
+      groupKey: 'a',
+      meta: { ...meta, attributes },
+      bytes: 2,
+      tokens: 1,
+      progress: { state: 'pending', attempts: 0, history: [] } as const,
+      replays: [],
+      responses: [],
+    };
+    const shown = eventDetail({ ...event, body: Buffer.from('hi'), withheld: undefined }, SUBSCRIPTION);
+    expect(shown.headers).toEqual(sent);
+    expect(eventDetail({ ...event, body: undefined, withheld: 'Blocked' as never }, SUBSCRIPTION).headers).toEqual({});
+  });
+});

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { cloudEventHeaders } from '../../core/cloudevent-headers.ts';
+import type { EventMeta } from '../../core/event-meta.ts';
 import { EVENT_STATES, type EventProgress } from '../../core/event-state.ts';
 import { publicEventId } from '../../core/public-event-id.ts';
 import type { PulledEvent } from '../../redis/inbox-operations.ts';
@@ -20,9 +22,10 @@ const described = {
 
 const body = {
   contentType: z.string().nullable().meta({ description: 'As the producer sent it, or null.' }),
-  headers: z
-    .record(z.string(), z.string())
-    .meta({ description: "Headers of the producer's request that are passed on." }),
+  headers: z.record(z.string(), z.string()).meta({
+    description:
+      "Headers as a delivery has them: those of the CloudEvent (`ce-…`; none of a structured one, and none while the body is withheld), and those of the producer's request that are passed on.",
+  }),
   body: z
     .string()
     .nullable()
@@ -129,6 +132,13 @@ function describe(event: Described, subscription: string) {
   };
 }
 
+function headersOf(meta: EventMeta): Record<string, string> {
+  const flat = cloudEventHeaders(meta);
+  const headers: Record<string, string> = {};
+  for (let at = 0; at < flat.length; at += 2) headers[flat[at] as string] = flat[at + 1] as string;
+  return { ...headers, ...meta.forward };
+}
+
 /** @param subscription `sub_…` */
 export function eventEntry(event: ListedEvent, subscription: string): z.output<typeof EventEntry> {
   const { tokens = null, replayId: id = null } = event;
@@ -144,7 +154,8 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
     replayId: null,
     ...progressOf(event.progress),
     contentType: meta?.contentType ?? null,
-    headers: { ...meta?.forward },
+    // Attributes tell of the content: they are withheld with the body.
+    headers: meta === undefined || event.withheld !== undefined ? { ...meta?.forward } : headersOf(meta),
     ...(event.body === undefined ? { body: null, bodyEncoding: null } : bodyText(event.body)),
     bodyWithheld: event.withheld ?? null,
     history: historyOf(event.progress),
@@ -165,6 +176,6 @@ export function pulledEntry(event: PulledEvent, subscription: string): z.output<
     { ref, meta, groupKey, acceptedMs: meta.time, bytes: event.body.length, tokens: undefined },
     subscription,
   );
-  const { contentType = null, forward } = meta;
-  return { ...described, replayId: id, contentType, headers: { ...forward }, ...bodyText(event.body) };
+  const { contentType = null } = meta;
+  return { ...described, replayId: id, contentType, headers: headersOf(meta), ...bodyText(event.body) };
 }
