@@ -13,11 +13,12 @@ SCHEMATHESIS := .cache/schemathesis
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## bring what the project needs: Node, packages, Redis, promtool (only what is missing)
+setup: ## bring what the project needs: Node, packages, Redis, promtool, CloudEvents SDKs (only what is missing)
 	@test/support/node/install.sh
 	@test/support/node/install-packages.sh
 	@test/support/redis/install.sh
 	@test/support/prometheus/install.sh
+	@test/support/cloudevents/install.sh
 
 check: setup ## types, lint, format and unit tests: under a minute
 	@$(TEST_ALL) types lint format unit

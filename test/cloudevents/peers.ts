@@ -1,0 +1,106 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { request } from 'undici';
+import { startChild } from '../support/child-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+/** An extension, by its type in CloudEvents; `value` of `binary` is base64, of `timestamp` RFC 3339. */
+export interface Extension {
+  readonly type: 'string' | 'boolean' | 'integer' | 'binary' | 'uri' | 'urireference' | 'timestamp';
+  readonly value: string | boolean | number;
+}
+
+export type Data = { readonly json: object } | { readonly text: string } | { readonly base64: string };
+
+/** An event as a test describes it, for every SDK. */
+export interface Described {
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly extensions?: Readonly<Record<string, Extension>>;
+  readonly data?: Data;
+}
+
+export type Mode = 'binary' | 'structured' | 'batch';
+
+/** What a producer is asked to send. */
+export interface Order {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly mode: Mode;
+  readonly event: Described;
+}
+
+/** What it was answered; `unsendable`: the SDK made a request that its HTTP client refuses. */
+export type Produced = { readonly status: number; readonly body: string } | { readonly unsendable: string };
+
+/** An event as a receiver's SDK reads it: attributes as text, data as the SDK presents it. */
+export type Reading =
+  | { readonly attributes: Readonly<Record<string, string>>; readonly data: Data | null }
+  | { readonly error: string };
+
+/** A producer and receiver with one SDK. */
+export interface Peer {
+  /** Where deliveries go; any path below it, too. */
+  readonly url: string;
+  readonly produce: (order: Order) => Promise<Produced>;
+  /** What the SDK read of the delivery with this `webhook-id`; undefined: it has not come yet. */
+  readonly read: (id: string) => Promise<Reading | undefined>;
+  readonly close: () => Promise<void>;
+}
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const CACHE = join(ROOT, '.cache', 'cloudevents');
+
+interface Program {
+  readonly command: string;
+  readonly args: readonly string[];
+  /** Is there when the program can be started. */
+  readonly needs: string;
+}
+
+/** The SDKs of other languages, as `make setup` leaves them. */
+export const PROGRAMS = {
+  Python: {
+    command: join(CACHE, 'python', 'bin', 'python'),
+    args: [join(import.meta.dirname, 'python', 'peer.py')],
+    needs: join(CACHE, 'python', 'requirements.txt'),
+  },
+  Go: { command: join(CACHE, 'go-peer'), args: [], needs: join(CACHE, 'go-peer') },
+} as const satisfies Record<string, Program>;
+
+export type ProgramName = keyof typeof PROGRAMS;
+
+/** Returns why the SDK cannot be tested here, undefined when it can. */
+export function missing(name: ProgramName): string | undefined {
+  return existsSync(PROGRAMS[name].needs) ? undefined : `there is no SDK for ${name}; run make setup`;
+}
+
+/** Starts a peer in a program of its own. */
+export async function startProgram(name: ProgramName): Promise<Peer> {
+  const { command, args } = PROGRAMS[name];
+  const folder = await temporaryFolder('cloudevents');
+  const child = startChild({ command, args, log: join(folder.path, 'log') });
+  const port = async () => /^port (\d+)$/m.exec(await child.logTail())?.[1];
+  while ((await port()) === undefined) {
+    if (!child.running()) throw new Error(`the peer in ${name} ended: ${await child.logTail()}`);
+    await delay(20);
+  }
+  const url = `http://127.0.0.1:${await port()}`;
+  return {
+    url: `${url}/receive`,
+    async produce(order) {
+      const answer = await request(`${url}/produce`, { method: 'POST', body: JSON.stringify(order) });
+      return (await answer.body.json()) as Produced;
+    },
+    async read(id) {
+      const answer = await request(`${url}/read?id=${encodeURIComponent(id)}`);
+      if (answer.statusCode === 200) return (await answer.body.json()) as Reading;
+      await answer.body.dump();
+      return undefined;
+    },
+    async close() {
+      await child.stop();
+      await folder.remove();
+    },
+  };
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# Sees to it that the tests find the CloudEvents SDKs of other languages: packages of Python in a folder of their own, and a
+# program in Go. Never fails: what is not there is skipped by the tests, which say so.
+set -eu
+
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/../../.." && pwd -P)
+peers=$root/test/cloudevents
+cache=$root/.cache/cloudevents
+mkdir -p "$cache"
+work=$(mktemp -d "$cache/.install.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+stamp=$cache/python/requirements.txt
+if ! cmp -s "$peers/python/requirements.txt" "$stamp"; then
+  if ! command -v python3 >/dev/null; then
+    echo 'python3 is not on PATH: the CloudEvents SDK for Python is not tested.' >&2
+  else
+    echo "The CloudEvents SDK for Python goes to $cache/python"
+    if python3 -m venv --clear "$cache/python" >"$work/log" 2>&1 &&
+      "$cache/python/bin/pip" install --quiet --require-hashes --requirement "$peers/python/requirements.txt" >"$work/log" 2>&1; then
+      cp "$peers/python/requirements.txt" "$stamp"
+    else
+      tail -n 3 "$work/log" >&2
+      echo 'The CloudEvents SDK for Python could not be installed.' >&2
+    fi
+  fi
+fi
+
+# Only what is older than its sources is built.
+newer=$(find "$peers/go" -type f -newer "$cache/go-peer" 2>/dev/null || echo none)
+if [ -n "$newer" ]; then
+  if ! command -v go >/dev/null; then
+    echo 'go is not on PATH: the CloudEvents SDK for Go is not tested.' >&2
+  else
+    echo "The CloudEvents SDK for Go is built into $cache/go-peer"
+    cd "$peers/go"
+    # Local: no other toolchain is downloaded in silence. Complete or absent.
+    if CGO_ENABLED=0 GOTOOLCHAIN=local go build -mod=readonly -o "$work/go-peer" . >"$work/log" 2>&1; then
+      mv "$work/go-peer" "$cache/go-peer"
+    else
+      tail -n 3 "$work/log" >&2
+      echo 'The CloudEvents SDK for Go could not be built.' >&2
+    fi
+  fi
+fi
