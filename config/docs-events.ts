@@ -11,9 +11,13 @@ const header = (description: string) => z.string().optional().meta({ description
 
 /** What is read of an event's request where the stream says nothing else (`contextHeaders`). */
 const EventHeaders = z.object({
-  'webhook-id': header('Event id, else ce-id, else Idempotency-Key, else one is made. Known again for 24 h.'),
-  'x-sluice-event-type': header('Event type, else ce-type, else webhook-event.'),
-  'x-sluice-group-key': header('Group key, else ce-partitionkey. Without one the event goes to nobody.'),
+  'webhook-id': header(
+    'Event id, else the id of the CloudEvent, else Idempotency-Key, else one is made. Known again for 24 h.',
+  ),
+  'x-sluice-event-type': header('Event type, else the type of the CloudEvent, else webhook-event.'),
+  'x-sluice-group-key': header(
+    'Group key, else the partitionkey of the CloudEvent. Without one the event goes to nobody.',
+  ),
   traceparent: header('Passed on to the partners (W3C Trace Context).'),
 });
 
@@ -78,6 +82,7 @@ export function renderEvents(): string {
   return [
     '# Events on their way in',
     'For programs: [events-openapi.json](events-openapi.json), OpenAPI 3.1. The `ingress` role serves these routes on `SLUICE_INGRESS_PORT`; they need an ingress key of the workspace, as `Authorization: Bearer <key>` or as `x-api-key`. The same key opens the sandbox of the workspace; it opens nothing under `/waas`.',
+    'Sluice takes [CloudEvents](cloudevents.md) in binary and in structured mode, and delivers them as they were sent. An event of any other content type is taken as bytes. The content type is delivered as it was sent: `curl -d` alone sends `application/x-www-form-urlencoded`, so name `application/json` where you send JSON.',
     'Whatever is refused is answered with a [problem document](problems.md).',
     table(
       ['Header of an event', 'Meaning'],

@@ -69,7 +69,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      'The body is the event, any content type, at most 256 KiB, stored and delivered byte for byte. The answer 202 means that it is on disk. Until its retention ends it takes of the quota of the stream what it keeps: its body, its metadata (id, type, content type, forwarded headers), its group key, and 400 bytes; what does not fit is answered with 429. From 85 % of the memory of any Redis on, until each uses less than 80 % of its own, neither this route nor the sandbox takes events (503). The sandbox parameters sb_fail_code, sb_fail_count and runId are refused in every spelling, with or without a value, and nothing is stored then.',
+      'The body is the event, any content type but a batch of CloudEvents, at most 256 KiB, stored and delivered byte for byte. The answer 202 means that it is on disk. Until its retention ends it takes of the quota of the stream what it keeps: its body, its metadata (id, type, content type, forwarded headers, `ce-` attributes), its group key, and 400 bytes; what does not fit is answered with 429. From 85 % of the memory of any Redis on, until each uses less than 80 % of its own, neither this route nor the sandbox takes events (503). The sandbox parameters sb_fail_code, sb_fail_count and runId are refused in every spelling, with or without a value, and nothing is stored then.',
     parameters: OfQueue,
     answer: { status: 202, description: 'The event is stored.', schema: AcceptedEvent },
     problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full'],
