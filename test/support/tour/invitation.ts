@@ -63,7 +63,8 @@ The same without the file:
 
   export KUBECONFIG=${environment.kubeconfig}
   curl -i ${environment.eventsUrl} -H 'x-api-key: ${environment.key}' \\
-    -H 'x-sluice-event-type: order.created' -H 'x-sluice-group-key: customer-42' -d '{"order": 1}'
+    -H 'content-type: application/json' -H 'x-sluice-event-type: order.created' \\
+    -H 'x-sluice-group-key: customer-42' -d '{"order": 1}'
   curl ${environment.facadeUrl}/waas/producer/${environment.tenant}/catalog \\
     -H 'authorization: Bearer ${environment.tokens.ada}'
 
