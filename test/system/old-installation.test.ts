@@ -13,6 +13,7 @@ const WITHIN = { withinMs: 60_000 };
 const CRDS = join(import.meta.dirname, '..', '..', 'crds');
 
 let installed: Installation;
+let controller: Sluice;
 let issuer: Issuer;
 
 beforeAll(async () => {
@@ -45,7 +46,7 @@ it('a controller does not lead while a CustomResourceDefinition is older than it
   const { cluster } = installed;
   await apply(cluster, [olderAccounts()]);
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
-  const controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
+  controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
   const said =
     'controller: CustomResourceDefinition accounts.sluice.dev is older: it does not know status.publicId. Apply those of this version: kubectl apply --server-side -f crds/\n';
   await eventually('it says so', async () => (await readyz(controller))[1] === said, WITHIN);
@@ -72,4 +73,23 @@ it('a facade with the rights of the controller says which role it lacks, until i
   const bind = ['create', 'clusterrolebinding', 'also-facade', '--clusterrole=sluice-facade'];
   await kubectl(cluster, [...bind, '--serviceaccount=sluice-system:sluice-controller']);
   await eventually('it is ready', async () => (await readyz(facade))[1] === 'ok\n', WITHIN);
+});
+
+it('a controller that starts without Redis fills its caches, and leads once Redis answers', async () => {
+  const { cluster, redis } = installed;
+  await controller.stop();
+  await redis.kill();
+  const late = await installed.start({ role: 'controller', unready: true });
+  const said = `controller: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
+  const waitsForRedisAlone = async () => {
+    const [status, body] = await readyz(late);
+    return status === 503 && body.includes(said) && !body.includes('caches');
+  };
+  await eventually('it says so, with caches that are filled', waitsForRedisAlone, WITHIN);
+  await apply(cluster, tenant('late'));
+  await redis.restart();
+  await eventually('it is ready', async () => (await readyz(late))[0] === 200, WITHIN);
+  const led = async () => (await conditionOf(cluster, 'account/late', undefined)) === 'True/LedgerReady';
+  await eventually('it leads', led, WITHIN);
+  expect(late.running()).toBe(true);
 });
