@@ -47,6 +47,17 @@ onEachRedis(redis => {
     expect(answers.filter(({ answer }) => answer === 'RUN_FULL')).toHaveLength(30);
   });
 
+  test('headers that are kept with an event take room as its body does, and give it back', async () => {
+    const { t, store, used } = await start();
+    const config = await t.ingress.readQueue(t.tenant, QUEUE);
+    if (config === null || config === 'unavailable') throw new Error('no queue');
+    const whole = { ...event('1', 'a', 'body'), forward: { 'x-a': 'bc' }, attributes: { subject: 'caf\xe9' } };
+    for (const answer of ['OK', 'DUP']) {
+      expect(await store.ingest(t.tenant, QUEUE, 'r', config, whole)).toMatchObject({ answer });
+      expect(await used()).toMatchObject({ bytes: `${'body'.length + 'x-abc'.length + 'subject'.length + 5}` });
+    }
+  });
+
   test.each([
     ['runs', ['a', 'b', 'c'], {}],
     ['events', ['a', 'a', 'a', 'b', 'b', 'b'], {}],

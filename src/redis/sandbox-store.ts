@@ -77,7 +77,7 @@ export function createSandboxStore(
 
   return {
     async ingest(tenant, queue, run, config, event) {
-      const [answer, ms] = await enter(tenant, run, event.body.length);
+      const [answer, ms] = await enter(tenant, run, bytesOf(event));
       if (answer === 'FULL') return { answer: 'RUN_FULL' };
       if (answer === 'SPENT') return { answer, untilMs: Number(ms) };
       const ofRun = createSandboxClient(redis, tenant, run, Number(ms));
@@ -104,7 +104,7 @@ export function createSandboxStore(
       const { outcomes } = await createIngressOperations(ofRun, nowMs, () => {}).ingest(tenant, queue, config, [event]);
       const outcome = outcomes[0] as IngestOutcome;
       // What was there already takes no room.
-      if (outcome.answer !== 'OK') await count(tenant, run, { events: -1, bytes: -event.body.length });
+      if (outcome.answer !== 'OK') await count(tenant, run, { events: -1, bytes: -bytesOf(event) });
       return outcome;
     },
 
@@ -123,6 +123,15 @@ export function createSandboxStore(
       return Math.min(limits.deliveriesOfRun - own, limits.deliveries - all);
     },
   };
+}
+
+/** Counts the body, and the headers that are kept with it: both are as long as a sender likes. */
+function bytesOf({ body, forward, attributes }: IngressEvent): number {
+  let bytes = body.length;
+  for (const headers of [forward, attributes ?? {}]) {
+    for (const name in headers) bytes += name.length + Buffer.byteLength(headers[name] ?? '');
+  }
+  return bytes;
 }
 
 /** Writes to keys of one run, all at once. */

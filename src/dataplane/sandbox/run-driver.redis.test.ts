@@ -63,6 +63,19 @@ onEachRedis(redis => {
     expect(JSON.stringify(report)).not.toContain('a secret of the partner');
   });
 
+  test('a CloudEvent shows the attributes that a delivery would have', async () => {
+    const s = await start();
+    const attributes = { specversion: '1.0', id: 'c1', source: '/shop', type: 'order.paid', subject: 'caf%C3%A9' };
+    await s.publish(RUN, 'a', {}, 'binary', 'body', { attributes });
+    await s.publish(RUN, 'a', {}, 'structured', '{}', { contentType: 'application/cloudevents+json' });
+    await s.finish(RUN);
+    const shown = (await read(s)).data.map(({ integrations }) =>
+      (integrations[0]?.delivery?.headers ?? []).filter(({ name }) => name.startsWith('ce-')),
+    );
+    const sent = Object.entries(attributes).map(([name, value]) => ({ name: `ce-${name}`, value }));
+    expect(shown).toEqual([sent, []]);
+  });
+
   test('production is only read: no key of it is written, and none of the run outlives it', async () => {
     const s = await start();
     const before = await dumpProduction(redis(), s.t);

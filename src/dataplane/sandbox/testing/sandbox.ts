@@ -4,6 +4,7 @@ import { sealEndpoint } from '../../../core/endpoint-config.ts';
 import { deriveSealKeys } from '../../../core/seal.ts';
 import type { Simulation } from '../../../core/simulation.ts';
 import type { RedisClient } from '../../../redis/client.ts';
+import type { IngressEvent } from '../../../redis/ingress-store.ts';
 import { createSandboxStore, type SandboxLimits } from '../../../redis/sandbox-store.ts';
 import { createTenant, event, QUEUE } from '../../../redis/testing/tenant.ts';
 import { createRunDriver, type RunDriverOptions } from '../run-driver.ts';
@@ -65,10 +66,11 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
       simulation: Simulation = {},
       id: string = randomUUID(),
       body = 'body',
+      more: Partial<IngressEvent> = {},
     ) => {
       const config = await t.ingress.readQueue(t.tenant, QUEUE);
       if (config === null || config === 'unavailable') throw new Error('no queue');
-      return store.ingest(t.tenant, QUEUE, run, config, { ...event(id, groupKey, body), simulation });
+      return store.ingest(t.tenant, QUEUE, run, config, { ...event(id, groupKey, body), ...more, simulation });
     },
     /** Drives the run until nothing is due any more, moving the clock to what is due next; answers the steps it took. */
     finish: async (run: string, drive = driver()): Promise<number> => {
