@@ -83,7 +83,7 @@ export const SubscriptionStatus = z
       .string()
       .max(63)
       .describe(
-        'What `kubectl get` prints as REASON: why events do not flow, which is the reason of Live while Live is not True, else the reason of Ready.',
+        'What `kubectl get` prints as REASON: why events do not flow, which is the reason of Live while Live is not True and the object is admitted, else the reason of Ready.',
       )
       .optional(),
   })
