@@ -29,7 +29,7 @@ const RULES: Readonly<
   controller: { rooms: ['api', 'core', 'redis', 'kube', 'mail', 'telemetry'], packages: [] },
   'dataplane/ingress': { rooms: ['api', 'core', 'http', 'redis', 'telemetry'], packages: ['fastify'] },
   'facade/auth': {
-    rooms: ['api', 'core', 'facade', 'telemetry'],
+    rooms: ['api', 'core', 'facade', 'http', 'telemetry'],
     packages: ['fastify', '@fastify/express', 'express', 'express-oauth2-jwt-bearer'],
   },
   facade: {

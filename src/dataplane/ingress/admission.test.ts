@@ -85,6 +85,18 @@ describe('the path', () => {
     },
   );
 
+  test.each(['', '&runId=x'])(
+    'more than 64 parameters%s: 400, before the key is looked at, and nothing is stored',
+    async last => {
+      const many = Array.from({ length: 65 }, (_, n) => `p${n}=1`).join('&');
+      const path = `/events/${role.store.tenant}/orders?${many}${last}`;
+      const refused = { status: 400, document: { code: 'malformed_request', detail: expect.stringContaining('64') } };
+      expect(await role.send({ path })).toMatchObject(refused);
+      expect(await role.send({ path, headers: { 'x-api-key': 'wrong' } })).toMatchObject(refused);
+      expect(role.store.stored).toEqual([]);
+    },
+  );
+
   test.each(['sb_fail_code=500', 'sb_fail_count=', 'runId', 'a=1&run%49d=x', '%73b_fail_code=1'])(
     'sandbox parameter %s: 400, before the key is looked at, and nothing is stored',
     async query => {

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hashIngressKey } from '../../core/ingress-key.ts';
+import { MOST_PARAMETERS, queryPieces } from '../../http/query-pieces.ts';
 import type { Answers } from './answers.ts';
 import { readIngressKey } from './ingress-key.ts';
 import type { KeyChecks } from './key-checks.ts';
@@ -89,6 +90,11 @@ export function createAdmission(options: {
       if (!QUEUE_NAME.test(queue)) {
         const detail = 'The queue in the path cannot exist: names are lower-case letters, digits and "-", at most 63.';
         answers.sendProblem(reply, startedMs, 'unknown_queue', { detail });
+        return false;
+      }
+      if (queryPieces(request.raw.url ?? '') === undefined) {
+        const detail = `The query has more than ${MOST_PARAMETERS} parameters. Send the event without them.`;
+        answers.sendProblem(reply, startedMs, 'malformed_request', { detail });
         return false;
       }
       return true;

@@ -44,3 +44,10 @@ test('any mix of plain and percent-encoded letters of a name is found', () => {
     ),
   );
 });
+
+test('more than 64 parameters are too many to look at; empty ones do not count', () => {
+  const many = (count: number) => Array.from({ length: count }, (_, n) => `%61${n}=1`).join('&');
+  expect(findSandboxParameter(`/e?${many(64)}`)).toBeUndefined();
+  expect(() => findSandboxParameter(`/e?${many(65)}`)).toThrow(RangeError);
+  expect(findSandboxParameter(`/e?${'&;'.repeat(8_000)}runId`)).toBe('runId');
+});

@@ -1,3 +1,5 @@
+import { queryPieces } from '../../http/query-pieces.ts';
+
 const SANDBOX_PARAMETERS = new Map([
   ['sb_fail_code', 'sb_fail_code'],
   ['sb_fail_count', 'sb_fail_count'],
@@ -5,18 +7,17 @@ const SANDBOX_PARAMETERS = new Map([
 ]);
 
 /**
- * The sandbox parameter that a request target names, undefined when it names none. With or without a value, in any
+ * Returns the sandbox parameter that a request target names, undefined when it names none. With or without a value, in any
  * spelling that decodes to it; case, outer blanks and `;` as a separator are forgiven too, because an event that was
  * meant for the sandbox must not reach partners for want of a spelling.
+ *
+ * @throws RangeError where the parameters are more than a query may have: `checkPath` refuses those
  */
 export function findSandboxParameter(target: string): string | undefined {
-  // A fragment should not be there at all; where it is, the router ends the path at it.
-  const start = target.search(/[?#]/);
-  if (start === -1) return undefined;
-  for (const pair of target.slice(start + 1).split(/[&;?#]/)) {
-    const end = pair.indexOf('=');
-    const name = decodeName(end === -1 ? pair : pair.slice(0, end));
-    const found = SANDBOX_PARAMETERS.get(name);
+  const pieces = queryPieces(target);
+  if (pieces === undefined) throw new RangeError('too many parameters');
+  for (const piece of pieces) {
+    const found = SANDBOX_PARAMETERS.get(decodeName(piece.split('=', 1)[0] as string));
     if (found !== undefined) return found;
   }
   return undefined;

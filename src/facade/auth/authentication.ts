@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import fastifyExpress from '@fastify/express';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { MOST_PARAMETERS } from '../../http/query-pieces.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { Refusal } from '../refusal.ts';
 import { parseToken, readCredentials } from './bearer-token.ts';
@@ -53,7 +54,11 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
 
 /** Before Express, which decodes the whole target, query included, and throws when it cannot. */
 function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRefused']): void {
-  if (carriesToken(target)) {
+  const carries = carriesToken(target);
+  if (carries === 'too many') {
+    throw new Refusal('malformed_request', `The query has more than ${MOST_PARAMETERS} parameters.`);
+  }
+  if (carries) {
     onRefused?.('misplaced');
     throw refuseMisplaced('Tokens are not taken from the query');
   }

@@ -1,17 +1,27 @@
+import { queryPieces } from '../../http/query-pieces.ts';
+
 /** How often a name is decoded: a proxy may do it once more than we. */
 const DECODINGS = 3;
+const NAME = 'accesstoken';
+
+/** Tells whether a query may name a token: plain text without the name in it does not, and costs no decoding. */
+function mayNameToken(query: string): boolean {
+  if (/[^\x20-\x24\x26-\x7e]/.test(query)) return true;
+  return query
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, '')
+    .includes(NAME);
+}
 
 /**
- * Whether the query of a request target has a parameter `access_token`, in any spelling that anything on the way might
- * take for it. Tokens in addresses end up in logs and histories (RFC 9700, section 4.3.2).
+ * Tells whether the query of a request target has a parameter `access_token`, in any spelling that anything on the way
+ * might take for it; `too many` where its parameters are more than any call takes. Tokens in addresses end up in logs and
+ * histories (RFC 9700, section 4.3.2).
  */
-export function carriesToken(target: string): boolean {
-  const start = target.indexOf('?');
-  if (start < 0) return false;
-  return target
-    .slice(start + 1)
-    .split(/[?&;#]/)
-    .some(parameter => plainName(parameter).includes('accesstoken'));
+export function carriesToken(target: string): boolean | 'too many' {
+  const pieces = queryPieces(target);
+  if (pieces === undefined) return 'too many';
+  return mayNameToken(pieces.join('&')) && pieces.some(piece => plainName(piece).includes(NAME));
 }
 
 function plainName(parameter: string): string {
