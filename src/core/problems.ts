@@ -71,7 +71,7 @@ export const PROBLEMS = {
     status: 413,
     title: 'The body is too large',
     remedy:
-      'Send at most 262,144 bytes as an event (put larger payloads elsewhere and send a reference), 1 MiB to /waas.',
+      'Send at most 262,144 bytes as an event (put larger payloads elsewhere and send a reference). To /waas, send at most 16 KiB, or 1 MiB where a call takes a schema or a list, and at most 5,000 fields and items.',
   },
   uri_too_long: {
     status: 414,

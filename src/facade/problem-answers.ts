@@ -5,6 +5,7 @@ import { PROBLEMS, type ProblemCode } from '../core/problems.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { parseTraceparent } from '../telemetry/tracing.ts';
 import { Refusal, type RefusalFacts } from './refusal.ts';
+import { BODY_BYTES } from './route.ts';
 
 /** Seconds after which a repetition is worth it. */
 const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
@@ -66,6 +67,10 @@ export function createErrorHandler(log: Logger) {
       return sendProblem(reply, error.code, error.facts);
     }
     const known = OF_FASTIFY[error.code];
+    if (known === 'body_too_large') {
+      const most = (request.routeOptions.bodyLimit ?? BODY_BYTES).toLocaleString('en');
+      return sendProblem(reply, known, { detail: `Send at most ${most} bytes to this call.` });
+    }
     if (known !== undefined) return sendProblem(reply, known);
     if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');
     log.error({ err: error, requestId: request.id, ...traceOf(request) }, 'call failed');

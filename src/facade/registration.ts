@@ -5,7 +5,7 @@ import { identityOf } from './auth/identity.ts';
 import type { Facade } from './facade.ts';
 import { assertNotPaused } from './paused.ts';
 import { Refusal } from './refusal.ts';
-import type { Access, Answer, Call, Route } from './route.ts';
+import { type Access, type Answer, bodyLimitOf, type Call, type Route } from './route.ts';
 import { isPathParameter, validate, validatePath } from './validate.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -111,6 +111,7 @@ export function registerRoutes(scope: FastifyInstance, routes: readonly Route[],
       method: route.method,
       url: fastifyPath(route.path),
       exposeHeadRoute: false,
+      bodyLimit: bodyLimitOf(route),
       handler: async (request, reply) => {
         const startedMs = performance.now();
         const gone = new AbortController();

@@ -66,6 +66,8 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly body?: B;
   /** True: the body may be left out. */
   readonly bodyOptional?: boolean;
+  /** True: the body holds a list or a schema, and may have `LARGE_BODY_BYTES`. */
+  readonly largeBody?: boolean;
   readonly answers: Readonly<Record<number, AnswerShape>>;
   /** True: writes no custom resource, so that a paused workspace does not stand in the way. */
   readonly dataPlane?: boolean;
@@ -77,6 +79,16 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
 /** A route as the server, the reference and the tests know it. */
 export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.ZodType>, 'handle'> {
   readonly handle: (facade: Facade, call: Call<Access, string, unknown, unknown>) => Promise<Answer>;
+}
+
+/** Most bytes of a body. */
+export const BODY_BYTES = 16_384;
+/** The same where a body holds a list or a schema. */
+export const LARGE_BODY_BYTES = 1_048_576;
+
+/** Returns the most bytes that a body of the route may have. */
+export function bodyLimitOf({ largeBody = false }: Pick<Route, 'largeBody'>): number {
+  return largeBody ? LARGE_BODY_BYTES : BODY_BYTES;
 }
 
 /** Declares a route; the types of path, query and body follow from what is declared. */

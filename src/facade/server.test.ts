@@ -80,6 +80,24 @@ describe('what is too large or of the wrong sort', () => {
     expect(problemOf(answer)).toBe('413 body_too_large');
   });
 
+  test('a body above 16 KiB, where a call takes no list and no schema', async () => {
+    const line = `POST /waas/producer/${TENANT}/packages`;
+    const answer = await exchange(port, await request(line, [json, 'Content-Length: 16385']));
+    expect(problemOf(answer)).toBe('413 body_too_large');
+    expect(answer.body).toContain('16,384 bytes');
+    const body = `"${'x'.repeat(16_382)}"`;
+    expect(problemOf(await exchange(port, await request(line, [json, 'Content-Length: 16384'], body)))).toBe(
+      '422 invalid_request',
+    );
+  });
+
+  test('a query of more than 64 parameters, before the token is looked at', async () => {
+    const query = Array.from({ length: 65 }, (_, n) => `p${n}`).join('&');
+    const answer = await exchange(port, `GET ${CATALOG}?${query} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect(problemOf(answer)).toBe('400 malformed_request');
+    expect(answer.body).toContain('64 parameters');
+  });
+
   test('a body in chunks that comes to more', async () => {
     const chunk = `${(MIB + 1).toString(16)}\r\n${'x'.repeat(MIB + 1)}\r\n0\r\n\r\n`;
     const answer = await exchange(
@@ -199,6 +217,25 @@ describe('too many calls', () => {
     expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60);
     expect(refused.headers['ratelimit-remaining']).toBe('0');
     expect((await call('eve')).status).toBe(200);
+  });
+
+  test('a call beyond the limit is refused before its body is there', async () => {
+    const { port } = await start({ callsPerMinute: 1, requestTimeoutMs: 60_000 });
+    expect((await exchange(port, await request(`GET ${CATALOG}`))).status).toBe(200);
+    const never = await request('PUT /waas/streams', [json, `Content-Length: ${MIB}`]);
+    expect(problemOf(await exchange(port, never))).toBe('429 rate_limited');
+  });
+
+  test('what one caller sends does not fail the calls of another', async () => {
+    const { port } = await start();
+    const hostile = `[${'0,'.repeat(MIB / 2 - 2)}0]`;
+    const headers = [json, `Content-Length: ${hostile.length}`];
+    const attack = await request('PUT /waas/streams', headers, hostile, 'eve');
+    const attacks = Array.from({ length: 24 }, () => exchange(port, attack));
+    const calm = await request(`GET ${CATALOG}`);
+    for (let calls = 0; calls < 50; calls++) expect((await exchange(port, calm)).status).toBe(200);
+    const answers = await Promise.all(attacks);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([413]));
   });
 
   test('a process that cannot keep up sheds calls, and takes them again', async () => {

@@ -18,12 +18,11 @@ import { answerPlainly, createErrorHandler, sendProblem } from './problem-answer
 import { registerReference } from './reference.ts';
 import { Refusal } from './refusal.ts';
 import { registerRoutes } from './registration.ts';
+import { BODY_BYTES } from './route.ts';
 import { ROUTES } from './routes.ts';
 
 /** Limits of the facade's HTTP server. */
 export interface FacadeLimits {
-  /** Bytes of a body. */
-  readonly bodyBytes: number;
   /** Bytes of all headers. */
   readonly headerBytes: number;
   /** Until the whole request has to be there, ms. */
@@ -41,7 +40,6 @@ export interface FacadeLimits {
 }
 
 export const FACADE_LIMITS: FacadeLimits = {
-  bodyBytes: 1_048_576,
   headerBytes: 32_768,
   requestTimeoutMs: 15_000,
   headersTimeoutMs: 10_000,
@@ -79,7 +77,7 @@ export function createFacadeServer(options: {
   const onError = createErrorHandler(facade.log);
   const app = Fastify({
     logger: false,
-    bodyLimit: limits.bodyBytes,
+    bodyLimit: BODY_BYTES,
     requestTimeout: limits.requestTimeoutMs,
     connectionTimeout: limits.connectionTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
@@ -147,12 +145,12 @@ export function createFacadeServer(options: {
     await app.register(registerScope, { prefix: '/waas' });
   }
 
-  /** Everything under `/waas` is behind these two, in this order. */
+  /** Everything under `/waas` is behind these two, in this order, before anything of a body is read. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
     await scope.register(rateLimit, {
       global: true,
-      hook: 'preHandler',
+      hook: 'onRequest',
       max: limits.callsPerMinute,
       timeWindow: 60_000,
       enableDraftSpec: true,

@@ -102,6 +102,7 @@ const acknowledge = defineRoute({
   description:
     'They are delivered then. Where some cannot be acknowledged, errors names them, and all others are. Repeating the call is safe.',
   body: Acknowledge,
+  largeBody: true,
   dataPlane: true,
   answers: { 204: { description: 'All of them are delivered.' } },
   problems: ['unknown_resource', 'has_endpoint', 'unknown_event', 'event_ended', 'subscription_not_live'],

@@ -85,6 +85,7 @@ const applyStream = defineRoute({
   description:
     'Declarative and idempotent: makes the stream as it is described, or changes it into that. The first stream makes the workspace a producer. Answers when the queue takes events.',
   body: StreamApply,
+  largeBody: true,
   answers: { 200: { description: 'The stream is as described, and in force.', schema: AppliedStream } },
   problems: ['stream_name_conflict', 'field_managed'],
   async handle({ world, objects }, { tenant, body }) {

@@ -75,6 +75,7 @@ const subscribeRoute = defineRoute({
   description:
     'One subscription of an integration to a stream. The same call again answers the one that is there (200). While the stream is blocked the call is refused, and changes nothing. An endpoint that the operator does not allow is stored, and its status says so.',
   body: Subscribe,
+  largeBody: true,
   answers: {
     201: {
       description: 'Subscribed; what is accepted from now on comes.',
@@ -148,6 +149,7 @@ const changeSubscription = defineRoute({
   summary: 'Change where a subscription delivers to, or pause it',
   description: 'Declarative: what is absent is cleared. The signing secret stays.',
   body: SubscriptionChange,
+  largeBody: true,
   answers: { 200: { description: 'It is as described, and in force.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'integration_not_active'],
   async handle(facade, { integration, params, body }) {
