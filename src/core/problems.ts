@@ -129,6 +129,11 @@ export const PROBLEMS = {
     title: 'Something went wrong here',
     remedy: 'Send it again, an event with the same id; if it stays so, tell the operator.',
   },
+  missing_permission: {
+    status: 500,
+    title: 'The service lacks a permission in Kubernetes',
+    remedy: 'Ask the operator to bind the ClusterRole sluice-facade: sending it again changes nothing until then.',
+  },
   unavailable: {
     status: 503,
     title: 'Not available at the moment',
@@ -199,6 +204,11 @@ export const PROBLEMS = {
     status: 409,
     title: 'A field is managed by somebody else',
     remedy: 'Change it where it is managed (Git, kubectl), or give it up there.',
+  },
+  refused_by_policy: {
+    status: 409,
+    title: 'A policy of the cluster refuses the change',
+    remedy: 'Change what the policy names, or ask the operator: sending the same again is refused again.',
   },
   workspace_paused: {
     status: 409,

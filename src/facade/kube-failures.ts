@@ -1,4 +1,5 @@
 import type { ProblemError } from '../core/problem.ts';
+import { PROBLEMS } from '../core/problems.ts';
 import { type ErrorCause, isKubeError, type KubeError } from '../kube/kube-error.ts';
 import { Refusal } from './refusal.ts';
 
@@ -33,12 +34,31 @@ export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): 
   return new Refusal('field_managed', { detail, errors, cause });
 }
 
+/** What admission plugins and webhooks write into a refusal, whatever status they choose. */
+const OF_A_POLICY = /\b(?:Validating|Mutating)AdmissionPolicy '|\badmission webhook "|: exceeded quota: /;
+/** What the authorizer writes: `streams "x" is forbidden: User "y" cannot patch resource "streams" …`. */
+const OF_PERMISSIONS = /\bforbidden: User "[^"]*" cannot \w+ resource "/;
+
+/** Returns the refusal that a rule of the cluster means, undefined where no rule refused. Sending again changes nothing. */
+function refusalOfRule(error: KubeError): Refusal | undefined {
+  if (OF_PERMISSIONS.test(error.detail)) return new Refusal('missing_permission', { cause: error });
+  // A namespace on its way out is a matter of time.
+  if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return undefined;
+  if (!OF_A_POLICY.test(error.detail) && error.status !== 403) return undefined;
+  return new Refusal('refused_by_policy', {
+    detail: `${error.detail.slice(0, 1_000)} ${PROBLEMS.refused_by_policy.remedy}`,
+    cause: error,
+  });
+}
+
 /** What a failure of the API server means to the caller: nothing that the caller sent makes a 5xx of it. */
 export function refusalOf(cause: unknown): Refusal {
   if (cause instanceof Refusal) return cause;
   if (!isKubeError(cause)) return new Refusal('unavailable', { cause });
   const conflicts = conflictErrors(cause);
   if (conflicts.length > 0) return fieldManaged(conflicts, cause);
+  const ruled = refusalOfRule(cause);
+  if (ruled !== undefined) return ruled;
   if (cause.status === 409) return new Refusal('changed_meanwhile', { cause });
   if (cause.status === 422 || cause.status === 400) {
     const errors = cause.causes.map(({ field, message }) => ({ pointer: pointerOf(field), detail: message }));

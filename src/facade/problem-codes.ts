@@ -14,6 +14,7 @@ export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'rate_limited',
   'headers_too_large',
   'internal',
+  'missing_permission',
   'unavailable',
   'overloaded',
   'issuer_unavailable',
@@ -26,6 +27,7 @@ const OF_BODIES: readonly ProblemCode[] = ['malformed_body', 'body_too_large', '
 const OF_WRITES: readonly ProblemCode[] = [
   'workspace_paused',
   'field_managed',
+  'refused_by_policy',
   'changed_meanwhile',
   'not_reconcilable',
   'being_deleted',
