@@ -127,6 +127,29 @@ test('subscribing makes one object, however often it is asked for, and the partn
   expect((await eve.get(`${receiving('eve')}/subscriptions/${idOf('orders')}`)).status).toBe(404);
 });
 
+test('what reading answers may be sent back, changed, and nothing that it hides is lost', async () => {
+  const spec = () => read(`subscription/${nameOf('orders')}`, '{.spec}').then(text => JSON.parse(text) as object);
+  const before = (await spec()) as { endpoint: object };
+  const { endpoint } = (await ada.get<Entry>(pathOf('orders'))).body;
+  const refused: Problem = await ada.put(pathOf('orders'), { suspended: true });
+  expect([refused.status, refused.body.errors?.[0]?.pointer]).toEqual([422, '/endpoint']);
+  const unknown = { ...endpoint, headers: [{ name: 'x-other' }] };
+  const valueless: Problem = await ada.put(pathOf('orders'), { endpoint: unknown });
+  expect([valueless.status, valueless.body.errors?.[0]?.pointer]).toEqual([422, '/endpoint/headers/0/value']);
+  expect(await spec()).toEqual(before);
+
+  const slower = { ...endpoint, timeoutSeconds: 20 };
+  const changed = expectDeclared('changeSubscription', await ada.put<Entry>(pathOf('orders'), { endpoint: slower }));
+  expect(changed.body.endpoint).toEqual(slower);
+  expect(await spec()).toMatchObject({ endpoint: { ...before.endpoint, timeoutSeconds: 20 } });
+
+  const without = await ada.put<Entry>(pathOf('orders'), { endpoint: null });
+  expect([without.status, without.body.endpoint]).toEqual([200, null]);
+  expect((await ada.put<Entry>(pathOf('orders'), { suspended: false })).status).toBe(200);
+  const headers = [{ name: 'x-key', value: 'a secret value' }];
+  expect((await ada.put<Entry>(pathOf('orders'), { endpoint: { url: URL, headers } })).status).toBe(200);
+});
+
 test('20 equal calls at once make one object', async () => {
   const replies = await Promise.all(
     Array.from({ length: 20 }, (_, n) => subscribe(n % 2 === 0 ? ada : elsewhere, 'carts', { ordering: 'None' })),

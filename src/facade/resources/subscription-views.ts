@@ -9,6 +9,28 @@ const endpoint = Endpoint.shape;
 const header = EndpointHeader.shape;
 const namesOf = (headers: readonly { readonly name: string }[]) => headers.map(({ name }) => name.toLowerCase());
 
+const value = header.value.unwrap();
+const hidden = 'visible ASCII and spaces, at most 1,024 characters. It is not shown again.';
+const HeaderWish = z.strictObject({
+  name: header.name,
+  value: value.meta({ description: `Value: ${hidden}` }),
+});
+const HeaderChange = z.strictObject({
+  name: header.name,
+  value: value.optional().meta({ description: `Value: ${hidden} Absent: the stored value stays.` }),
+});
+
+function headersOf<H extends typeof HeaderWish | typeof HeaderChange>(wish: H) {
+  return z
+    .array(wish)
+    .max(16)
+    .refine(headers => new Set(namesOf(headers)).size === headers.length, 'each header may be named once, in any case')
+    .optional()
+    .meta({
+      description: 'Headers that every delivery carries, at most 16, such as the authorization of the endpoint.',
+    });
+}
+
 /** Where events are to be sent to, as a caller says it. */
 export const EndpointWish = z
   .strictObject({
@@ -16,27 +38,25 @@ export const EndpointWish = z
     timeoutSeconds: endpoint.timeoutSeconds,
     maxPerSecond: endpoint.maxPerSecond,
     retrySchedule: endpoint.retrySchedule,
-    headers: z
-      .array(
-        z.strictObject({
-          name: header.name,
-          value: header.value.unwrap().meta({
-            description: 'Value: visible ASCII and spaces, at most 1,024 characters. It is not shown again.',
-          }),
-        }),
-      )
-      .max(16)
-      .refine(
-        headers => new Set(namesOf(headers)).size === headers.length,
-        'each header may be named once, in any case',
-      )
-      .optional()
-      .meta({
-        description: 'Headers that every delivery carries, at most 16, such as the authorization of the endpoint.',
-      }),
+    headers: headersOf(HeaderWish),
   })
   .meta({ id: 'EndpointWish', description: 'Where events are delivered to. What is absent has its default.' });
 export type EndpointWish = z.output<typeof EndpointWish>;
+
+/** The same for an endpoint that may be there: what `GET` answers is taken back as it is. */
+export const EndpointChange = EndpointWish.extend({
+  maxPerSecond: endpoint.maxPerSecond
+    .unwrap()
+    .nullable()
+    .optional()
+    .meta({ description: 'Most attempts started in a second. Absent or null: no limit.' }),
+  headers: headersOf(HeaderChange),
+}).meta({
+  id: 'EndpointChange',
+  description:
+    'Where events are delivered to, as a whole. What is absent has its default: headers that are absent are removed, and a header without a value keeps the stored one.',
+});
+export type EndpointChange = z.output<typeof EndpointChange>;
 
 const SubscribedEndpoint = z
   .object({

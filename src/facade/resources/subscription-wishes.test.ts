@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { SubscriptionSpec } from '../../api/subscription.ts';
-import { isAsWished, wishedFields } from './subscription-wishes.ts';
+import { Refusal } from '../refusal.ts';
+import { isAsWished, wishedFields, wishOfChange } from './subscription-wishes.ts';
 
 const url = 'https://ada.example/hook';
 const spec: SubscriptionSpec = {
@@ -47,4 +48,59 @@ test('a wish is compared with what is there: order of headers and secrets aside'
   expect(isAsWished(present, {})).toBe(false);
   expect(isAsWished(spec, {})).toBe(true);
   expect(isAsWished(spec, { endpoint: { url } })).toBe(false);
+});
+
+const withHeaders: SubscriptionSpec = {
+  ...spec,
+  endpoint: { url, headers: [...headers, { name: 'x-c', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }] },
+};
+
+function errorsOf(run: () => unknown) {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof Refusal) return { code: error.code, errors: error.facts.errors };
+    throw error;
+  }
+  return undefined;
+}
+
+test.each([[{}], [{ suspended: true }], [{ suspended: false }]])(
+  'a change %j does not take an endpoint away',
+  change => {
+    expect(errorsOf(() => wishOfChange(change, withHeaders))).toEqual({
+      code: 'invalid_request',
+      errors: [{ pointer: '/endpoint', detail: expect.stringContaining('null to take it away') }],
+    });
+    expect(wishOfChange(change, spec)).toEqual({ ...change });
+  },
+);
+
+test('null takes an endpoint away', () => {
+  expect(wishOfChange({ endpoint: null, suspended: true }, withHeaders)).toEqual({ suspended: true });
+});
+
+test('a header without a value keeps the stored one, wherever its value is; others are removed', () => {
+  const wish = wishOfChange(
+    {
+      endpoint: { url, maxPerSecond: null, headers: [{ name: 'X-B' }, { name: 'x-c' }, { name: 'x-d', value: 'new' }] },
+    },
+    withHeaders,
+  );
+  expect(wish.endpoint).toEqual({
+    url,
+    headers: [
+      { name: 'X-B', value: '2' },
+      { name: 'x-c', valueFrom: { secretKeyRef: { name: 's', key: 'k' } } },
+      { name: 'x-d', value: 'new' },
+    ],
+  });
+  expect(wishOfChange({ endpoint: { url } }, withHeaders)).toEqual({ endpoint: { url } });
+});
+
+test('a header without a value needs a stored one', () => {
+  const change = { endpoint: { url, headers: [{ name: 'x-b' }, { name: 'x-z' }] } };
+  expect(errorsOf(() => wishOfChange(change, withHeaders))?.errors).toEqual([
+    { pointer: '/endpoint/headers/1/value', detail: expect.stringContaining('no value is stored') },
+  ]);
 });

@@ -1,12 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Endpoint } from '../../api/endpoint.ts';
+import type { Endpoint, EndpointHeader } from '../../api/endpoint.ts';
 import type { SubscriptionSpec, SubscriptionStatus } from '../../api/subscription.ts';
-import type { EndpointWish } from './subscription-views.ts';
+import type { ProblemError } from '../../core/problem.ts';
+import { Refusal } from '../refusal.ts';
+import type { EndpointChange, EndpointWish } from './subscription-views.ts';
 
 /** What a caller wants of a subscription. */
 export interface SubscriptionWish {
-  readonly endpoint?: EndpointWish | undefined;
+  readonly endpoint?: EndpointWithHeaders | undefined;
   readonly ordering?: SubscriptionSpec['ordering'] | undefined;
+  readonly suspended?: boolean | undefined;
+}
+
+/** An endpoint whose headers have a value or a place where it is, as the custom resource has them. */
+type EndpointWithHeaders = Omit<EndpointWish, 'headers'> & { readonly headers?: readonly EndpointHeader[] | undefined };
+
+/** What a caller wants changed. An endpoint of null takes it away. */
+interface WantedChange {
+  readonly endpoint?: EndpointChange | null | undefined;
   readonly suspended?: boolean | undefined;
 }
 
@@ -16,7 +27,7 @@ interface Present {
 }
 
 /** An endpoint as it is written: headers in the order of their names, fields that are absent left out. */
-function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] }: EndpointWish): Endpoint {
+function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] }: EndpointWithHeaders): Endpoint {
   const sorted = headers.toSorted((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
   return {
     url,
@@ -56,5 +67,48 @@ export function wishedFields(
       ...(before?.enabledAt === undefined ? {} : { enabledAt: before.enabledAt }),
     },
     ...suspended,
+  };
+}
+
+/** Returns the headers with the stored values of those that come without one. @throws Refusal 422 where none is stored */
+function keepValues(
+  wanted: NonNullable<EndpointChange['headers']>,
+  stored: readonly EndpointHeader[] = [],
+): EndpointHeader[] {
+  const errors: ProblemError[] = [];
+  const headers = wanted.map(({ name, value }, i): EndpointHeader => {
+    if (value !== undefined) return { name, value };
+    const kept = stored.find(header => header.name.toLowerCase() === name.toLowerCase());
+    if (kept === undefined) {
+      const detail = 'is required: no value is stored for a header of this name';
+      errors.push({ pointer: `/endpoint/headers/${i}/value`, detail });
+    }
+    return { ...kept, name };
+  });
+  if (errors.length > 0) throw new Refusal('invalid_request', { errors });
+  return headers;
+}
+
+/**
+ * Returns the wish that a change of a subscription comes to. An endpoint is taken away only by null: who sends `suspended`
+ * alone does not mean it.
+ *
+ * @throws Refusal 422 where the change leaves out an endpoint that is there, or a value that nothing stores
+ */
+export function wishOfChange({ endpoint, suspended }: WantedChange, present: SubscriptionSpec): SubscriptionWish {
+  if (endpoint === null) return { suspended };
+  if (endpoint === undefined) {
+    if (present.endpoint === undefined) return { suspended };
+    const detail = 'is required: send the endpoint as it is to be, or null to take it away';
+    throw new Refusal('invalid_request', { errors: [{ pointer: '/endpoint', detail }] });
+  }
+  const { maxPerSecond, headers, ...rest } = endpoint;
+  return {
+    endpoint: {
+      ...rest,
+      ...(maxPerSecond === null || maxPerSecond === undefined ? {} : { maxPerSecond }),
+      ...(headers === undefined ? {} : { headers: keepValues(headers, present.endpoint?.headers) }),
+    },
+    suspended,
   };
 }

@@ -13,8 +13,8 @@ import { integrationStatus } from './integration-entry.ts';
 import { subscriptionsOf } from './partner-catalog.ts';
 import { assertStream } from './producer-stream.ts';
 import { SUBSCRIPTION_CONCERN, subscribe } from './subscribe.ts';
-import { EndpointWish, SubscriptionEntry, subscriptionEntry } from './subscription-views.ts';
-import { wishedFields } from './subscription-wishes.ts';
+import { EndpointChange, EndpointWish, SubscriptionEntry, subscriptionEntry } from './subscription-views.ts';
+import { wishedFields, wishOfChange } from './subscription-wishes.ts';
 
 const Subscribe = z
   .strictObject({
@@ -31,7 +31,10 @@ const Subscribe = z
 
 const SubscriptionChange = z
   .strictObject({
-    endpoint: EndpointWish.optional().meta({ description: 'As it is to be, as a whole. Absent: pull only.' }),
+    endpoint: EndpointChange.nullable().optional().meta({
+      description:
+        'The endpoint as it is to be, as a whole. null: it is taken away, events are pulled. It may be absent only where the subscription has no endpoint.',
+    }),
     suspended: z.boolean().optional().meta({
       description: 'True: routing pauses; nothing is lost within the retention. Absent: false.',
     }),
@@ -147,7 +150,8 @@ const changeSubscription = defineRoute({
   operation: 'changeSubscription',
   tag: 'Receiving',
   summary: 'Change where a subscription delivers to, or pause it',
-  description: 'Declarative: what is absent is cleared. The signing secret stays.',
+  description:
+    'Declarative, and takes back what reading the subscription answers: send endpoint and suspended, changed as you want them. A header without a value keeps the value that is stored. An endpoint is taken away by null only; where the subscription has one and the call leaves it out, the call is refused (422). An absent suspended is false. The signing secret stays.',
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'It is as described, and in force.', schema: SubscriptionEntry } },
@@ -158,13 +162,14 @@ const changeSubscription = defineRoute({
     const applied = await objects.edit(async () => {
       const before = await readSubscription(facade, integration, params.subscription);
       await assertStream(facade, integration.producer, before.spec.stream);
+      const wish = wishOfChange(body, before.spec);
       const { producer, integration: of, stream, ordering } = before.spec;
       return objects.apply('Subscription', before.metadata, {
         manager: FIELD_MANAGER.facade,
         before,
         concern: SUBSCRIPTION_CONCERN,
         exactly: true,
-        spec: { producer, integration: of, stream, ordering, ...wishedFields(body, before) },
+        spec: { producer, integration: of, stream, ordering, ...wishedFields(wish, before) },
       });
     });
     const inForce = await objects.waitFor('Subscription', applied);
