@@ -1,23 +1,21 @@
 import { z } from 'zod';
-
-/** A decimal number without sign or leading zeros, as a query parameter says it. */
-function number(pattern: RegExp, range: string) {
-  return z.string().regex(pattern, `has to be a number from ${range}`).transform(Number);
-}
+import { queryInteger } from './query-integer.ts';
 
 /** A run's id, as its caller may choose it. */
 export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'has to be 1 to 64 letters, digits, ".", "_" and "-"');
 
 /** Query parameters of the sandbox route; others mean nothing, as on the production route. */
 export const SandboxQuery = z.object({
-  sb_fail_code: number(/^[345]\d\d$/, '300 to 599')
-    .optional()
-    .meta({ description: 'Every attempt fails with this status, 300 to 599; with sb_fail_count those of them.' }),
-  sb_fail_count: number(/^(\d|1\d|20)$/, '0 to 20')
-    .optional()
-    .meta({
-      description: 'The first N attempts fail, 0 to 20 (500 unless sb_fail_code says otherwise), then one succeeds.',
-    }),
+  sb_fail_code: queryInteger(/^[345]\d\d$/, 'has to be a number from 300 to 599', {
+    minimum: 300,
+    maximum: 599,
+    description: 'Every attempt fails with this status, 300 to 599; with sb_fail_count those of them.',
+  }),
+  sb_fail_count: queryInteger(/^(\d|1\d|20)$/, 'has to be a number from 0 to 20', {
+    minimum: 0,
+    maximum: 20,
+    description: 'The first N attempts fail, 0 to 20 (500 unless sb_fail_code says otherwise), then one succeeds.',
+  }),
   runId: RunId.optional().meta({
     description:
       'The run that the event belongs to, made with its first event. Absent: a run of its own, named in the answer.',
@@ -26,9 +24,11 @@ export const SandboxQuery = z.object({
 
 /** Query parameters of a run's report. */
 export const RunReportQuery = z.object({
-  limit: number(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, '1 to 250')
-    .optional()
-    .meta({ description: 'Most events of the answer, 1 to 250. Default 50.' }),
+  limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, 'has to be a number from 1 to 250', {
+    minimum: 1,
+    maximum: 250,
+    description: 'Most events of the answer, 1 to 250. Default 50.',
+  }),
   cursor: z
     .string()
     .regex(/^[0-9a-z]{15}\.[a-z0-9-]{1,63}$/, 'has to be the nextCursor of the page before')

@@ -44,6 +44,52 @@ test('nothing in it is said to Kubernetes', () => {
   expect(JSON.stringify(document)).not.toContain('x-kubernetes');
 });
 
+/** Names of fields at any depth that are no camelCase. */
+function notCamelCase(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const { properties = {} } = schema as Schema;
+  return [
+    ...Object.keys(properties).filter(name => !/^[a-z][A-Za-z0-9]*$/.test(name)),
+    ...Object.values(schema).flatMap(notCamelCase),
+  ];
+}
+
+/** Every schema of the document, at any depth. */
+function* schemasOf(node: unknown): Generator<Readonly<Record<string, unknown>>> {
+  if (typeof node !== 'object' || node === null) return;
+  yield node as Readonly<Record<string, unknown>>;
+  for (const child of Object.values(node)) yield* schemasOf(child);
+}
+
+test('numbers of queries are integers, and no number has the bounds of the language', () => {
+  const parameters = Object.values(document.paths)
+    .flatMap(item => Object.values(item))
+    .flatMap(operation => operation.parameters ?? []);
+  const numbers = parameters.filter(({ name }) => name === 'limit' || name === 'wait');
+  expect(numbers.length).toBeGreaterThan(10);
+  for (const { schema } of numbers) {
+    expect(schema).toMatchObject({ type: 'integer', minimum: expect.any(Number), maximum: expect.any(Number) });
+    expect(schema).not.toHaveProperty('pattern');
+  }
+  for (const { minimum, maximum } of schemasOf(document)) {
+    expect([minimum, maximum]).not.toContain(Number.MIN_SAFE_INTEGER);
+    expect([minimum, maximum]).not.toContain(Number.MAX_SAFE_INTEGER);
+  }
+});
+
+test('times say that they are', () => {
+  const times = [...schemasOf(document)].filter(
+    ({ type, description }) =>
+      /RFC 3339/.test(String(description)) && (type === 'string' || (Array.isArray(type) && type.includes('string'))),
+  );
+  expect(times.length).toBeGreaterThan(10);
+  for (const time of times) expect(time).toMatchObject({ format: 'date-time' });
+});
+
+test('every field of every body is called in camelCase', () => {
+  expect(notCamelCase(document)).toEqual([]);
+});
+
 describe.each(ROUTES)('$operation', route => {
   const operation = document.paths[route.path]?.[route.method.toLowerCase()];
 

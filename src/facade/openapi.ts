@@ -50,6 +50,11 @@ export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   const described = def.type === 'nullable' ? z.globalRegistry.get(def.innerType)?.description : undefined;
   if (described !== undefined) schema['description'] ??= described;
   for (const keyword of Object.keys(schema)) if (keyword.startsWith('x-kubernetes-')) delete schema[keyword];
+  // Queries are text: the pattern of a number is not for programs that read `integer`. Formats say the same as theirs.
+  if (schema['type'] === 'integer' || schema['format'] === 'date-time') delete schema['pattern'];
+  // The bounds of the language, not of the field.
+  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
+  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if ('example' in schema) {
     schema['examples'] = [schema['example']];
     delete schema['example'];

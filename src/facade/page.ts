@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { queryInteger } from '../api/query-integer.ts';
 import { Refusal } from './refusal.ts';
 
 const MOST = 250;
@@ -6,12 +7,12 @@ const DEFAULT = 50;
 
 /** Query parameters of every list. */
 export const PageQuery = z.strictObject({
-  limit: z
-    .string()
-    .regex(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `has to be a number from 1 to ${MOST}`)
-    .transform(Number)
-    .optional()
-    .meta({ description: `Most items of the answer, 1 to ${MOST}. Default ${DEFAULT}.`, example: '50' }),
+  limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `has to be a number from 1 to ${MOST}`, {
+    minimum: 1,
+    maximum: MOST,
+    description: `Most items of the answer, 1 to ${MOST}. Default ${DEFAULT}.`,
+    example: 50,
+  }),
   cursor: z
     .string()
     .max(1_024)

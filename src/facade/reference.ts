@@ -4,11 +4,27 @@ import type { FastifyInstance } from 'fastify';
 import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
+/**
+ * What the page may load: its own files. Nothing asks for https: the facade speaks http, and whoever puts TLS in front of it
+ * says so there.
+ */
+const PAGE_POLICY = {
+  'default-src': "'none'",
+  'script-src': "'self'",
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data:",
+  'font-src': "'self'",
+  'connect-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+};
+
 /** `/openapi.json`, and a page to read it on at `/docs`: for everybody, without a token. */
 export async function registerReference(app: FastifyInstance, version: string): Promise<void> {
   const document = describeRoutes(ROUTES, version);
   const text = JSON.stringify(document);
   app.get('/openapi.json', async (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
-  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, uiConfig: { tryItOutEnabled: false } });
+  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: PAGE_POLICY, uiConfig: { tryItOutEnabled: false } });
 }

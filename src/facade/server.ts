@@ -133,7 +133,8 @@ export function createFacadeServer(options: {
   }
 
   async function registerShared(): Promise<void> {
-    await app.register(helmet, { contentSecurityPolicy: false });
+    // Over http the header means nothing (RFC 6797, 8.1), and what ends TLS in front of it knows its own policy.
+    await app.register(helmet, { contentSecurityPolicy: false, strictTransportSecurity: false });
     await app.register(underPressure, {
       maxEventLoopDelay: limits.eventLoopDelayMs,
       pressureHandler: () => {

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { ROUTES } from '../../src/facade/routes.ts';
+import { ID_FORMS, unconventional } from './conventions.ts';
 import { expectDeclared } from './declared-answer.ts';
 import type { Reply, RestClient } from './rest-client.ts';
 
@@ -17,25 +18,11 @@ export interface Row {
   readonly answers?: Readonly<Record<string, RegExp>>;
 }
 
-const id = (prefix: string) => new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{20}$`);
-
-/** Part 2, and the identifiers that our own answers have beside them: the prefix of each field that holds a public id. */
-const ID_FIELDS: Readonly<Record<string, RegExp>> = {
-  producerTenantPublicId: id('ten'),
-  receivingTenantPublicId: id('ten'),
-  workspacePublicId: id('ten'),
-  catalogEntryPublicId: id('cat'),
-  packagePublicId: id('pkg'),
-  integrationPublicId: id('int'),
-  activationPublicId: id('act'),
-  subscriptionPublicId: id('sub'),
-  accountPublicId: id('acc'),
-};
-
-const STREAM = { publicId: id('cat'), key: /^[a-z0-9-]+$/, status: /^(Published|Deprecated)$/ };
-const INTEGRATION = { publicId: id('int'), invitedEmail: /^[^@]+@[^@]+$/, status: /^Pending$/ };
-const ACTIVATION = { publicId: id('act'), groupKey: /./, status: /^(Active|Revoked)$/ };
-const PACKAGE = { publicId: id('pkg'), key: /^[a-z0-9-]+$/, name: /./, status: /^Active$/ };
+const { cat, int, act, pkg } = ID_FORMS;
+const STREAM = { publicId: cat, key: /^[a-z0-9-]+$/, status: /^(Published|Deprecated)$/ };
+const INTEGRATION = { publicId: int, invitedEmail: /^[^@]+@[^@]+$/, status: /^Pending$/ };
+const ACTIVATION = { publicId: act, groupKey: /./, status: /^(Active|Revoked)$/ };
+const PACKAGE = { publicId: pkg, key: /^[a-z0-9-]+$/, name: /./, status: /^Active$/ };
 const APPLIED = 'producerTenantPublicId name (description) (eventTypes) (payloadSchema) (isPublic)';
 const PAIR = 'producerTenantPublicId groupKey integrationPublicId';
 const PRODUCER = '/waas/producer/{tenant}';
@@ -73,21 +60,6 @@ const routeOf = (row: Row) => ROUTES.find(({ method, path }) => method === row.m
 
 /** Rows that the product answers. */
 export const SERVED: readonly string[] = ROWS.filter(row => routeOf(row) !== undefined).map(nameOf);
-
-/** How an answer deviates from the conventions of part 2, at any depth. */
-function unconventional(value: unknown, at = ''): string[] {
-  if (Array.isArray(value)) return value.flatMap((item, n) => unconventional(item, `${at}/${n}`));
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap(([field, held]) => {
-    const where = `${at}/${field}`;
-    const shape = ID_FIELDS[field] ?? (field.endsWith('PublicId') ? /^[a-z]{3}_/ : undefined);
-    return [
-      ...(/^[a-z][A-Za-z0-9]*$/.test(field) ? [] : [`${where} is not camelCase`]),
-      ...(shape === undefined || held === null || shape.test(String(held)) ? [] : [`${where} is ${String(held)}`]),
-      ...unconventional(held, where),
-    ];
-  });
-}
 
 /** Where an answer is not what its row says; empty when it is. */
 export function deviations(row: Row, { status, headers, body }: Reply): string[] {

@@ -8,7 +8,9 @@ import type { InspectedEvent, ListedEvent } from '../../redis/inbox-reader.ts';
 import { PATH_PARAMETERS, publicIdField } from '../fields.ts';
 
 const time = (description: string) =>
-  z.string().meta({ description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
+  z
+    .string()
+    .meta({ format: 'date-time', description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
 
 const described = {
   id: PATH_PARAMETERS.event,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { queryInteger } from '../../api/query-integer.ts';
 import { EVENT_STATES, type EventState } from '../../core/event-state.ts';
 import type { EventList, ListedEvent } from '../../redis/inbox-reader.ts';
 import type { Facade } from '../facade.ts';
@@ -43,12 +44,12 @@ const EventQuery = PageQuery.extend({
   since: Instant.optional().meta(instantMeta('Accepted then or later')),
   until: Instant.optional().meta(instantMeta('Accepted before')),
   order: z.enum(['asc', 'desc']).optional().meta({ description: 'asc (default): oldest first. desc: newest first.' }),
-  wait: z
-    .string()
-    .regex(/^([12]?\d|30)$/, 'has to be a number of seconds from 0 to 30')
-    .transform(Number)
-    .optional()
-    .meta({ description: 'Seconds to wait for an event while there is none, 0 to 30. Default 0.', example: '20' }),
+  wait: queryInteger(/^([12]?\d|30)$/, 'has to be a number of seconds from 0 to 30', {
+    minimum: 0,
+    maximum: 30,
+    description: 'Seconds to wait for an event while there is none, 0 to 30. Default 0.',
+    example: 20,
+  }),
 });
 
 const EventPage = pageOf(EventEntry)

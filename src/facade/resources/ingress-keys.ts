@@ -27,7 +27,7 @@ const IngressKeyEntry = z
     expiresAt: z
       .string()
       .nullable()
-      .meta({ description: 'Until when it is good (RFC 3339); null: until it is deleted.' }),
+      .meta({ format: 'date-time', description: 'Until when it is good (RFC 3339); null: until it is deleted.' }),
   })
   .meta({ id: 'IngressKey' });
 

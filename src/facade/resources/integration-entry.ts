@@ -28,7 +28,7 @@ const time = (description: string) =>
   z
     .string()
     .nullable()
-    .meta({ description: `${description} (RFC 3339), or null.`, example: '2026-01-31T12:00:00Z' });
+    .meta({ format: 'date-time', description: `${description} (RFC 3339), or null.`, example: '2026-01-31T12:00:00Z' });
 
 export const IntegrationEntry = InvitedIntegration.extend({
   name: z.string().meta({

@@ -65,10 +65,20 @@ test('reasons are summed, each by its word', () => {
   ];
   const body = notRoutedSeries(TENANT, { publicId: 'cat_0123456789abcdefghjk', key: 'orders' }, '1h', hours);
   expect(answers('getNotRouted', body)).toBe(true);
-  expect(body.total).toEqual({ ...none, expired: 5, not_activated: 1 });
+  expect(Object.fromEntries(body.reasons.map(({ reason, count }) => [reason, count]))).toEqual({
+    ...none,
+    expired: 5,
+    not_activated: 1,
+  });
   expect([body.start, body.end]).toEqual(['2026-03-01T11:00:00.000Z', '2026-03-01T13:00:00.000Z']);
-  expect(body.series.map(({ timestamp, reasons }) => [timestamp, reasons.expired])).toEqual([
-    ['2026-03-01T11:00:00.000Z', 2],
-    ['2026-03-01T12:00:00.000Z', 3],
+  expect(body.series).toEqual([
+    { timestamp: '2026-03-01T11:00:00.000Z', reasons: [{ reason: 'expired', count: 2 }] },
+    {
+      timestamp: '2026-03-01T12:00:00.000Z',
+      reasons: [
+        { reason: 'not_activated', count: 1 },
+        { reason: 'expired', count: 3 },
+      ],
+    },
   ]);
 });

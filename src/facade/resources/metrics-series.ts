@@ -13,7 +13,9 @@ const HistoryChoice = z
   .meta({ description: 'How far back: the last hour, day or week. Default 24h.', example: '24h' });
 
 const time = (description: string) =>
-  z.string().meta({ description: `${description} (RFC 3339, UTC).`, example: '2026-01-31T12:00:00.000Z' });
+  z
+    .string()
+    .meta({ format: 'date-time', description: `${description} (RFC 3339, UTC).`, example: '2026-01-31T12:00:00.000Z' });
 
 const isoOf = (ms: number) => new Date(ms).toISOString();
 
@@ -98,14 +100,15 @@ const ABOUT: Record<NotRoutedReason, string> = {
   expired: 'Retention removed it while the subscription was held or behind.',
 };
 
-const ReasonCounts = z
-  .object(
-    Object.fromEntries(REASONS.map(reason => [reason, count(ABOUT[reason], 0)])) as Record<
-      NotRoutedReason,
-      ReturnType<typeof count>
-    >,
-  )
-  .meta({ id: 'NotRoutedCounts' });
+const ReasonCount = z
+  .object({
+    reason: z.enum(REASONS).meta({
+      description: REASONS.map(reason => `${reason}: ${ABOUT[reason]}`).join(' '),
+      example: 'not_activated',
+    }),
+    count: count('How often.', 1),
+  })
+  .meta({ id: 'NotRoutedCount' });
 
 const NotRoutedSeries = z
   .object({
@@ -115,15 +118,15 @@ const NotRoutedSeries = z
     granularitySeconds: z.int().meta({ description: 'Width of a bucket, seconds.', example: 3_600 }),
     start: time('Beginning of the first bucket: the full hour in which the history begins'),
     end: time('End of the last bucket, which is the one of now'),
-    total: ReasonCounts.meta({ description: 'Of all buckets together.' }),
+    reasons: z.array(ReasonCount).meta({ description: 'Of all buckets together: every reason, also where it is 0.' }),
     series: z
       .array(
         z.object({
           timestamp: time('Beginning of the bucket'),
-          reasons: ReasonCounts.meta({ description: 'Of this hour.' }),
+          reasons: z.array(ReasonCount).meta({ description: 'Of this hour: the reasons that were counted in it.' }),
         }),
       )
-      .meta({ description: 'Every hour, oldest first, with zeros where nothing was counted: 2, 25 or 169.' }),
+      .meta({ description: 'Every hour, oldest first, also where nothing was counted: 2, 25 or 169.' }),
   })
   .meta({ id: 'NotRoutedSeries' });
 
@@ -144,8 +147,11 @@ export function notRoutedSeries(
     granularitySeconds,
     start: isoOf(startMs),
     end: isoOf(startMs + hours.length * granularitySeconds * 1_000),
-    total: Object.fromEntries(REASONS.map(reason => [reason, sum(reason)])) as Record<NotRoutedReason, number>,
-    series: hours.map(({ startMs: hourMs, reasons }) => ({ timestamp: isoOf(hourMs), reasons })),
+    reasons: REASONS.map(reason => ({ reason, count: sum(reason) })),
+    series: hours.map(({ startMs: hourMs, reasons }) => ({
+      timestamp: isoOf(hourMs),
+      reasons: REASONS.filter(reason => reasons[reason] > 0).map(reason => ({ reason, count: reasons[reason] })),
+    })),
   };
 }
 

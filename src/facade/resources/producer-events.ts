@@ -23,7 +23,9 @@ import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName 
 const QUEUES_AT_ONCE = 20;
 
 const time = (description: string) =>
-  z.string().meta({ description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
+  z
+    .string()
+    .meta({ format: 'date-time', description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
 
 const FateEntry = z
   .object({

@@ -25,7 +25,9 @@ const SigningSecrets = z
     previous: z
       .object({
         secret: secret('The secret before it, which signs as well.'),
-        until: z.string().meta({ description: 'How long it does (RFC 3339): 24 hours from the rotation.' }),
+        until: z
+          .string()
+          .meta({ format: 'date-time', description: 'How long it does (RFC 3339): 24 hours from the rotation.' }),
       })
       .nullable()
       .meta({ description: 'While a rotation is young; else null.' }),

@@ -95,7 +95,7 @@ export const SubscriptionEntry = z
       description:
         'After a day without a successful attempt: since when, and when the endpoint will be disabled. Else null.',
     }),
-    createdAt: z.string().nullable().meta({ description: 'When it was made (RFC 3339).' }),
+    createdAt: z.string().nullable().meta({ format: 'date-time', description: 'When it was made (RFC 3339).' }),
   })
   .meta({ id: 'Subscription' });
 
