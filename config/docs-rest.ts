@@ -49,6 +49,7 @@ export function renderRest(): string {
     'For programs: [openapi.json](openapi.json), OpenAPI 3.1, also at `GET /openapi.json` of the facade; `GET /docs` shows it in a browser. Both need no token. How events come in, and the sandbox, which use ingress keys: [events.md](events.md).',
     'Every call of `/waas` needs a bearer token of a configured OIDC issuer, and acts for what the caller owns: by the owners of the Workspace that the path or the body names, and of its Account. What is not yours and what does not exist is answered in the same words (403).',
     'Bodies are JSON in UTF-8, at most 16 KiB, and 1 MiB where a call takes a schema or a list: a stream, a subscription, events to acknowledge. A body has at most 5,000 fields and items, a query at most 64 parameters. Unknown fields are refused, types are not converted. What is answered with success is in force: a call that changes something waits for the controller, at most 5 s, and answers 503 `not_in_force` if that was not enough. **Every call may be repeated as it is**: it changes nothing the second time and answers the same. Three do more each time: one more test event is sent, an ingress key without an `id` is made anew, and enabling an endpoint counts from then on.',
+    'While a workspace is paused (annotation `sluice.dev/paused`), calls that change something of it are refused (409 `workspace_paused`). Calls that only close work and take effect at once: to block, to deactivate, to revoke an integration, to unsubscribe.',
     'Lists are `{data, nextCursor}`, 50 items unless `limit` says otherwise, and lag by the latency of a watch.',
     `Whatever is refused is answered with a [problem document](problems.md). Any call may be answered ${codes}; a path or a method that is not there [\`not_found\`](problems/not_found.md), [\`method_not_allowed\`](problems/method_not_allowed.md).`,
     document.tags.map(({ name }) => `- [${name}](#${anchorOf(name)})`).join('\n'),
@@ -97,8 +98,11 @@ function parameterRow({ in: place, name, required, description, schema }: OpenAp
 }
 
 function renderBody(document: OpenApiDocument, schema: Schema, example: unknown): string[] {
+  const fields = fieldsOf(document, '', schema);
+  // Of a body that may be anything, the description of the call says what there is to say.
+  if (fields.length === 0) return [];
   const shown = example === undefined ? [] : [`\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``];
-  return [table(['Body', 'Type', 'Meaning'], fieldsOf(document, '', schema)), ...shown];
+  return [table(['Body', 'Type', 'Meaning'], fields), ...shown];
 }
 
 function renderAnswer(document: OpenApiDocument, status: string, { description, content }: OpenApiResponse): string[] {

@@ -8,7 +8,7 @@ const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
       'False: this generation is not applied yet, because Redis does not answer, or has lost its data; it is tried again. What is applied says nothing of an outage: see DataPlaneReachable of the Workspace.',
-    WorkspacePaused: 'The workspace is annotated sluice.dev/paused: nothing is reconciled, data flows.',
+    WorkspacePaused: 'The workspace is annotated sluice.dev/paused: the change waits, data flows.',
     WaitingForWorkspace: 'Unknown: no Workspace owns this namespace yet. False: for five minutes.',
     ReconcileFailed: 'Something unexpected failed; it is tried again with growing delays.',
     InvalidObject: 'The object breaks a rule that its stored form should not be able to break; it waits for an edit.',

@@ -70,7 +70,7 @@ export const Workspace = defineKind({
   shortNames: ['wksp'],
   scope: 'Cluster',
   description:
-    'A tenant: a namespace of the same name, its owners and the account that pays. A namespace that exists already is taken only if it is labelled sluice.dev/workspace=<name>. Deleting the workspace closes its routing and keeps the namespace. With the annotation sluice.dev/paused: "true" nothing of it is reconciled: events flow as the routes stand, changes wait until the annotation is gone (deletions a minute at most), and control state that Redis loses meanwhile is not rebuilt before (ingress answers 503).',
+    'A tenant: a namespace of the same name, its owners and the account that pays. A namespace that exists already is taken only if it is labelled sluice.dev/workspace=<name>. Deleting the workspace closes its routing and keeps the namespace. With the annotation sluice.dev/paused: "true" events flow as the routes stand, and changes wait until the annotation is gone (deletions of streams a minute at most). What closes does not wait: a Block, a revoked or deleted Activation, a revoked or declined Integration and a deleted Subscription take effect at once, and what they closed stays closed until the pause ends. Control state that Redis loses meanwhile is not rebuilt before it ends (ingress answers 503).',
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   rules: [

@@ -17,7 +17,7 @@ import { enqueueFollowers } from './followers.ts';
 import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
 import { createDeliveries } from './integration/deliveries.ts';
 import { createInvitationMetrics } from './integration/invitation-metrics.ts';
-import { reconcileIntegration } from './integration/reconcile.ts';
+import { isEnded, reconcileIntegration } from './integration/reconcile.ts';
 import { createLeading } from './leading.ts';
 import { createLetGoTeller } from './let-go.ts';
 import { finalizePackage, reconcilePackage } from './package/reconcile.ts';
@@ -220,7 +220,7 @@ export function createController(options: ControllerOptions): ControllerRole {
   const integrations = createKindController({
     ...engine('integration', WAITING),
     reflector: world.Integration,
-    reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room)),
+    reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room), isEnded),
     sources: [sources.inWorkspace('Integration'), ...sources.integration],
   });
   const invitations = createKeyedController({
@@ -237,7 +237,7 @@ export function createController(options: ControllerOptions): ControllerRole {
   const blocks = createKindController({
     ...engine('block', WAITING),
     reflector: world.Block,
-    reconcile: unlessPaused(room, PAUSABLE.Block, reconcileBlock(room)),
+    reconcile: reconcileBlock(room),
     sources: [sources.inWorkspace('Block'), ...sources.block],
   });
   const subscriptions = createKindController({
@@ -245,7 +245,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     reflector: world.Subscription,
     reconcile: showing.show(reconcileSubscription(room)),
     fieldsOf: shownReason,
-    finalize: finalizeUnlessPaused(room, PAUSABLE.Subscription, finalizeSubscription(room)),
+    finalize: finalizeSubscription(room),
     sources: sources.subscription,
   });
   const { activations, revoked } = createActivationControllers(room, client, engine, sources);

@@ -145,8 +145,10 @@ function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
 }
 
+export type PauseOf = Pick<SubscriptionRoute, 'onUnblock'>;
+
 /** What the pause remembers: the backlog is skipped only if every Block that covers the subscription wants it. */
-function pauseBy(blocks: readonly BlockSnapshot[]): Pick<SubscriptionRoute, 'onUnblock'> {
+export function pauseBy(blocks: readonly BlockSnapshot[]): PauseOf {
   if (blocks.length === 0) return {};
   return { onUnblock: blocks.every(({ spec }) => spec.onUnblock === 'SkipToNow') ? 'skip' : 'continue' };
 }

@@ -213,7 +213,8 @@ export const PROBLEMS = {
   workspace_paused: {
     status: 409,
     title: 'The workspace is paused',
-    remedy: 'The operator has to take the annotation sluice.dev/paused from the Workspace; events flow meanwhile.',
+    remedy:
+      'Ask the operator to take the annotation sluice.dev/paused from the Workspace. Events flow meanwhile; to stop them, block, deactivate, revoke or unsubscribe: that takes effect at once.',
   },
   being_deleted: {
     status: 409,

@@ -2,7 +2,7 @@ import { PAUSED_ANNOTATION } from '../api/well-known.ts';
 import type { Cached } from './cached.ts';
 import { Refusal } from './refusal.ts';
 
-/** Nothing of a paused workspace comes into force: what is asked of it is not stored. @throws Refusal 409 `workspace_paused` */
+/** Of a paused workspace only what closes comes into force: what else is asked of it is not stored. @throws Refusal 409 `workspace_paused` */
 export function assertNotPaused(...workspaces: (Cached<'Workspace'> | undefined)[]): void {
   if (workspaces.some(workspace => workspace?.metadata.annotations?.[PAUSED_ANNOTATION] === 'true')) {
     throw new Refusal('workspace_paused');

@@ -25,7 +25,6 @@ const OF_BODIES: readonly ProblemCode[] = ['malformed_body', 'body_too_large', '
 
 /** What every call that writes custom resources may be refused with. */
 const OF_WRITES: readonly ProblemCode[] = [
-  'workspace_paused',
   'field_managed',
   'refused_by_policy',
   'changed_meanwhile',
@@ -45,6 +44,7 @@ export function problemsOf(route: Route): readonly ProblemCode[] {
       ...(route.access === 'caller' ? [] : (['forbidden'] as const)),
       ...(mayHaveBody ? OF_BODIES : []),
       ...(writes ? OF_WRITES : []),
+      ...(writes && route.closes !== true ? (['workspace_paused'] as const) : []),
       ...(route.problems ?? []),
     ]),
   ];

@@ -54,7 +54,7 @@ function namedTenant(...places: unknown[]): string | undefined {
 async function reach(facade: Facade, route: Route, call: Call<Access, string, unknown, unknown>) {
   const { identity } = call;
   const params = call.params as Readonly<Record<string, string>>;
-  const pausable = route.method !== 'GET' && route.dataPlane !== true;
+  const pausable = route.method !== 'GET' && route.dataPlane !== true && route.closes !== true;
   if (route.access === 'producer') {
     const id = params['tenant'] ?? namedTenant(call.body, call.query);
     if (id === undefined) throw new Refusal('invalid_request', 'producerTenantPublicId is needed.');

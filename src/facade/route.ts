@@ -71,6 +71,8 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly answers: Readonly<Record<number, AnswerShape>>;
   /** True: writes no custom resource, so that a paused workspace does not stand in the way. */
   readonly dataPlane?: boolean;
+  /** True: the call only closes what is open, so that a paused workspace does not stand in the way. */
+  readonly closes?: boolean;
   /** Problems of this route alone; those that every route may have are not repeated. */
   readonly problems?: readonly ProblemCode[];
   readonly handle: (facade: Facade, call: Call<A, Path, z.output<Q>, z.output<B>>) => Promise<Answer>;

@@ -1,7 +1,7 @@
 import { reconcileAccount } from '../../src/controller/account/reconcile.ts';
 import { openGatesOf, reconcilePair } from '../../src/controller/activation/reconcile.ts';
 import { finalizeStream } from '../../src/controller/catalog-stream/reconcile.ts';
-import { reconcileIntegration } from '../../src/controller/integration/reconcile.ts';
+import { isEnded, reconcileIntegration } from '../../src/controller/integration/reconcile.ts';
 import type { Room } from '../../src/controller/room.ts';
 import { type CommonStatus, createStatusWriter } from '../../src/controller/runtime/status-writer.ts';
 import { createEndpointHealths } from '../../src/controller/subscription/endpoint-healths.ts';
@@ -124,9 +124,9 @@ export async function createController(
   };
   const rooms = {
     account: reconcileAccount(room),
-    integration: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room)),
+    integration: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room), isEnded),
     subscription: reconcileSubscription(room),
-    finalizeSubscription: finalizeUnlessPaused(room, PAUSABLE.Subscription, finalizeSubscription(room)),
+    finalizeSubscription: finalizeSubscription(room),
     finalizeStream: finalizeUnlessPaused(room, PAUSABLE.CatalogStream, finalizeStream(room)),
     finalizeWorkspace: finalizeWorkspace(room),
     pair: reconcilePair(room, writerOf('Activation') as never),
@@ -146,7 +146,7 @@ export async function createController(
     let went = false;
     for (const object of objects.subscriptionsTo(name)) {
       if (isDeleting(object)) {
-        if (!finalizes || (await rooms.finalizeSubscription(object, context)) !== 'done') continue;
+        if (!finalizes || (await rooms.finalizeSubscription(object)) !== 'done') continue;
         objects.remove('Subscription', keyOf(object.metadata));
         went = true;
       } else {

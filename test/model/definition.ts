@@ -126,6 +126,41 @@ export function defineTenant(objects: Objects, tenant: string): Definition {
   };
 }
 
+/**
+ * What stands of a tenant that is paused: as it was, but for what its objects close. Nothing opens, whatever they say.
+ *
+ * @param had what stood before
+ */
+export function defineClosed(had: Definition, objects: Objects, tenant: string): Definition {
+  const gates = openPairs(objects, tenant);
+  const ended = (name: string) => {
+    const object = objects.get('Integration', `${tenant}/${name}`);
+    return object === undefined || stateOf(object) === 'closed';
+  };
+  const close = (each: DefinedSubscription): DefinedSubscription => {
+    if (each.route === 'closed') return each;
+    const object = objects.subscriptionsTo(tenant).find(({ metadata }) => metadata.uid === each.uid);
+    const integration = objects.get('Integration', `${tenant}/${each.integration}`);
+    const granted = !ended(each.integration) && integration?.spec.workspace === object?.metadata.namespace;
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined || !granted) {
+      return { ...each, route: 'closed', sends: false };
+    }
+    const covers = coverOf(objects, tenant, each.integration, each.stream);
+    if (covers === 'none') return each;
+    return { ...each, route: 'paused', sends: false, covers: each.covers === 'none' ? covers : each.covers };
+  };
+  const there = new Set(objects.subscriptionsTo(tenant).map(({ metadata }) => metadata.uid));
+  const integrations = [...had.integrations].filter(([name]) => objects.get('Integration', `${tenant}/${name}`));
+  return {
+    ...had,
+    integrations: new Map(integrations.map(([name, state]) => [name, ended(name) ? 'closed' : state])),
+    subscriptions: new Map(
+      [...had.subscriptions].filter(([uid]) => there.has(uid)).map(([uid, each]) => [uid, close(each)]),
+    ),
+    gates: new Set([...had.gates].filter(pair => gates.has(pair))),
+  };
+}
+
 function ageOf({ metadata }: ModelObject<'Subscription'>): number {
   return Date.parse(metadata.creationTimestamp ?? '');
 }

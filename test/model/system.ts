@@ -164,7 +164,7 @@ export async function createSystem(redis: RedisClient) {
       const endpoint = { ...stored.spec.endpoint, enabledAt: new Date(clock.ms + 1).toISOString() };
       objects.apply('Subscription', namespace, name, { ...stored.spec, endpoint });
     },
-    /** Nothing of a tenant comes into force while it is paused; then all of it does. */
+    /** Of a tenant that is paused, only what closes comes into force; then all of it does. */
     async pause(name: string, paused: boolean, death?: Death): Promise<void> {
       // No two queues of one name in one millisecond: what was made meanwhile begins now.
       if (!paused) clock.ms += 1_000;

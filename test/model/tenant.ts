@@ -9,7 +9,7 @@ import {
   readControlState,
   type TenantNames,
 } from './control-state.ts';
-import { type Definition, defineTenant, integrationId, subscriptionId } from './definition.ts';
+import { type Definition, defineClosed, defineTenant, integrationId, subscriptionId } from './definition.ts';
 import { createReceiver, type Decision, decide, type ModelEvent, type Receiver, type Since } from './expectation.ts';
 import { compareInbox, type Routing } from './inbox-comparison.ts';
 import type { Objects } from './objects.ts';
@@ -24,6 +24,13 @@ export const NAMES = {
   /** One is the beginning of another. */
   groupKeys: ['k', 'k1', 'm'],
 } as const;
+
+/** Definitions that say the same are one. */
+function differing(definitions: readonly Definition[]): Definition[] {
+  const parts = ({ streams, integrations, subscriptions, gates, hasWorkspace }: Definition) =>
+    JSON.stringify([hasWorkspace, [...streams], [...integrations], [...subscriptions], [...gates].toSorted()]);
+  return [...new Map(definitions.map(each => [parts(each), each])).values()];
+}
 
 /** What the model expects of one tenant. */
 export type ModelTenant = ReturnType<typeof createModelTenant>;
@@ -185,13 +192,23 @@ export function createModelTenant(objects: Objects, name: string) {
 
     /** The objects as they are now begin to come into force. */
     begin(): void {
-      if (objects.isPaused(name)) return;
+      if (objects.isPaused(name)) {
+        possible = [...possible, ...possible.map(each => defineClosed(each, objects, name))];
+        return;
+      }
       possible = [...possible, defineTenant(objects, name)];
       meet(last());
     },
     /** They are in force. */
     commit(): void {
-      if (objects.isPaused(name)) return;
+      if (objects.isPaused(name)) {
+        // As it stood before the step, or half closed: closed now.
+        possible = differing(possible.map(each => defineClosed(each, objects, name)));
+        for (const receiver of receivers.values()) {
+          if (!possible.some(({ subscriptions }) => subscriptions.has(receiver.uid))) receiver.ended = true;
+        }
+        return;
+      }
       const before = possible;
       const [first] = before;
       possible = [defineTenant(objects, name)];

@@ -175,6 +175,6 @@ export const MUTANTS: readonly Mutant[] = [
     ['a top-up wakes nobody', 'changed && waiting.length > 0', 'changed && waiting.length > 99'],
   ]),
   ...mutantsOf('src/controller/tenant/tenants.ts', [
-    ['a pause holds nothing', 'if (deps.isPaused(name)) {', 'if (name === undefined) {'],
+    ['a pause holds nothing', 'if (deps.isPaused(name)) return', 'if (name === undefined) return'],
   ]),
 ];

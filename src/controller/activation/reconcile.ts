@@ -78,11 +78,13 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     const activations = world.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
     const open = isOpen(activations) && world.Integration.store.get(`${namespace}/${integration}`) !== undefined;
     const routes = tenants.compiled(namespace)?.routes;
-    if (routes === undefined) throw cacheBehind(`routes of ${namespace}`);
+    // Paused in this moment: looked at again, and left as it is.
+    if (open && isPaused(world, namespace)) throw cacheBehind(`the pause of ${namespace}`);
+    if (open && routes === undefined) throw cacheBehind(`routes of ${namespace}`);
     const id = publicId('Integration', namespace, integration);
     const fence = room.fence();
     const nowMs = room.nowMs();
-    const inboxes = open ? inboxesOf(routes, id) : [];
+    const inboxes = open && routes !== undefined ? inboxesOf(routes, id) : [];
     const changed = await control.setActivation(fence, nowMs, id, groupKey, open ? nowMs : null, inboxes);
     if (open && inboxes.length > 0 && (changed || again)) {
       const tenant = tenantId(namespace);
@@ -145,8 +147,8 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     // Objects as they were when the decision was made: what is written for them is true of that state.
     const activations = world.Activation.store.byIndex('pair', key);
     const integration = world.Integration.store.get(`${namespace}/${pair.integration}`);
-    if (isPaused(world, namespace)) {
-      // Also of a pair without objects: the gate is closed after the pause, when the tenant's activations are read anew.
+    // What closes does not wait for the end of a pause; also a pair without objects closes.
+    if (isPaused(world, namespace) && isOpen(activations) && integration !== undefined) {
       for (const activation of activations) {
         const said = planPaused(status.latest(activation), namespace);
         await status.write(activation, said.status ?? {}, said.conditions, context.signal);
@@ -158,7 +160,11 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     }
     let open: boolean;
     try {
-      if (!tenants.isSynced(namespace)) await tenants.sync(namespace);
+      if (!tenants.isSynced(namespace) && !tenants.isClosing(namespace)) {
+        await tenants.sync(namespace);
+        if (isPaused(world, namespace) && !tenants.isClosing(namespace))
+          throw cacheBehind(`what closes of ${namespace}`);
+      }
       open = await room.shared(namespace, () => commit(pair, context.failures > 0));
     } catch (error) {
       const explained = room.explain(error);

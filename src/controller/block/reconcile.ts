@@ -1,15 +1,17 @@
 import { FINALIZER } from '../../api/well-known.ts';
 import { cacheBehind } from '../../kube/kube-error.ts';
 import type { Room } from '../room.ts';
+import { settled } from '../tenant/paused.ts';
 import type { Cached } from '../world.ts';
 import { planBlock } from './plan.ts';
 
 /**
  * A Block is in the routes of its tenant; here it says so. What it names has to be in force with it: a package that came
- * a moment ago may not be in the routes that its Block was compiled into.
+ * a moment ago may not be in the routes that its Block was compiled into. A Block only closes, so it comes into force in a
+ * paused workspace, too.
  */
 export function reconcileBlock(room: Pick<Room, 'world' | 'tenants'>) {
-  const { world, tenants } = room;
+  const { world } = room;
   return async (block: Cached<'Block'>) => {
     const { metadata, spec } = block;
     const namespace = metadata.namespace as string;
@@ -30,9 +32,9 @@ export function reconcileBlock(room: Pick<Room, 'world' | 'tenants'>) {
       if (target.metadata.finalizers?.includes(FINALIZER) !== true)
         throw cacheBehind(`finalizer of ${target.metadata.name}`);
     }
-    let compiled = await tenants.inForce(namespace, block);
+    let compiled = await settled(room, namespace, block);
     for (const object of [integration, target]) {
-      if (object !== undefined) compiled = await tenants.inForce(namespace, object);
+      if (object !== undefined) compiled = await settled(room, namespace, object);
     }
     return planBlock({ ...facts, pausedSubscriptions: compiled.paused.get(metadata.uid) ?? 0 });
   };

@@ -5,6 +5,7 @@ import { issueInvitation } from '../../core/invitation.ts';
 import { type AnyObject, keyOf } from '../../kube/object.ts';
 import { ownsNamespace, type Room, timestampOf } from '../room.ts';
 import { findCondition } from '../runtime/conditions.ts';
+import { settled } from '../tenant/paused.ts';
 import { type Cached, resourceOf } from '../world.ts';
 import { needsInvitation, planInvitation } from './invitation.ts';
 import { planIntegration } from './plan.ts';
@@ -46,7 +47,7 @@ export function reconcileIntegration(room: Room) {
     const { metadata, spec, status } = integration;
     const namespace = metadata.namespace as string;
     const workspaceExists = room.world.Workspace.store.get(namespace) !== undefined;
-    if (workspaceExists) await room.tenants.inForce(namespace, integration);
+    if (workspaceExists) await settled(room, namespace, integration);
     const nowMs = room.wallMs();
     const invited = spec.invitedEmail !== undefined;
     const before = status?.invitation;
@@ -75,6 +76,11 @@ export function reconcileIntegration(room: Room) {
     const endsInMs = state === 'Pending' && expiresMs !== undefined ? expiresMs - nowMs : undefined;
     return { ...outcome, ...(endsInMs === undefined ? {} : { requeueAfterMs: Math.max(1_000, endsInMs) }) };
   };
+}
+
+/** Tells whether the integration has been ended: a paused workspace does not hold that back. */
+export function isEnded({ spec }: Pick<Cached<'Integration'>, 'spec'>): boolean {
+  return spec.revoked === true || spec.declined === true;
 }
 
 function expiryOf(invitation: { readonly expiresAt?: string | undefined } | undefined): {

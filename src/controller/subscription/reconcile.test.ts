@@ -19,8 +19,13 @@ const subscription = (generation: number, conditions: readonly object[]): Cached
   );
 
 describe('a subscription to a paused workspace', () => {
-  async function said(integrations: readonly Cached<'Integration'>[], object: Cached<'Subscription'>) {
-    const { room, inForce } = createTestRoom({ Workspace: [paused], Integration: integrations });
+  async function said(
+    integrations: readonly Cached<'Integration'>[],
+    object: Cached<'Subscription'>,
+    closure?: 'Blocked',
+  ) {
+    const caches = { Workspace: [paused], Integration: integrations };
+    const { room, inForce } = createTestRoom(caches, closure === undefined ? {} : { closure });
     const outcome = await reconcileSubscription(room)(object);
     expect(inForce).toEqual([]);
     expect(outcome.status?.admittedAt).toBe('2026-01-01T00:00:00Z');
@@ -36,12 +41,22 @@ describe('a subscription to a paused workspace', () => {
     ]);
   });
 
+  test('says that it is blocked since, and nothing else than before', async () => {
+    expect(await said([grantTo('globex')], subscription(1, [ready, live]), 'Blocked')).toEqual([
+      'Ready=True/Admitted',
+      'Live=False/Blocked',
+    ]);
+  });
+
   test.each<[string, Cached<'Integration'>[]]>([
     ['nobody', []],
     ['somebody else', [grantTo('initech')]],
     ['one who declined', [grantTo('globex', { declined: true })]],
     ['one who lost it', [grantTo('globex', { revoked: true })]],
   ])('tells nothing of the workspace to %s', async (_who, integrations) => {
-    expect((await said(integrations, subscription(2, [ready, live])))[0]).toBe('Ready=Unknown/WaitingForGrant');
+    for (const generation of [1, 2]) {
+      const [first, , second] = await said(integrations, subscription(generation, [ready, live]));
+      expect([first, second]).toEqual(['Ready=Unknown/WaitingForGrant', 'Live=False/NotAdmitted']);
+    }
   });
 });

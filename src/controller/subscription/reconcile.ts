@@ -1,4 +1,4 @@
-import { CONDITION, REASON } from '../../api/condition-reasons.ts';
+import { CONDITION } from '../../api/condition-reasons.ts';
 import { ENDPOINT_DEFAULTS } from '../../api/endpoint.ts';
 import type { SubscriptionSpec, SubscriptionStatus } from '../../api/subscription.ts';
 import { enabledMsOf, type SubscriptionVerdict } from '../../core/compile-routes.ts';
@@ -10,7 +10,7 @@ import { withoutSubscription } from '../../redis/tenant-index.ts';
 import { LET_GO_AFTER_MS, type Room, timestampOf } from '../room.ts';
 import { findCondition } from '../runtime/conditions.ts';
 import type { Finalization, Outcome } from '../runtime/outcome.ts';
-import { isPaused, planPaused } from '../tenant/paused.ts';
+import { isPaused, planPaused, settled } from '../tenant/paused.ts';
 import type { Cached } from '../world.ts';
 import { planSubscription, type SubscriptionFacts } from './plan.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
@@ -24,13 +24,22 @@ function isGranted({ world }: Room, { metadata, spec }: Cached<'Subscription'>):
 }
 
 const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
+const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 
-/** While the producer's workspace is paused. */
+/** While the producer's workspace is paused: as it was, but for what closed meanwhile. */
 function pausedSubscription(room: Room, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
-  const said = planPaused(subscription, subscription.spec.producer);
-  const tells = said.conditions.some(({ reason }) => reason === REASON.Subscription.Ready.WorkspacePaused);
-  if (!tells || isGranted(room, subscription)) return said;
-  return planSubscription(factsOf(room, subscription, UNGRANTED));
+  const { metadata, spec } = subscription;
+  if (!isGranted(room, subscription)) return planSubscription(factsOf(room, subscription, UNGRANTED));
+  const said = planPaused(subscription, spec.producer);
+  if (room.tenants.closureOf(spec.producer, metadata.uid) !== 'Blocked') return said;
+  const blocked = planSubscription(factsOf(room, subscription, BLOCKED)).conditions;
+  return {
+    ...said,
+    conditions: said.conditions.map(
+      condition =>
+        blocked.find(({ type }) => type === CONDITION.Subscription.Live && type === condition.type) ?? condition,
+    ),
+  };
 }
 
 function factsOf(
@@ -95,7 +104,7 @@ export function finalizeSubscription(room: Room) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {
     const { metadata, spec } = subscription;
     try {
-      const { routes } = await room.tenants.inForce(spec.producer, subscription);
+      const { routes } = await settled(room, spec.producer, subscription);
       const inbox = inboxOf(subscription);
       // The stream may be gone before its subscriptions: what its retention was is not known any more then.
       const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;

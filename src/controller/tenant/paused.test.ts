@@ -63,6 +63,20 @@ describe('in a paused workspace', () => {
     await expect(unlessPaused(other.room, PAUSABLE.Package, never)(pkg(1, []), context)).rejects.toThrow('called');
   });
 
+  test('what only closes is reconciled all the same', async () => {
+    const { room } = createTestRoom({ Workspace: [paused] });
+    const outcome = { status: {}, conditions: [] };
+    const reconcile = unlessPaused(
+      room,
+      PAUSABLE.Package,
+      async () => outcome,
+      ({ spec }) => spec.archived === true,
+    );
+    const archived = { ...pkg(2, [ready(1)]), spec: { archived: true } };
+    expect(await reconcile(archived, context)).toBe(outcome);
+    expect((await reconcile(pkg(2, [ready(1)]), context)).conditions[0]?.reason).toBe('WorkspacePaused');
+  });
+
   test('a deletion waits, but for a minute only', async () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const object = pkg(2, [ready(2)], { deletionTimestamp });

@@ -7,6 +7,7 @@ import type { ReconcileContext } from '../runtime/keyed-controller.ts';
 import type { Finalization, Outcome } from '../runtime/outcome.ts';
 import type { CommonStatus } from '../runtime/status-writer.ts';
 import type { Cached, World } from '../world.ts';
+import type { InForce } from './closing.ts';
 
 /** Whether the workspace is paused. One that is being deleted is not: its routing has to close. */
 export function isPaused(world: Pick<World, 'Workspace'>, name: string): boolean {
@@ -26,7 +27,7 @@ export function planPaused(
   const judged = findCondition(conditions, 'Ready')?.observedGeneration === metadata.generation;
   const failing = findCondition(conditions, 'Reconciling')?.reason === 'Retrying';
   if (judged && !failing) return { status: fields, conditions };
-  const message = `workspace ${workspace} is paused by the annotation ${PAUSED_ANNOTATION}: data flows as before, changes wait`;
+  const message = `workspace ${workspace} is paused by the annotation ${PAUSED_ANNOTATION}: data flows as before, what closes takes effect, other changes wait`;
   const kept = conditions.filter(({ type }) => !['Ready', 'Reconciling', 'Stalled'].includes(type));
   return {
     status: fields,
@@ -47,29 +48,44 @@ function inNamespace<K extends KindName>(kind: K): Pausable<K> {
   return { kind, workspaceOf: ({ metadata }) => metadata.namespace as string };
 }
 
-/** Activations go by pairs and have no place here; Accounts belong to no workspace. */
+/**
+ * Activations go by pairs, and a Subscription is in the routes of its producer: they have no place here. Blocks only close;
+ * Accounts belong to no workspace.
+ */
 export const PAUSABLE = {
   Workspace: { kind: 'Workspace', workspaceOf: ({ metadata }) => metadata.name } satisfies Pausable<'Workspace'>,
   CatalogStream: inNamespace('CatalogStream'),
   Package: inNamespace('Package'),
   Integration: inNamespace('Integration'),
-  Block: inNamespace('Block'),
-  /** In the routes of its producer: the pause of that workspace concerns it. */
-  Subscription: { kind: 'Subscription', workspaceOf: ({ spec }) => spec.producer } satisfies Pausable<'Subscription'>,
 } as const;
 
 type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
 
-/** `reconcile`, but for objects of a paused workspace, which only say so. They go on when its routes come into force again. */
+/**
+ * `reconcile`, but for objects of a paused workspace, which only say so. They go on when its routes come into force again.
+ *
+ * @param closes tells of an object that it only closes: such ones are reconciled all the same
+ */
 export function unlessPaused<K extends KindName>(
   { world }: Pick<Room, 'world'>,
   { workspaceOf }: Pausable<K>,
   reconcile: (object: Cached<K>, context: ReconcileContext) => Promise<Outcome<StatusOf<K>>>,
+  closes: (object: Cached<K>) => boolean = () => false,
 ): typeof reconcile {
   return async (object, context) => {
     const workspace = workspaceOf(object);
-    return isPaused(world, workspace) ? planPaused(object, workspace) : reconcile(object, context);
+    const waits = isPaused(world, workspace) && !closes(object);
+    return waits ? planPaused(object, workspace) : reconcile(object, context);
   };
+}
+
+/** Waits until the routes that were made of the object are in force; in a paused workspace, what closes of them. */
+export function settled(
+  { world, tenants }: Pick<Room, 'world' | 'tenants'>,
+  name: string,
+  object: AnyObject,
+): Promise<InForce> {
+  return isPaused(world, name) ? tenants.closedBy(name, object) : tenants.inForce(name, object);
 }
 
 /** `finalize`, but in a paused workspace it waits for the end of the pause, and no longer than for a Redis that is away. */

@@ -148,10 +148,12 @@ describe('tenants', () => {
     state.blocks = ['b1'];
     await tenants.sync('acme');
     await tenants.sync('acme');
-    // Its name only, which stands there already.
-    expect(new Set(state.calls)).toEqual(new Set(['enlist']));
+    // Its name only, which stands there already, and nothing of what is not open in Redis.
+    expect(new Set(state.calls)).toEqual(new Set(['enlist', 'readTenant']));
+    expect(state.calls.filter(call => call === 'readTenant')).toHaveLength(1);
     expect(tenants.isSynced('acme')).toBe(false);
-    expect(state.changed).toEqual([]);
+    expect(state.changed).toEqual([[], []]);
+    state.changed.length = 0;
     state.paused = false;
     await tenants.sync('acme');
     expect(state.calls).toContain('readTenant');

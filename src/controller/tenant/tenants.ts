@@ -8,13 +8,14 @@ import type { AnyObject } from '../../kube/object.ts';
 import { planRoutes, type StoredRoutes } from '../../redis/control-plan.ts';
 import type { ControlStore } from '../../redis/control-store.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
+import { applyClosing, type Closing, changedByClosing, type InForce } from './closing.ts';
 
 export interface TenantsDeps extends ApplyDeps {
   readonly control: ControlStore;
   /** Reads what the caches do not hold of what `gather` takes. Never rejects: what cannot be read is said there. */
   readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string) => TenantSnapshot;
-  /** Nothing of it is written, whatever asks for it. */
+  /** Nothing of it is written but what closes, whatever asks for it. */
   readonly isPaused: (name: string) => boolean;
   /** Every object that the snapshot of a tenant is made of. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
@@ -37,6 +38,8 @@ interface Tenant {
   compiled: CompiledTenant | undefined;
   /** uid@generation of everything that the compiled routes were made of. */
   seen: Set<string>;
+  /** What was closed since the workspace is paused; undefined while it is not, or while that is to be read. */
+  closing: Closing | undefined;
   /** The last run failed: what follows from the routes is not known to be in force. */
   troubled: boolean;
 }
@@ -64,6 +67,7 @@ export function createTenants(deps: TenantsDeps) {
         remembered: undefined,
         compiled: undefined,
         seen: new Set(),
+        closing: undefined,
         troubled: false,
       };
       tenants.set(name, tenant);
@@ -82,15 +86,37 @@ export function createTenants(deps: TenantsDeps) {
     return deps.explain(error);
   }
 
-  async function run(name: string, tenant: Tenant): Promise<void> {
-    if (deps.isPaused(name)) {
-      // After the pause Redis is read anew, with the activations, and everything is looked at again.
-      tenant.stored = undefined;
-      tenant.troubled = true;
+  function stampsOf(name: string): Set<string> {
+    const seen = new Set<string>();
+    for (const { metadata } of deps.objectsOf(name)) seen.add(stampOf(metadata));
+    return seen;
+  }
+
+  /** Closes what the objects close, and leaves everything else as it stands. */
+  async function runPaused(name: string, tenant: Tenant): Promise<void> {
+    // After the pause Redis is read anew, with the activations, and everything is looked at again.
+    tenant.stored = undefined;
+    tenant.troubled = true;
+    const had = tenant.closing;
+    tenant.closing = undefined;
+    try {
+      const fence = deps.fence();
       // Unless its name stands there, a tenant that Redis lost meanwhile looks like one that never was.
-      await deps.control.enlist(deps.fence(), tenantId(name));
-      return;
+      await deps.control.enlist(fence, tenantId(name));
+      const seen = stampsOf(name);
+      const known = tenant.remembered === undefined ? [] : [tenant.remembered];
+      const stored = had?.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
+      const closing = await applyClosing(deps, { name, fence, stored, seen });
+      tenant.closing = closing;
+      deps.onChanged(name, changedByClosing(had, closing));
+    } catch (error) {
+      throw deps.explain(error);
     }
+  }
+
+  async function run(name: string, tenant: Tenant): Promise<void> {
+    if (deps.isPaused(name)) return runPaused(name, tenant);
+    tenant.closing = undefined;
     try {
       // While nothing may be written, nothing is compiled.
       deps.fence();
@@ -99,8 +125,7 @@ export function createTenants(deps: TenantsDeps) {
     }
     await deps.prepare(name);
     const nowMs = deps.nowMs();
-    const seen = new Set<string>();
-    for (const { metadata } of deps.objectsOf(name)) seen.add(stampOf(metadata));
+    const seen = stampsOf(name);
     const compiled = compile(name, nowMs);
     const { compiled: had, troubled } = tenant;
     try {
@@ -175,6 +200,7 @@ export function createTenants(deps: TenantsDeps) {
       )
       .finally(() => {
         tenant.running = undefined;
+        tenant.closing = undefined;
         tenant.stored = left;
         tenant.remembered = left?.routes;
       });
@@ -191,6 +217,19 @@ export function createTenants(deps: TenantsDeps) {
       if (tenant.compiled === undefined || !tenant.seen.has(wanted)) throw cacheBehind(`routes of ${name}`);
       return tenant.compiled;
     },
+    /** Waits until what this version of the object closes is in force, where the workspace is paused. */
+    async closedBy(name: string, object: AnyObject): Promise<InForce> {
+      const tenant = of(name);
+      const wanted = stampOf(object.metadata);
+      if (tenant.closing?.seen.has(wanted) !== true) await sync(name);
+      const { closing } = tenant;
+      if (closing?.seen.has(wanted) !== true) throw cacheBehind(`what closes of ${name}`);
+      return { routes: closing.stored.routes, paused: closing.paused };
+    },
+    /** How the Subscription with this UID was closed while its workspace is paused. */
+    closureOf: (name: string, uid: string) => tenants.get(name)?.closing?.closed.get(uid),
+    /** Whether this leader is the one whose writes Redis takes for the paused tenant. */
+    isClosing: (name: string) => tenants.get(name)?.closing !== undefined,
     /** Removes what the object has of the tenant in Redis, as `between` does. */
     async remove(
       name: string,
@@ -237,12 +276,17 @@ export function createTenants(deps: TenantsDeps) {
     compiled: (name: string) => tenants.get(name)?.compiled,
     /** What Redis holds is not known any more. */
     forget(names: Iterable<string> | 'all'): void {
-      for (const name of names === 'all' ? [...tenants.keys()] : names) of(name).stored = undefined;
+      for (const name of names === 'all' ? [...tenants.keys()] : names) {
+        const tenant = of(name);
+        tenant.stored = undefined;
+        tenant.closing = undefined;
+      }
     },
     /** Nothing is known to be in force any more: statuses follow. */
     doubt(): void {
       for (const [name, tenant] of tenants) {
         tenant.stored = undefined;
+        tenant.closing = undefined;
         tenant.troubled = true;
         deps.onChanged(name, 'all');
       }

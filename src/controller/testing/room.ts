@@ -43,6 +43,8 @@ export function createTestRoom(
   options: {
     readonly paused?: CompiledTenant['paused'];
     readonly namespaceDeleting?: boolean;
+    /** How each Subscription was closed while its workspace is paused. */
+    readonly closure?: 'Blocked' | 'Ended';
     readonly wallMs?: number;
     readonly deletingForMs?: number;
     readonly awayForMs?: number;
@@ -89,6 +91,11 @@ export function createTestRoom(
         inForce.push(`${tenant} ${metadata.name}`);
         return { paused: options.paused ?? new Map(), verdicts: new Map() };
       },
+      closedBy: async (tenant: string, { metadata }: AnyObject) => {
+        inForce.push(`${tenant} ${metadata.name}, closed`);
+        return { paused: options.paused ?? new Map() };
+      },
+      closureOf: () => options.closure,
     },
     client: {
       get: async (_resource: object, { name }: { readonly name: string }) => {

@@ -48,6 +48,7 @@ const deactivateRoute = defineRoute({
   query: PairQuery,
   body: PairBody,
   bodyOptional: true,
+  closes: true,
   answers: { 204: { description: 'The gate is closed.' } },
   problems: ['ambiguous_request'],
   async handle(facade, { tenant, body, query }) {

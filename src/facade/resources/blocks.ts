@@ -122,6 +122,7 @@ const blockStream = defineRoute({
   tag: 'Blocks',
   summary: 'Block a stream for an integration',
   description: UNTIL_WHEN,
+  closes: true,
   answers: { 204: { description: 'The stream is blocked, and the block is in force.' } },
   problems: ['unknown_resource'],
   handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
@@ -150,6 +151,7 @@ const blockPackage = defineRoute({
   tag: 'Blocks',
   summary: 'Block a package for an integration',
   description: `All of its streams, also those that come into it later. ${UNTIL_WHEN}`,
+  closes: true,
   answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
   problems: ['unknown_resource', 'package_archived'],
   handle: (facade, { tenant, params: { integration, pkg: target } }) =>

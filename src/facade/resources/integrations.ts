@@ -112,6 +112,7 @@ const revoke = defineRoute({
   summary: 'End an integration',
   description:
     'For good, whether it was accepted or not: after the answer no event is routed to the partner and no attempt is begun. The same address may be invited anew.',
+  closes: true,
   answers: { 204: { description: 'It is revoked.' } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {

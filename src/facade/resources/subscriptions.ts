@@ -188,6 +188,7 @@ const unsubscribe = defineRoute({
   summary: 'End a subscription',
   description:
     'Nothing is sent any more, and its inbox cannot be reached; what is unknown is answered the same way. Subscribing again begins anew, with the first version of the signing secret: if that has leaked, rotate before events flow.',
+  closes: true,
   answers: { 204: { description: 'There is no such subscription.' } },
   async handle({ world, objects }, { integration, params }) {
     const { producer, name, recipient } = integration;
