@@ -8,4 +8,5 @@ test('reads the same as JSON and as YAML', () => {
   expect(JSON.parse(jsonOf(value))).toEqual(value);
   expect(parse(jsonOf(value))).toEqual(value);
   expect(jsonOf('\u0085')).toBe('"\\u0085"');
+  expect(jsonOf('\ufffe\uffff')).toBe('"\\ufffe\\uffff"');
 });

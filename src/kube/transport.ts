@@ -173,12 +173,12 @@ function headerOf(value: string | string[] | undefined): string | undefined {
 }
 
 /**
- * JSON that reads the same as YAML, which is how the API server reads an apply: there DEL, C1 controls, line separators
- * and a byte order mark are refused, or turned into spaces without a word.
+ * JSON that reads the same as YAML, which is how the API server reads an apply: there DEL, C1 controls, line separators,
+ * a byte order mark and noncharacters are refused, or turned into spaces without a word.
  */
 export function jsonOf(value: unknown): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-  return JSON.stringify(value).replace(/[\u007f-\u009f\u2028\u2029\ufeff]/g, character => {
+  return JSON.stringify(value).replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, character => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
 }
