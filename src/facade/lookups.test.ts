@@ -9,28 +9,39 @@ function setUp() {
   const clock = createManualClock();
   const present: string[] = [];
   const listed: string[] = [];
+  const read: string[] = [];
+  const whole: boolean[] = [];
   let failing = false;
   const list = (async (
     resource: { kind: string },
     keep: (object: object) => object,
-    options: { namespace?: string },
+    options: { namespace?: string; metadataOnly?: boolean },
   ) => {
     listed.push(`${resource.kind}/${options.namespace ?? ''}@${clock.nowMs()}`);
+    whole.push(options.metadataOnly !== true);
     if (failing) throw new KubeError({ call: 'LIST', status: 0, reason: 'ConnectionFailed' });
-    return { items: present.map(name => keep({ metadata: { name } })), resourceVersion: '1' };
+    const spec = options.metadataOnly === true ? {} : { spec: { integration: 'ada' } };
+    return { items: present.map(name => keep({ metadata: { name }, ...spec })), resourceVersion: '1' };
   }) as unknown as KubeClient['list'];
+  const get = (async (_resource: object, { name }: { name: string }) => {
+    read.push(name);
+    return present.includes(name) ? { metadata: { name }, spec: { streams: [] } } : undefined;
+  }) as unknown as KubeClient['get'];
   const idOf = {
     publicId: ({ metadata }: { metadata: { name: string } }) => [metadata.name],
     tokenHash: ({ metadata }: { metadata: { name: string } }) => [`hash of ${metadata.name}`],
   };
   const indexes = new Proxy({}, { get: () => idOf }) as Parameters<typeof createLookups>[0]['indexes'];
-  const lookups = createLookups({ client: { list }, clock, indexes, keep: object => object });
+  const lookups = createLookups({ client: { list, get }, clock, indexes, keep: object => object });
   const find = (id: string, namespace = 'shop', index?: string) =>
     lookups.findLive('Package', id, namespace, index).then(object => object?.metadata.name);
   return {
     clock,
     present,
     listed,
+    read,
+    whole,
+    lookups,
     find,
     fail: (now: boolean) => {
       failing = now;
@@ -87,4 +98,31 @@ test('a list that failed is 503 for those who waited for it, and the next one is
   const found = find('a');
   await clock.advance(1_000);
   expect(await found).toBe('a');
+});
+
+test('only metadata is listed where the id is of it, and one object is read', async () => {
+  const { present, read, whole, lookups, find } = setUp();
+  present.push('a', 'b', 'c');
+  expect(await lookups.findLive('Package', 'b', 'shop')).toEqual({ metadata: { name: 'b' }, spec: { streams: [] } });
+  expect({ read, whole }).toEqual({ read: ['b'], whole: [false] });
+  expect(await find('missing', 'other')).toBeUndefined();
+  expect(read).toEqual(['b']);
+});
+
+test.each(['Activation', 'Block'] as const)(
+  'the id of an %s is of its spec, so that whole objects are listed',
+  async kind => {
+    const { present, read, whole, lookups } = setUp();
+    present.push('a');
+    expect(await lookups.findLive(kind, 'a', 'shop')).toMatchObject({ spec: { integration: 'ada' } });
+    expect({ read, whole }).toEqual({ read: [], whole: [true] });
+  },
+);
+
+test('what went between the list and the read is not found', async () => {
+  const { present, lookups } = setUp();
+  present.push('a');
+  const found = lookups.findLive('Package', 'a', 'shop');
+  present.length = 0;
+  expect(await found).toBeUndefined();
 });

@@ -40,3 +40,23 @@ test('no limit means 50 items', () => {
   const many = Array.from({ length: 60 }, (_, i) => `${i}`.padStart(2, '0'));
   expect(paginate(many, keyOf, {}).data).toHaveLength(50);
 });
+
+test('a page of large items ends at 1 MiB, has one item at least, and the next one goes on', () => {
+  const items = Array.from({ length: 10 }, (_, n) => ({
+    key: `${n}`,
+    text: 'x'.repeat(n === 9 ? 2_000_000 : 400_000),
+  }));
+  const seen: string[][] = [];
+  let cursor: string | undefined;
+  do {
+    const page = paginate(
+      items,
+      ({ key }) => key,
+      { limit: 250, cursor },
+      item => item,
+    );
+    seen.push(page.data.map(({ key }) => key));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  expect(seen).toEqual([['0', '1'], ['2', '3'], ['4', '5'], ['6', '7'], ['8'], ['9']]);
+});

@@ -4,6 +4,8 @@ import { Refusal } from './refusal.ts';
 
 const MOST = 250;
 const DEFAULT = 50;
+/** Bytes of JSON after which a page ends; one item is always on it. As `pull` does it. */
+export const PAGE_BYTES = 1_048_576;
 
 /** Query parameters of every list. */
 export const PageQuery = z.strictObject({
@@ -36,19 +38,40 @@ function keyOfCursor(cursor: string): string {
   return key;
 }
 
+/** Returns how many of the items, from the first on, a page of `PAGE_BYTES` holds: one at least. */
+function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
+  let bytes = 0;
+  const end = items.findIndex((item, i) => {
+    bytes += Buffer.byteLength(JSON.stringify(entryOf(item)));
+    return i > 0 && bytes > PAGE_BYTES;
+  });
+  return end < 0 ? items.length : end;
+}
+
 /**
  * One page of what is in memory, in the order of `keyOf`. Items that come or go between two pages move nothing else: a
- * cursor is a key, not a number. @throws Refusal 400 `malformed_cursor`
+ * cursor is a key, not a number.
+ *
+ * @param entryOf what an item is in the answer, where items may be large: the page then ends at `PAGE_BYTES`
+ * @throws Refusal 400 `malformed_cursor`
  */
 export function paginate<T>(
   items: readonly T[],
   keyOf: (item: T) => string,
   { limit = DEFAULT, cursor }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  entryOf?: (item: T) => object,
 ): { readonly data: T[]; readonly nextCursor: string | null } {
   const after = cursor === undefined ? '' : keyOfCursor(cursor);
   const sorted = items.map(item => [keyOf(item), item] as const).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   const rest = sorted.filter(([key]) => key > after);
-  const page = rest.slice(0, limit);
+  const most = rest.slice(0, limit);
+  const page =
+    entryOf === undefined
+      ? most
+      : most.slice(
+          0,
+          fitting(most, ([, item]) => entryOf(item)),
+        );
   const last = page.at(-1);
   const more = rest.length > page.length && last !== undefined;
   return {

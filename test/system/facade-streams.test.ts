@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Sluice } from '../support/sluice.ts';
+import { expectDeclared } from './declared-answer.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
 import type { Problem, RestClient } from './rest-client.ts';
 import { kubectl } from './world.ts';
@@ -56,6 +58,39 @@ test('a stream is applied, changed, and seen by kubectl; applying it again write
   expect(read.body).toMatchObject({ name: 'Órdenes de compra', description: null, status: 'Deprecated' });
   expect((await ada.get(`/waas/producer/${shop}/catalog`)).body).toEqual({ data: [], nextCursor: null });
   expect((await ada.get<{ data: unknown[] }>(`/waas/producer/${shop}/catalog?status=all`)).body.data).toHaveLength(1);
+});
+
+test.each([
+  ['line ends, tabs and blanks', ' {\r\n\t"a": 1\n}\r \n'],
+  ['letters of every width', 'é日本😀𝔘\u{10ffff}'],
+  ['what YAML would change', '\u007f\u0085\u009f\u00a0\u2028\u2029\ufeff\u0001\b\f'],
+  ['what no text interchanges', '\ufffe\uffff\ufdd0\u{1fffe}'],
+  ['quotes and escapes', '"\\"\\\\u0000\\\'#:- &*!|>%@`'],
+  ['128 KiB', `${'😀é"\r\n\t\\'.repeat(11_915)}${'x'.repeat(7)}`],
+])('a payload schema is kept verbatim: %s', async (what, payloadSchema) => {
+  const name = `verbatim ${what}`;
+  const applied = await ada.put<{ publicId: string; key: string }>('/waas/streams', {
+    producerTenantPublicId: shop,
+    name,
+    payloadSchema,
+  });
+  const bytes = Buffer.byteLength(payloadSchema);
+  expect(applied.status, JSON.stringify(applied.body)).toBe(200);
+  const { publicId, key } = applied.body;
+  const entry = await ada.get<{ payloadSchema: string }>(`/waas/producer/${shop}/catalog/${publicId}`);
+  expect(expectDeclared('getCatalogEntry', entry).body.payloadSchema).toBe(payloadSchema);
+  const object = await kubectl(world.installation.cluster, ['get', 'catalogstream', key, '-n', 'shop', '-o', 'json']);
+  expect((JSON.parse(object) as { spec: { payloadSchema: string } }).spec.payloadSchema).toBe(payloadSchema);
+  const listed = await ada.get<{ data: Record<string, unknown>[] }>(
+    `/waas/producer/${shop}/catalog?status=all&limit=250`,
+  );
+  const found = expectDeclared('listCatalog', listed).body.data.find(each => each['publicId'] === publicId);
+  expect(found).not.toHaveProperty('payloadSchema');
+  expect(found).toMatchObject({
+    payloadSchemaBytes: bytes,
+    payloadSchemaSha256: createHash('sha256').update(payloadSchema).digest('hex'),
+    queue: { name: key, visibility: 'Public' },
+  });
 });
 
 test('another name with the same key is a conflict, and changes nothing', async () => {

@@ -79,6 +79,12 @@ test('a partner sees its integration and the published streams; others see nothi
   );
   expect(catalog.body.data.map(({ key }) => key)).toEqual(STREAMS.toSorted());
   expect(catalog.body.data[0]).toMatchObject({ subscribed: false, subscriptionPublicId: null, blocked: false });
+  expect(catalog.body.data[0]).not.toHaveProperty('payloadSchema');
+  const single = await ada.get(`${receiving()}/catalog/${cat('orders')}`);
+  expect(expectDeclared('getPartnerCatalogEntry', single).body).toMatchObject({ key: 'orders', payloadSchema: null });
+  for (const name of ['old', 'nothing'])
+    expect((await ada.get(`${receiving()}/catalog/${cat(name)}`)).status).toBe(404);
+  expect((await eve.get(`${receiving()}/catalog/${cat('orders')}`)).status).toBe(403);
   for (const path of ['', '/catalog', '/subscriptions', `/events?subscription=${idOf('orders')}`]) {
     const foreign = await eve.get(`${receiving()}${path}`);
     const absent = await eve.get(`/waas/integrations/int_00000000000000000000${path}`);

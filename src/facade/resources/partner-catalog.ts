@@ -2,14 +2,16 @@ import { z } from 'zod';
 import { coverage } from '../../core/coverage.ts';
 import { publicId } from '../../core/ids.ts';
 import type { Cached } from '../cached.ts';
+import type { Facade } from '../facade.ts';
 import { publicIdField } from '../fields.ts';
+import { findOwned, unknownObject } from '../owned-objects.ts';
 import type { OwnedIntegration } from '../ownership.ts';
 import { PageQuery, pageOf, paginate } from '../page.ts';
 import { defineRoute } from '../route.ts';
 import type { World } from '../world.ts';
 import { assertActive } from './active-integration.ts';
 import { IntegrationStatus, integrationStatus } from './integration-entry.ts';
-import { catalogEntry } from './streams.ts';
+import { listedEntry } from './streams.ts';
 
 const PartnerIntegration = z
   .object({
@@ -20,7 +22,7 @@ const PartnerIntegration = z
   })
   .meta({ id: 'PartnerIntegration' });
 
-const PartnerCatalogEntry = z
+const ListedPartnerEntry = z
   .object({
     publicId: publicIdField('CatalogStream'),
     key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
@@ -28,12 +30,22 @@ const PartnerCatalogEntry = z
     description: z.string().nullable().meta({ description: 'What it carries, or null.' }),
     status: z.enum(['Published', 'Deprecated']).meta({ description: 'Deprecated: takes no new subscriptions.' }),
     eventTypes: z.array(z.string()).meta({ description: 'Empty: every type may come.' }),
-    payloadSchema: z.string().nullable().meta({ description: 'As the producer gave it, or null.' }),
+    payloadSchemaBytes: z.int().min(0).nullable().meta({
+      description: 'Bytes of its payloadSchema as UTF-8; null where there is none.',
+      example: 17,
+    }),
+    payloadSchemaSha256: z.string().nullable().meta({
+      description: 'SHA-256 of its payloadSchema as UTF-8, in hex; null where there is none.',
+    }),
     subscribed: z.boolean().meta({ description: 'Whether this integration has a subscription to it.' }),
     subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, or null.' }),
     blocked: z.boolean().meta({ description: 'Whether the producer keeps it from this integration at the moment.' }),
   })
-  .meta({ id: 'PartnerCatalogEntry' });
+  .meta({ id: 'ListedPartnerCatalogEntry' });
+
+const PartnerCatalogEntry = ListedPartnerEntry.extend({
+  payloadSchema: z.string().nullable().meta({ description: 'As the producer gave it, or null.' }),
+}).meta({ id: 'PartnerCatalogEntry' });
 
 /** Subscriptions of one integration in its receiving workspace, of all that the caches know. */
 export function subscriptionsOf(
@@ -82,28 +94,52 @@ const listPartnerCatalog = defineRoute({
   tag: 'Receiving',
   summary: 'List the streams that a partner may subscribe to',
   description:
-    "The producer's published streams, in a package or not, and of the deprecated ones those that are subscribed to. A blocked stream is listed, and takes no subscription until the producer un-blocks it.",
+    "The producer's published streams, in a package or not, and of the deprecated ones those that are subscribed to. A blocked stream is listed, and takes no subscription until the producer un-blocks it. Payload schemas are left out; the single entry has its own. A page ends at `limit` entries or at 1 MiB, whichever comes first.",
   query: PageQuery,
-  answers: { 200: { description: 'A page of streams, by key.', schema: pageOf(PartnerCatalogEntry) } },
+  answers: { 200: { description: 'A page of streams, by key.', schema: pageOf(ListedPartnerEntry) } },
   problems: ['malformed_cursor', 'integration_not_active'],
   async handle(facade, { integration, query }) {
-    const { world } = facade;
-    const { producer, name } = integration;
-    await assertActive(facade, integration);
-    const subscriptions = new Map(subscriptionsOf(world, integration).map(each => [each.spec.stream, each]));
-    const isCovered = isCoveredBy(
-      world.list('Package', producer),
-      world.by('Block', 'integration', `${producer}/${name}`),
-    );
-    const streams = world
-      .list('CatalogStream', producer)
-      .filter(
-        ({ metadata, spec }) =>
-          metadata.deletionTimestamp === undefined && (spec.public || subscriptions.has(metadata.name)),
-      );
-    const { data, nextCursor } = paginate(streams, ({ metadata }) => metadata.name, query);
-    const entries = data.map((stream): z.output<typeof PartnerCatalogEntry> => {
-      const { ingressPath: _, ...entry } = catalogEntry(stream);
+    const view = await openCatalog(facade, integration);
+    const { data, nextCursor } = paginate(view.streams, ({ metadata }) => metadata.name, query, view.entryOf);
+    return { status: 200, body: { data: data.map(view.entryOf), nextCursor } };
+  },
+});
+
+const getPartnerCatalogEntry = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}/catalog/{catalogEntryPublicId}',
+  access: 'recipient',
+  operation: 'getPartnerCatalogEntry',
+  tag: 'Receiving',
+  summary: 'Read one stream that a partner may subscribe to, with its payload schema',
+  answers: { 200: { description: 'The stream.', schema: PartnerCatalogEntry } },
+  problems: ['unknown_resource', 'integration_not_active'],
+  async handle(facade, { integration, params }) {
+    const view = await openCatalog(facade, integration);
+    const stream = await findOwned(facade.world, 'CatalogStream', integration.producer, params.catalogEntryPublicId);
+    if (!view.isListed(stream)) throw unknownObject('CatalogStream');
+    const body = { ...view.entryOf(stream), payloadSchema: stream.spec.payloadSchema ?? null };
+    return { status: 200, body };
+  },
+});
+
+/** What one partner sees of a producer's catalog. @throws Refusal 409 `integration_not_active` */
+async function openCatalog(facade: Facade, integration: OwnedIntegration) {
+  const { world } = facade;
+  const { producer, name } = integration;
+  await assertActive(facade, integration);
+  const subscriptions = new Map(subscriptionsOf(world, integration).map(each => [each.spec.stream, each]));
+  const isCovered = isCoveredBy(
+    world.list('Package', producer),
+    world.by('Block', 'integration', `${producer}/${name}`),
+  );
+  const isListed = ({ metadata, spec }: Cached<'CatalogStream'>): boolean =>
+    metadata.deletionTimestamp === undefined && (spec.public === true || subscriptions.has(metadata.name));
+  return {
+    isListed,
+    streams: world.list('CatalogStream', producer).filter(isListed),
+    entryOf: (stream: Cached<'CatalogStream'>): z.output<typeof ListedPartnerEntry> => {
+      const { ingressPath: _path, queue: _queue, ...entry } = listedEntry(stream);
       const own = subscriptions.get(stream.metadata.name)?.metadata;
       return {
         ...entry,
@@ -111,9 +147,8 @@ const listPartnerCatalog = defineRoute({
         subscriptionPublicId: own === undefined ? null : publicId('Subscription', own.namespace ?? '', own.name),
         blocked: isCovered(name, stream.metadata.name),
       };
-    });
-    return { status: 200, body: { data: entries, nextCursor } };
-  },
-});
+    },
+  };
+}
 
-export const PARTNER_CATALOG_ROUTES = [getPartnerIntegration, listPartnerCatalog];
+export const PARTNER_CATALOG_ROUTES = [getPartnerIntegration, listPartnerCatalog, getPartnerCatalogEntry];

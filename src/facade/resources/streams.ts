@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { CatalogStreamSpec } from '../../api/catalog-stream.ts';
 import { FIELD_MANAGER } from '../../api/well-known.ts';
@@ -41,15 +42,33 @@ const AppliedStream = z
   })
   .meta({ id: 'AppliedStream' });
 
-const CatalogEntry = AppliedStream.extend({
+/** A catalog entry as lists have it: schemas of a whole page could be 32 MiB. */
+const ListedCatalogEntry = AppliedStream.extend({
   name: z.string().meta({ description: 'Name of the stream, as it was given.' }),
   description: z.string().nullable().meta({ description: 'What it carries; null where nothing is said.' }),
   eventTypes: z.array(z.string()).meta({ description: 'Empty: every type is taken.' }),
+  payloadSchemaBytes: z
+    .int()
+    .min(0)
+    .nullable()
+    .meta({ description: 'Bytes of its payloadSchema as UTF-8; null where there is none.', example: 17 }),
+  payloadSchemaSha256: z.string().nullable().meta({
+    description: 'SHA-256 of its payloadSchema as UTF-8, in hex; null where there is none.',
+  }),
+  queue: z
+    .object({
+      name: z.string().meta({ description: 'Name of the queue: the key of the stream.', example: 'orders' }),
+      visibility: z.literal('Public').meta({ description: 'Every linked partner may see the stream.' }),
+    })
+    .meta({ description: 'The queue of the stream.' }),
+  ingressPath: z.string().meta({ description: 'Where events of the stream are sent to.' }),
+}).meta({ id: 'ListedCatalogEntry' });
+
+const CatalogEntry = ListedCatalogEntry.extend({
   payloadSchema: z
     .string()
     .nullable()
     .meta({ description: 'Schema of its payloads, verbatim; null where there is none.' }),
-  ingressPath: z.string().meta({ description: 'Where events of the stream are sent to.' }),
 }).meta({ id: 'CatalogEntry' });
 
 /** What a stream is to the specification: `Published` or `Deprecated`. */
@@ -62,17 +81,41 @@ function appliedStream(stream: Cached<'CatalogStream'>): z.output<typeof Applied
   return { publicId: publicId('CatalogStream', namespace, name), key: name, status: streamStatus(stream) };
 }
 
-/** A catalog entry as both sides see it. */
-export function catalogEntry(stream: Cached<'CatalogStream'>): z.output<typeof CatalogEntry> {
+/** By the spec that a cache holds: hashing the schemas of a page at each call would take as long as sending them. */
+const fingerprints = new WeakMap<object, { readonly bytes: number; readonly sha256: string }>();
+
+function fingerprintOf({ spec }: Cached<'CatalogStream'>): {
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+} {
+  if (spec.payloadSchema === undefined) return { bytes: null, sha256: null };
+  let known = fingerprints.get(spec);
+  if (known === undefined) {
+    const text = Buffer.from(spec.payloadSchema);
+    known = { bytes: text.length, sha256: createHash('sha256').update(text).digest('hex') };
+    fingerprints.set(spec, known);
+  }
+  return known;
+}
+
+/** Returns a catalog entry as both sides see it in a list. */
+export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
   const { metadata, spec } = stream;
+  const { bytes, sha256 } = fingerprintOf(stream);
   return {
     ...appliedStream(stream),
     name: spec.name ?? metadata.name,
     description: spec.description ?? null,
     eventTypes: spec.eventTypes ?? [],
-    payloadSchema: spec.payloadSchema ?? null,
+    payloadSchemaBytes: bytes,
+    payloadSchemaSha256: sha256,
+    queue: { name: metadata.name, visibility: 'Public' },
     ingressPath: `/events/${tenantId(metadata.namespace ?? '')}/${metadata.name}`,
   };
+}
+
+function catalogEntry(stream: Cached<'CatalogStream'>): z.output<typeof CatalogEntry> {
+  return { ...listedEntry(stream), payloadSchema: stream.spec.payloadSchema ?? null };
 }
 
 const applyStream = defineRoute({
@@ -124,22 +167,24 @@ const listCatalog = defineRoute({
   operation: 'listCatalog',
   tag: 'Streams',
   summary: "List the producer's streams",
+  description:
+    'Without their payload schemas, which the single entry has. A page ends at `limit` entries or at 1 MiB, whichever comes first.',
   query: PageQuery.extend({
     status: z
       .enum(['Published', 'Deprecated', 'all'])
       .optional()
       .meta({ description: 'Which streams. Default Published.' }),
   }),
-  answers: { 200: { description: 'A page of catalog entries, by key.', schema: pageOf(CatalogEntry) } },
+  answers: { 200: { description: 'A page of catalog entries, by key.', schema: pageOf(ListedCatalogEntry) } },
   problems: ['malformed_cursor'],
   async handle({ world }, { tenant, query }) {
     const { status = 'Published' } = query;
     const streams = world
       .list('CatalogStream', tenant.name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map(catalogEntry)
-      .filter(entry => status === 'all' || entry.status === status);
-    return { status: 200, body: paginate(streams, ({ key }) => key, query) };
+      .filter(stream => status === 'all' || streamStatus(stream) === status);
+    const { data, nextCursor } = paginate(streams, ({ metadata }) => metadata.name, query, listedEntry);
+    return { status: 200, body: { data: data.map(listedEntry), nextCursor } };
   },
 });
 
