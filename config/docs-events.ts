@@ -21,6 +21,17 @@ const EventHeaders = z.object({
   traceparent: header('Passed on to the partners (W3C Trace Context).'),
 });
 
+/** Any content type is taken; generators make nothing of a wildcard. */
+const EVENT_BODY = {
+  'application/json': { schema: { description: 'The event.' } },
+  'application/cloudevents+json': {
+    schema: { type: 'object' as const, description: 'One CloudEvent in structured mode.' },
+  },
+  'application/octet-stream': {
+    schema: { type: 'string' as const, format: 'binary', description: 'The event, any bytes, of any content type.' },
+  },
+};
+
 function operationOf(route: EventRoute): ZodOpenApiOperationObject {
   const { status, description, schema } = route.answer;
   return {
@@ -33,9 +44,7 @@ function operationOf(route: EventRoute): ZodOpenApiOperationObject {
       ...(route.query === undefined ? {} : { query: route.query }),
       ...(route.method === 'GET' ? {} : { header: EventHeaders }),
     },
-    ...(route.method === 'GET'
-      ? {}
-      : { requestBody: { required: false, content: { '*/*': { schema: { type: 'string', format: 'binary' } } } } }),
+    ...(route.method === 'GET' ? {} : { requestBody: { required: false, content: EVENT_BODY } }),
     responses: Object.fromEntries([
       [`${status}`, { description, content: { 'application/json': { schema } } }],
       ...failuresOf(route.problems),

@@ -62,6 +62,12 @@ export interface FacadeServer {
 /** Whether the whole request line is one that routes are made for: everything else is told apart by nobody. */
 const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 
+/** The answer to a browser that opens the address; the links are those of RFC 8631. */
+const ROOT = {
+  detail: 'Nothing is at the root. Read /docs in a browser, or /openapi.json; the calls are under /waas.',
+  headers: { link: '</docs>; rel="service-doc", </openapi.json>; rel="service-desc"' },
+};
+
 /** HTTP server of `/waas`: authentication, then the routes; and of `/openapi.json` and its page, for everybody. */
 export function createFacadeServer(options: {
   facade: Facade;
@@ -127,6 +133,7 @@ export function createFacadeServer(options: {
   function answerUnrouted(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const path = (request.raw.url ?? '').replace(/[?#].*$/s, '');
     const allow = PLAIN_PATH.test(path) ? allowed.find(path) : undefined;
+    if (path === '/' && allow === undefined) return sendProblem(reply, 'not_found', ROOT);
     return allow === undefined
       ? sendProblem(reply, 'not_found')
       : sendProblem(reply, 'method_not_allowed', { headers: { allow } });

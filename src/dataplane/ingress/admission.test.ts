@@ -85,6 +85,12 @@ describe('the path', () => {
     },
   );
 
+  test('the root names the path of events, and the role that serves /docs', async () => {
+    const { status, document } = await role.send({ method: 'GET', path: '/' });
+    expect(status).toBe(404);
+    expect(String((document as { detail?: unknown }).detail)).toMatch(/POST \/events\/.*facade.*\/docs/);
+  });
+
   test.each(['', '&runId=x'])(
     'more than 64 parameters%s: 400, before the key is looked at, and nothing is stored',
     async last => {

@@ -53,6 +53,10 @@ export interface Ingress {
   readonly shared: IngressShared;
 }
 
+/** The answer to a browser that opens the address. */
+const AT_THE_ROOT =
+  'Nothing is at the root of the ingress. Send events to POST /events/{tenant}/{queue}; the facade, on SLUICE_FACADE_PORT, serves /docs and the calls of /waas.';
+
 /**
  * HTTP server for `POST /events/{tenant}/{queue}`, and for the sandbox's routes where it is given one. Everything it
  * answers that is no success is a problem document.
@@ -169,7 +173,9 @@ export function createIngress(options: {
   }
 
   function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
-    const allow = allowed.find((request.raw.url ?? '').replace(/[?#].*$/s, ''));
+    const path = (request.raw.url ?? '').replace(/[?#].*$/s, '');
+    const allow = allowed.find(path);
+    if (path === '/') return answers.sendProblem(reply, performance.now(), 'not_found', { detail: AT_THE_ROOT });
     if (allow === undefined) answers.sendProblem(reply, performance.now(), 'not_found');
     else answers.sendProblem(reply, performance.now(), 'method_not_allowed', { headers: { allow } });
   }
