@@ -4,7 +4,7 @@ import { queryInteger } from './query-integer.ts';
 /** A run's id, as its caller may choose it. */
 export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'has to be 1 to 64 letters, digits, ".", "_" and "-"');
 
-/** Query parameters of the sandbox route; others mean nothing, as on the production route. */
+/** Query parameters of the sandbox route; it refuses all others. */
 export const SandboxQuery = z.object({
   sb_fail_code: queryInteger(/^[345]\d\d$/, 'has to be a number from 300 to 599', {
     minimum: 300,
@@ -41,6 +41,9 @@ export const AcceptedEvent = z
   .object({
     id: z.string().meta({ description: 'The event id: as it was sent, or made here.' }),
     duplicate: z.boolean().meta({ description: 'The id was known within 24 h; the event is stored once.' }),
+    groupKey: z.string().nullable().meta({
+      description: 'The group key that was read from this request; null: it has none, and the event goes to nobody.',
+    }),
   })
   .meta({ id: 'AcceptedEvent' });
 

@@ -244,3 +244,27 @@ describe('ids, types and forwarded headers', () => {
     expect(found).toMatchObject({ errors: [{}, {}, {}] });
   });
 });
+
+describe('headers with the prefix of Sluice', () => {
+  test.each([
+    ['x-sluice-groupkey', 'did you mean x-sluice-group-key?'],
+    ['x-sluice-type', 'known: x-sluice-event-type, x-sluice-group-key'],
+    ['x-sluice-tenant', 'known: x-sluice-event-type, x-sluice-group-key'],
+  ])('%s: refused, with what was meant', (header, words) => {
+    expect(extract({ [header]: 'secret', 'x-sluice-group-key': 'k' })).toEqual({
+      code: 'invalid_context',
+      errors: [{ header, detail: expect.stringContaining(words) }],
+    });
+  });
+
+  test('those that the stream lists are taken, for any use', () => {
+    const lists = { groupKey: ['X-Sluice-Shop'], forward: ['x-sluice-trace'] };
+    const headers = { 'x-sluice-shop': 's', 'x-sluice-trace': 't', 'x-sluice-event-type': 'a', 'x-sluicegate': 'g' };
+    expect(extract(headers, { lists })).toMatchObject({ groupKey: 's', forward: { 'x-sluice-trace': 't' } });
+  });
+
+  test('very many of them are answered with a few', () => {
+    const headers = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`x-sluice-${i}`, '']));
+    expect(extract(headers)).toMatchObject({ errors: { length: 10 } });
+  });
+});

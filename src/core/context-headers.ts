@@ -14,6 +14,7 @@ import {
   faultOfForwarded,
   faultOfGroupKey,
 } from './context-headers-limits.ts';
+import { faultsOfOwnHeaders, ownHeadersOf } from './context-headers-own.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 import type { ProblemError } from './problem.ts';
 import type { ProblemCode } from './problems.ts';
@@ -60,6 +61,8 @@ export interface ExtractionRules {
   readonly eventTypes: ReadonlySet<string>;
   /** `ce-` headers that describe requests that are no CloudEvents, too. */
   readonly plain: ReadonlySet<string>;
+  /** The `x-sluice-` headers that a request may have. */
+  readonly own: ReadonlySet<string>;
 }
 
 /** A request as far as its context goes. `headers` has lower-case names, `rawHeaders` is name, value, name, value. */
@@ -109,6 +112,7 @@ export function compileExtraction(
     eventTypes: new Set(eventTypes),
     // A version alone makes a CloudEvent, also where a stream lists it.
     plain: new Set([...PLAIN, ...listed].filter(header => header !== 'ce-specversion')),
+    own: ownHeadersOf([...names('eventType'), ...names('groupKey'), ...names('eventId'), ...names('forward')]),
   };
 }
 
@@ -148,7 +152,7 @@ export function extractContext(rules: ExtractionRules, request: RequestContext):
   const cloudEvent = readCloudEvent(rules, request);
   if ('code' in cloudEvent) return cloudEvent;
   const { event, attributes } = cloudEvent;
-  const errors: ProblemError[] = [];
+  const errors = faultsOfOwnHeaders(rules.own, request.headers);
   const type = lift(rules.eventType, request, event, faultOfEventType, errors);
   const groupKey = lift(rules.groupKey, request, event, faultOfGroupKey, errors);
   const id = lift(rules.eventId, request, event, faultOfEventId, errors);

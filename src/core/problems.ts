@@ -28,7 +28,8 @@ export const PROBLEMS = {
   unauthenticated: {
     status: 401,
     title: 'A valid key is needed',
-    remedy: 'Send an ingress key of this workspace as "Authorization: Bearer <key>" or as "x-api-key".',
+    remedy:
+      'Send an ingress key of this very workspace as "Authorization: Bearer <key>" or as "x-api-key"; tokens of an identity provider open /waas only. Make a key with POST /waas/producer/{tenant}/ingress-keys, or as a Secret of type sluice.dev/ingress-key in the namespace of the workspace, with 20 bytes or more in its field key.',
   },
   missing_token: {
     status: 401,
@@ -45,7 +46,7 @@ export const PROBLEMS = {
     status: 404,
     title: 'Nothing is here',
     remedy:
-      'Check the path: events are sent to POST /events/{tenant}/{queue}; the routes of /waas are in /openapi.json.',
+      'Check the path and the port: the ingress role (SLUICE_INGRESS_PORT) takes POST /events/{tenant}/{queue}; the facade role (SLUICE_FACADE_PORT) serves /waas, and /openapi.json lists its routes.',
   },
   unknown_queue: {
     status: 404,

@@ -116,7 +116,7 @@ async function deliver(body: Buffer, headers: Readonly<Record<string, string>> =
     headers: { ...own, 'webhook-id': id, ...headers },
     body,
   });
-  expect([response.statusCode, await response.body.json()]).toEqual([202, { id, duplicate: false }]);
+  expect([response.statusCode, await response.body.json()]).toEqual([202, { id, duplicate: false, groupKey: 'k' }]);
   const arrived = () => endpoint.requests.find(({ head }) => head.includes(`\r\nwebhook-id: ${id}\r\n`));
   return parse(
     await expect

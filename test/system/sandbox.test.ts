@@ -74,6 +74,7 @@ it('tries 75 hours of retries in seconds, calls nobody, charges nothing, and is 
     body: {
       id: 'dies',
       duplicate: false,
+      groupKey: expect.any(String),
       sandbox: true,
       runId: 'long',
       run: `/events/sandbox/${TENANT}/runs/long`,

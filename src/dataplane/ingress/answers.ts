@@ -12,7 +12,13 @@ export interface ProblemDetails {
 
 /** The answers of ingress. `startedMs` is the monotonic time (performance.now()) at which the request was taken up. */
 export interface Answers {
-  readonly sendAccepted: (reply: FastifyReply, startedMs: number, id: string, duplicate: boolean) => void;
+  readonly sendAccepted: (
+    reply: FastifyReply,
+    startedMs: number,
+    id: string,
+    duplicate: boolean,
+    groupKey: string | undefined,
+  ) => void;
   readonly sendProblem: (reply: FastifyReply, startedMs: number, code: ProblemCode, details?: ProblemDetails) => void;
   /** Any other success. */
   readonly sendJson: (reply: FastifyReply, startedMs: number, status: number, document: object) => void;
@@ -30,14 +36,15 @@ const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
 /** `isClosing`: from then on each answer asks the sender to take its next request elsewhere. */
 export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isClosing: () => boolean): Answers {
   return {
-    sendAccepted(reply, startedMs, id, duplicate) {
+    sendAccepted(reply, startedMs, id, duplicate, groupKey) {
       metrics.countRequest(202, performance.now() - startedMs);
       // Straight to Node's response: there is nothing to serialize and no hook to run, and this is every event's path.
-      const body = `{"id":${JSON.stringify(id)},"duplicate":${duplicate}}`;
+      const body = `{"id":${JSON.stringify(id)},"duplicate":${duplicate},"groupKey":${JSON.stringify(groupKey ?? null)}}`;
       reply.hijack();
       if (isClosing()) reply.raw.setHeader('connection', 'close');
-      reply.raw.writeHead(202, { 'content-type': 'application/json; charset=utf-8', 'content-length': body.length });
-      reply.raw.end(body, 'latin1');
+      const length = Buffer.byteLength(body);
+      reply.raw.writeHead(202, { 'content-type': 'application/json; charset=utf-8', 'content-length': length });
+      reply.raw.end(body);
     },
     sendProblem(reply, startedMs, code, details = {}) {
       const { status } = PROBLEMS[code];

@@ -27,7 +27,7 @@ interface Arrival {
 
 /**
  * Handler of `POST /events/{tenant}/{queue}`: path (404), sandbox parameters (400), key (401), queue (404, 409), content type (415),
- * memory of the store (503), size (413), context (400, 422), store. 202 `{id, duplicate}` is sent after the store acknowledged the
+ * memory of the store (503), size (413), context (400, 422), store. 202 `{id, duplicate, groupKey}` is sent after the store acknowledged the
  * event, never before.
  * Plain callbacks: a promise for each step of each event would cost more than the steps.
  */
@@ -99,7 +99,7 @@ export function createEventRoute(options: {
           answer === 'DUP' ? 'duplicate' : item.groupKey === undefined ? 'missing_group_key' : 'accepted',
         );
         release(arrival);
-        answers.sendAccepted(reply, startedMs, item.id, answer === 'DUP');
+        answers.sendAccepted(reply, startedMs, item.id, answer === 'DUP', item.groupKey);
         return;
       case 'STALE':
       case 'CLOSED':

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RunId, RunReportQuery } from '../../api/sandbox.ts';
 import type { EventRequest } from './admission.ts';
 import { withDeadline } from './deadline.ts';
+import { unknownParameter } from './sandbox-query.ts';
 import type { SandboxRouteOptions } from './sandbox-route.ts';
 
 export type RunRequest = FastifyRequest<{ Params: { tenant: string; run: string } }>;
@@ -31,9 +32,15 @@ export function createRunReportRoute(
     const { tenant, run } = request.params;
     const ofQueue = { headers: request.headers, raw: request.raw, params: { tenant, queue: 'runs' } } as EventRequest;
     if (!admission.checkPath(ofQueue, reply, startedMs)) return;
-    const query = RunReportQuery.safeParse(Object.fromEntries(new URL(request.raw.url ?? '', 'http://h').searchParams));
-    if (!query.success) {
-      const errors = query.error.issues.map(({ path, message }) => ({ parameter: String(path[0]), detail: message }));
+    const { searchParams } = new URL(request.raw.url ?? '', 'http://h');
+    const known = Object.keys(RunReportQuery.shape);
+    const query = RunReportQuery.safeParse(Object.fromEntries(searchParams));
+    const errors = [...searchParams.keys()]
+      .filter(name => !known.includes(name))
+      .map(name => unknownParameter(name, known));
+    for (const { path, message } of query.error?.issues ?? [])
+      errors.push({ parameter: String(path[0]), detail: message });
+    if (errors.length > 0 || !query.success) {
       return answers.sendProblem(reply, startedMs, 'invalid_request', { errors });
     }
     admission.admitKey(ofQueue, reply, startedMs, () => {

@@ -4,7 +4,6 @@ import { readSandboxQuery } from './sandbox-query.ts';
 test.each([
   ['', {}, undefined],
   ['?', {}, undefined],
-  ['?other=1&sb_fail_codes=x', {}, undefined],
   ['?sb_fail_code=503', { failCode: 503 }, undefined],
   ['?sb_fail_code=300&sb_fail_count=0', { failCode: 300, failCount: 0 }, undefined],
   ['?sb_fail_code=599&sb_fail_count=20&runId=A-z.0_9', { failCode: 599, failCount: 20 }, 'A-z.0_9'],
@@ -54,4 +53,15 @@ test('all faults are named together', () => {
     'sb_fail_count',
     'runId',
   ]);
+});
+
+test.each([
+  ['sbfail=1', 'sbfail', 'sb_fail_count'],
+  ['sb_fail_codes=503', 'sb_fail_codes', 'did you mean sb_fail_code?'],
+  ['Run_Id=a', 'Run_Id', 'did you mean runId?'],
+  ['sb_fail_code=503&dry=1', 'dry', 'known: sb_fail_code, sb_fail_count, runId'],
+])('%s: a parameter that the sandbox does not know is refused', (query, parameter, words) => {
+  const read = readSandboxQuery(`/events/sandbox/t/q?${query}`);
+  if (!('errors' in read)) throw new Error('it was taken');
+  expect(read.errors).toEqual([{ parameter, detail: expect.stringContaining(words) }]);
 });

@@ -1,4 +1,5 @@
 import { SandboxQuery } from '../../api/sandbox.ts';
+import { nearestName } from '../../core/nearest-name.ts';
 import type { ProblemError } from '../../core/problem.ts';
 import type { Simulation } from '../../core/simulation.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
@@ -12,8 +13,8 @@ export interface SandboxRequest {
 
 /**
  * Reads the sandbox parameters of a request target; the faults, where it has some. What production's route would take for
- * one of them, as `RUNID` or ` runId`, has to be spelled as it is here: it would be ignored otherwise, and the event
- * simulated in another way than its sender thinks.
+ * one of them, as `RUNID` or ` runId`, has to be spelled as it is here, and other parameters are refused: ignored, they
+ * would simulate the event in another way than its sender thinks.
  */
 export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
   const start = target.search(/[?#]/);
@@ -21,9 +22,10 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
   const errors: ProblemError[] = [];
   for (const pair of start < 0 ? [] : target.slice(start + 1).split('&')) {
     const parameter = findSandboxParameter(`?${pair}`);
-    if (parameter === undefined) continue;
     const [name, value = ''] = [...new URLSearchParams(pair)][0] ?? [];
-    if (name !== parameter) errors.push({ parameter, detail: `has to be spelled ${parameter}` });
+    if (name === undefined) continue;
+    if (parameter === undefined) errors.push(unknownParameter(name, Object.keys(SandboxQuery.shape)));
+    else if (name !== parameter) errors.push({ parameter, detail: `has to be spelled ${parameter}` });
     else if (values.has(name)) errors.push({ parameter, detail: 'may be given once' });
     else values.set(name, value);
   }
@@ -36,4 +38,11 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
     simulation: { ...(failCode === undefined ? {} : { failCode }), ...(failCount === undefined ? {} : { failCount }) },
     runId,
   };
+}
+
+/** Returns the fault of a query parameter that is none of `known`. */
+export function unknownParameter(name: string, known: readonly string[]): ProblemError {
+  const meant = nearestName(name.toLowerCase(), known);
+  const hint = meant === undefined ? '' : `did you mean ${meant}? `;
+  return { parameter: name.slice(0, 64), detail: `is no parameter of this route; ${hint}known: ${known.join(', ')}` };
 }

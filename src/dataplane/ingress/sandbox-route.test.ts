@@ -39,7 +39,7 @@ test('an event is stored in its run, with what it asks for, and not in productio
   const path = `/events/sandbox/${run.store.tenant}/runs/r1`;
   expect([answer.status, answer.document]).toEqual([
     202,
-    { id: 'e1', duplicate: false, sandbox: true, runId: 'r1', run: path },
+    { id: 'e1', duplicate: false, groupKey: 'a', sandbox: true, runId: 'r1', run: path },
   ]);
   const [[tenant, queue, runId, , event] = []] = published;
   expect([tenant, queue, runId]).toEqual([run.store.tenant, 'orders', 'r1']);

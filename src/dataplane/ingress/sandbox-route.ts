@@ -50,7 +50,7 @@ export interface SandboxRouteOptions {
 
 /**
  * Handler of `POST /events/sandbox/{tenant}/{queue}`: what the production route checks, in its order, but that the sandbox
- * parameters are read (422) where that one refuses them. 202 `{id, duplicate, sandbox, runId, run}` after the event is
+ * parameters are read (422) where that one refuses them. 202 `{id, duplicate, groupKey, sandbox, runId, run}` after the event is
  * stored in the run.
  */
 export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
@@ -102,20 +102,37 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
       onFailure('sandbox', error);
       return answers.sendProblem(reply, startedMs, 'unavailable');
     }
-    settle(reply, startedMs, outcome, { id, run, path: `/events/sandbox/${tenant}/runs/${run}` });
+    settle(reply, startedMs, outcome, {
+      id,
+      groupKey: context.groupKey ?? null,
+      run,
+      path: `/events/sandbox/${tenant}/runs/${run}`,
+    });
   }
 
   function settle(
     reply: FastifyReply,
     startedMs: number,
     outcome: SandboxOutcome,
-    { id, run, path }: { readonly id: string; readonly run: string; readonly path: string },
+    {
+      id,
+      groupKey,
+      run,
+      path,
+    }: { readonly id: string; readonly groupKey: string | null; readonly run: string; readonly path: string },
   ): void {
     switch (outcome.answer) {
       case 'OK':
       case 'DUP': {
         const duplicate = outcome.answer === 'DUP';
-        return answers.sendJson(reply, startedMs, 202, { id, duplicate, sandbox: true, runId: run, run: path });
+        return answers.sendJson(reply, startedMs, 202, {
+          id,
+          duplicate,
+          groupKey,
+          sandbox: true,
+          runId: run,
+          run: path,
+        });
       }
       case 'RUN_FULL':
       case 'FULL':

@@ -21,7 +21,7 @@ describe('an event', () => {
       traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     };
     const answer = await role.send({ headers, body });
-    expect(answer).toMatchObject({ status: 202, document: { id: 'm "1"', duplicate: false } });
+    expect(answer).toMatchObject({ status: 202, document: { id: 'm "1"', duplicate: false, groupKey: 'shop-1' } });
     expect(role.store.stored).toEqual([
       {
         id: 'm "1"',
@@ -226,4 +226,39 @@ test('a request whose head is half here when closing begins is finished too, and
   await closed;
   expect(answer).toMatch(/^HTTP\/1\.1 202 Accepted\r\nconnection: close\r\n/i);
   expect(role.store.stored.map(item => item.body.toString())).toEqual(['late']);
+});
+
+describe('an answer that helps', () => {
+  test('202 says the group key that was read, in any script, and null where there is none', async () => {
+    const sent = { 'x-sluice-group-key': Buffer.from('Zürich 🚲 "1"').toString('latin1') };
+    expect((await role.send({ headers: sent })).document).toMatchObject({ groupKey: 'Zürich 🚲 "1"' });
+    expect((await role.send({})).document).toMatchObject({ groupKey: null });
+  });
+
+  test('a misspelt header is refused, and nothing is stored', async () => {
+    const answer = await role.send({ headers: { 'x-sluice-groupkey': 'shop-1' } });
+    expect([answer.status, JSON.stringify(answer.document)]).toEqual([
+      422,
+      expect.stringContaining('did you mean x-sluice-group-key?'),
+    ]);
+    expect(role.store.stored).toEqual([]);
+  });
+
+  test.each([
+    ['POST', '/waas/streams', 'SLUICE_FACADE_PORT'],
+    ['GET', '/openapi.json', 'SLUICE_FACADE_PORT'],
+    ['POST', '/events/ten_0123456789abcdefghjk/orders/', 'Leave out the slash'],
+    ['POST', '/event', 'POST /events/{tenant}/{queue}'],
+  ] as const)('%s %s: 404 says where to send it', async (method, path, words) => {
+    const answer = await role.send({ method, path });
+    expect([answer.status, JSON.stringify(answer.document)]).toEqual([404, expect.stringContaining(words)]);
+  });
+
+  test('401 says how to make a key', async () => {
+    const answer = await role.send({ headers: { 'x-api-key': 'wrong' } });
+    expect([answer.status, JSON.stringify(answer.document)]).toEqual([
+      401,
+      expect.stringMatching(/POST \/waas\/producer.*sluice\.dev\/ingress-key.*20 bytes/),
+    ]);
+  });
 });

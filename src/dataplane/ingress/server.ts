@@ -175,8 +175,7 @@ export function createIngress(options: {
   function answerUnrouted(request: FastifyRequest, reply: FastifyReply): void {
     const path = (request.raw.url ?? '').replace(/[?#].*$/s, '');
     const allow = allowed.find(path);
-    if (path === '/') return answers.sendProblem(reply, performance.now(), 'not_found', { detail: AT_THE_ROOT });
-    if (allow === undefined) answers.sendProblem(reply, performance.now(), 'not_found');
+    if (allow === undefined) answers.sendProblem(reply, performance.now(), 'not_found', detailOfNoRoute(path));
     else answers.sendProblem(reply, performance.now(), 'method_not_allowed', { headers: { allow } });
   }
 
@@ -228,4 +227,14 @@ export function createIngress(options: {
       }
     },
   };
+}
+
+/** Returns what to change in a path without a route, where that is plain. */
+function detailOfNoRoute(path: string): { readonly detail?: string } {
+  if (path === '/') return { detail: AT_THE_ROOT };
+  if (/^\/(waas|docs|openapi\.json)(\/|$)/.test(path)) {
+    return { detail: 'This is the ingress role; send calls of /waas to the facade role (SLUICE_FACADE_PORT).' };
+  }
+  if (/^\/events\/.+\/$/.test(path)) return { detail: 'Leave out the slash at the end of the path.' };
+  return {};
 }
