@@ -59,7 +59,7 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `Whatever is refused is answered with a problem document (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`): \`type\`, \`title\`, \`status\`, \`detail\`, \`code\`, and \`errors\` with a place and a reason for each fault. Programs look at \`code\`: codes are added, and what a released one means does not change. No value that was sent is repeated.`,
+    `Whatever is refused is answered with a problem document (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`): \`type\`, \`title\`, \`status\`, \`detail\`, \`code\`, and \`errors\` with a place and a reason for each fault. Programs look at \`code\`: codes are added, and what a released one means does not change. \`type\` is the path of the page about the code on the server that answered, \`/problems/<code>\`. No value that was sent is repeated.`,
     table(
       ['Status', 'Code', 'Meaning', 'What to do'],
       byStatus.map(code => [

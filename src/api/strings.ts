@@ -52,7 +52,10 @@ export function sha256Hex(): z.ZodString {
 export function timestamp(): z.ZodString {
   return z
     .string()
-    .refine(value => !Number.isNaN(Date.parse(value)), 'has to be an RFC 3339 date and time')
+    .refine(
+      value => !Number.isNaN(Date.parse(value)),
+      'has to be an RFC 3339 date and time such as 2026-01-31T12:00:00Z',
+    )
     .meta({ format: 'date-time' });
 }
 

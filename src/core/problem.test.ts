@@ -4,7 +4,7 @@ import { PROBLEMS } from './problems.ts';
 
 test('a document names its code in type and code, and carries the status of the table', () => {
   expect(problem('queue_full')).toEqual({
-    type: 'https://sluice.dev/problems/queue_full',
+    type: '/problems/queue_full',
     title: PROBLEMS.queue_full.title,
     status: 429,
     detail: PROBLEMS.queue_full.remedy,

@@ -8,7 +8,7 @@ export interface ProblemError {
   readonly detail: string;
 }
 
-/** Body of an error answer, `application/problem+json` (RFC 9457); `code` is the stable part of `type`. */
+/** Body of an error answer, `application/problem+json` (RFC 9457); `type` is the path of its page on the same server. */
 export interface ProblemDocument {
   readonly type: string;
   readonly title: string;
@@ -20,6 +20,9 @@ export interface ProblemDocument {
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 
+/** Path of the page of a problem, without its code: served by every role that answers problems. */
+export const PROBLEM_TYPE_PATH = '/problems/';
+
 /**
  * The document for `code`. `detail` says what to change in this very request; without it, the code's own remedy. It
  * must hold nothing secret: no key, no token, no header that was sent.
@@ -27,7 +30,7 @@ export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 export function problem(code: ProblemCode, detail?: string, errors?: readonly ProblemError[]): ProblemDocument {
   const { status, title, remedy } = PROBLEMS[code];
   return {
-    type: `https://sluice.dev/problems/${code}`,
+    type: `${PROBLEM_TYPE_PATH}${code}`,
     title,
     status,
     detail: detail ?? remedy,

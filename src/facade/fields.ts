@@ -51,7 +51,10 @@ export const PATH_PARAMETERS = {
   key: z
     .string()
     .max(63)
-    .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/)
+    .regex(
+      /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
+      'has to be letters and digits, with ".", "_" and "-" between them',
+    )
     .meta({ description: 'Id of the ingress key.', example: 'key-1' }),
 } as const;
 

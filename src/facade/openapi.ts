@@ -14,7 +14,9 @@ import type { Route } from './route.ts';
 
 const ProblemSchema = z
   .object({
-    type: z.string().meta({ description: 'https://sluice.dev/problems/ and the code.' }),
+    type: z
+      .string()
+      .meta({ description: 'Path of the page about this code, on the same server: /problems/ and the code.' }),
     title: z.string().meta({ description: 'What the code means, always in the same words.' }),
     status: z.int().min(400).max(599).meta({ description: 'The HTTP status, again.' }),
     detail: z.string().meta({ description: 'What to change in this very request.' }),

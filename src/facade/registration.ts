@@ -7,6 +7,7 @@ import { assertNotPaused } from './paused.ts';
 import { Refusal } from './refusal.ts';
 import { type Access, type Answer, bodyLimitOf, type Call, type Route } from './route.ts';
 import { isPathParameter, validate, validatePath } from './validate.ts';
+import { messageOfUnknown } from './validation-messages.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 /** What a Fastify request says of its route here. */
@@ -33,11 +34,16 @@ function bodyOf(route: Route, request: FastifyRequest): unknown {
   const { body } = request;
   if (route.body !== undefined) {
     if (body === undefined && route.bodyOptional) return undefined;
-    if (body === undefined) throw new Refusal('invalid_request', 'A JSON body is needed.');
+    if (body === undefined) {
+      throw new Refusal('invalid_request', 'Send a JSON body, with the header content-type: application/json.');
+    }
     return validate('body', route.body, body);
   }
   const empty = typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0;
-  if (body !== undefined && !empty) throw new Refusal('invalid_request', 'This call takes no body.');
+  if (body !== undefined && !empty) {
+    const detail = ['This call takes no body: send it without one.', route.bodyElsewhere ?? ''].join(' ').trim();
+    throw new Refusal('invalid_request', detail);
+  }
   return undefined;
 }
 
@@ -57,7 +63,11 @@ async function reach(facade: Facade, route: Route, call: Call<Access, string, un
   const pausable = route.method !== 'GET' && route.dataPlane !== true && route.closes !== true;
   if (route.access === 'producer') {
     const id = params['tenant'] ?? namedTenant(call.body, call.query);
-    if (id === undefined) throw new Refusal('invalid_request', 'producerTenantPublicId is needed.');
+    if (id === undefined)
+      throw new Refusal(
+        'invalid_request',
+        'Add producerTenantPublicId: the id of your workspace, ten_ and 20 characters.',
+      );
     const tenant = await facade.ownership.tenant(identity, id);
     if (pausable) assertNotPaused(tenant.workspace);
     return { tenant };
@@ -95,7 +105,10 @@ async function perform(facade: Facade, route: Route, request: Incoming, signal: 
 }
 
 function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
-  const errors = Object.keys(query).map(parameter => ({ parameter, detail: 'is no parameter of this call' }));
+  const errors = Object.keys(query).map(parameter => ({
+    parameter,
+    detail: messageOfUnknown('parameter', parameter, []),
+  }));
   if (errors.length > 0) throw new Refusal('invalid_request', { errors });
 }
 

@@ -68,6 +68,8 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly bodyOptional?: boolean;
   /** True: the body holds a list or a schema, and may have `LARGE_BODY_BYTES`. */
   readonly largeBody?: boolean;
+  /** Of a route without a body: which call takes the one that a caller may have meant. */
+  readonly bodyElsewhere?: string;
   readonly answers: Readonly<Record<number, AnswerShape>>;
   /** True: writes no custom resource, so that a paused workspace does not stand in the way. */
   readonly dataPlane?: boolean;

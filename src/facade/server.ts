@@ -6,6 +6,7 @@ import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { ProblemCode } from '../core/problems.ts';
 import { createAllowedMethods } from '../http/allowed-methods.ts';
+import { serveProblemPages } from '../http/problem-pages.ts';
 import { answerProtocolError } from '../http/protocol-errors.ts';
 import { traceRequests } from '../http/traced-requests.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
@@ -135,7 +136,7 @@ export function createFacadeServer(options: {
     const allow = PLAIN_PATH.test(path) ? allowed.find(path) : undefined;
     if (path === '/' && allow === undefined) return sendProblem(reply, 'not_found', ROOT);
     return allow === undefined
-      ? sendProblem(reply, 'not_found')
+      ? sendProblem(reply, 'not_found', detailOfNoRoute(path))
       : sendProblem(reply, 'method_not_allowed', { headers: { allow } });
   }
 
@@ -149,6 +150,7 @@ export function createFacadeServer(options: {
       },
     });
     app.setNotFoundHandler(answerUnrouted);
+    serveProblemPages(app);
     await registerReference(app, options.version);
     await app.register(registerScope, { prefix: '/waas' });
   }
@@ -192,4 +194,12 @@ export function createFacadeServer(options: {
       }
     },
   };
+}
+
+/** Returns what to change in a path without a route, where that is plain. */
+function detailOfNoRoute(path: string): { readonly detail?: string } {
+  if (/^\/events(\/|$)/.test(path)) {
+    return { detail: 'This is the facade role; send events to the ingress role (SLUICE_INGRESS_PORT), at this path.' };
+  }
+  return path.length > 1 && path.endsWith('/') ? { detail: 'Leave out the slash at the end of the path.' } : {};
 }

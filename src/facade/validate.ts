@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ProblemError } from '../core/problem.ts';
 import { PATH_PARAMETERS, type PathParameter } from './fields.ts';
 import { Refusal } from './refusal.ts';
+import { messageOf, messageOfMissing, messageOfUnknown } from './validation-messages.ts';
 
 type Place = 'body' | 'query';
 
@@ -13,27 +14,50 @@ function place(where: Place, path: readonly PropertyKey[]): Pick<ProblemError, '
   return where === 'body' ? { pointer: pointer(path) } : { parameter: String(path[0] ?? '') };
 }
 
+/** The fields of an object that a schema describes; none when it describes another thing. */
+function fieldsOf(schema: z.ZodType): readonly string[] {
+  const { shape } = schema as { readonly shape?: Readonly<Record<string, unknown>> };
+  return shape === undefined ? [] : Object.keys(shape);
+}
+
+/** Returns what `path` leads to in `value`. */
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((part, word) => (part as Record<PropertyKey, unknown> | undefined | null)?.[word], value);
+}
+
 /** What zod found, with a JSON Pointer each; no value that was sent is repeated. */
-export function errorsOf(where: Place, issues: readonly z.core.$ZodIssue[]): ProblemError[] {
+function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
   return issues.flatMap((issue): ProblemError[] => {
-    if (issue.code !== 'unrecognized_keys') return [{ ...place(where, issue.path), detail: issue.message }];
-    return issue.keys.map(key => ({ ...place(where, [...issue.path, key]), detail: 'is no field of this request' }));
+    if (issue.code === 'unrecognized_keys') {
+      const known = issue.path.length === 0 ? fieldsOf(schema) : [];
+      const sort = where === 'body' ? 'field' : 'parameter';
+      return issue.keys.map(key => ({
+        ...place(where, [...issue.path, key]),
+        detail: messageOfUnknown(sort, key, known),
+      }));
+    }
+    const missing = issue.path.length > 0 && valueAt(value, issue.path) === undefined;
+    return [{ ...place(where, issue.path), detail: missing ? messageOfMissing(issue.message) : issue.message }];
   });
 }
 
 /** Checks a body or a query. @throws Refusal 422 `invalid_request` that names every fault */
 export function validate<S extends z.ZodType>(where: Place, schema: S, value: unknown): z.output<S> {
-  const parsed = schema.safeParse(value);
+  const parsed = schema.safeParse(value, { error: messageOf });
   if (parsed.success) return parsed.data;
-  throw new Refusal('invalid_request', { errors: errorsOf(where, parsed.error.issues) });
+  throw new Refusal('invalid_request', { errors: errorsOf(where, schema, value, parsed.error.issues) });
 }
 
 export function isPathParameter(name: string, value: string): boolean {
   return PATH_PARAMETERS[name as PathParameter].safeParse(value).success;
 }
 
-/** Checks the ids of a path. @throws Refusal 400 `malformed_id` */
+/** Checks the ids of a path. @throws Refusal 400 `malformed_id`; 404 `not_found` when one is empty */
 export function validatePath(params: Readonly<Record<string, string>>): void {
+  const empty = Object.keys(params).find(name => params[name] === '');
+  if (empty !== undefined) {
+    throw new Refusal('not_found', `The path has nothing where ${empty} belongs: add it, or leave out the last slash.`);
+  }
   const errors = Object.entries(params).flatMap(([name, value]): ProblemError[] => {
     const parsed = PATH_PARAMETERS[name as PathParameter].safeParse(value);
     return parsed.success ? [] : [{ parameter: name, detail: parsed.error.issues[0]?.message ?? 'is malformed' }];

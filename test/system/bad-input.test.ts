@@ -36,7 +36,7 @@ const stored = () => queueLength(installed, PRODUCER, QUEUE);
 function expectProblem(answer: Publication, status: number, code: string): void {
   expect([answer.status, answer.body.code]).toEqual([status, code]);
   expect(answer.headers['content-type']).toMatch(/^application\/problem\+json/);
-  expect(answer.body).toMatchObject({ type: `https://sluice.dev/problems/${code}`, status });
+  expect(answer.body).toMatchObject({ type: `/problems/${code}`, status });
   expect(answer.body.detail?.length).toBeGreaterThan(20);
   expect(JSON.stringify(answer.body)).not.toContain(INGRESS_KEY);
 }

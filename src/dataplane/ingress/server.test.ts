@@ -261,4 +261,10 @@ describe('an answer that helps', () => {
       expect.stringMatching(/POST \/waas\/producer.*sluice\.dev\/ingress-key.*20 bytes/),
     ]);
   });
+
+  test('the type of a problem leads to its page', async () => {
+    const { document } = await role.send({ headers: { 'x-api-key': 'wrong' } });
+    const answer = await fetch(`http://127.0.0.1:${role.port}${(document as { type?: string }).type}`);
+    expect([answer.status, await answer.text()]).toEqual([200, expect.stringMatching(/^unauthenticated \(401\)/)]);
+  });
 });

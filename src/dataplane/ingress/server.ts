@@ -5,6 +5,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import { PROBLEM_CONTENT_TYPE, problem } from '../../core/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../../core/problems.ts';
 import { createAllowedMethods } from '../../http/allowed-methods.ts';
+import { serveProblemPages } from '../../http/problem-pages.ts';
 import { answerProtocolError } from '../../http/protocol-errors.ts';
 import { traceRequests } from '../../http/traced-requests.ts';
 import type { Logger } from '../../telemetry/log.ts';
@@ -146,6 +147,7 @@ export function createIngress(options: {
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
   app.setErrorHandler((error: FastifyError, _request, reply) => answerFrameworkError(error, _request, reply));
   app.setNotFoundHandler((request, reply) => answerUnrouted(request, reply));
+  serveProblemPages(app);
   app.post('/events/:tenant/:queue', handleEvent);
   if (options.sandbox !== undefined) openSandbox(options.sandbox);
   app.server.on('checkExpectation', (_request, response: ServerResponse) =>

@@ -16,7 +16,7 @@ import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 const PAGES_AT_ONCE = 20;
 
 const Instant = z.iso
-  .datetime({ offset: true, error: 'has to be an RFC 3339 date and time' })
+  .datetime({ offset: true, error: 'has to be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
   // Nothing was accepted before the epoch, and no position in a queue is negative.
   .transform(text => Math.max(1, Date.parse(text)));
 

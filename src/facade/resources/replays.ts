@@ -127,6 +127,7 @@ const replayEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Let an event come again',
   description: CHARGED,
+  bodyElsewhere: 'POST /waas/integrations/{integration}/replay takes a range, and dryRun to learn its price.',
   dataPlane: true,
   answers: { 202: { description: 'Charged, and on its way.', schema: ReplayEntry, headers: LOCATION } },
   problems: ['unknown_event', 'event_open', 'event_expired', 'group_key_inactive', ...REFUSED],

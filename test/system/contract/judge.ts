@@ -50,7 +50,7 @@ export function createJudge(document: OpenApiDocument): Judge {
       kind === undefined ? `unknown code ${body.code}` : '',
       kind?.status === status && body.status === status ? '' : `${body.code} with status ${status} and ${body.status}`,
       kind?.title === body.title ? '' : `title ${body.title}`,
-      body.type === `https://sluice.dev/problems/${body.code}` ? '' : `type ${body.type}`,
+      body.type === `/problems/${body.code}` ? '' : `type ${body.type}`,
       declared === undefined || declared.includes(body.code) || OUTSIDE.includes(body.code)
         ? ''
         : `${status} ${body.code} is not declared`,

@@ -52,7 +52,7 @@ export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?
       leaks: false,
     });
     expect(refused ? document : {}).toMatchObject(
-      refused ? { status: answer.statusCode, type: `https://sluice.dev/problems/${document.code}` } : {},
+      refused ? { status: answer.statusCode, type: `/problems/${document.code}` } : {},
     );
     return { status: answer.statusCode, headers: answer.headers, document };
   }

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createLogger } from '../telemetry/log.ts';
+import { createRegistry } from '../telemetry/metrics.ts';
+import type { Facade } from './facade.ts';
+import { createFacadeMetrics } from './facade-metrics.ts';
+import { createFacadeServer, type FacadeServer } from './server.ts';
+import { AUDIENCE, startIssuer, type TestIssuer } from './testing/issuer.ts';
+import { exchange, type RawAnswer } from './testing/raw-exchange.ts';
+
+const log = createLogger({ level: 'silent' });
+const json = 'Content-Type: application/json';
+
+let issuer: TestIssuer;
+let server: FacadeServer;
+let port: number;
+beforeAll(async () => {
+  issuer = await startIssuer();
+  const facade = {
+    log,
+    world: { assertCurrent: () => undefined },
+    ownership: { integration: async (_identity: unknown, publicId: string) => ({ publicId }) },
+  } as unknown as Facade;
+  server = createFacadeServer({
+    facade,
+    authentication: { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0, log },
+    metrics: createFacadeMetrics(createRegistry()),
+    version: '0.0.0',
+  });
+  port = await server.listen(0, '127.0.0.1');
+});
+afterAll(async () => {
+  await server.close();
+  await issuer.stop();
+});
+
+async function request(line: string, headers: readonly string[] = [], body = ''): Promise<string> {
+  const token = await issuer.sign({ sub: 'ada' });
+  const head = [`${line} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`, ...headers];
+  return `${head.join('\r\n')}\r\n\r\n${body}`;
+}
+
+function problemOf({ status, headers, body }: RawAnswer): string {
+  expect(headers['content-type']).toBe('application/problem+json');
+  return `${status} ${(JSON.parse(body) as { code: string }).code}`;
+}
+
+describe('a call that went elsewhere', () => {
+  test.each([
+    ['POST /events/ten_0123456789abcdefghjk/orders', 'SLUICE_INGRESS_PORT'],
+    ['GET /waas/workspaces/', 'leave out the last slash'],
+    ['GET /openapi.json/', 'Leave out the slash'],
+    ['GET /problems/none', 'no such problem'],
+  ])('%s: 404 says where to send it', async (line, words) => {
+    const answer = await exchange(port, await request(line));
+    expect(problemOf(answer)).toBe('404 not_found');
+    expect(JSON.parse(answer.body)).toMatchObject({ detail: expect.stringContaining(words) });
+  });
+
+  test('the type of a problem leads to its page, for everybody', async () => {
+    const refused = await exchange(port, 'GET /waas/workspaces HTTP/1.1\r\nHost: x\r\n\r\n');
+    const { type, code } = JSON.parse(refused.body) as { type: string; code: string };
+    expect([type, code]).toEqual(['/problems/missing_token', 'missing_token']);
+    const page = await exchange(port, `GET ${type} HTTP/1.1\r\nHost: x\r\n\r\n`);
+    expect([page.status, page.headers['content-type'], page.body]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+      expect.stringMatching(/^missing_token \(401\)\n\nA bearer token is needed\.\n\nWhat to do: Send a token/),
+    ]);
+  });
+
+  test('a body where none is taken names the call that takes one', async () => {
+    const line =
+      'POST /waas/integrations/int_0123456789abcdefghjk/events/evt_0123456789abcdefghjk000000000000000/replay';
+    const body = '{"dryRun":true}';
+    const answer = await exchange(port, await request(line, [json, `Content-Length: ${body.length}`], body));
+    expect(problemOf(answer)).toBe('422 invalid_request');
+    expect(answer.body).toContain('POST /waas/integrations/{integration}/replay takes a range');
+  });
+});

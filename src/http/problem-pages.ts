@@ -1,0 +1,15 @@
+import type { FastifyInstance } from 'fastify';
+import { PROBLEM_CONTENT_TYPE, PROBLEM_TYPE_PATH, problem } from '../core/problem.ts';
+import { problemPage } from '../core/problem-page.ts';
+
+/** Serves the page that the `type` of each problem names, to everybody. */
+export function serveProblemPages(app: FastifyInstance): void {
+  app.get<{ Params: { code: string } }>(`${PROBLEM_TYPE_PATH}:code`, (request, reply) => {
+    const page = problemPage(request.params.code);
+    if (page === undefined) {
+      const none = Buffer.from(JSON.stringify(problem('not_found', 'There is no such problem: check the code.')));
+      return reply.code(404).header('content-type', PROBLEM_CONTENT_TYPE).send(none);
+    }
+    return reply.type('text/plain; charset=utf-8').header('cache-control', 'public, max-age=3600').send(page);
+  });
+}
