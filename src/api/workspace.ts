@@ -35,7 +35,7 @@ export const WorkspaceSpec = withTransitions(
       .optional(),
     ingressKeys: mapList(IngressKey, 'id', { max: 16 })
       .describe(
-        'Keys made over REST, at most 16, several good at once for rotation. Others are Secrets of type sluice.dev/ingress-key in the namespace.',
+        'Keys made over REST, at most 16, several good at once for rotation. Others are Secrets of type sluice.dev/ingress-key in the namespace, with 20 to 512 bytes in the field key; one that opens nothing gets an Event.',
       )
       .optional(),
   }),

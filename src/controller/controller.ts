@@ -14,6 +14,7 @@ import { createDeletionTimes } from './deletion-times.ts';
 import { createDeliveryShowing } from './delivery-status/delivery-showing.ts';
 import { createElection } from './election.ts';
 import { enqueueFollowers } from './followers.ts';
+import { createIngressKeyWatch } from './ingress-key-watch.ts';
 import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
 import { createDeliveries } from './integration/deliveries.ts';
 import { createInvitationMetrics } from './integration/invitation-metrics.ts';
@@ -276,6 +277,7 @@ export function createController(options: ControllerOptions): ControllerRole {
       activations,
       revoked,
       routes,
+      createIngressKeyWatch(engine('ingresskey', 1), world),
     ],
     elector: election.elector,
     prepare: async (term, over) => {

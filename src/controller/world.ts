@@ -14,6 +14,7 @@ import {
   WORKSPACE_LABEL,
 } from '../api/well-known.ts';
 import { publicId, tenantId } from '../core/ids.ts';
+import { faultOfIngressKey } from '../core/ingress-key.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { Clock } from '../kube/clock.ts';
 import { type AnyObject, type KubeObject, keyOf, slimObject } from '../kube/object.ts';
@@ -25,10 +26,15 @@ import type { Logger } from '../telemetry/log.ts';
 /** An object of a kind as the caches hold it. */
 export type Cached<K extends KindName> = KubeObject<ObjectOf<K>['spec'], NonNullable<ObjectOf<K>['status']>>;
 
-/** What is kept of a Secret with an ingress key: never the key. */
+/** What is kept of a Secret with an ingress key: never the key. One of the last two is there. */
 export interface IngressKeySecret {
   readonly namespace: string;
-  readonly sha256: string;
+  readonly sha256?: string;
+  /** Why it opens nothing, and what the Event about it needs. */
+  readonly unusable?: {
+    readonly message: string;
+    readonly metadata: Pick<AnyObject['metadata'], 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
+  };
 }
 
 type SecretObject = AnyObject & {
@@ -130,6 +136,20 @@ function sha256Of(value: string | undefined): string | undefined {
   return value === undefined ? undefined : createHash('sha256').update(Buffer.from(value, 'base64')).digest('hex');
 }
 
+/** Returns what is kept of the Secret of an ingress key: its digest, or why it opens nothing. */
+export function projectIngressKey({ metadata, data = {} }: SecretObject): IngressKeySecret {
+  const { name, namespace = '', uid, resourceVersion } = metadata;
+  const value = data[INGRESS_KEY_FIELD];
+  const fault = value === undefined ? 'missing' : faultOfIngressKey(Buffer.from(value, 'base64'));
+  if (fault === undefined) return { namespace, sha256: sha256Of(value) as string };
+  const fields = Object.keys(data).toSorted().slice(0, 5).join(', ');
+  const message =
+    value === undefined
+      ? `This ingress key opens nothing: the Secret has no field "${INGRESS_KEY_FIELD}"${fields === '' ? '' : ` (it has: ${fields})`}; put the key there.`
+      : `This ingress key opens nothing: ${fault}.`;
+  return { namespace, unusable: { message, metadata: { name, namespace, uid, resourceVersion } } };
+}
+
 /** Everything that the controller watches: one reflector a kind, over one connection. */
 export type World = ReturnType<typeof createWorld>;
 
@@ -208,10 +228,7 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
       log,
       resource: SECRETS,
       fieldSelector: `type=${INGRESS_KEY_SECRET_TYPE}`,
-      project: ({ metadata, data }) => {
-        const sha256 = sha256Of(data?.[INGRESS_KEY_FIELD]);
-        return sha256 === undefined ? undefined : { namespace: metadata.namespace ?? '', sha256 };
-      },
+      project: projectIngressKey,
       indexers: { namespace: secret => [secret.namespace] },
     }),
   };

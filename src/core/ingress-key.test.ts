@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { formatIngressKey, hashIngressKey } from './ingress-key.ts';
+import { faultOfIngressKey, formatIngressKey, hashIngressKey } from './ingress-key.ts';
 
 test('a key holds all of its 256 bits behind a prefix, in characters that every header takes', () => {
   const random = Uint8Array.from({ length: 32 }, (_, i) => i * 8);
@@ -13,3 +13,20 @@ test('a key holds all of its 256 bits behind a prefix, in characters that every 
 test('a hash is the SHA-256 of what is sent', () => {
   expect(hashIngressKey('slk_a')).toBe(createHash('sha256').update('slk_a').digest('hex'));
 });
+
+test.each([
+  ['abc', 'it has 3 bytes; use 20 or more random characters'],
+  ['', 'it has 0 bytes; use 20 or more random characters'],
+  ['k'.repeat(19), 'it has 19 bytes; use 20 or more random characters'],
+  ['k'.repeat(513), 'it has 513 bytes; use 512 at most'],
+  [`${'k'.repeat(30)}\n`, 'no header can carry it: remove line ends, control characters and outer spaces'],
+  [` ${'k'.repeat(30)}`, 'no header can carry it: remove line ends, control characters and outer spaces'],
+  [`${'k'.repeat(30)}\u0000`, 'no header can carry it: remove line ends, control characters and outer spaces'],
+])('%j opens nothing, and the fault says why', (key, fault) => {
+  expect(faultOfIngressKey(Buffer.from(key))).toBe(fault);
+});
+
+test.each(['k'.repeat(20), 'k'.repeat(512), 'ein Schlüssel mit Leerzeichen', formatIngressKey(new Uint8Array(32))])(
+  '%s is a key',
+  key => expect(faultOfIngressKey(Buffer.from(key))).toBeUndefined(),
+);

@@ -103,7 +103,7 @@ async function makeWorld(): Promise<void> {
       pkg(tenant, 'basic', ['orders']),
       integration(tenant, 'partner', { workspace: next(tenant) }),
       activation(tenant, 'partner', 'k'),
-      ingressKey(tenant, `secret-of-${tenant}`),
+      ingressKey(tenant, `ingress-key-secret-of-${tenant}`),
       subscription(tenant, previous(tenant), 'orders', undefined, { integration: 'partner' }),
     ]),
   );
@@ -121,7 +121,7 @@ async function eventOf(tenant: Tenant): Promise<string> {
     ingressUrl: sluice.ingressUrl,
     producer: previous(tenant),
     queue: 'orders',
-    key: `secret-of-${previous(tenant)}`,
+    key: `ingress-key-secret-of-${previous(tenant)}`,
   });
   expect((await publisher.publish(makeSample(`for ${tenant}`, 'k', 'something'))).status).toBe(202);
   await publisher.close();

@@ -122,12 +122,12 @@ it('sends what one endpoint cannot take to nobody else late: a slow partner hold
 });
 
 it('takes two ingress keys at once, and a removed one no more within its 5 s', async () => {
-  await apply(installed.cluster, [ingressKey(PRODUCER, 'the-second-key', 'second')]);
+  await apply(installed.cluster, [ingressKey(PRODUCER, 'the-second-key-of-the-shop', 'second')]);
   const other = createPublisher({
     ingressUrl: sluice.ingressUrl,
     producer: PRODUCER,
     queue: QUEUE,
-    key: 'the-second-key',
+    key: 'the-second-key-of-the-shop',
   });
   const taken = async () => (await other.post(makeSample('by-second', 'red', 'x'))).status === 202;
   const { tookMs } = await eventually('the second key is taken', taken, { withinMs: 10_000 });

@@ -25,7 +25,7 @@ export function gatherTenant(
     name,
     ...(open ? { workspace: { spec: workspace.spec } } : {}),
     ...(account === undefined ? {} : { account: { plan: account.spec.plan, short: isShort(account.metadata.name) } }),
-    secretKeys: of(world.ingressKeys).map(({ sha256 }) => sha256),
+    secretKeys: of(world.ingressKeys).flatMap(({ sha256 }) => (sha256 === undefined ? [] : [sha256])),
     streams: of(world.CatalogStream)
       .filter(object => isProtected(object) && !isRemoved(object.metadata.uid))
       .map(snapshotOf),

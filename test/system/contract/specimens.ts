@@ -56,7 +56,7 @@ export async function makeSpecimens(
 ): Promise<Specimens> {
   const { cluster } = world.installation;
   const [producer, partner] = [`${name}-shop`, `${name}-buyer`];
-  const key = `key-of-${name}`;
+  const key = `the-ingress-key-of-${name}`;
   await apply(cluster, [
     ...owned(producer, world.issuer.url, group),
     ...owned(partner, world.issuer.url, group),
