@@ -93,8 +93,17 @@ function rank(keyword: string): number {
 
 // zod's order of keywords follows how a schema was built; a diff of a CRD should not.
 function orderedNode(node: object): object {
-  const entries = Object.entries(node).toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
+  const keywords = Object.entries(node).filter(([keyword]) => keyword !== 'pattern' || !isPatternInRules(node));
+  const entries = keywords.toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([keyword, value]) => [keyword, orderedKeyword(keyword, value)]));
+}
+
+/** Whether a rule in CEL says the pattern, too: with a message that people understand. */
+function isPatternInRules(node: {
+  readonly pattern?: string;
+  readonly 'x-kubernetes-validations'?: readonly CelRule[];
+}) {
+  return node['x-kubernetes-validations']?.some(({ rule }) => rule === `self.matches(r"${node.pattern}")`) === true;
 }
 
 // Fields keep the order in which the schema lists them.

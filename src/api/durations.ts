@@ -7,6 +7,8 @@ import { withRule } from './rules.ts';
  */
 export const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;
 
+const IS_DURATION = `self.matches(r"${DURATION_PATTERN.source}")`;
+
 const UNIT_MS: ReadonlyMap<string | undefined, number> = new Map([
   ['h', 3_600_000],
   ['m', 60_000],
@@ -24,18 +26,25 @@ export function parseDurationMs(value: string): number {
   return totalMs;
 }
 
-/** A duration string, `5s`, `30m`, `168h`. */
+/**
+ * A duration string, `5s`, `30m`, `168h`. The pattern is for OpenAPI alone: the API server would answer a pattern with
+ * the pattern, and a rule with its message.
+ */
 export function duration(): z.ZodString {
-  return z.string().max(32).regex(DURATION_PATTERN, 'has to be a duration such as 5s, 30m or 168h');
+  return withRule(z.string().max(32).meta({ pattern: DURATION_PATTERN.source }), {
+    rule: IS_DURATION,
+    message: 'has to be a duration such as 5s, 30m or 168h, in h, m, s and ms; days are not taken',
+    holds: value => DURATION_PATTERN.test(value),
+  });
 }
 
 /** A duration string from `min` to `max`, both included. */
 export function durationBetween(min: string, max: string): z.ZodString {
   const [minMs, maxMs] = [parseDurationMs(min), parseDurationMs(max)];
   return withRule(duration(), {
-    rule: `duration(self) >= duration('${min}') && duration(self) <= duration('${max}')`,
+    rule: `!${IS_DURATION} || (duration(self) >= duration('${min}') && duration(self) <= duration('${max}'))`,
     message: `has to be from ${min} to ${max}`,
-    // The pattern reports what is no duration at all.
+    // The rule of every duration reports what is none.
     holds: value => !DURATION_PATTERN.test(value) || between(parseDurationMs(value), minMs, maxMs),
   });
 }

@@ -48,7 +48,9 @@ export const IntegrationStatus = z
     invitation: z
       .object({
         tokenHash: sha256Hex()
-          .describe('SHA-256 of the invitation token, as 64 hexadecimal digits. The token is kept nowhere.')
+          .describe(
+            'SHA-256 of the invitation token, as 64 hexadecimal digits. The token itself is in the e-mail, or in the Secret <integration>-invitation where there is no mail server.',
+          )
           .optional(),
         issuedAt: timestamp().describe('When the token was issued (RFC 3339).').optional(),
         expiresAt: timestamp().describe('Until when it can be accepted (RFC 3339): 14 days after issuedAt.').optional(),

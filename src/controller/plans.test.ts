@@ -136,6 +136,23 @@ describe('subscription', () => {
     );
   });
 
+  test.each([
+    ['globex', 'its Integration has to name globex in spec.workspace'],
+    ['acme', 'or is this the wrong namespace? A Subscription belongs to the workspace that receives'],
+  ])('without a grant in the namespace %s, it says which one is asked for', (namespace, words) => {
+    const verdict = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
+    const [ready] = planSubscription({ ...facts, namespace, verdict }).conditions;
+    expect(ready?.message).toMatch(new RegExp(`${words.replaceAll('?', String.raw`\?`)}.*$`));
+    expect(ready?.message.includes('wrong namespace')).toBe(namespace === 'acme');
+  });
+
+  test('of two for one stream, the younger names the older', () => {
+    const verdict = { ready: 'Duplicate', live: 'NotAdmitted', about: 'acme-orders' } as const;
+    expect(planSubscription({ ...facts, name: 'again', verdict }).conditions[0]?.message).toBe(
+      'the older Subscription acme-orders is for the same integration and stream; change that one, and delete this one',
+    );
+  });
+
   test('is admitted once, and remembers when', () => {
     expect(planSubscription(facts).status?.admittedAt).toBe(facts.now);
     expect(planSubscription({ ...facts, admittedAt: '2025-01-01T00:00:00Z' }).status?.admittedAt).toBe(

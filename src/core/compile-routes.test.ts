@@ -387,3 +387,14 @@ describe('the health of the endpoint', () => {
     expect(routeOf({ maxPerSecond: 7 }).route).toMatchObject({ maxPerSecond: 7, cap: 64 });
   });
 });
+
+test('the younger of two subscriptions for one pair names the older', () => {
+  const one = { integration: 'shop', stream: 'orders' };
+  const snapshot = snapshotOf({
+    streams: { orders: {} },
+    integrations: { shop: { workspace: 'partner' } },
+    subscriptions: { younger: { ...one, createdMs: 20 }, older: { ...one, createdMs: 10 } },
+  });
+  const { verdicts } = compileRoutes(snapshot, options);
+  expect([...verdicts.values()].find(({ ready }) => ready === 'Duplicate')).toMatchObject({ about: 'older' });
+});

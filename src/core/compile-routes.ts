@@ -51,7 +51,7 @@ export interface SubscriptionVerdict {
     | 'IntegrationClosed'
     | 'NotAdmitted';
   readonly detail?: string;
-  /** What the detail is about, for people. */
+  /** What the detail is about, for people; of a duplicate, the name of the older Subscription. */
   readonly about?: string;
 }
 
@@ -83,7 +83,8 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   for (const stream of snapshot.streams) queues[stream.name] = queueOf(made, tenant, stream, open, options);
 
   const subscriptionsOf = new Map<string, Record<string, SubscriptionRoute>>();
-  const winners = new Set<string>();
+  /** Name of the Subscription that has the pair of integration and stream. */
+  const winners = new Map<string, string>();
   for (const subscription of [...snapshot.subscriptions].sort(byAge)) {
     const { integration: to, stream: from } = subscription.spec;
     const integration = integrations.get(to);
@@ -91,10 +92,11 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const pair = `${to}\0${from}`;
     const admission = admit(subscription, integration, stream, open, winners.has(pair));
     if (admission !== 'Admitted' || integration === undefined || stream === undefined) {
-      verdicts.set(subscription.uid, { ready: admission, live: 'NotAdmitted' });
+      const older = admission === 'Duplicate' ? { about: winners.get(pair) ?? '' } : {};
+      verdicts.set(subscription.uid, { ready: admission, live: 'NotAdmitted', ...older });
       continue;
     }
-    winners.add(pair);
+    winners.set(pair, subscription.name);
     const { uid, spec } = subscription;
     const names = made.names(spec, [subscription.namespace, subscription.name, uid], () => ({
       id: publicId('Subscription', subscription.namespace, subscription.name),

@@ -16,11 +16,13 @@ interface Verdict {
 }
 interface Gate extends Verdict {
   readonly integrationPublicId: string;
+  readonly integrationName: string;
   readonly subscriptionPublicId: string | null;
   readonly inForce: Verdict;
 }
 interface Fate {
   readonly integrationPublicId: string;
+  readonly integrationName: string;
   readonly fate: string;
   readonly reason: string | null;
   readonly state: string | null;
@@ -80,7 +82,7 @@ async function publish(eventId: string, groupKey: string | undefined, queue = 'p
     ingressUrl: sluice.ingressUrl,
     producer: specimens.producer,
     queue,
-    key: 'key-of-mine',
+    key: 'the-ingress-key-of-mine',
   });
   const sample = { id: eventId, body: Buffer.from('body'), sha256: '' };
   await publisher.publish(groupKey === undefined ? sample : { ...sample, groupKey });
@@ -250,6 +252,19 @@ test('all integrations are told of, page by page', async () => {
   expect(told.get(id('int_'))).toMatchObject({ ...OPEN, subscriptionPublicId: id('sub_') });
   expect(seen.filter(({ reason }) => reason === 'integration_pending')).toHaveLength(2);
   const event = await ada.get<{ data: Fate[] }>(`${own}/events/went?stream=parcels`);
+  // Names are those of the objects, the same in both answers, and no address.
+  const names = (data: readonly Pick<Gate, 'integrationName'>[]) => data.map(each => each.integrationName).toSorted();
+  const { cluster } = world.installation;
+  const objects = await kubectl(cluster, [
+    'get',
+    'integrations',
+    '-n',
+    specimens.producer,
+    '-o=jsonpath={.items[*].metadata.name}',
+  ]);
+  expect(names(seen)).toEqual(objects.split(' ').toSorted());
+  expect(names(event.body.data)).toEqual(names(seen));
+  expect(JSON.stringify([seen, event.body])).not.toContain('@');
   expect(event.body.data.map(({ fate, reason }) => `${fate} ${reason}`).toSorted()).toEqual([
     'not_routed integration_pending',
     'not_routed integration_pending',

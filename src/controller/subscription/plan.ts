@@ -38,16 +38,20 @@ export interface SubscriptionFacts {
   readonly now: string;
 }
 
+const WRONG_NAMESPACE =
+  '; or is this the wrong namespace? A Subscription belongs to the workspace that receives, not to the producer';
+
 const WAITING_MESSAGE = {
   WaitingForWorkspace: (facts: SubscriptionFacts) => `the producer's workspace ${facts.producer} does not exist yet`,
   WaitingForGrant: (facts: SubscriptionFacts) =>
-    `${facts.producer} grants this workspace no integration of that name: its Integration has to name ${facts.namespace} in spec.workspace`,
+    `${facts.producer} grants this workspace no integration of that name: its Integration has to name ${facts.namespace} in spec.workspace${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
   WaitingForStream: (facts: SubscriptionFacts) => `stream ${facts.stream} does not exist yet`,
 } as const;
 
 const REFUSED_MESSAGE = {
-  Duplicate: 'an older Subscription for the same integration and stream exists; delete one of them',
-  StreamDeprecated: 'the stream is deprecated and takes no new subscriptions',
+  Duplicate: ({ about }: SubscriptionVerdict) =>
+    `the older Subscription ${about} is for the same integration and stream; change that one, and delete this one`,
+  StreamDeprecated: () => 'the stream is deprecated and takes no new subscriptions',
 } as const;
 
 const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
@@ -79,7 +83,7 @@ function readiness(facts: SubscriptionFacts): DesiredCondition[] {
     ];
   }
   if (ready === 'Duplicate' || ready === 'StreamDeprecated') {
-    const message = REFUSED_MESSAGE[ready];
+    const message = REFUSED_MESSAGE[ready](facts.verdict);
     const refused = { status: 'False', reason: reason.Ready[ready], message } as const;
     return [
       { type: condition.Ready, ...refused },

@@ -17,6 +17,12 @@ import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName 
 const NotRouted = z.enum(Object.keys(NOT_ROUTED) as [NotRoutedReason, ...NotRoutedReason[]]);
 export const Reason = z.enum([...NotRouted.options, ...HELD]);
 
+/** A name beside the id, for people. Never the address that was invited. */
+export const IntegrationName = z.string().meta({
+  description: "Name of the Integration in the producer's namespace.",
+  example: 'globex',
+});
+
 const verdict = {
   wouldRoute: z.boolean().meta({ description: 'Whether an event that came now would go into the inbox.' }),
   reason: Reason.nullable().meta({ description: 'Why not; null where it would.' }),
@@ -28,6 +34,7 @@ const verdict = {
 const GateEntry = z
   .object({
     integrationPublicId: publicIdField('Integration'),
+    integrationName: IntegrationName,
     subscriptionPublicId: publicIdField('Subscription')
       .nullable()
       .meta({ description: 'null: it does not subscribe.' }),
@@ -125,6 +132,7 @@ const explainRouting = defineRoute({
         const inForce = factsInForce(await fromRedis(reading), queue, key, short);
         return {
           integrationPublicId: id,
+          integrationName: integration.metadata.name,
           subscriptionPublicId: subscriptionId,
           ...told(judgeGate(factsWanted(wanted, short))),
           inForce: told(judgeGate(inForce)),

@@ -16,7 +16,7 @@ import { PageQuery, pageOf, paginate } from '../page.ts';
 import { fromRedis } from '../redis-failures.ts';
 import { Refusal } from '../refusal.ts';
 import { defineRoute } from '../route.ts';
-import { Reason, shortage } from './explain.ts';
+import { IntegrationName, Reason, shortage } from './explain.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from './stream-choice.ts';
 
 /** Queues that are looked into at once. */
@@ -30,6 +30,7 @@ const time = (description: string) =>
 const FateEntry = z
   .object({
     integrationPublicId: publicIdField('Integration'),
+    integrationName: IntegrationName,
     subscriptionPublicId: publicIdField('Subscription')
       .nullable()
       .meta({ description: 'null: it does not subscribe.' }),
@@ -67,7 +68,7 @@ export function fateEntry(
   subscriptionPublicId: string | null,
   { fate, progress, reason }: EventFate,
   waits?: GateVerdict['reason'],
-): z.output<typeof FateEntry> {
+): Omit<z.output<typeof FateEntry>, 'integrationName'> {
   return {
     integrationPublicId,
     subscriptionPublicId,
@@ -171,7 +172,8 @@ const getProducedEvent = defineRoute({
         const question = { tenant, stream, integration, groupKey, nowMs: facade.wallMs() };
         const waits =
           fate.fate === 'waiting' ? waitsFor(judgeGate(gateOfObjects(facade.world, question)), short) : undefined;
-        return fateEntry(to, read.subscription?.id ?? inbox?.sub ?? null, fate, waits);
+        const subscription = read.subscription?.id ?? inbox?.sub ?? null;
+        return { integrationName: integration.metadata.name, ...fateEntry(to, subscription, fate, waits) };
       }),
     );
     const body: z.output<typeof ProducedEvent> = {

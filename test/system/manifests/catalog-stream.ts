@@ -36,8 +36,12 @@ export const catalogStreamCases = [
   accepts('a retention in several units', { retention: '1h30m' }),
   refuses('a retention below an hour', { retention: '59m59s' }, 'has to be from 1h to 720h'),
   refuses('a retention above 30 days', { retention: '721h' }, 'has to be from 1h to 720h'),
-  refuses('a retention in days', { retention: '7d' }, 'spec.retention in body should match'),
-  refuses('a retention in fractions', { retention: '1.5h' }, 'spec.retention in body should match'),
+  refuses('a retention in days', { retention: '7d' }, 'days are not taken'),
+  refuses(
+    'a retention in fractions',
+    { retention: '1.5h' },
+    'spec.retention: Invalid value: "1.5h": has to be a duration such as 5s, 30m or 168h',
+  ),
   refuses(
     'forwarding the ingress key to partners',
     { contextHeaders: { forward: ['X-Api-Key'] } },

@@ -55,7 +55,7 @@ export const subscriptionCases = [
   refuses(
     'a retry without a unit',
     endpoint({ retrySchedule: ['5'] }),
-    'spec.endpoint.retrySchedule[0] in body should match',
+    'spec.endpoint.retrySchedule[0]: Invalid value: "',
   ),
   refuses(
     'a header with a value and a Secret',
