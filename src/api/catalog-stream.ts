@@ -83,7 +83,7 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    "An event stream of the workspace that owns the namespace, and its entry in the catalog. The first one makes the workspace a producer. metadata.name is the stream's key and its queue's name.",
+    "An event stream of the workspace that owns the namespace, and its entry in the catalog. The first one makes the workspace a producer. metadata.name is the stream's key and its queue's name. REST makes it of the name: a slug of lower-case Latin letters, digits and -; a name without any becomes s- and a hash.",
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
   columns: [conditionColumn('Published', 'Published', 'status', 'True: in the catalog. False: deprecated.')],

@@ -63,7 +63,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    'A group of streams, and a lever: a Block of the package keeps all of them from one integration. It opens nothing; streams outside of packages are open as well. metadata.name is its slug.',
+    'A group of streams, and a lever: a Block of the package keeps all of them from one integration. It opens nothing; streams outside of packages are open as well. metadata.name is its key. REST makes it of the name: a slug of lower-case Latin letters, digits and -; a name without any becomes p- and a hash.',
   spec: PackageSpec,
   status: PackageStatus,
   columns: [

@@ -57,8 +57,20 @@ test('Ctrl-C while it stays up ends everything in order', async () => {
   for (const program of ['redis-server', 'etcd', 'kube-apiserver', 'src/sluice.ts all'])
     expect(running).toContain(program);
   tour.kill('SIGINT');
-  expect(await tour.exited).toBe(130);
+  expect(await tour.exited).toBe(0);
   expect(tour.output()).not.toMatch(/could not be ended|sluice ended by itself/);
+  expect(await tour.leftovers()).toEqual([]);
+});
+
+test('make run ends without an error, from a path with spaces, and with a link for each interface', async () => {
+  const tour = await start([], MAKE_RUN, 'sluice tour of ');
+  await tour.waitForLine(/What globex receives is told here/, 120_000);
+  for (const line of [/http:\S+\/docs$/, /http:\S+\/metrics$/, /http:\S+\/received$/])
+    await tour.waitForLine(line, 1_000);
+  const program = (await processesOf(tour.folder)).find(each => each.includes('test/support/run.ts'));
+  process.kill(Number(/^process (\d+)/.exec(program ?? '')?.[1]), 'SIGINT');
+  expect(await tour.exited).toBe(0);
+  expect(tour.output()).not.toMatch(/Error|WRONG/);
   expect(await tour.leftovers()).toEqual([]);
 });
 

@@ -10,7 +10,7 @@ import { createNarrator, formatMs } from './tour/narrator.ts';
 import { whenOrphaned } from './tour/orphan.ts';
 import { createPublisher } from './tour/publisher.ts';
 import { type Received, type Receiver, startReceiver } from './tour/receiver.ts';
-import { copySamples, createIngressKey, readSigningSecrets, SAMPLE_PORT, SAMPLES } from './tour/samples.ts';
+import { copySamples, createIngressKey, readSigningSecrets, SAMPLE_PORT } from './tour/samples.ts';
 import { kubectl, lines, type Stack, startStack } from './tour/stack.ts';
 import {
   type Scene,
@@ -21,7 +21,7 @@ import {
   tellRetries,
   tellRevocation,
 } from './tour/story.ts';
-import { createProducer } from './tour/tenant.ts';
+import { createProducer, publicIdOf } from './tour/tenant.ts';
 
 /**
  * A whole Sluice on this machine, and a story that shows it at work; then it stays until Ctrl-C. With `--once` it ends
@@ -40,6 +40,9 @@ let ending = false;
 
 /** Deliveries are told one by one only after the story, which tells its own. */
 let storyIsTold = false;
+
+/** Everything runs: Ctrl-C is how it is ended from now on. */
+let staysUp = false;
 
 function tellReceived({ id, type, groupKey, signature, status }: Received): void {
   if (!storyIsTold) return;
@@ -60,11 +63,11 @@ async function startEndpoint({ cluster }: Stack): Promise<Receiver> {
   }
 }
 
-async function applySamples({ cluster, folder }: Stack, receiver: Receiver): Promise<void> {
-  const free = receiver.port === SAMPLE_PORT;
-  if (!free) narrator.tell(`port ${SAMPLE_PORT} is taken: the samples are applied with ${receiver.port} in its place`);
+async function applySamples({ cluster, folder, issuer }: Stack, { port }: Receiver): Promise<void> {
+  if (port !== SAMPLE_PORT) narrator.tell(`port ${SAMPLE_PORT} is taken: the samples are applied with ${port} instead`);
   const started = performance.now();
-  const applied = await kubectl(cluster, ['apply', '-f', free ? SAMPLES : await copySamples(folder, receiver.port)]);
+  const samples = await copySamples(folder, { port, issuer: issuer.url });
+  const applied = await kubectl(cluster, ['apply', '-f', samples]);
   narrator.tell(`applied config/samples: ${lines(applied)} objects`);
   const all = ['waas,waas-admin', '--all', '--all-namespaces'];
   const ready = await kubectl(cluster, ['wait', '--for=condition=Ready', '--timeout=60s', ...all]);
@@ -106,7 +109,9 @@ async function run(): Promise<void> {
   if (once) return;
   storyIsTold = true;
   const tenant = await createProducer(cluster, stack.issuer.url, 'ada');
-  const token = (sub: string) => stack.issuer.token({ sub }, { expiresInSeconds: 86_400 });
+  // By their groups they own the Accounts of the samples.
+  const token = (sub: string, group: string) =>
+    stack.issuer.token({ sub, groups: [group] }, { expiresInSeconds: 86_400 });
   const environment: Environment = {
     kubeconfig: cluster.kubeconfig,
     kubectlCache: join(folder, 'kubectl-cache'),
@@ -115,12 +120,17 @@ async function run(): Promise<void> {
     key,
     facadeUrl: stack.sluice.facadeUrl,
     tenant,
-    tokens: { ada: await token('ada'), bob: await token('bob') },
+    issuer: stack.issuer.url,
+    acme: await publicIdOf(cluster, ['workspace/acme']),
+    globex: await publicIdOf(cluster, ['workspace/globex']),
+    integration: await publicIdOf(cluster, ['integration/globex', '-n', 'acme']),
+    tokens: { ada: await token('ada', 'acme-admins'), bob: await token('bob', 'globex-admins') },
     opsUrl: stack.sluice.opsUrl,
     receiverPort: receiver.port,
   };
   const file = join(folder, 'env');
   await writeFile(file, formatEnvironment(environment), { mode: 0o600 });
+  staysUp = true;
   console.log(formatInvitation({ environment, file, log: stack.sluice.log }));
   while (stack.sluice.running()) await delay(LOOK_EVERY_MS);
   throw new Error('sluice ended by itself');
@@ -133,11 +143,14 @@ async function explain(cause: unknown): Promise<void> {
   console.error(`the end of sluice's log:\n${log.trimEnd().split('\n').slice(-15).join('\n')}`);
 }
 
-stopOnSignal(async () => {
-  ending = true;
-  console.log('\nending …');
-  await closers.closeAll();
-});
+stopOnSignal(
+  async () => {
+    ending = true;
+    console.log('\nending …');
+    await closers.closeAll();
+  },
+  { interruptIsSuccess: () => staysUp },
+);
 
 // make passes a signal on to the shell of its recipe only, which dies of it and leaves this program alone.
 if (process.env.MAKELEVEL !== undefined) {

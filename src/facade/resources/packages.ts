@@ -28,7 +28,8 @@ const description = spec.description;
 const PackageCreation = z
   .strictObject({
     name: name.meta({
-      description: 'Name of the package, 1 to 128 characters. Its slug is the key, for good.',
+      description:
+        'Name of the package, 1 to 128 characters. Its slug is the key, for good: lower-case Latin letters, digits and -. A name without any becomes p- and a hash.',
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),

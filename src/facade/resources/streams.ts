@@ -17,7 +17,8 @@ const StreamApply = z
   .strictObject({
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
-      description: 'Name of the stream, 1 to 128 characters. Its slug is the key, and the name of the queue.',
+      description:
+        'Name of the stream, 1 to 128 characters. Its slug is the key, and the name of the queue: lower-case Latin letters, digits and -. A name without any becomes s- and a hash.',
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),

@@ -81,6 +81,11 @@ function orderFor(binary: Binary): BuildOrder {
   };
 }
 
+/** Whether a binary is there already, so that nothing has to be built for it. */
+export function isBinaryThere(binary: Binary): boolean {
+  return isExecutable(pathOf(binary));
+}
+
 /**
  * Where the binaries are: those in `KUBEBUILDER_ASSETS` (envtest's convention), else those in the cache, else built
  * into the cache from the modules that go.sum locks. Only those wanted are sure to be there.

@@ -10,8 +10,14 @@ export type Environment = {
   readonly eventsUrl: string;
   readonly key: string;
   readonly facadeUrl: string;
-  /** Public id of the workspace that Ada owns. */
+  /** Issuer of the tokens. */
+  readonly issuer: string;
+  /** Public ids of the workspaces that Ada owns: acme, and the empty one of the REST tour. */
+  readonly acme: string;
   readonly tenant: string;
+  /** Public id of the workspace that Bob owns, and of the Integration by which acme grants it. */
+  readonly globex: string;
+  readonly integration: string;
   /** Tokens of two people, good for a day. */
   readonly tokens: { readonly ada: string; readonly bob: string };
   readonly opsUrl: string;
@@ -27,14 +33,28 @@ export function formatEnvironment(environment: Environment): string {
     INGRESS_KEY: environment.key,
     FACADE_URL: environment.facadeUrl,
     INGRESS_URL: new URL(environment.eventsUrl).origin,
+    ISSUER: environment.issuer,
+    ACME_TENANT: environment.acme,
+    GLOBEX_TENANT: environment.globex,
+    GLOBEX_INTEGRATION: environment.integration,
     TENANT: environment.tenant,
     ADA: environment.tokens.ada,
     BOB: environment.tokens.bob,
     OPS_URL: environment.opsUrl,
     RECEIVER_URL: `http://127.0.0.1:${environment.receiverPort}`,
   };
-  const exports = Object.entries(values).map(([name, value]) => `export ${name}='${value}'`);
-  return `${exports.join('\n')}\nexport PATH="$PATH${delimiter}${dirname(environment.kubectl)}"\n`;
+  const exports = Object.entries(values).map(([name, value]) => `export ${name}=${quoted(value)}`);
+  return `${exports.join('\n')}\nexport PATH="$PATH"${quoted(delimiter + dirname(environment.kubectl))}\n`;
+}
+
+/** A word for the shell, whatever it holds. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** The same, plain where nothing has to be quoted. */
+function word(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : quoted(text);
 }
 
 /** What to type in another terminal. */
@@ -43,7 +63,7 @@ export function formatInvitation(options: { environment: Environment; file: stri
   return `
 Everything runs. In another terminal (the first line sets what the others use, with the values of this run):
 
-  . ${file}
+  . ${word(file)}
 
   kubectl get waas -A
   kubectl describe wsub acme-orders -n globex
@@ -52,8 +72,7 @@ Everything runs. In another terminal (the first line sets what the others use, w
     -H 'content-type: application/json' -H 'x-sluice-event-type: order.created' \\
     -H 'x-sluice-group-key: customer-42' -d '{"order": 1}'
 
-  curl "$FACADE_URL/waas/producer/$TENANT/catalog" -H "authorization: Bearer $ADA"
-  curl "$FACADE_URL/openapi.json"             # all of /waas; $FACADE_URL/docs in a browser
+  curl "$FACADE_URL/waas/producer/$ACME_TENANT/catalog" -H "authorization: Bearer $ADA"
 
   curl -X POST "$RECEIVER_URL/fail?next=2"     # the next two deliveries fail
   curl "$RECEIVER_URL/received"                # what globex got, and what it answered
@@ -61,14 +80,19 @@ Everything runs. In another terminal (the first line sets what the others use, w
 
 The same without the file:
 
-  export KUBECONFIG=${environment.kubeconfig}
+  export KUBECONFIG=${word(environment.kubeconfig)}
   curl -i ${environment.eventsUrl} -H 'x-api-key: ${environment.key}' \\
     -H 'content-type: application/json' -H 'x-sluice-event-type: order.created' \\
     -H 'x-sluice-group-key: customer-42' -d '{"order": 1}'
-  curl ${environment.facadeUrl}/waas/producer/${environment.tenant}/catalog \\
+  curl ${environment.facadeUrl}/waas/producer/${environment.acme}/catalog \\
     -H 'authorization: Bearer ${environment.tokens.ada}'
 
-Log of all roles: ${log}
+REST, in a browser:   ${environment.facadeUrl}/docs
+REST, for programs:   ${environment.facadeUrl}/openapi.json
+Metrics:              ${environment.opsUrl}/metrics
+What globex got:      http://127.0.0.1:${environment.receiverPort}/received
+Log of all roles:     ${log}
+
 What globex receives is told here. Ctrl-C ends everything and leaves nothing behind.
 `;
 }

@@ -33,8 +33,9 @@ export const MAKE_RUN = ['make', '--no-print-directory', 'run'];
 export async function startTour(
   args: readonly string[] = [],
   [command = '', ...first]: readonly string[] = PROGRAM,
+  prefix = 'sluice-tour-',
 ): Promise<TourProcess> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-tour-'));
+  const folder = await mkdtemp(join(tmpdir(), prefix));
   const child = spawn(command, [...first, ...args], {
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],

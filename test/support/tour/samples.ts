@@ -4,18 +4,26 @@ import { join } from 'node:path';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { kubectl } from './stack.ts';
 
-export const SAMPLES = join(import.meta.dirname, '..', '..', '..', 'config', 'samples');
+const SAMPLES = join(import.meta.dirname, '..', '..', '..', 'config', 'samples');
 
 /** Port of the endpoint in the sample Subscription. */
 export const SAMPLE_PORT = 9797;
 
-/** The samples for an endpoint on another port: copies in `folder`. @returns the copies' folder */
-export async function copySamples(folder: string, port: number): Promise<string> {
+/** Issuer of the owners in the sample Accounts. */
+const SAMPLE_ISSUER = 'https://login.example.com';
+
+/**
+ * Copies the samples into `folder`, for owners of `issuer` and an endpoint on `port`.
+ *
+ * @returns the folder of the copies
+ */
+export async function copySamples(folder: string, { port, issuer }: { port: number; issuer: string }): Promise<string> {
   const copies = join(folder, 'samples');
   await mkdir(copies);
   for (const name of (await readdir(SAMPLES)).filter(file => file.endsWith('.yaml'))) {
     const text = await readFile(join(SAMPLES, name), 'utf8');
-    await writeFile(join(copies, name), text.replaceAll(`127.0.0.1:${SAMPLE_PORT}`, `127.0.0.1:${port}`));
+    const moved = text.replaceAll(`127.0.0.1:${SAMPLE_PORT}`, `127.0.0.1:${port}`);
+    await writeFile(join(copies, name), moved.replaceAll(SAMPLE_ISSUER, issuer));
   }
   return copies;
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { type Issuer, startIssuer } from '../issuer.ts';
+import { isBinaryThere } from '../kubernetes/binaries.ts';
 import { type Cluster, startCluster } from '../kubernetes/cluster.ts';
 import { startRedis } from '../redis/server.ts';
 import { type Sluice, startSluice } from '../sluice.ts';
@@ -12,6 +13,9 @@ const RBAC = join(ROOT, 'config', 'rbac');
 
 /** Namespace of the controller's Lease, the default of SLUICE_NAMESPACE. */
 const SYSTEM_NAMESPACE = 'sluice-system';
+
+const NO_CONTROLLER_MANAGER =
+  'without kube-controller-manager: deleted namespaces stay Terminating, and owner references are not collected; `make test` builds it';
 
 export type Stack = {
   /** Temporary folder of this run; gone with it. */
@@ -43,10 +47,13 @@ export async function startStack(options: { tell: (line: string) => void; closer
   const { tell, closers } = options;
   const folder = await temporaryFolder('run');
   closers.add(folder.remove);
+  // It is built for the tests; to build it for this alone would take minutes.
+  const controllerManager = isBinaryThere('kube-controller-manager');
   const [cluster, redis] = await Promise.all([
-    startCluster().then(started => {
+    startCluster({ controllerManager }).then(started => {
       closers.add(started.stop);
       tell(`the Kubernetes API answers at ${started.url}`);
+      if (!controllerManager) tell(NO_CONTROLLER_MANAGER);
       return started;
     }),
     startRedis({ appendonly: true, appendfsync: 'always' }).then(started => {

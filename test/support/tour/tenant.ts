@@ -21,5 +21,10 @@ export async function createProducer(cluster: Cluster, issuer: string, subject: 
     await kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(object));
   }
   await kubectl(cluster, ['wait', '--for=condition=Ready', '--timeout=30s', `workspace/${name}`]);
-  return kubectl(cluster, ['get', `workspace/${name}`, '-o=jsonpath={.status.publicId}']);
+  return publicIdOf(cluster, [`workspace/${name}`]);
+}
+
+/** Returns the public id of an object of ours, by what kubectl calls it. */
+export function publicIdOf(cluster: Cluster, object: readonly string[]): Promise<string> {
+  return kubectl(cluster, ['get', ...object, '-o=jsonpath={.status.publicId}']);
 }
