@@ -152,7 +152,7 @@ export const ENVIRONMENT = {
     ),
   SLUICE_NAMESPACE: z
     .string()
-    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'has to be the name of a namespace: lower-case letters, digits and -')
     .default('sluice-system')
     .describe("Namespace of the controller's Lease."),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
@@ -233,7 +233,7 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
     const meant = nearestName(name, Object.keys(ENVIRONMENT));
     problems.push(`${name}: no such variable${meant === undefined ? '' : `; did you mean ${meant}?`}`);
   }
-  const parsed = Environment.safeParse(Object.fromEntries(names.map(name => [name, env[name]])));
+  const parsed = Environment.safeParse(Object.fromEntries(names.map(name => [name, env[name]])), { error: messageOf });
   if (!parsed.success) {
     for (const issue of parsed.error.issues) problems.push(`${issue.path.join('.')}: ${issue.message}`);
   }
@@ -264,6 +264,15 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
     kubeconfig: env.KUBECONFIG,
   });
 }
+
+/** Says what to change, where a variable has no message of its own. */
+const messageOf: z.core.$ZodErrorMap = issue => {
+  if (issue.code === 'invalid_type') return `has to be a ${issue.format === 'safeint' ? 'whole ' : ''}number`;
+  if (issue.code === 'invalid_value') return `has to be one of ${issue.values.join(', ')}`;
+  if (issue.code === 'too_small') return `has to be at least ${issue.minimum}`;
+  if (issue.code === 'too_big') return `has to be at most ${issue.maximum}`;
+  return undefined;
+};
 
 function readOidc(data: z.output<typeof Environment>, problems: string[]): OidcConfig | undefined {
   const { SLUICE_OIDC_ISSUERS: issuers, SLUICE_OIDC_AUDIENCE: audience } = data;
