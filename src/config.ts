@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { nearestName } from './core/nearest-name.ts';
 import { parseNetwork } from './core/network.ts';
+import { messageOf } from './environment-messages.ts';
 import { type Mailbox, parseMailbox } from './mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from './mail/smtp-url.ts';
 import { readRootKey } from './root-key-file.ts';
@@ -238,9 +239,8 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
     for (const issue of parsed.error.issues) problems.push(`${issue.path.join('.')}: ${issue.message}`);
   }
   let rootKey: Uint8Array | undefined;
-  if (parsed.success && roles.some(role => NEEDS_ROOT_KEY.includes(role))) {
-    rootKey = readRootKey(parsed.data.SLUICE_ROOT_KEY_FILE, problems);
-  }
+  const needsRootKey = roles.some(role => NEEDS_ROOT_KEY.includes(role));
+  if (parsed.success && needsRootKey) rootKey = readRootKey(parsed.data.SLUICE_ROOT_KEY_FILE, problems);
   let oidc: OidcConfig | undefined;
   if (parsed.success && roles.some(role => NEEDS_OIDC.includes(role))) oidc = readOidc(parsed.data, problems);
   const tracing = readTracing(env, roles, problems);
@@ -264,15 +264,6 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
     kubeconfig: env.KUBECONFIG,
   });
 }
-
-/** Says what to change, where a variable has no message of its own. */
-const messageOf: z.core.$ZodErrorMap = issue => {
-  if (issue.code === 'invalid_type') return `has to be a ${issue.format === 'safeint' ? 'whole ' : ''}number`;
-  if (issue.code === 'invalid_value') return `has to be one of ${issue.values.join(', ')}`;
-  if (issue.code === 'too_small') return `has to be at least ${issue.minimum}`;
-  if (issue.code === 'too_big') return `has to be at most ${issue.maximum}`;
-  return undefined;
-};
 
 function readOidc(data: z.output<typeof Environment>, problems: string[]): OidcConfig | undefined {
   const { SLUICE_OIDC_ISSUERS: issuers, SLUICE_OIDC_AUDIENCE: audience } = data;

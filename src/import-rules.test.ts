@@ -76,6 +76,7 @@ const OUTSIDE = [
   'shutdown.ts',
   'tracing-environment.ts',
   'usage.ts',
+  'environment-messages.ts',
   'version.ts',
 ];
 
