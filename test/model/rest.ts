@@ -91,7 +91,9 @@ export async function comeToRest(system: System): Promise<RedisDump> {
   let dump = await goOn(system);
   for (const tenant of tenants) {
     // What a controller left half done in a workspace that is paused waits for the end of the pause.
-    if (tenant.isCertain()) checkSettled(tenant, dump, balances.leftForEvents(tenant.payer));
+    if (tenant.isCertain()) {
+      checkSettled(tenant, dump, balances.leftForEvents(tenant.payer), objects.isPaused(tenant.name));
+    }
   }
   const isHeld = ({ name, payer }: (typeof tenants)[number]) =>
     dump.hashes.has(accountKeys(payer).short) || objects.isPaused(name) || objects.workspace(name) === undefined;

@@ -1,7 +1,7 @@
 import { type ClosedTenant, closeRoutes } from '../../core/close-routes.ts';
 import type { TenantRoutes } from '../../core/routes.ts';
 import type { TenantSnapshot } from '../../core/snapshot.ts';
-import { type Fields, planRoutes, type StoredRoutes } from '../../redis/control-plan.ts';
+import { type Fields, planRoutes, type RoutesPlan, type StoredRoutes } from '../../redis/control-plan.ts';
 import { tenantKeys } from '../../redis/keys.ts';
 import { subscribersOf } from '../../redis/tenant-index.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
@@ -24,10 +24,17 @@ export interface ClosingDeps extends ApplyDeps {
  * Writes what the objects of a paused tenant close, and nothing else: neither what they open nor what Redis has lost.
  *
  * @param stored what stands in Redis
+ * @param fresh it was just read: whoever led before may have died between closing and waking
  */
 export async function applyClosing(
   deps: ClosingDeps,
-  { name, fence, stored, seen }: { name: string; fence: number; stored: StoredRoutes; seen: ReadonlySet<string> },
+  {
+    name,
+    fence,
+    stored,
+    fresh,
+    seen,
+  }: { name: string; fence: number; stored: StoredRoutes; fresh: boolean; seen: ReadonlySet<string> },
 ): Promise<Closing> {
   const nowMs = deps.nowMs();
   const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
@@ -38,10 +45,21 @@ export async function applyClosing(
     ready: stored.ready,
     ...(left.size === 0 ? {} : { hashes: left }),
   };
-  if (routes === stored.routes && left.size === 0) return { stored: had, closed, paused, seen };
-  const plan = { ...planRoutes(had, routes, nowMs), ready: [] };
+  const ended = fresh ? closedIn(routes) : [];
+  if (routes === stored.routes && left.size + ended.length === 0) return { stored: had, closed, paused, seen };
+  const planned = planRoutes(had, routes, nowMs);
+  const plan = { ...planned, opened: fresh ? ended : planned.opened, ready: [] };
   const written = await applyRoutes(deps, { name, fence, stored: had, plan, wanted: routes, first: false });
   return { stored: written, closed, paused, seen };
+}
+
+/** Returns the subscriptions that are closed: what the cursor of their queue left behind for them is let go of. */
+function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] {
+  return Object.entries(integrations).flatMap(([integration, { subscriptions }]) =>
+    Object.entries(subscriptions)
+      .filter(([, { route, queue }]) => route === 'closed' && Object.hasOwn(queues, queue))
+      .map(([sub, { inc, queue }]) => ({ queue, integration, sub, inc })),
+  );
 }
 
 /**

@@ -106,7 +106,7 @@ export function createTenants(deps: TenantsDeps) {
       const seen = stampsOf(name);
       const known = tenant.remembered === undefined ? [] : [tenant.remembered];
       const stored = had?.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
-      const closing = await applyClosing(deps, { name, fence, stored, seen });
+      const closing = await applyClosing(deps, { name, fence, stored, fresh: had === undefined, seen });
       tenant.closing = closing;
       deps.onChanged(name, changedByClosing(had, closing));
     } catch (error) {
