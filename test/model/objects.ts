@@ -28,6 +28,7 @@ export function createObjects(nowMs: () => number) {
   stored<ModelObject<'Subscription'>>('Subscription', {
     namespace: byNamespace,
     producer: ({ spec }) => [spec.producer],
+    integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
   });
   stored<ModelObject<'Activation'>>('Activation', {
     namespace: byNamespace,

@@ -45,8 +45,12 @@ describe('mirroring a signing secret', () => {
   });
 
   test('is refused where the quota of the namespace is spent', async () => {
-    const spec = { hard: { 'count/secrets': '0' } };
-    await client.create(QUOTAS, { namespace, name: 'none' }, { spec });
+    const hard = { 'count/secrets': '0' };
+    const quota = { namespace, name: 'none' };
+    await client.create(QUOTAS, quota, { spec: { hard } });
+    // What counts is the status; a controller of Kubernetes writes it, which does not run here.
+    const status = { hard, used: { 'count/secrets': '0' } };
+    await client.apply(QUOTAS, quota, { status }, { fieldManager: 'test', force: true, subresource: 'status' });
     // The admission plugin caches quotas for a moment.
     await expect.poll(() => mirror(`spent-${Date.now()}`), { timeout: 20_000 }).toMatchObject({ reason: 'Refused' });
   });

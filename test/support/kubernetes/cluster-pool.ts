@@ -1,4 +1,4 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { type StartedCluster, startCluster } from './cluster.ts';
@@ -76,15 +76,18 @@ export async function openClusterPool(prepare: (cluster: StartedCluster) => Prom
     '/kill': ({ id, signal }) => find(id).cluster.killApiServer(signal),
     '/start': ({ id }) => find(id).cluster.startApiServer(),
   };
-  const server = createServer(async (request, response) => {
+  async function serve(request: IncomingMessage): Promise<{ readonly status: number; readonly body: unknown }> {
     const call = calls[request.url ?? ''];
-    const answer = (status: number, body: unknown) => response.writeHead(status).end(JSON.stringify(body ?? null));
+    if (call === undefined) return { status: 404, body: { message: `no such call: ${request.url}` } };
     try {
-      if (call === undefined) throw new Error(`no such call: ${request.url}`);
-      answer(200, await call((await json(request)) as never));
+      return { status: 200, body: await call((await json(request)) as never) };
     } catch (error) {
-      answer(500, { message: String(error) });
+      return { status: 500, body: { message: String(error) } };
     }
+  }
+
+  const server = createServer((request, response) => {
+    void serve(request).then(({ status, body }) => response.writeHead(status).end(JSON.stringify(body ?? null)));
   });
   // A cluster that is built first takes minutes.
   server.requestTimeout = 0;
