@@ -96,9 +96,9 @@ describe('ingress', () => {
     const before = await stored();
     const largest = makeSample('largest', 'key', Buffer.alloc(262_144, 7));
     const first = await publisher.post(largest, { headers: TYPED });
-    expect([first.status, first.body]).toEqual([202, { id: 'largest', duplicate: false, groupKey: null }]);
+    expect([first.status, first.body]).toEqual([202, { id: 'largest', duplicate: false, groupKey: 'key' }]);
     const second = await publisher.post(largest, { headers: TYPED });
-    expect([second.status, second.body]).toEqual([202, { id: 'largest', duplicate: true, groupKey: null }]);
+    expect([second.status, second.body]).toEqual([202, { id: 'largest', duplicate: true, groupKey: 'key' }]);
     expect(await stored()).toBe(before + 1);
     const { receiver } = world;
     await eventually('it arrives', async () => receiver.delivered('ada').has('largest'), { withinMs: 5_000 });
