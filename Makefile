@@ -31,7 +31,7 @@ test-model: setup ## random histories against the reference model: STEPS=20000 S
 	@STEPS='$(STEPS)' SEED='$(SEED)' REPLAY='$(REPLAY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model
 
 test-api: setup $(SCHEMATHESIS)/bin/schemathesis ## /waas against its OpenAPI document: REQUESTS=20000 SEED=1 of our own, then schemathesis (half an hour)
-	@REQUESTS='$(or $(REQUESTS),20000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/facade-generator.test.ts
+	@REQUESTS='$(or $(REQUESTS),20000)' SEED='$(SEED)' $(NODE) node_modules/vitest/vitest.mjs run --project system test/system/rest/generator.test.ts
 	@SEED='$(SEED)' $(NODE) test/api/schemathesis.ts '$(CURDIR)/$(SCHEMATHESIS)/bin/schemathesis'
 
 $(SCHEMATHESIS)/bin/schemathesis: test/api/requirements.txt
@@ -46,7 +46,7 @@ test-scale: setup ## one tenant with 100,000 activations and 10,000 subscription
 	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale
 
 generate: setup ## write the files that are derived from the schemas in src/api
-	@$(NODE) config/generate.ts
+	@$(NODE) tools/generate/generate.ts
 
 docs: setup ## build the documentation site into dist/site
 	@tools/site/install.sh

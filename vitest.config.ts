@@ -17,7 +17,7 @@ const LONGEST = [
   'paused',
   'exactness',
   'apiserver',
-  'facade-generator',
+  'rest/generator',
   'tour',
   'leaders',
   'invitations',

@@ -2,14 +2,32 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
 /**
- * Who may import whom: the layers of the architecture. Each room names the rooms and packages that it may import;
- * node: modules and its own files are free. `core` and `api` are pure: of Node they may import what computes.
+ * Who may import whom. Each room is a folder; it names the rooms and packages that it may import, `node:` modules and its own
+ * files are free. A room's name with `/*` stands for all rooms below that folder. `core` and `api` are pure: of Node they may
+ * import what computes.
  */
-const RULES: Readonly<
-  Record<string, { rooms: readonly string[]; packages: readonly string[]; node?: readonly string[] }>
-> = {
+interface Rule {
+  readonly rooms: readonly string[];
+  readonly packages?: readonly string[];
+  readonly node?: readonly string[];
+}
+
+const PURE = ['node:crypto', 'node:net'];
+const CONTROLLER = ['api', 'api/kinds', 'core/*', 'time', 'redis', 'kube', 'telemetry'];
+const RESOURCE = ['api', 'api/kinds', 'core/*', 'time', 'http', 'kube', 'redis', 'facade/auth', 'facade/objects'];
+const DATA_PLANE = ['api', 'core/*', 'redis', 'telemetry'];
+
+const RULES: Readonly<Record<string, Rule>> = {
   api: { rooms: [], packages: ['zod'], node: [] },
-  core: { rooms: ['api'], packages: [], node: ['node:crypto', 'node:net'] },
+  'api/kinds': { rooms: ['api'], packages: ['zod'], node: [] },
+
+  'core/ids': { rooms: ['api'], node: PURE },
+  'core/problems': { rooms: ['api'], node: PURE },
+  'core/delivery': { rooms: ['api', 'core/ids'], node: PURE },
+  'core/events': { rooms: ['api', 'core/ids', 'core/problems', 'core/delivery'], node: PURE },
+  'core/routing': { rooms: ['api', 'api/kinds', 'core/ids', 'core/delivery', 'core/events'], node: PURE },
+
+  time: { rooms: [] },
   telemetry: {
     rooms: [],
     packages: [
@@ -22,18 +40,45 @@ const RULES: Readonly<
       '@opentelemetry/exporter-trace-otlp-proto',
     ],
   },
-  http: { rooms: ['core', 'telemetry'], packages: ['fastify'] },
-  redis: { rooms: ['api', 'core', 'telemetry'], packages: ['ioredis'] },
-  kube: { rooms: ['api', 'telemetry'], packages: ['@kubernetes/client-node', 'undici'] },
-  mail: { rooms: ['api', 'core'], packages: ['nodemailer'] },
-  controller: { rooms: ['api', 'core', 'redis', 'kube', 'mail', 'telemetry'], packages: [] },
-  'dataplane/ingress': { rooms: ['api', 'core', 'http', 'redis', 'telemetry'], packages: ['fastify'] },
+  http: { rooms: ['core/problems', 'telemetry'], packages: ['fastify'] },
+  mail: { rooms: ['api', 'core/ids'], packages: ['nodemailer'] },
+  kube: { rooms: ['api', 'api/kinds', 'time', 'telemetry'], packages: ['@kubernetes/client-node', 'undici'] },
+  redis: { rooms: ['api', 'core/*', 'telemetry'], packages: ['ioredis'] },
+  config: { rooms: ['core/delivery', 'core/problems', 'mail', 'telemetry'], packages: ['zod'] },
+
+  'controller/engine': { rooms: ['api', 'kube', 'time', 'telemetry'] },
+  'controller/caches': { rooms: [...CONTROLLER, 'controller/engine'] },
+  'controller/routes': { rooms: [...CONTROLLER, 'controller/engine', 'controller/caches'] },
+  'controller/context': { rooms: [...CONTROLLER, 'controller/engine', 'controller/caches', 'controller/routes'] },
+  'controller/kinds': {
+    rooms: [...CONTROLLER, 'mail', 'controller/engine', 'controller/caches', 'controller/routes', 'controller/context'],
+  },
+  'controller/audit': {
+    rooms: [
+      ...CONTROLLER,
+      'controller/engine',
+      'controller/caches',
+      'controller/routes',
+      'controller/context',
+      'controller/kinds',
+    ],
+  },
+  controller: { rooms: [...CONTROLLER, 'mail', 'controller/*'] },
+
   'facade/auth': {
-    rooms: ['api', 'core', 'facade', 'http', 'telemetry'],
+    rooms: ['api', 'core/problems', 'http', 'telemetry'],
     packages: ['fastify', '@fastify/express', 'express', 'express-oauth2-jwt-bearer'],
   },
+  'facade/objects': {
+    rooms: ['api', 'api/kinds', 'core/*', 'time', 'http', 'kube', 'redis', 'telemetry', 'facade/auth'],
+  },
+  'facade/contract': {
+    rooms: ['api', 'core/ids', 'core/problems', 'time', 'http', 'telemetry', 'facade/auth', 'facade/objects'],
+    packages: ['zod', 'fastify'],
+  },
+  'facade/resources': { rooms: [...RESOURCE, 'telemetry', 'facade/contract'], packages: ['zod'] },
   facade: {
-    rooms: ['api', 'core', 'http', 'kube', 'redis', 'telemetry', 'facade/auth'],
+    rooms: ['core/*', 'http', 'redis', 'telemetry', 'facade/*'],
     packages: [
       'zod',
       'zod-openapi',
@@ -45,40 +90,36 @@ const RULES: Readonly<
       '@fastify/under-pressure',
     ],
   },
-  'dataplane/dispatcher': { rooms: ['api', 'core', 'redis', 'telemetry', 'dataplane'], packages: ['undici'] },
-  'dataplane/router': { rooms: ['api', 'core', 'redis', 'telemetry', 'dataplane'], packages: [] },
-  'dataplane/sandbox': {
+
+  'dataplane/ingress': { rooms: [...DATA_PLANE, 'http'], packages: ['fastify'] },
+  'dataplane/dispatcher': { rooms: [...DATA_PLANE, 'dataplane'], packages: ['undici'] },
+  'dataplane/router': { rooms: [...DATA_PLANE, 'dataplane'] },
+  'dataplane/sandbox': { rooms: [...DATA_PLANE, 'dataplane', 'dataplane/*'] },
+  dataplane: { rooms: [...DATA_PLANE, 'dataplane/ingress', 'dataplane/router'] },
+
+  roles: {
     rooms: [
-      'api',
-      'core',
-      'redis',
+      'config',
+      'core/delivery',
+      'time',
       'telemetry',
+      'mail',
+      'kube',
+      'redis',
+      'controller',
+      'facade',
+      'facade/objects',
       'dataplane',
-      'dataplane/dispatcher',
-      'dataplane/ingress',
-      'dataplane/router',
+      'dataplane/*',
     ],
-    packages: [],
   },
-  dataplane: { rooms: ['api', 'core', 'redis', 'telemetry', 'dataplane/ingress', 'dataplane/router'], packages: [] },
 };
-/** The files beside the rooms: what knows everything, and what they need. */
-const OUTSIDE = [
-  'sluice.ts',
-  'main.ts',
-  'roles.ts',
-  'role-parts.ts',
-  'config.ts',
-  'listening.ts',
-  'node-flags.ts',
-  'root-key-file.ts',
-  'service-links.ts',
-  'shutdown.ts',
-  'tracing-environment.ts',
-  'usage.ts',
-  'environment-messages.ts',
-  'version.ts',
-];
+
+/** Rooms that import each other. The data plane is the last that has such a pair. */
+const TWO_WAY = ['dataplane and dataplane/router'];
+
+/** The files beside the rooms: the program's entry, and what it needs before it loads the rest. */
+const OUTSIDE = ['sluice.ts', 'main.ts', 'node-flags.ts', 'shutdown.ts', 'usage.ts'];
 
 const root = new URL('./', import.meta.url);
 const files = globSync('**/*.ts', { cwd: root }).filter(file => !/\.test\.ts$|(^|\/)testing\//.test(file));
@@ -87,6 +128,13 @@ function roomOf(file: string): string | undefined {
   return Object.keys(RULES)
     .filter(room => file.startsWith(`${room}/`))
     .toSorted((a, b) => b.length - a.length)[0];
+}
+
+/** Room names, with those that `/*` stands for. */
+function withBelow(names: readonly string[]): string[] {
+  return names.flatMap(name =>
+    name.endsWith('/*') ? Object.keys(RULES).filter(room => room.startsWith(name.slice(0, -1))) : [name],
+  );
 }
 
 function importsOf(file: string): string[] {
@@ -104,19 +152,36 @@ describe('import rules', () => {
 
   test.each(files.filter(file => roomOf(file) !== undefined))('%s', file => {
     const room = roomOf(file) as string;
-    const { rooms, packages, node } = RULES[room] as (typeof RULES)[string];
+    const { rooms, packages = [], node } = RULES[room] as Rule;
     for (const name of importsOf(file)) {
       if (name.startsWith('node:')) {
         if (node !== undefined) expect(node, `${file} imports ${name}`).toContain(name);
+      } else if (name === '../../package.json') {
+        expect(file).toBe('config/version.ts');
       } else if (name.startsWith('.')) {
         const target = new URL(name, new URL(file, root)).pathname.slice(root.pathname.length);
         const other = roomOf(target);
-        expect([room, ...rooms], `${file} imports ${target}`).toContain(other);
+        expect([room, ...withBelow(rooms)], `${file} imports ${target}`).toContain(other);
       } else {
         const owner = name.startsWith('@') ? name.split('/').slice(0, 2).join('/') : name.split('/')[0];
         expect(packages, `${file} imports ${name}`).toContain(owner);
       }
     }
+  });
+
+  test('no two rooms import each other', () => {
+    const arrows = new Set<string>();
+    for (const file of files) {
+      for (const name of importsOf(file).filter(each => each.startsWith('.'))) {
+        const other = roomOf(new URL(name, new URL(file, root)).pathname.slice(root.pathname.length));
+        if (roomOf(file) !== undefined && other !== undefined) arrows.add(`${roomOf(file)} and ${other}`);
+      }
+    }
+    const back = [...arrows].filter(arrow => {
+      const [from, to] = arrow.split(' and ');
+      return from !== to && String(from) < String(to) && arrows.has(`${to} and ${from}`);
+    });
+    expect(back).toEqual(TWO_WAY);
   });
 
   test('the facade reads the data plane, and changes only inboxes', () => {

@@ -1,19 +1,19 @@
-import { type Config, ConfigError, type Role, readConfig } from './config.ts';
+import { type Config, ConfigError, type Role, readConfig } from './config/config.ts';
+import { VERSION } from './config/version.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
-import { listenAt } from './listening.ts';
 import { createAlarm } from './redis/alarm.ts';
 import { openRedis } from './redis/late-client.ts';
 import { createRedisMetrics, registerRedisGauges } from './redis/redis-metrics.ts';
 import { registerWorkMetrics } from './redis/work-metrics.ts';
-import type { Parts, Running } from './role-parts.ts';
-import { START } from './roles.ts';
+import { listenAt } from './roles/listening.ts';
+import type { Parts, Running } from './roles/parts.ts';
+import { START } from './roles/roles.ts';
 import { createShutdown } from './shutdown.ts';
 import { createLogger } from './telemetry/log.ts';
 import { createRegistry } from './telemetry/metrics.ts';
 import { startOpsServer } from './telemetry/ops-server.ts';
 import { registerProcessMetrics, registerRoleHealth } from './telemetry/process-metrics.ts';
 import { watchRoleHealth } from './telemetry/role-health.ts';
-import { VERSION } from './version.ts';
 
 async function main(config: Config): Promise<void> {
   const log = createLogger({

@@ -1,4 +1,4 @@
-import type { Role } from './config.ts';
+import type { Role } from './config/config.ts';
 
 /** Roles that keep every object of the cluster in their heap. */
 const KEEP_OBJECTS: readonly (Role | 'all')[] = ['controller', 'facade', 'all'];

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
-import { ROLES } from './config.ts';
+import { ROLES } from './config/config.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const COMMAND = join(ROOT, 'bin', 'sluice');

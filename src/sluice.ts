@@ -1,8 +1,8 @@
 import { totalmem } from 'node:os';
 import { execArgv, execPath, execve } from 'node:process';
+import { VERSION } from './config/version.ts';
 import { missingNodeFlags } from './node-flags.ts';
 import { textToPrint } from './usage.ts';
-import { VERSION } from './version.ts';
 
 // The entry of a container, which may have no shell: `node src/sluice.ts <role>`. Flags of Node need a new program in
 // the same process: it keeps its id, so signals reach it.

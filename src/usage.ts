@@ -1,4 +1,4 @@
-import type { Role } from './config.ts';
+import type { Role } from './config/config.ts';
 
 /** What each role does, for `sluice --help`. */
 const ROLE_MEANINGS: Readonly<Record<Role, string>> = {

@@ -1,16 +1,16 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { renderDocs } from '../config/docs.ts';
-import { anchorOf } from '../config/docs-problems.ts';
-import { driftedFiles } from '../config/generate.ts';
-import { KINDS } from '../src/api/kinds.ts';
-import { ENVIRONMENT } from '../src/config.ts';
-import { PROBLEMS } from '../src/core/problems.ts';
+import { KINDS } from '../src/api/kinds/kinds.ts';
+import { ENVIRONMENT } from '../src/config/config.ts';
+import { PROBLEMS } from '../src/core/problems/problems.ts';
+import { renderDocs } from '../tools/generate/docs/docs.ts';
+import { anchorOf } from '../tools/generate/docs/problems.ts';
+import { driftedFiles } from '../tools/generate/generate.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
-test('the pages in docs are what config/generate.ts writes', async () => {
+test('the pages in docs are what tools/generate/generate.ts writes', async () => {
   expect(driftedFiles(ROOT, await renderDocs())).toEqual([]);
 });
 

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { driftedFiles } from '../config/generate.ts';
-import { renderRbac } from '../config/rbac.ts';
-import { KINDS } from '../src/api/kinds.ts';
+import { KINDS } from '../src/api/kinds/kinds.ts';
+import { driftedFiles } from '../tools/generate/generate.ts';
+import { renderRbac } from '../tools/generate/rbac/rbac.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const FOLDER = join(ROOT, 'config', 'rbac');
@@ -27,7 +27,7 @@ const manifests = files.flatMap(name =>
 );
 const named = (kind: string) => manifests.filter(found => found.kind === kind).map(({ metadata }) => metadata.name);
 
-test('the manifests in config/rbac are what config/generate.ts writes, and no others', () => {
+test('the manifests in config/rbac are what tools/generate/generate.ts writes, and no others', () => {
   expect(driftedFiles(ROOT, renderRbac())).toEqual([]);
   expect(files.map(name => `config/rbac/${name}`)).toEqual(renderRbac().map(({ path }) => path));
 });

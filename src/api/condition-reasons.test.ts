@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { CONDITION, CONDITION_MEANING, REASON } from './condition-reasons.ts';
 import { Condition } from './conditions.ts';
-import { KINDS } from './kinds.ts';
+import { KINDS } from './kinds/kinds.ts';
 
 it('has a table for every kind, with Ready, Reconciling and Stalled', () => {
   expect(Object.keys(CONDITION_MEANING).toSorted()).toEqual(Object.keys(KINDS).toSorted());

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { driftedFiles, renderCrds } from '../../config/generate.ts';
+import { driftedFiles, renderCrds } from '../../tools/generate/generate.ts';
 import { describeCrd } from '../kube/crds.ts';
 import type { buildCrd } from './crd.ts';
 import type { KindDefinition } from './kind.ts';
-import { KINDS } from './kinds.ts';
+import { KINDS } from './kinds/kinds.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -90,7 +90,7 @@ describe.each(Object.values(KINDS))('$kind', kind => {
 });
 
 describe('the files in crds', () => {
-  it('are what config/generate.ts writes, and no others', () => {
+  it('are what tools/generate/generate.ts writes, and no others', () => {
     const files = renderCrds();
     expect(driftedFiles(ROOT, files)).toEqual([]);
     expect(

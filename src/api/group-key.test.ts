@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { faultOfGroupKey } from '../core/context-headers-limits.ts';
+import { faultOfGroupKey } from '../core/events/context-headers-limits.ts';
 import { isGroupKey } from './group-key.ts';
 
 it.each(['a', 'customer-42', 'a b', 'Łódź', '🦊'.repeat(64), 'x'.repeat(256), '"\\'])('%j may be one', value => {

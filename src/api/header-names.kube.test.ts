@@ -3,7 +3,7 @@ import { connect, type KubeClient } from '../kube/client.ts';
 import { KubeError } from '../kube/kube-error.ts';
 import { NAMESPACES, resourceOf } from '../kube/resource.ts';
 import { CREDENTIAL_HEADERS, RESERVED_HEADER_PREFIXES, RESERVED_HEADERS } from './header-names.ts';
-import { KINDS } from './kinds.ts';
+import { KINDS } from './kinds/kinds.ts';
 
 const NAMESPACE = `header-names-${process.pid}`;
 const RESERVED = [...RESERVED_HEADERS, ...RESERVED_HEADER_PREFIXES.flatMap(prefix => [prefix, `${prefix}anything`])];

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { MANIFESTS } from '../../test/system/manifests/table.ts';
-import { KINDS } from './kinds.ts';
+import { MANIFESTS } from '../../test/system/control/manifests/table.ts';
+import { KINDS } from './kinds/kinds.ts';
 
 const stored = {
   name: 'x',

@@ -1,7 +1,7 @@
 import { parseChangedDelivery, parseDisabledEndpoint } from '../redis/alarm.ts';
-import type { DeliveryShowing } from './delivery-status/delivery-showing.ts';
-import type { EndpointHealths } from './subscription/endpoint-healths.ts';
-import type { World } from './world.ts';
+import type { World } from './caches/caches.ts';
+import type { DeliveryShowing } from './kinds/subscription/delivery-status/delivery-showing.ts';
+import type { EndpointHealths } from './kinds/subscription/endpoint-healths.ts';
 
 /** Returns a listener that hands each alarm of another role to the part of the controller that it concerns. */
 export function createAlarmListener(deps: {

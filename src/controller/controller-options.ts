@@ -1,6 +1,5 @@
-import type { CompileOptions } from '../core/compile-routes.ts';
+import type { CompileOptions } from '../core/routing/compile-routes.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
 import type { SendInvitation } from '../mail/mailer.ts';
 import type { BacklogStore } from '../redis/backlog.ts';
 import type { ControlAudit } from '../redis/control-audit.ts';
@@ -12,7 +11,8 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
 import type { ImpairmentCheck } from '../telemetry/role-health.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
-import type { Runtime } from './runtime/runtime.ts';
+import type { Clock } from '../time/clock.ts';
+import type { Runtime } from './engine/runtime.ts';
 
 /** What the controller role works with. */
 export interface ControllerOptions {

@@ -1,47 +1,46 @@
 import { hostname } from 'node:os';
-
-import { reconcileAccount } from './account/reconcile.ts';
-import { createShortages } from './account/shortages.ts';
-import { createActivationControllers } from './activation/controllers.ts';
-import { openGatesOf } from './activation/reconcile.ts';
 import { createAlarmListener } from './alarm-listener.ts';
-import { createAuditing } from './auditing.ts';
-import { reconcileBlock } from './block/reconcile.ts';
-import { finalizeStream, reconcileStream } from './catalog-stream/reconcile.ts';
+import { createAuditing } from './audit/auditing.ts';
+import { createWorld } from './caches/caches.ts';
+import { createSources } from './caches/watches.ts';
+import { explainRedisFailure, type Room } from './context/context.ts';
+import { createDataPlane } from './context/data-plane.ts';
+import { createDeletionTimes } from './context/deletion-times.ts';
+import { enqueueFollowers } from './context/followers.ts';
+import { createLetGoTeller } from './context/let-go.ts';
+import { finalizeUnlessPaused, isPaused, PAUSABLE, unlessPaused } from './context/paused.ts';
 import type { ControllerOptions, ControllerRole } from './controller-options.ts';
-import { createDataPlane } from './data-plane.ts';
-import { createDeletionTimes } from './deletion-times.ts';
-import { createDeliveryShowing } from './delivery-status/delivery-showing.ts';
 import { createElection } from './election.ts';
-import { enqueueFollowers } from './followers.ts';
-import { createIngressKeyWatch } from './ingress-key-watch.ts';
-import { DELIVERY_RETRY, deliverInvitation } from './integration/deliver.ts';
-import { createDeliveries } from './integration/deliveries.ts';
-import { createInvitationMetrics } from './integration/invitation-metrics.ts';
-import { isEnded, reconcileIntegration } from './integration/reconcile.ts';
-import { createLeading } from './leading.ts';
-import { createLetGoTeller } from './let-go.ts';
-import { finalizePackage, reconcilePackage } from './package/reconcile.ts';
-import { explainRedisFailure, type Room } from './room.ts';
-import { createControllerMetrics } from './runtime/controller-metrics.ts';
-import { createEventRecorder } from './runtime/event-recorder.ts';
-import { createKeyedController } from './runtime/keyed-controller.ts';
-import { createKindController } from './runtime/kind-controller.ts';
-import { createRuntime } from './runtime/runtime.ts';
-import type { RetryPauses } from './runtime/work-queue.ts';
-import { createSources } from './sources.ts';
+import { createControllerMetrics } from './engine/controller-metrics.ts';
+import { createEventRecorder } from './engine/event-recorder.ts';
+import { createKeyedController } from './engine/keyed-controller.ts';
+import { createKindController } from './engine/kind-controller.ts';
+import { createRuntime } from './engine/runtime.ts';
+import type { RetryPauses } from './engine/work-queue.ts';
+import { reconcileAccount } from './kinds/account/reconcile.ts';
+import { createShortages } from './kinds/account/shortages.ts';
+import { createActivationControllers } from './kinds/activation/controllers.ts';
+import { openGatesOf } from './kinds/activation/reconcile.ts';
+import { reconcileBlock } from './kinds/block/reconcile.ts';
+import { finalizeStream, reconcileStream } from './kinds/catalog-stream/reconcile.ts';
+import { DELIVERY_RETRY, deliverInvitation } from './kinds/integration/deliver.ts';
+import { createDeliveries } from './kinds/integration/deliveries.ts';
+import { createInvitationMetrics } from './kinds/integration/invitation-metrics.ts';
+import { isEnded, reconcileIntegration } from './kinds/integration/reconcile.ts';
+import { finalizePackage, reconcilePackage } from './kinds/package/reconcile.ts';
+import { createBacklogWatch } from './kinds/subscription/backlog-watch.ts';
+import { createDeliveryShowing } from './kinds/subscription/delivery-status/delivery-showing.ts';
+import { createEndpointHealths, keysConcerned } from './kinds/subscription/endpoint-healths.ts';
+import { createHeaderSecrets } from './kinds/subscription/header-secrets.ts';
+import { finalizeSubscription, reconcileSubscription } from './kinds/subscription/reconcile.ts';
+import { shownReason } from './kinds/subscription/shown-reason.ts';
+import { createIngressKeyWatch } from './kinds/workspace/ingress-key-watch.ts';
+import { finalizeWorkspace, reconcileWorkspace } from './kinds/workspace/reconcile.ts';
+import { createLeading } from './leadership.ts';
+import { createSharedLocks } from './routes/shared-lock.ts';
+import { gatherTenant, objectsOfTenant } from './routes/snapshot.ts';
+import { createTenants } from './routes/tenants.ts';
 import { registerObjectMetrics } from './state-metrics.ts';
-import { createEndpointHealths, keysConcerned } from './subscription/endpoint-healths.ts';
-import { createHeaderSecrets } from './subscription/header-secrets.ts';
-import { finalizeSubscription, reconcileSubscription } from './subscription/reconcile.ts';
-import { shownReason } from './subscription/shown-reason.ts';
-import { createBacklogWatch } from './tenant/backlog-watch.ts';
-import { finalizeUnlessPaused, isPaused, PAUSABLE, unlessPaused } from './tenant/paused.ts';
-import { createSharedLocks } from './tenant/shared-lock.ts';
-import { gatherTenant, objectsOfTenant } from './tenant/snapshot.ts';
-import { createTenants } from './tenant/tenants.ts';
-import { finalizeWorkspace, reconcileWorkspace } from './workspace/reconcile.ts';
-import { createWorld } from './world.ts';
 
 /**
  * Pauses between tries of what failed. Short at most: what a Redis or an API server that was away held up is in force
@@ -172,8 +171,6 @@ export function createController(options: ControllerOptions): ControllerRole {
     ...createDeletionTimes(world, clock),
     dataPlane,
     rootKey: options.rootKey,
-    deliveries,
-    endpointHealths,
     isBacklogAtRisk: (tenant, uid) => backlogWatch.isAtRisk(tenant, uid),
     explain: explainRedisFailure,
     shared: locks.shared,
@@ -221,7 +218,7 @@ export function createController(options: ControllerOptions): ControllerRole {
   const integrations = createKindController({
     ...engine('integration', WAITING),
     reflector: world.Integration,
-    reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room), isEnded),
+    reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration({ ...room, deliveries }), isEnded),
     sources: [sources.inWorkspace('Integration'), ...sources.integration],
   });
   const invitations = createKeyedController({
@@ -244,7 +241,7 @@ export function createController(options: ControllerOptions): ControllerRole {
   const subscriptions = createKindController({
     ...engine('subscription', WAITING),
     reflector: world.Subscription,
-    reconcile: showing.show(reconcileSubscription(room)),
+    reconcile: showing.show(reconcileSubscription({ ...room, endpointHealths })),
     fieldsOf: shownReason,
     finalize: finalizeSubscription(room),
     sources: sources.subscription,

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { sleep } from '../kube/clock.ts';
+import { createManualClock } from '../../test/support/manual-clock.ts';
 import { errorFromStatus, KubeError } from '../kube/kube-error.ts';
-import { createManualClock } from '../kube/manual-clock.ts';
 import { createLogger } from '../telemetry/log.ts';
+import { sleep } from '../time/clock.ts';
 import { createElection, type ElectionDeps } from './election.ts';
-import { ForeignRedisError } from './leading.ts';
+import { ForeignRedisError } from './leadership.ts';
 
 const refused = (status: number) => errorFromStatus('POST leases', status, { kind: 'Status', code: status }, undefined);
 

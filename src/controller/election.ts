@@ -1,16 +1,16 @@
 import type { KubeClient } from '../kube/client.ts';
-import type { Clock } from '../kube/clock.ts';
 import { isKubeError } from '../kube/kube-error.ts';
 import { createLeaseStore } from '../kube/lease.ts';
 import type { AnyObject } from '../kube/object.ts';
 import { LEASES } from '../kube/resource.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Impairment } from '../telemetry/role-health.ts';
-import { ForeignRedisError, type Leading } from './leading.ts';
-import { explainRedisFailure } from './room.ts';
-import { createElector, type Elector } from './runtime/elector.ts';
-import type { EventRecorder } from './runtime/event-recorder.ts';
-import { ReconcileError } from './runtime/outcome.ts';
+import type { Clock } from '../time/clock.ts';
+import { explainRedisFailure } from './context/context.ts';
+import { createElector, type Elector } from './engine/elector.ts';
+import type { EventRecorder } from './engine/event-recorder.ts';
+import { ReconcileError } from './engine/outcome.ts';
+import { ForeignRedisError, type Leading } from './leadership.ts';
 
 const LEASE_NAME = 'sluice-controller';
 /** A term begins, and the API server answers, within this time as a rule, ms. */

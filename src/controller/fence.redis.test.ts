@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type AuditedTenant, createAuditedTenant } from '../../test/support/controller/audited-tenant.ts';
+import { objectOf } from '../../test/support/controller/room.ts';
 import { redisUrl } from '../../test/support/redis/shared.ts';
-import { tenantId } from '../core/ids.ts';
+import { tenantId } from '../core/ids/ids.ts';
 import { type Actor, type Choose, everySchedule, interleave, type Step } from '../dataplane/testing/interleaving.ts';
 import { createProcessClient, createWire, type Witness } from '../dataplane/testing/process-client.ts';
 import type { AnyObject } from '../kube/object.ts';
@@ -10,9 +12,7 @@ import { createHashReader, readRoutes } from '../redis/control-reader.ts';
 import { FencedError } from '../redis/control-store.ts';
 import { accountKeys, CLUSTER_KEYS, hintPartition } from '../redis/keys.ts';
 import { createLogger } from '../telemetry/log.ts';
-import { createLeading } from './leading.ts';
-import { type AuditedTenant, createAuditedTenant } from './testing/audited-tenant.ts';
-import { objectOf } from './testing/room.ts';
+import { createLeading } from './leadership.ts';
 
 const log = createLogger({ level: 'silent' });
 const direct: Step = (_label, call) => call();

@@ -1,6 +1,6 @@
-import { type Clock, sleep } from '../kube/clock.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
+import { type Clock, sleep } from '../time/clock.ts';
 
 /** A second look decides: one that finds nothing may have met a Redis that is just starting. */
 const SECOND_LOOK_MS = 2_000;

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { IntegrationState } from '../core/integration-state.ts';
-import { planActivation } from './activation/plan.ts';
-import { planDraining, planStream } from './catalog-stream/plan.ts';
-import { planIntegration } from './integration/plan.ts';
-import type { Condition, DesiredCondition } from './runtime/conditions.ts';
-import { planSubscription, type SubscriptionFacts } from './subscription/plan.ts';
-import { planWorkspace } from './workspace/plan.ts';
+import type { IntegrationState } from '../core/routing/integration-state.ts';
+import type { Condition, DesiredCondition } from './engine/conditions.ts';
+import { planActivation } from './kinds/activation/plan.ts';
+import { planDraining, planStream } from './kinds/catalog-stream/plan.ts';
+import { planIntegration } from './kinds/integration/plan.ts';
+import { planSubscription, type SubscriptionFacts } from './kinds/subscription/plan.ts';
+import { planWorkspace } from './kinds/workspace/plan.ts';
 
 /** `Type=Status/Reason` of every condition, as a reader would say it. */
 function said({ conditions }: { readonly conditions: readonly DesiredCondition[] }): string[] {

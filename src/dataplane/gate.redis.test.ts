@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { objectOf } from '../../test/support/controller/room.ts';
 import { redisUrl } from '../../test/support/redis/shared.ts';
-import { objectOf } from '../controller/testing/room.ts';
 import { connectRedis, type RedisClient, type Reply } from '../redis/client.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { type Actor, type Choose, everySchedule, type Fate, interleave } from './testing/interleaving.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisUrl } from '../../test/support/redis/shared.ts';
-import { isAfter } from '../core/refs.ts';
+import { isAfter } from '../core/ids/refs.ts';
 import { connectRedis, type RedisClient } from '../redis/client.ts';
 import { createHintIndex, type HintIndex } from '../redis/hints.ts';
 import type { IngressQueue } from '../redis/ingress-store.ts';

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { redisUrl } from '../../test/support/redis/shared.ts';
-import { parseEventProgress } from '../core/event-state.ts';
-import { refOfStreamId } from '../core/refs.ts';
-import { type Bucket, HISTORIES, RINGS, type Traffic } from '../core/series.ts';
-import { tokensOf } from '../core/tokens.ts';
+import { parseEventProgress } from '../core/events/event-state.ts';
+import { type Bucket, HISTORIES, RINGS, type Traffic } from '../core/events/series.ts';
+import { tokensOf } from '../core/events/tokens.ts';
+import { refOfStreamId } from '../core/ids/refs.ts';
 import { connectRedis, type RedisClient } from '../redis/client.ts';
 import type { Completion, InboxStore } from '../redis/inbox-store.ts';
 import { createIngressOperations } from '../redis/ingress-store.ts';

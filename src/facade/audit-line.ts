@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Logger } from '../telemetry/log.ts';
 import { parseTraceparent } from '../telemetry/tracing.ts';
 import type { Identity } from './auth/identity.ts';
-import type { Answer } from './route.ts';
+import type { Answer } from './contract/route.ts';
 
 /** One mutating call, as it is written down. */
 export interface AuditFacts {

@@ -1,16 +1,16 @@
 import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { renderRequest, type TokenMaterial } from '../../test/support/facade/bad-token.ts';
+import { BAD_TOKENS } from '../../test/support/facade/bad-tokens.ts';
+import { AUDIENCE, startIssuer } from '../../test/support/facade/issuer.ts';
+import { PATH_SPELLINGS } from '../../test/support/facade/path-spellings.ts';
+import { exchange } from '../../test/support/facade/raw-exchange.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
-import type { Facade } from './facade.ts';
 import { createFacadeMetrics } from './facade-metrics.ts';
+import type { Facade } from './objects/facade.ts';
 import { ROUTES } from './routes.ts';
 import { createFacadeServer, type FacadeServer } from './server.ts';
-import { renderRequest, type TokenMaterial } from './testing/bad-token.ts';
-import { BAD_TOKENS } from './testing/bad-tokens.ts';
-import { AUDIENCE, startIssuer } from './testing/issuer.ts';
-import { PATH_SPELLINGS } from './testing/path-spellings.ts';
-import { exchange } from './testing/raw-exchange.ts';
 
 const TARGET = '/waas/producer/ten_0123456789abcdefghjk/catalog';
 

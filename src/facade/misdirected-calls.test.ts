@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
-import type { Facade } from './facade.ts';
 import { createFacadeMetrics } from './facade-metrics.ts';
+import type { Facade } from './objects/facade.ts';
 import { createFacadeServer, type FacadeServer } from './server.ts';
-import { AUDIENCE, startIssuer, type TestIssuer } from './testing/issuer.ts';
-import { exchange, type RawAnswer } from './testing/raw-exchange.ts';
 
 const log = createLogger({ level: 'silent' });
 const json = 'Content-Type: application/json';

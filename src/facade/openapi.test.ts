@@ -2,9 +2,9 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
-import { PATH_PARAMETERS } from './fields.ts';
+import { PATH_PARAMETERS } from './contract/fields.ts';
+import { problemsOf } from './contract/problem-codes.ts';
 import { describeRoutes, parametersOf, resolveReference } from './openapi.ts';
-import { problemsOf } from './problem-codes.ts';
 import { ROUTES } from './routes.ts';
 
 interface Schema {

@@ -5,12 +5,12 @@ import {
   type ZodOpenApiOverride,
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
-import { PROBLEM_CONTENT_TYPE } from '../core/problem.ts';
-import { PROBLEMS, type ProblemCode } from '../core/problems.ts';
-import { type ExampleSchema, exampleOf } from './body-example.ts';
-import { PATH_PARAMETERS, type PathParameter } from './fields.ts';
-import { problemsOf } from './problem-codes.ts';
-import type { Route } from './route.ts';
+import { PROBLEM_CONTENT_TYPE } from '../core/problems/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
+import { type ExampleSchema, exampleOf } from './contract/body-example.ts';
+import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
+import { problemsOf } from './contract/problem-codes.ts';
+import type { Route } from './contract/route.ts';
 
 const ProblemSchema = z
   .object({

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { PROBLEMS } from '../core/problems.ts';
+import { PROBLEMS } from '../core/problems/problems.ts';
+import { Refusal } from '../http/refusal.ts';
 import { traceIdOf, writeAuditLine } from './audit-line.ts';
 import { identityOf } from './auth/identity.ts';
-import type { Facade } from './facade.ts';
-import { assertNotPaused } from './paused.ts';
-import { Refusal } from './refusal.ts';
-import { type Access, type Answer, bodyLimitOf, type Call, type Route } from './route.ts';
-import { isPathParameter, validate, validatePath } from './validate.ts';
-import { messageOfUnknown } from './validation-messages.ts';
+import { type Access, type Answer, bodyLimitOf, type Call, type Route } from './contract/route.ts';
+import { isPathParameter, validate, validatePath } from './contract/validate.ts';
+import { messageOfUnknown } from './contract/validation-messages.ts';
+import type { Facade } from './objects/facade.ts';
+import { assertNotPaused } from './objects/paused.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 /** What a Fastify request says of its route here. */

@@ -1,25 +1,25 @@
-import { ACCOUNT_ROUTES } from './resources/accounts.ts';
-import { ACTIVATION_ROUTES } from './resources/activations.ts';
-import { BLOCK_ROUTES } from './resources/blocks.ts';
-import { ENDPOINT_CHECK_ROUTES } from './resources/endpoint-checks.ts';
-import { EVENT_ROUTES } from './resources/events.ts';
-import { EXPLAIN_ROUTES } from './resources/explain.ts';
-import { INGRESS_KEY_ROUTES } from './resources/ingress-keys.ts';
-import { INTEGRATION_ROUTES } from './resources/integrations.ts';
-import { INVITATION_ROUTES } from './resources/invitations.ts';
-import { METRICS_ROUTES } from './resources/metrics-series.ts';
-import { PACKAGE_STREAM_ROUTES } from './resources/package-streams.ts';
-import { PACKAGE_ROUTES } from './resources/packages.ts';
-import { PARTNER_CATALOG_ROUTES } from './resources/partner-catalog.ts';
-import { PRODUCER_EVENT_ROUTES } from './resources/producer-events.ts';
-import { PULL_ROUTES } from './resources/pulling.ts';
-import { REPLAY_ROUTES } from './resources/replays.ts';
-import { SIGNING_SECRET_ROUTES } from './resources/signing-secrets.ts';
-import { SKIP_ROUTES } from './resources/skipping.ts';
-import { STREAM_ROUTES } from './resources/streams.ts';
-import { SUBSCRIPTION_ROUTES } from './resources/subscriptions.ts';
-import { WORKSPACE_ROUTES } from './resources/workspaces.ts';
-import type { Route } from './route.ts';
+import type { Route } from './contract/route.ts';
+import { ACTIVATION_ROUTES } from './resources/activations/activations.ts';
+import { BLOCK_ROUTES } from './resources/blocks/blocks.ts';
+import { ENDPOINT_CHECK_ROUTES } from './resources/inbox/endpoint-checks.ts';
+import { EVENT_ROUTES } from './resources/inbox/events.ts';
+import { PULL_ROUTES } from './resources/inbox/pulling.ts';
+import { REPLAY_ROUTES } from './resources/inbox/replays.ts';
+import { SKIP_ROUTES } from './resources/inbox/skipping.ts';
+import { EXPLAIN_ROUTES } from './resources/insight/explain.ts';
+import { METRICS_ROUTES } from './resources/insight/metrics-series.ts';
+import { PRODUCER_EVENT_ROUTES } from './resources/insight/producer-events.ts';
+import { INTEGRATION_ROUTES } from './resources/integrations/integrations.ts';
+import { INVITATION_ROUTES } from './resources/invitations/invitations.ts';
+import { PACKAGE_STREAM_ROUTES } from './resources/packages/package-streams.ts';
+import { PACKAGE_ROUTES } from './resources/packages/packages.ts';
+import { STREAM_ROUTES } from './resources/streams/streams.ts';
+import { PARTNER_CATALOG_ROUTES } from './resources/subscriptions/partner-catalog.ts';
+import { SIGNING_SECRET_ROUTES } from './resources/subscriptions/signing-secrets.ts';
+import { SUBSCRIPTION_ROUTES } from './resources/subscriptions/subscriptions.ts';
+import { ACCOUNT_ROUTES } from './resources/workspaces/accounts.ts';
+import { INGRESS_KEY_ROUTES } from './resources/workspaces/ingress-keys.ts';
+import { WORKSPACE_ROUTES } from './resources/workspaces/workspaces.ts';
 
 /** Every route of `/waas`. A new resource is one more line here. */
 export const ROUTES: readonly Route[] = [

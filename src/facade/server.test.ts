@@ -1,13 +1,13 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { AUDIENCE, startIssuer, type TestIssuer } from '../../test/support/facade/issuer.ts';
+import { exchange, type RawAnswer } from '../../test/support/facade/raw-exchange.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createRegistry } from '../telemetry/metrics.ts';
-import type { Facade } from './facade.ts';
 import { createFacadeMetrics } from './facade-metrics.ts';
+import type { Facade } from './objects/facade.ts';
 import { createFacadeServer, type FacadeLimits, type FacadeServer } from './server.ts';
-import { AUDIENCE, startIssuer, type TestIssuer } from './testing/issuer.ts';
-import { exchange, type RawAnswer } from './testing/raw-exchange.ts';
 
 const TENANT = 'ten_0123456789abcdefghjk';
 const CATALOG = `/waas/producer/${TENANT}/catalog`;

@@ -4,22 +4,22 @@ import helmet from '@fastify/helmet';
 import rateLimit from '@fastify/rate-limit';
 import underPressure from '@fastify/under-pressure';
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { ProblemCode } from '../core/problems.ts';
+import type { ProblemCode } from '../core/problems/problems.ts';
 import { createAllowedMethods } from '../http/allowed-methods.ts';
 import { serveProblemPages } from '../http/problem-pages.ts';
 import { answerProtocolError } from '../http/protocol-errors.ts';
+import { Refusal } from '../http/refusal.ts';
 import { traceRequests } from '../http/traced-requests.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { type AuthenticationOptions, registerAuthentication } from './auth/authentication.ts';
 import { identityOf } from './auth/identity.ts';
-import type { Facade } from './facade.ts';
+import { parseJsonBody } from './contract/json-body.ts';
+import { answerPlainly, createErrorHandler, sendProblem } from './contract/problem-answers.ts';
+import { BODY_BYTES } from './contract/route.ts';
 import type { FacadeMetrics } from './facade-metrics.ts';
-import { parseJsonBody } from './json-body.ts';
-import { answerPlainly, createErrorHandler, sendProblem } from './problem-answers.ts';
+import type { Facade } from './objects/facade.ts';
 import { registerReference } from './reference.ts';
-import { Refusal } from './refusal.ts';
 import { registerRoutes } from './registration.ts';
-import { BODY_BYTES } from './route.ts';
 import { ROUTES } from './routes.ts';
 
 /** Limits of the facade's HTTP server. */

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { PROBLEM_CONTENT_TYPE, PROBLEM_TYPE_PATH, problem } from '../core/problem.ts';
-import { problemPage } from '../core/problem-page.ts';
+import { PROBLEM_CONTENT_TYPE, PROBLEM_TYPE_PATH, problem } from '../core/problems/problem.ts';
+import { problemPage } from '../core/problems/problem-page.ts';
 
 /** Serves the page that the `type` of each problem names, to everybody. */
 export function serveProblemPages(app: FastifyInstance): void {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { PROBLEM_CONTENT_TYPE, problem } from '../core/problem.ts';
-import { PROBLEMS, type ProblemCode } from '../core/problems.ts';
+import { PROBLEM_CONTENT_TYPE, problem } from '../core/problems/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 
 interface Refusal {
   readonly code: ProblemCode;

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { systemClock } from '../time/clock.ts';
 import { connect, type KubeClient } from './client.ts';
-import { systemClock } from './clock.ts';
 import { createLeaseStore, type Lease } from './lease.ts';
 import { LEASES, NAMESPACES, SECRETS } from './resource.ts';
 

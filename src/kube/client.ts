@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, systemClock } from '../time/clock.ts';
 import { openCredentials } from './credentials.ts';
 import { isExpired, isKubeError } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';

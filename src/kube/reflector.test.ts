@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createManualClock, type ManualClock } from '../../test/support/manual-clock.ts';
 import { createLogger } from '../telemetry/log.ts';
 import type { KubeClient } from './client.ts';
 import { errorFromStatus } from './kube-error.ts';
-import { createManualClock, type ManualClock } from './manual-clock.ts';
 import type { AnyObject } from './object.ts';
 import { createReflector } from './reflector.ts';
 import type { Resource } from './resource.ts';

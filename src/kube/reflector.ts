@@ -1,7 +1,7 @@
 import type { Logger } from '../telemetry/log.ts';
-import { type Backoff, backoffMs } from './backoff.ts';
+import { type Backoff, backoffMs } from '../time/backoff.ts';
+import { type Clock, sleep } from '../time/clock.ts';
 import type { KubeClient, Selection } from './client.ts';
-import { type Clock, sleep } from './clock.ts';
 import { isExpired } from './kube-error.ts';
 import type { AnyObject } from './object.ts';
 import { type ChangeHandler, createReflected, type Reflected } from './reflected.ts';

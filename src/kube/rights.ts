@@ -1,5 +1,5 @@
 import { GROUP } from '../api/group-version.ts';
-import { KINDS, type KindName } from '../api/kinds.ts';
+import { KINDS, type KindName } from '../api/kinds/kinds.ts';
 import { CRD_NAMES } from './crds.ts';
 
 /** A rule of RBAC, as Kubernetes writes it. */

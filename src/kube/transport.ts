@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { errors, request } from 'undici';
-import { type Clock, sleep } from './clock.ts';
+import { type Clock, sleep } from '../time/clock.ts';
 import type { Credentials, Dispatchers } from './credentials.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';

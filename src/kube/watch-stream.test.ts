@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createManualClock } from './manual-clock.ts';
+import { createManualClock } from '../../test/support/manual-clock.ts';
 import { readWatch, type WatchEvent } from './watch-stream.ts';
 
 const added = (name: string, resourceVersion = '1') => ({

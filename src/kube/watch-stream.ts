@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../time/clock.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 
 /** One line of a watch. A bookmark's object holds nothing but its resourceVersion. */

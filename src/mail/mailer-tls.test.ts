@@ -1,9 +1,9 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterEach, describe, expect, test } from 'vitest';
+import { type MailServer, startMailServer } from '../../test/support/mail/mail-server.ts';
 import { createCertificate } from '../dataplane/dispatcher/testing/certificate.ts';
 import type { InvitationMail } from './invitation-message.ts';
 import { createInvitationMailer, type MailError } from './mailer.ts';
-import { type MailServer, startMailServer } from './testing/mail-server.ts';
 
 const mail: InvitationMail = {
   to: 'ada@partner.example',

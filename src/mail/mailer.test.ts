@@ -1,9 +1,9 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type MailServer, type ReceivedMail, startMailServer } from '../../test/support/mail/mail-server.ts';
 import { createCertificate } from '../dataplane/dispatcher/testing/certificate.ts';
 import type { InvitationMail } from './invitation-message.ts';
 import { createInvitationMailer, type MailError, type MailerOptions } from './mailer.ts';
-import { type MailServer, type ReceivedMail, startMailServer } from './testing/mail-server.ts';
 
 const mail: InvitationMail = {
   to: 'ada+sluice@partner.example',

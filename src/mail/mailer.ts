@@ -1,5 +1,5 @@
 import nodemailer from 'nodemailer';
-import { hashInvitationToken } from '../core/invitation.ts';
+import { hashInvitationToken } from '../core/ids/invitation.ts';
 import { isPlainAddress, type Mailbox } from './address.ts';
 import { type InvitationMail, writeInvitation } from './invitation-message.ts';
 import { isLoopback, type SmtpServer } from './smtp-url.ts';

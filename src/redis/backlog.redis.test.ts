@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { refOfStreamId } from '../core/refs.ts';
+import { refOfStreamId } from '../core/ids/refs.ts';
 import { createBacklogStore } from './backlog.ts';
 import { inboxKeys, queueKeys } from './keys.ts';
 import { onEachRedis } from './testing/each-redis.ts';

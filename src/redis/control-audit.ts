@@ -1,4 +1,4 @@
-import type { TenantRoutes } from '../core/routes.ts';
+import type { TenantRoutes } from '../core/routing/routes.ts';
 import type { RedisClient } from './client.ts';
 import type { Fields } from './control-plan.ts';
 import { createHashReader, partsOf, readRoutes, type TenantReading } from './control-reader.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routes.ts';
+import type { QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
 import { keepUnowned, type PatchOp, planRoutes, type RoutesPlan, type StoredRoutes } from './control-plan.ts';
 import { queueKeys, tenantKeys } from './keys.ts';
 

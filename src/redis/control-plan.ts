@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routes.ts';
+import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
 import { inboxContents, inboxKeys, integrationKeys, queueContents, queueKeys, tenantKeys } from './keys.ts';
 import { indexOf, subscribersOf, withoutSame } from './tenant-index.ts';
 

@@ -1,5 +1,5 @@
-import { DELIVERY_FIELDS } from '../core/delivery-state.ts';
-import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routes.ts';
+import { DELIVERY_FIELDS } from '../core/delivery/delivery-state.ts';
+import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../core/routing/routes.ts';
 import type { RedisClient } from './client.ts';
 import { type Fields, QUEUE_FIELDS, type StoredRoutes, SUBSCRIPTION_FIELDS } from './control-plan.ts';
 import { integrationKeys, queueKeys, slotTag, tenantKeys } from './keys.ts';

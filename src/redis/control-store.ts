@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { TenantRoutes } from '../core/routes.ts';
+import type { TenantRoutes } from '../core/routing/routes.ts';
 import type { Argument, RedisClient } from './client.ts';
 import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';

@@ -1,4 +1,4 @@
-import { DELIVERY_FIELDS, type DeliveryFields } from '../core/delivery-state.ts';
+import { DELIVERY_FIELDS, type DeliveryFields } from '../core/delivery/delivery-state.ts';
 import type { RedisClient } from './client.ts';
 import type { InboxRef } from './inbox-store.ts';
 import { integrationKeys } from './keys.ts';

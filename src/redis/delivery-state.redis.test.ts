@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDeliveryState } from '../core/delivery-state.ts';
+import { parseDeliveryState } from '../core/delivery/delivery-state.ts';
 import { createControlAudit } from './control-audit.ts';
 import { createDeliveryReader } from './delivery-reader.ts';
 import type { Claim, Completion } from './inbox-store.ts';

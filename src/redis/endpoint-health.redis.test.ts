@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FAILING_LIMIT_MS, parseEndpointHealth } from '../core/endpoint-health.ts';
+import { FAILING_LIMIT_MS, parseEndpointHealth } from '../core/delivery/endpoint-health.ts';
 import type { Claim, Completion } from './inbox-store.ts';
 import { integrationKeys } from './keys.ts';
 import { onEachRedis } from './testing/each-redis.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { redisUrl } from '../../test/support/redis/shared.ts';
-import { refOfStreamId } from '../core/refs.ts';
+import { refOfStreamId } from '../core/ids/refs.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis } from './client.ts';
 import type { Claim, Completion } from './inbox-store.ts';

@@ -1,6 +1,6 @@
-import { type EventMeta, parseEventMeta } from '../core/event-meta.ts';
-import type { EventState } from '../core/event-state.ts';
-import { isRef, refMs, streamIdOfRef } from '../core/refs.ts';
+import { type EventMeta, parseEventMeta } from '../core/events/event-meta.ts';
+import type { EventState } from '../core/events/event-state.ts';
+import { isRef, refMs, streamIdOfRef } from '../core/ids/refs.ts';
 import type { Argument, RedisClient } from './client.ts';
 import type { HintIndex } from './hints.ts';
 import type { Permission } from './inbox-reader.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { redisUrl } from '../../test/support/redis/shared.ts';
-import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
+import { refMs, refOfStreamId, streamIdOfRef } from '../core/ids/refs.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { createInboxOperations } from './inbox-operations.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { EventState } from '../core/event-state.ts';
-import { refMs, refOfStreamId } from '../core/refs.ts';
+import type { EventState } from '../core/events/event-state.ts';
+import { refMs, refOfStreamId } from '../core/ids/refs.ts';
 import type { EventList } from './inbox-reader.ts';
 import { queueKeys } from './keys.ts';
 import { onEachRedis } from './testing/each-redis.ts';

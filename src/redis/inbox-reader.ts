@@ -1,8 +1,8 @@
-import { type EventMeta, parseEventMeta } from '../core/event-meta.ts';
-import { type EventProgress, parseEventProgress } from '../core/event-state.ts';
-import { isRef, refMs, streamIdOfRef } from '../core/refs.ts';
-import { isTestRef, testEvent } from '../core/test-event.ts';
-import { tokensOf } from '../core/tokens.ts';
+import { type EventMeta, parseEventMeta } from '../core/events/event-meta.ts';
+import { type EventProgress, parseEventProgress } from '../core/events/event-state.ts';
+import { isTestRef, testEvent } from '../core/events/test-event.ts';
+import { tokensOf } from '../core/events/tokens.ts';
+import { isRef, refMs, streamIdOfRef } from '../core/ids/refs.ts';
 import type { RedisClient } from './client.ts';
 import { createInboxStore, type InboxRef } from './inbox-store.ts';
 import { type EventRange, type WalkedEvent, walkInbox } from './inbox-walk.ts';

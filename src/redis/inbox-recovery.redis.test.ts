@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { refMs, refOfStreamId } from '../core/refs.ts';
-import { isTestRef } from '../core/test-event.ts';
+import { isTestRef } from '../core/events/test-event.ts';
+import { refMs, refOfStreamId } from '../core/ids/refs.ts';
 import { inboxMember } from './inbox-store.ts';
 import { BUCKET_MS } from './keys.ts';
 import { onEachRedis } from './testing/each-redis.ts';

@@ -1,5 +1,5 @@
-import { refMs, streamIdOfRef } from '../core/refs.ts';
-import { testRef } from '../core/test-event.ts';
+import { testRef } from '../core/events/test-event.ts';
+import { refMs, streamIdOfRef } from '../core/ids/refs.ts';
 import type { Argument } from './client.ts';
 import { type InboxOperationsDeps, wakeInbox } from './inbox-operations.ts';
 import { type Permission, readPermissions } from './inbox-reader.ts';

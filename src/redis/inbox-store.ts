@@ -1,5 +1,5 @@
 import type { AttemptOutcome } from '../api/delivery-status.ts';
-import { refMs, refOfStreamId } from '../core/refs.ts';
+import { refMs, refOfStreamId } from '../core/ids/refs.ts';
 import type { Argument, RedisClient, Reply } from './client.ts';
 import { type DeliveryNews, parseDeliveryNews } from './delivery-news.ts';
 import { bodiesOf } from './failure-bodies.ts';

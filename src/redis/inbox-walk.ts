@@ -4,9 +4,9 @@ import {
   type EventState,
   OPEN_STATES,
   parseEventProgress,
-} from '../core/event-state.ts';
-import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
-import { isTestRef } from '../core/test-event.ts';
+} from '../core/events/event-state.ts';
+import { isTestRef } from '../core/events/test-event.ts';
+import { refMs, refOfStreamId, streamIdOfRef } from '../core/ids/refs.ts';
 import type { RedisClient } from './client.ts';
 import type { InboxRef } from './inbox-store.ts';
 import { bucketOf, inboxKeys, integrationKeys } from './keys.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refMs } from '../core/refs.ts';
+import { refMs } from '../core/ids/refs.ts';
 import type { IngressQueue } from './ingress-store.ts';
 import { BUCKET_MS, CLUSTER_KEYS, queueKeys } from './keys.ts';
 import { OWNER_LEASE_MS, type QueuePage } from './queue-store.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { StoredEventMeta } from '../core/event-meta.ts';
-import { refOfStreamId } from '../core/refs.ts';
-import type { QueueRoute } from '../core/routes.ts';
-import type { Simulation } from '../core/simulation.ts';
+import type { Simulation } from '../core/delivery/simulation.ts';
+import type { StoredEventMeta } from '../core/events/event-meta.ts';
+import { refOfStreamId } from '../core/ids/refs.ts';
+import type { QueueRoute } from '../core/routing/routes.ts';
 import type { Argument, RedisClient } from './client.ts';
 import { BUCKET_MS, bucketOf, CLUSTER_KEYS, queueKeys, tenantKeys } from './keys.ts';
 

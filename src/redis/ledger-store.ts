@@ -1,4 +1,4 @@
-import type { Balance, Shortage } from '../core/tokens.ts';
+import type { Balance, Shortage } from '../core/events/tokens.ts';
 import type { Argument, RedisClient } from './client.ts';
 import type { InboxRef } from './inbox-store.ts';
 import { accountKeys, integrationKeys } from './keys.ts';

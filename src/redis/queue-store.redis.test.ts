@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { refOfStreamId } from '../core/refs.ts';
+import { refOfStreamId } from '../core/ids/refs.ts';
 import { BUCKET_MS, queueKeys } from './keys.ts';
 import { type Account, OWNER_LEASE_MS, type QueuePage, wakeEntry } from './queue-store.ts';
 import { onEachRedis } from './testing/each-redis.ts';

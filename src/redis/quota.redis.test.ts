@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { tokensOf } from '../core/tokens.ts';
+import { tokensOf } from '../core/events/tokens.ts';
 import type { IngressEvent, IngressQueue } from './ingress-store.ts';
 import { queueKeys } from './keys.ts';
 import type { QueueEntry, QueuePage } from './queue-store.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { refMs, refOfStreamId } from '../core/refs.ts';
+import { refMs, refOfStreamId } from '../core/ids/refs.ts';
 import { onEachRedis } from './testing/each-redis.ts';
 
 const LUA = `${readFileSync(new URL('./scripts/lib/ref.lua', import.meta.url), 'utf8')}

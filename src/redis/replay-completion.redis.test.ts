@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { refOfStreamId } from '../core/refs.ts';
+import { refOfStreamId } from '../core/ids/refs.ts';
 import { inboxMember } from './inbox-store.ts';
 import { accountKeys, integrationKeys, queueKeys } from './keys.ts';
 import { onEachRedis } from './testing/each-redis.ts';

@@ -1,6 +1,6 @@
-import type { EventState } from '../core/event-state.ts';
-import { isRef, streamIdOfRef } from '../core/refs.ts';
-import { tokensOf } from '../core/tokens.ts';
+import type { EventState } from '../core/events/event-state.ts';
+import { tokensOf } from '../core/events/tokens.ts';
+import { isRef, streamIdOfRef } from '../core/ids/refs.ts';
 import type { RedisClient } from './client.ts';
 import { type Permission, readPermissions, readProgress } from './inbox-reader.ts';
 import type { InboxRef } from './inbox-store.ts';

@@ -1,4 +1,4 @@
-import { streamIdOfRef } from '../core/refs.ts';
+import { streamIdOfRef } from '../core/ids/refs.ts';
 import type { RedisClient } from './client.ts';
 import type { HintIndex } from './hints.ts';
 import { wakeInbox } from './inbox-operations.ts';

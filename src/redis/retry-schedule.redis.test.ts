@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { redisUrl } from '../../test/support/redis/shared.ts';
 import { parseDurationMs } from '../api/durations.ts';
 import { ENDPOINT_DEFAULTS } from '../api/endpoint.ts';
-import { DEFAULT_RETRY_SCHEDULE_MS, nextAttempt } from '../core/backoff.ts';
+import { DEFAULT_RETRY_SCHEDULE_MS, nextAttempt } from '../core/delivery/backoff.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis } from './client.ts';
 import { createInbox } from './testing/inbox.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rootKeyFingerprint } from '../core/root-key-fingerprint.ts';
+import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { createControlStore } from './control-store.ts';
 import { createHintIndex } from './hints.ts';
 import { HINT_PARTITIONS, hintPartition } from './keys.ts';

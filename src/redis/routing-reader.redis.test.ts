@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { refOfStreamId } from '../core/refs.ts';
-import { tellReasons } from '../core/told-reasons.ts';
+import { refOfStreamId } from '../core/ids/refs.ts';
+import { tellReasons } from '../core/routing/told-reasons.ts';
 import { createRoutingReader } from './routing-reader.ts';
 import { onEachRedis } from './testing/each-redis.ts';
 import { createTenant, event, items, QUEUE, START_MS, type Tenant } from './testing/tenant.ts';

@@ -1,9 +1,9 @@
-import { YOUNG_MS } from '../core/event-fate.ts';
-import { type EventMeta, parseEventMeta } from '../core/event-meta.ts';
-import type { EventProgress } from '../core/event-state.ts';
-import type { NotRoutedReason } from '../core/reasons.ts';
-import { refMs, refOfStreamId, streamIdOfRef } from '../core/refs.ts';
-import { notedReason } from '../core/told-reasons.ts';
+import { type EventMeta, parseEventMeta } from '../core/events/event-meta.ts';
+import type { EventProgress } from '../core/events/event-state.ts';
+import { refMs, refOfStreamId, streamIdOfRef } from '../core/ids/refs.ts';
+import { YOUNG_MS } from '../core/routing/event-fate.ts';
+import type { NotRoutedReason } from '../core/routing/reasons.ts';
+import { notedReason } from '../core/routing/told-reasons.ts';
 import type { RedisClient, Reply } from './client.ts';
 import { type PairReading, readPair } from './gate-reader.ts';
 import { readProgress } from './inbox-reader.ts';

@@ -1,4 +1,4 @@
-import { parseEndpointHealth } from '../core/endpoint-health.ts';
+import { parseEndpointHealth } from '../core/delivery/endpoint-health.ts';
 import type { RedisClient } from './client.ts';
 import { SUBSCRIPTION_FIELDS } from './control-plan.ts';
 import { type InboxRef, inboxMember } from './inbox-store.ts';

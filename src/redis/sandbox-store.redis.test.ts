@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { PROBLEMS } from '../core/problems.ts';
+import { PROBLEMS } from '../core/problems/problems.ts';
 import { sandboxUseKeys } from './keys.ts';
 import { createSandboxClient } from './sandbox-client.ts';
 import { createSandboxStore, SANDBOX_LIMITS, type SandboxLimits } from './sandbox-store.ts';

@@ -1,4 +1,4 @@
-import type { IntegrationRoute, TenantRoutes } from '../core/routes.ts';
+import type { IntegrationRoute, TenantRoutes } from '../core/routing/routes.ts';
 import type { Fields } from './control-plan.ts';
 
 type Parts = Pick<TenantRoutes, 'queues' | 'integrations'>;

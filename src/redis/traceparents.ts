@@ -1,4 +1,4 @@
-import type { StoredEventMeta } from '../core/event-meta.ts';
+import type { StoredEventMeta } from '../core/events/event-meta.ts';
 import type { RedisClient } from './client.ts';
 import { queueKeys } from './keys.ts';
 import type { OwnedQueue } from './queue-store.ts';

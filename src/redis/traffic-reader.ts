@@ -1,5 +1,5 @@
-import { NOT_ROUTED, type NotRoutedReason } from '../core/reasons.ts';
-import { type Bucket, type History, hoursOf, RINGS, seriesOf, slotsOf, windowOf } from '../core/series.ts';
+import { type Bucket, type History, hoursOf, RINGS, seriesOf, slotsOf, windowOf } from '../core/events/series.ts';
+import { NOT_ROUTED, type NotRoutedReason } from '../core/routing/reasons.ts';
 import type { RedisClient } from './client.ts';
 import { queueKeys, tenantKeys } from './keys.ts';
 

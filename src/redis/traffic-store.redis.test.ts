@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Bucket, RINGS, type Traffic } from '../core/series.ts';
+import { type Bucket, RINGS, type Traffic } from '../core/events/series.ts';
 import { integrationKeys, queueKeys, tenantKeys } from './keys.ts';
 import { onEachRedis } from './testing/each-redis.ts';
 import { createTenant, items, QUEUE, START_MS, type Tenant } from './testing/tenant.ts';

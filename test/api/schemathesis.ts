@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import type { OpenApiDocument } from '../../src/facade/openapi.ts';
 import { stopOnSignal } from '../support/stop-signal.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { localDocument } from '../system/contract/local-document.ts';
-import { makeSpecimens, readInvitationTokens } from '../system/contract/specimens.ts';
-import { openFacadeWorld } from '../system/facade-world.ts';
+import { localDocument } from '../system/rest/contract/local-document.ts';
+import { makeSpecimens, readInvitationTokens } from '../system/rest/contract/specimens.ts';
+import { openFacadeWorld } from '../system/rest/support/facade-world.ts';
 
 /**
  * Starts a whole Sluice and lets schemathesis loose on `/waas`, by the document that it serves; whatever the document

@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chooseHeaders } from '../../src/api/context-headers.ts';
-import { IN_FLIGHT_CAP } from '../../src/core/compile-routes.ts';
-import { sealEndpoint } from '../../src/core/endpoint-config.ts';
-import { crockford } from '../../src/core/ids.ts';
-import type { IntegrationRoute, TenantRoutes } from '../../src/core/routes.ts';
-import { deriveSealKeys } from '../../src/core/seal.ts';
+import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../src/core/delivery/seal.ts';
+import { crockford } from '../../src/core/ids/ids.ts';
+import { IN_FLIGHT_CAP } from '../../src/core/routing/compile-routes.ts';
+import type { IntegrationRoute, TenantRoutes } from '../../src/core/routing/routes.ts';
 import { connectRedis } from '../../src/redis/client.ts';
 import { planRoutes } from '../../src/redis/control-plan.ts';
 import { createControlStore } from '../../src/redis/control-store.ts';

@@ -1,7 +1,7 @@
 import { chooseHeaders } from '../../src/api/context-headers.ts';
-import { sealEndpoint } from '../../src/core/endpoint-config.ts';
-import { hashIngressKey } from '../../src/core/ingress-key.ts';
-import { deriveSealKeys } from '../../src/core/seal.ts';
+import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../src/core/delivery/seal.ts';
+import { hashIngressKey } from '../../src/core/ids/ingress-key.ts';
 import { createDispatcher } from '../../src/dataplane/dispatcher/dispatcher.ts';
 import { createEndpointClient } from '../../src/dataplane/dispatcher/endpoint-client.ts';
 import { createIngestion } from '../../src/dataplane/ingestion.ts';

@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { renderMetrics } from '../../config/docs-metrics.ts';
+import { renderMetrics } from '../../tools/generate/docs/metrics.ts';
 import { startTour, type TourProcess } from '../support/tour/process.ts';
 import { missingLines, readExamples } from '../support/tour/readme.ts';
 

@@ -1,19 +1,19 @@
-import { reconcileAccount } from '../../src/controller/account/reconcile.ts';
-import { openGatesOf, reconcilePair } from '../../src/controller/activation/reconcile.ts';
-import { finalizeStream } from '../../src/controller/catalog-stream/reconcile.ts';
-import { isEnded, reconcileIntegration } from '../../src/controller/integration/reconcile.ts';
-import type { Room } from '../../src/controller/room.ts';
-import { type CommonStatus, createStatusWriter } from '../../src/controller/runtime/status-writer.ts';
-import { createEndpointHealths } from '../../src/controller/subscription/endpoint-healths.ts';
-import { finalizeSubscription, reconcileSubscription } from '../../src/controller/subscription/reconcile.ts';
-import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../src/controller/tenant/paused.ts';
-import { createSharedLocks } from '../../src/controller/tenant/shared-lock.ts';
-import { gatherTenant, objectsOfTenant } from '../../src/controller/tenant/snapshot.ts';
-import { createTenants } from '../../src/controller/tenant/tenants.ts';
-import { finalizeWorkspace } from '../../src/controller/workspace/reconcile.ts';
-import { pairKey, resourceOf } from '../../src/controller/world.ts';
-import { sealEndpoint } from '../../src/core/endpoint-config.ts';
-import { deriveSealKeys } from '../../src/core/seal.ts';
+import { pairKey, resourceOf } from '../../src/controller/caches/caches.ts';
+import type { Room } from '../../src/controller/context/context.ts';
+import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../src/controller/context/paused.ts';
+import { type CommonStatus, createStatusWriter } from '../../src/controller/engine/status-writer.ts';
+import { reconcileAccount } from '../../src/controller/kinds/account/reconcile.ts';
+import { openGatesOf, reconcilePair } from '../../src/controller/kinds/activation/reconcile.ts';
+import { finalizeStream } from '../../src/controller/kinds/catalog-stream/reconcile.ts';
+import { isEnded, reconcileIntegration } from '../../src/controller/kinds/integration/reconcile.ts';
+import { createEndpointHealths } from '../../src/controller/kinds/subscription/endpoint-healths.ts';
+import { finalizeSubscription, reconcileSubscription } from '../../src/controller/kinds/subscription/reconcile.ts';
+import { finalizeWorkspace } from '../../src/controller/kinds/workspace/reconcile.ts';
+import { createSharedLocks } from '../../src/controller/routes/shared-lock.ts';
+import { gatherTenant, objectsOfTenant } from '../../src/controller/routes/snapshot.ts';
+import { createTenants } from '../../src/controller/routes/tenants.ts';
+import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../src/core/delivery/seal.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { type AnyObject, keyOf } from '../../src/kube/object.ts';
 import type { RedisClient } from '../../src/redis/client.ts';
@@ -107,13 +107,12 @@ export async function createController(
       nowMs() - Date.parse(metadata.deletionTimestamp ?? new Date(nowMs()).toISOString()),
     dataPlane: { awayForMs: () => 0, note: () => {} },
     rootKey: ROOT_KEY,
-    deliveries: { of: () => undefined },
-    endpointHealths: createEndpointHealths({ read: control.readHealth, onNews: () => {}, log }),
     isBacklogAtRisk: () => undefined,
     explain,
     shared: locks.shared,
     tellLetGo: () => {},
   };
+  const endpointHealths = createEndpointHealths({ read: control.readHealth, onNews: () => {}, log });
   const context = { failures: 0, signal: new AbortController().signal, log };
   const writerOf = (kind: ModelKind) =>
     createStatusWriter<never, CommonStatus>({ client, resource: resourceOf(kind), wallMs: nowMs });
@@ -124,8 +123,13 @@ export async function createController(
   };
   const rooms = {
     account: reconcileAccount(room),
-    integration: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration(room), isEnded),
-    subscription: reconcileSubscription(room),
+    integration: unlessPaused(
+      room,
+      PAUSABLE.Integration,
+      reconcileIntegration({ ...room, deliveries: { of: () => undefined } }),
+      isEnded,
+    ),
+    subscription: reconcileSubscription({ ...room, endpointHealths }),
     finalizeSubscription: finalizeSubscription(room),
     finalizeStream: finalizeUnlessPaused(room, PAUSABLE.CatalogStream, finalizeStream(room)),
     finalizeWorkspace: finalizeWorkspace(room),

@@ -1,4 +1,4 @@
-import { streamIdOfRef } from '../../src/core/refs.ts';
+import { streamIdOfRef } from '../../src/core/ids/refs.ts';
 import { type Claim, type Completion, replayOf } from '../../src/redis/inbox-store.ts';
 import type { Flight } from './dispatcher.ts';
 import { deliveryName, type Receiver } from './expectation.ts';

@@ -1,4 +1,4 @@
-import { streamIdOfRef } from '../../src/core/refs.ts';
+import { streamIdOfRef } from '../../src/core/ids/refs.ts';
 import { openSubscription } from '../../src/dataplane/dispatcher/subscription.ts';
 import type { RedisClient } from '../../src/redis/client.ts';
 import { createHintIndex } from '../../src/redis/hints.ts';

@@ -1,6 +1,6 @@
 import { FINALIZER, PAUSED_ANNOTATION } from '../../src/api/well-known.ts';
-import { isPaused } from '../../src/controller/tenant/paused.ts';
-import { type Cached, pairKey, type World } from '../../src/controller/world.ts';
+import { type Cached, pairKey, type World } from '../../src/controller/caches/caches.ts';
+import { isPaused } from '../../src/controller/context/paused.ts';
 import { type AnyObject, keyOf } from '../../src/kube/object.ts';
 import { createStore, type Indexers, type Store } from '../../src/kube/store.ts';
 

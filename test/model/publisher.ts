@@ -1,5 +1,5 @@
-import { generationOf } from '../../src/core/ids.ts';
-import { refMs, refOfStreamId } from '../../src/core/refs.ts';
+import { generationOf } from '../../src/core/ids/ids.ts';
+import { refMs, refOfStreamId } from '../../src/core/ids/refs.ts';
 import { createIngestion } from '../../src/dataplane/ingestion.ts';
 import type { IngestAnswer, IngressStore } from '../../src/dataplane/ingress/store.ts';
 import type { RedisClient } from '../../src/redis/client.ts';

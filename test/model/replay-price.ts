@@ -1,4 +1,4 @@
-import { tokensOf } from '../../src/core/tokens.ts';
+import { tokensOf } from '../../src/core/events/tokens.ts';
 import type { ReplaySelection } from '../../src/redis/replay-prices.ts';
 import { type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
 import type { ModelTenant } from './tenant.ts';

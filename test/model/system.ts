@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { generationOf } from '../../src/core/ids.ts';
-import { refOfStreamId } from '../../src/core/refs.ts';
+import { generationOf } from '../../src/core/ids/ids.ts';
+import { refOfStreamId } from '../../src/core/ids/refs.ts';
 import type { RedisClient } from '../../src/redis/client.ts';
 import type { Completion } from '../../src/redis/inbox-store.ts';
 import { queueKeys } from '../../src/redis/keys.ts';

@@ -1,4 +1,4 @@
-import { generationOf, tenantId } from '../../src/core/ids.ts';
+import { generationOf, tenantId } from '../../src/core/ids/ids.ts';
 import { inboxKeys, integrationKeys } from '../../src/redis/keys.ts';
 import { payerOf } from './accounts.ts';
 import {

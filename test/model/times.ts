@@ -1,4 +1,4 @@
-import { generationOf } from '../../src/core/ids.ts';
+import { generationOf } from '../../src/core/ids/ids.ts';
 import { integrationKeys } from '../../src/redis/keys.ts';
 import type { TenantNames } from './control-state.ts';
 import { type Definition, integrationId } from './definition.ts';

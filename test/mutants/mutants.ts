@@ -9,9 +9,9 @@ export interface Mutant {
   readonly to: string;
 }
 
-const COMPILE = 'src/core/compile-routes.ts';
+const COMPILE = 'src/core/routing/compile-routes.ts';
 const PLAN = 'src/redis/control-plan.ts';
-const APPLY = 'src/controller/tenant/apply.ts';
+const APPLY = 'src/controller/routes/apply.ts';
 const script = (name: string) => `src/redis/scripts/${name}.lua`;
 
 function mutantsOf(file: string, list: readonly (readonly [name: string, from: string, to: string])[]): Mutant[] {
@@ -19,7 +19,7 @@ function mutantsOf(file: string, list: readonly (readonly [name: string, from: s
 }
 
 export const MUTANTS: readonly Mutant[] = [
-  ...mutantsOf('src/core/coverage.ts', [
+  ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package covers nothing', 'packages.get(target.name)?.has(stream) === true', 'false'],
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],
   ]),
@@ -171,10 +171,10 @@ export const MUTANTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(script('debit'), [['a replay is not held to the plan', "if m[1] ~= 'Metered' and", 'if false and']]),
   ...mutantsOf(script('reserve'), [['a batch takes more than is left', 'math.min(amount, free)', 'amount']]),
-  ...mutantsOf('src/controller/account/reconcile.ts', [
+  ...mutantsOf('src/controller/kinds/account/reconcile.ts', [
     ['a top-up wakes nobody', 'changed && waiting.length > 0', 'changed && waiting.length > 99'],
   ]),
-  ...mutantsOf('src/controller/tenant/tenants.ts', [
+  ...mutantsOf('src/controller/routes/tenants.ts', [
     ['a pause holds nothing', 'if (deps.isPaused(name)) return', 'if (name === undefined) return'],
   ]),
 ];

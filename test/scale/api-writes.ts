@@ -1,5 +1,5 @@
 import type { Cluster } from '../support/kubernetes/cluster.ts';
-import { kubectl } from '../system/world.ts';
+import { kubectl } from '../system/support/world.ts';
 
 /** What asked for, by `VERB resource/subresource` → how often. */
 export type ApiWrites = ReadonlyMap<string, number>;

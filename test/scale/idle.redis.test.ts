@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sealEndpoint } from '../../src/core/endpoint-config.ts';
-import type { TenantRoutes } from '../../src/core/routes.ts';
-import { deriveSealKeys } from '../../src/core/seal.ts';
+import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../src/core/delivery/seal.ts';
+import type { TenantRoutes } from '../../src/core/routing/routes.ts';
 import { connectRedis, type RedisClient } from '../../src/redis/client.ts';
 import { planRoutes } from '../../src/redis/control-plan.ts';
 import { createControlStore } from '../../src/redis/control-store.ts';
@@ -13,7 +13,7 @@ import { HINT_PARTITIONS, hintKeys } from '../../src/redis/keys.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
 import { type RedisServer, startRedis } from '../support/redis/server.ts';
 import { type Sluice, startSluice } from '../support/sluice.ts';
-import { eventually } from '../system/deadline.ts';
+import { eventually } from '../system/support/deadline.ts';
 import { nameCommand } from './redis-commands.ts';
 
 const TENANTS = 10;

@@ -1,5 +1,5 @@
-import type { KindName } from '../../src/api/kinds.ts';
-import { KINDS } from '../../src/api/kinds.ts';
+import type { KindName } from '../../src/api/kinds/kinds.ts';
+import { KINDS } from '../../src/api/kinds/kinds.ts';
 import type { KubeClient } from '../../src/kube/client.ts';
 import { isKubeError } from '../../src/kube/kube-error.ts';
 import { resourceOf } from '../../src/kube/resource.ts';

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { KINDS, type KindName } from '../../src/api/kinds.ts';
+import { KINDS, type KindName } from '../../src/api/kinds/kinds.ts';
 import { connect, type KubeClient } from '../../src/kube/client.ts';
 import { resourceOf } from '../../src/kube/resource.ts';
 import { readCpuSeconds } from '../bench/process-cpu.ts';
 import type { Sluice } from '../support/sluice.ts';
-import { eventually } from '../system/deadline.ts';
-import { type Installation, install } from '../system/installation.ts';
-import { type Observer, observe } from '../system/observer.ts';
-import { apply, block, tenant } from '../system/world.ts';
+import { eventually } from '../system/support/deadline.ts';
+import { type Installation, install } from '../system/support/installation.ts';
+import { type Observer, observe } from '../system/support/observer.ts';
+import { apply, block, tenant } from '../system/support/world.ts';
 import { readApiWrites, writesBetween } from './api-writes.ts';
 import {
   activationName,

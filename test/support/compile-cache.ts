@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
  */
 export async function shareCompiledCode(): Promise<void> {
   process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'node_modules', '.cache', 'compile');
-  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', "await import('./src/roles.ts')"], {
+  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', "await import('./src/roles/roles.ts')"], {
     cwd: ROOT,
   });
 }

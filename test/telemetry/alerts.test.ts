@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { ALERT_RULES } from '../../config/alert-rules.ts';
-import { renderAlerts } from '../../config/alerts.ts';
-import { PANEL_ROWS } from '../../config/dashboard-panels.ts';
-import { renderDashboards } from '../../config/dashboards.ts';
-import { driftedFiles } from '../../config/generate.ts';
+import { ALERT_RULES } from '../../tools/generate/alerts/alert-rules.ts';
+import { renderAlerts } from '../../tools/generate/alerts/alerts.ts';
+import { renderDashboards } from '../../tools/generate/dashboards/dashboards.ts';
+import { PANEL_ROWS } from '../../tools/generate/dashboards/panels.ts';
+import { driftedFiles } from '../../tools/generate/generate.ts';
 import { findPromtool } from '../support/prometheus/promtool.ts';
 import { ALERT_CASES } from './alert-cases.ts';
 
@@ -24,7 +24,7 @@ function run(args: readonly string[], files: Readonly<Record<string, string>>) {
   return { ok, output };
 }
 
-test('the files are what config/generate.ts writes', () => {
+test('the files are what tools/generate/generate.ts writes', () => {
   expect(driftedFiles(ROOT, [...renderAlerts(), ...renderDashboards()])).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createSecureContext } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
-import { createNetworkPolicy } from '../../core/network.ts';
+import { createNetworkPolicy } from '../../core/delivery/network.ts';
 import { type Connection, createConnectionPool, createOrigin } from './connection-pool.ts';
 import { answer, startScriptedEndpoint } from './testing/scripted-endpoint.ts';
 

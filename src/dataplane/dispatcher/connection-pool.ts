@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { Client } from 'undici';
-import type { NetworkPolicy } from '../../core/network.ts';
+import type { NetworkPolicy } from '../../core/delivery/network.ts';
 import { type ConnectTarget, createConnector, type TlsSession } from './connector.ts';
 import type { ResolveName } from './name-lookup.ts';
 

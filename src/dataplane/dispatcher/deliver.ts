@@ -1,5 +1,5 @@
-import { nextAttempt } from '../../core/backoff.ts';
-import { isTestRef } from '../../core/test-event.ts';
+import { nextAttempt } from '../../core/delivery/backoff.ts';
+import { isTestRef } from '../../core/events/test-event.ts';
 import { type Claim, type Completion, replayOf } from '../../redis/inbox-store.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { endAttemptSpan, startAttemptSpan } from './attempt-span.ts';

@@ -1,5 +1,5 @@
-import { refMs } from '../../core/refs.ts';
-import { isTestRef } from '../../core/test-event.ts';
+import { isTestRef } from '../../core/events/test-event.ts';
+import { refMs } from '../../core/ids/refs.ts';
 import { type Completion, replayOf } from '../../redis/inbox-store.ts';
 import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';

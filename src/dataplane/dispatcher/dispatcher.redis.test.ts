@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
-import { sealEndpoint } from '../../core/endpoint-config.ts';
-import { deriveSealKeys } from '../../core/seal.ts';
+import { sealEndpoint } from '../../core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../core/delivery/seal.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import { createHintIndex } from '../../redis/hints.ts';
 import { inboxKeys, integrationKeys } from '../../redis/keys.ts';

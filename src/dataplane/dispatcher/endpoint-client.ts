@@ -1,7 +1,7 @@
 import { createSecureContext } from 'node:tls';
 import type { Dispatcher } from 'undici';
-import { createNetworkPolicy, judgeEndpoint } from '../../core/network.ts';
-import { parseRetryAfter } from '../../core/retry-after.ts';
+import { createNetworkPolicy, judgeEndpoint } from '../../core/delivery/network.ts';
+import { parseRetryAfter } from '../../core/delivery/retry-after.ts';
 import { createConnectionPool, createOrigin, type Origin } from './connection-pool.ts';
 import type { ResolveName } from './name-lookup.ts';
 import { type AttemptReason, judgeError, judgeStatus, type Outcome, outcomeOf } from './outcome.ts';

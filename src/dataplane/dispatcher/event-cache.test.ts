@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { refOfStreamId } from '../../core/refs.ts';
+import { refOfStreamId } from '../../core/ids/refs.ts';
 import { createEventCache } from './event-cache.ts';
 
 const SOURCE = { tenant: 'ten_t', queue: 'orders', gen: 'g' };

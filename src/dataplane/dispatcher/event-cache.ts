@@ -1,5 +1,5 @@
-import { type EventMeta, parseEventMeta } from '../../core/event-meta.ts';
-import { streamIdOfRef } from '../../core/refs.ts';
+import { type EventMeta, parseEventMeta } from '../../core/events/event-meta.ts';
+import { streamIdOfRef } from '../../core/ids/refs.ts';
 import type { InboxStore } from '../../redis/inbox-store.ts';
 
 export interface CachedEvent {

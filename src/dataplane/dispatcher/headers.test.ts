@@ -1,7 +1,7 @@
 import { CloudEvent, HTTP } from 'cloudevents';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import type { EventMeta } from '../../core/event-meta.ts';
+import type { EventMeta } from '../../core/events/event-meta.ts';
 import { createHeaderBuilder, webhookId } from './headers.ts';
 import { createSigner } from './signature.ts';
 

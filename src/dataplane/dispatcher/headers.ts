@@ -1,7 +1,7 @@
 import { mayEndpointSet, mayForward } from '../../api/header-names.ts';
-import { cloudEventHeaders, percentEncode } from '../../core/cloudevent-headers.ts';
-import type { EventMeta } from '../../core/event-meta.ts';
-import { isHeaderValue } from '../../core/header-value.ts';
+import { isHeaderValue } from '../../core/delivery/header-value.ts';
+import { cloudEventHeaders, percentEncode } from '../../core/events/cloudevent-headers.ts';
+import type { EventMeta } from '../../core/events/event-meta.ts';
 import type { Sign } from './signature.ts';
 
 const VISIBLE_ASCII = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;

@@ -1,7 +1,7 @@
 import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
-import { type NetworkPolicy, permitsAddress } from '../../core/network.ts';
+import { type NetworkPolicy, permitsAddress } from '../../core/delivery/network.ts';
 import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
 
 /**

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { endpointUrl } from '../../api/endpoint-url.ts';
-import { createNetworkPolicy } from '../../core/network.ts';
+import { createNetworkPolicy } from '../../core/delivery/network.ts';
 import { createConnector } from './connector.ts';
 import { createEndpointClient } from './endpoint-client.ts';
 import { createNameResolver, type ResolveName } from './name-lookup.ts';

@@ -1,7 +1,7 @@
 import { webcrypto } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { signingKeys, signingSecret } from '../../core/signing-secret.ts';
+import { signingKeys, signingSecret } from '../../core/delivery/signing-secret.ts';
 import { createSigner } from './signature.ts';
 
 const rootKey = Buffer.alloc(32, 3);

@@ -1,6 +1,6 @@
-import { type EndpointConfig, openEndpoint } from '../../core/endpoint-config.ts';
-import type { SealKeys } from '../../core/seal.ts';
-import { ROTATION_OVERLAP_MS, signingKeys } from '../../core/signing-secret.ts';
+import { type EndpointConfig, openEndpoint } from '../../core/delivery/endpoint-config.ts';
+import type { SealKeys } from '../../core/delivery/seal.ts';
+import { ROTATION_OVERLAP_MS, signingKeys } from '../../core/delivery/signing-secret.ts';
 import type { InboxRef, InboxStore } from '../../redis/inbox-store.ts';
 import type { EventSource } from './event-cache.ts';
 import { type BuildHeaders, createHeaderBuilder } from './headers.ts';

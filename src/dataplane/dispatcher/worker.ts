@@ -1,5 +1,5 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
-import { isTestRef, testEvent } from '../../core/test-event.ts';
+import { isTestRef, testEvent } from '../../core/events/test-event.ts';
 import { disabledEndpoint } from '../../redis/alarm.ts';
 import type { DeliveryNews } from '../../redis/delivery-news.ts';
 import {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { hashIngressKey } from '../../core/ingress-key.ts';
+import { hashIngressKey } from '../../core/ids/ingress-key.ts';
 import { MOST_PARAMETERS, queryPieces } from '../../http/query-pieces.ts';
 import type { Answers } from './answers.ts';
 import { readIngressKey } from './ingress-key.ts';

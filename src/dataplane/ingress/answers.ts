@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import { PROBLEM_CONTENT_TYPE, type ProblemError, problem } from '../../core/problem.ts';
-import { PROBLEMS, type ProblemCode } from '../../core/problems.ts';
+import { PROBLEM_CONTENT_TYPE, type ProblemError, problem } from '../../core/problems/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../../core/problems/problems.ts';
 import type { IngressMetrics } from './ingress-metrics.ts';
 
 /** What a problem says beyond its code. */

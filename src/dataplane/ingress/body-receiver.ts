@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { faultOfContentType } from '../../core/context-headers-cloudevent.ts';
+import { faultOfContentType } from '../../core/events/context-headers-cloudevent.ts';
 import type { EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
 import { ITEM_OVERHEAD_BYTES } from './batches.ts';

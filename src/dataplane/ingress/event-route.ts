@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { extractContext } from '../../core/context-headers.ts';
+import { extractContext } from '../../core/events/context-headers.ts';
 import type { Admission, EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';
 import type { Batches } from './batches.ts';

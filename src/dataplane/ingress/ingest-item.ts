@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { EventContext } from '../../core/context-headers.ts';
+import type { EventContext } from '../../core/events/context-headers.ts';
 import type { IngestItem } from './store.ts';
 import { readTraceparent } from './traceparent.ts';
 

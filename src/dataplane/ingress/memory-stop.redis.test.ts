@@ -1,9 +1,9 @@
 import { request } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { startRedis } from '../../../test/support/redis/server.ts';
-import { sealEndpoint } from '../../core/endpoint-config.ts';
-import { hashIngressKey } from '../../core/ingress-key.ts';
-import { deriveSealKeys } from '../../core/seal.ts';
+import { sealEndpoint } from '../../core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../core/delivery/seal.ts';
+import { hashIngressKey } from '../../core/ids/ingress-key.ts';
 import { connectRedis } from '../../redis/client.ts';
 import { createHintIndex } from '../../redis/hints.ts';
 import { createTenant, QUEUE, START_MS } from '../../redis/testing/tenant.ts';

@@ -1,4 +1,4 @@
-import { compileExtraction, type ExtractionRules } from '../../core/context-headers.ts';
+import { compileExtraction, type ExtractionRules } from '../../core/events/context-headers.ts';
 import { withDeadline } from './deadline.ts';
 import { createExpiringMap } from './expiring-map.ts';
 import { createFreshReads } from './fresh-reads.ts';

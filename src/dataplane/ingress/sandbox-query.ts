@@ -1,7 +1,7 @@
 import { SandboxQuery } from '../../api/sandbox.ts';
-import { nearestName } from '../../core/nearest-name.ts';
-import type { ProblemError } from '../../core/problem.ts';
-import type { Simulation } from '../../core/simulation.ts';
+import type { Simulation } from '../../core/delivery/simulation.ts';
+import { nearestName } from '../../core/problems/nearest-name.ts';
+import type { ProblemError } from '../../core/problems/problem.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
 
 /** What the query of a sandbox request asks for. */

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { RunReport } from '../../api/sandbox.ts';
-import { extractContext } from '../../core/context-headers.ts';
-import type { Simulation } from '../../core/simulation.ts';
+import type { Simulation } from '../../core/delivery/simulation.ts';
+import { extractContext } from '../../core/events/context-headers.ts';
 import type { SandboxOutcome } from '../../redis/sandbox-store.ts';
 import type { Admission, EventRequest } from './admission.ts';
 import type { Answers } from './answers.ts';

@@ -1,6 +1,6 @@
-import { type BatchItem, type BatchPlan, planBatch, refuse, whyOf } from '../../core/batch.ts';
-import type { NotRoutedReason } from '../../core/reasons.ts';
-import { streamIdOfRef } from '../../core/refs.ts';
+import { streamIdOfRef } from '../../core/ids/refs.ts';
+import { type BatchItem, type BatchPlan, planBatch, refuse, whyOf } from '../../core/routing/batch.ts';
+import type { NotRoutedReason } from '../../core/routing/reasons.ts';
 import type { Hint } from '../../redis/hints.ts';
 import { type InboxRef, type InboxStore, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
 import type { LedgerTotal } from '../../redis/ledger-store.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
-import { tokensOf } from '../../core/tokens.ts';
+import { tokensOf } from '../../core/events/tokens.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import type { StoredEvent } from '../../redis/inbox-store.ts';
 import { accountKeys, inboxKeys, integrationKeys } from '../../redis/keys.ts';

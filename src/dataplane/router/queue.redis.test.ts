@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
-import { fateOf } from '../../core/event-fate.ts';
-import { refOfStreamId } from '../../core/refs.ts';
+import { refOfStreamId } from '../../core/ids/refs.ts';
+import { fateOf } from '../../core/routing/event-fate.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import type { Hint } from '../../redis/hints.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';

@@ -1,4 +1,4 @@
-import { isAfter } from '../../core/refs.ts';
+import { isAfter } from '../../core/ids/refs.ts';
 import type { InboxStore } from '../../redis/inbox-store.ts';
 import {
   type BatchResult,

@@ -1,5 +1,5 @@
-import { type BatchItem, type BatchPlan, costsOf } from '../../core/batch.ts';
-import { coveredBy } from '../../core/tokens.ts';
+import { coveredBy } from '../../core/events/tokens.ts';
+import { type BatchItem, type BatchPlan, costsOf } from '../../core/routing/batch.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { LedgerStore, LedgerTotal, Survey } from '../../redis/ledger-store.ts';
 import type { OwnedQueue, QueueEntry } from '../../redis/queue-store.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type RedisServer, startRedis } from '../../../test/support/redis/server.ts';
-import { refOfStreamId } from '../../core/refs.ts';
-import { tokensOf } from '../../core/tokens.ts';
+import { tokensOf } from '../../core/events/tokens.ts';
+import { refOfStreamId } from '../../core/ids/refs.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import { createHintIndex } from '../../redis/hints.ts';
 import type { InboxStore } from '../../redis/inbox-store.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
-import { tokensOf } from '../../core/tokens.ts';
+import { tokensOf } from '../../core/events/tokens.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';
 import { accountKeys, inboxKeys, integrationKeys, queueKeys } from '../../redis/keys.ts';

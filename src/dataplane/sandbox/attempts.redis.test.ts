@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
 import type { RunEvent } from '../../api/sandbox.ts';
-import { DEFAULT_RETRY_SCHEDULE_MS } from '../../core/backoff.ts';
-import type { Simulation } from '../../core/simulation.ts';
+import { DEFAULT_RETRY_SCHEDULE_MS } from '../../core/delivery/backoff.ts';
+import type { Simulation } from '../../core/delivery/simulation.ts';
 import { connectRedis } from '../../redis/client.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createRunReports } from './run-report.ts';

@@ -1,7 +1,7 @@
 import type { SandboxDelivery } from '../../api/sandbox.ts';
-import type { EventProgress } from '../../core/event-state.ts';
-import { planDelivery, type Simulation } from '../../core/simulation.ts';
-import { tokensOf } from '../../core/tokens.ts';
+import { planDelivery, type Simulation } from '../../core/delivery/simulation.ts';
+import type { EventProgress } from '../../core/events/event-state.ts';
+import { tokensOf } from '../../core/events/tokens.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import { isDisabled } from '../../redis/sandbox-gate.ts';
 import { runJitter, type SentAttempt } from './run-deliveries.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
-import { simulatedStatus } from '../../core/simulation.ts';
-import { toldReason } from '../../core/told-reasons.ts';
+import { simulatedStatus } from '../../core/delivery/simulation.ts';
+import { toldReason } from '../../core/routing/told-reasons.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import { readProgress } from '../../redis/inbox-reader.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';

@@ -1,7 +1,7 @@
-import { parseEventMeta, parseSimulation } from '../../core/event-meta.ts';
-import { jitterOf } from '../../core/jitter.ts';
-import { streamIdOfRef } from '../../core/refs.ts';
-import { compressDelay } from '../../core/simulation.ts';
+import { jitterOf } from '../../core/delivery/jitter.ts';
+import { compressDelay } from '../../core/delivery/simulation.ts';
+import { parseEventMeta, parseSimulation } from '../../core/events/event-meta.ts';
+import { streamIdOfRef } from '../../core/ids/refs.ts';
 import {
   type Claim,
   type Completion,

@@ -1,9 +1,9 @@
 import type { RunEvent, RunReport, SandboxVerdict } from '../../api/sandbox.ts';
-import { fateOf, YOUNG_MS } from '../../core/event-fate.ts';
-import { parseEventMeta, parseSimulation } from '../../core/event-meta.ts';
-import { refMs, refOfStreamId, streamIdOfRef } from '../../core/refs.ts';
-import { COMPRESSION, type Simulation } from '../../core/simulation.ts';
-import { notedReason } from '../../core/told-reasons.ts';
+import { COMPRESSION, type Simulation } from '../../core/delivery/simulation.ts';
+import { parseEventMeta, parseSimulation } from '../../core/events/event-meta.ts';
+import { refMs, refOfStreamId, streamIdOfRef } from '../../core/ids/refs.ts';
+import { fateOf, YOUNG_MS } from '../../core/routing/event-fate.ts';
+import { notedReason } from '../../core/routing/told-reasons.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { readProgress } from '../../redis/inbox-reader.ts';
 import { type InboxRef, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';

@@ -1,4 +1,4 @@
-import { type Simulation, simulatedStatus } from '../../core/simulation.ts';
+import { type Simulation, simulatedStatus } from '../../core/delivery/simulation.ts';
 import type { AttemptRequest, AttemptResult } from '../dispatcher/endpoint-client.ts';
 import { judgeStatus } from '../dispatcher/outcome.ts';
 

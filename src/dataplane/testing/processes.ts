@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type AuditedTenant, createAuditedTenant, NOW_MS } from '../../controller/testing/audited-tenant.ts';
-import { sealEndpoint } from '../../core/endpoint-config.ts';
-import { tenantId } from '../../core/ids.ts';
-import { deriveSealKeys } from '../../core/seal.ts';
+import { type AuditedTenant, createAuditedTenant, NOW_MS } from '../../../test/support/controller/audited-tenant.ts';
+import { sealEndpoint } from '../../core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../core/delivery/seal.ts';
+import { tenantId } from '../../core/ids/ids.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { createHintIndex } from '../../redis/hints.ts';

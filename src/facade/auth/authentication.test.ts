@@ -2,11 +2,11 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { signParts } from '../../../test/support/facade/compact-token.ts';
+import { type GuardOptions, startGuardedServer } from '../../../test/support/facade/guarded-server.ts';
+import { goodClaims, startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
+import { exchange } from '../../../test/support/facade/raw-exchange.ts';
 import { createLogger } from '../../telemetry/log.ts';
-import { signParts } from '../testing/compact-token.ts';
-import { goodClaims, startIssuer, type TestIssuer } from '../testing/issuer.ts';
-import { exchange } from '../testing/raw-exchange.ts';
-import { type GuardOptions, startGuardedServer } from './testing/guarded-server.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

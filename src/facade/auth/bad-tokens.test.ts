@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { renderRequest, type TokenMaterial } from '../testing/bad-token.ts';
-import { BAD_TOKENS } from '../testing/bad-tokens.ts';
-import { startIssuer } from '../testing/issuer.ts';
-import { exchange } from '../testing/raw-exchange.ts';
-import { startGuardedServer } from './testing/guarded-server.ts';
+import { renderRequest, type TokenMaterial } from '../../../test/support/facade/bad-token.ts';
+import { BAD_TOKENS } from '../../../test/support/facade/bad-tokens.ts';
+import { startGuardedServer } from '../../../test/support/facade/guarded-server.ts';
+import { startIssuer } from '../../../test/support/facade/issuer.ts';
+import { exchange } from '../../../test/support/facade/raw-exchange.ts';
 
 const TARGET = '/waas/producer/ten_1/catalog';
 

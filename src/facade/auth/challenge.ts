@@ -1,5 +1,5 @@
-import type { ProblemCode } from '../../core/problems.ts';
-import { Refusal } from '../refusal.ts';
+import type { ProblemCode } from '../../core/problems/problems.ts';
+import { Refusal } from '../../http/refusal.ts';
 import { FAULTS, type TokenFault } from './token-fault.ts';
 
 const CHALLENGE = 'Bearer realm="sluice"';

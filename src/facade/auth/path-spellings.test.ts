@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startIssuer, type TestIssuer } from '../testing/issuer.ts';
-import { PATH_SPELLINGS } from '../testing/path-spellings.ts';
-import { exchange } from '../testing/raw-exchange.ts';
-import { startGuardedServer } from './testing/guarded-server.ts';
+import { startGuardedServer } from '../../../test/support/facade/guarded-server.ts';
+import { startIssuer, type TestIssuer } from '../../../test/support/facade/issuer.ts';
+import { PATH_SPELLINGS } from '../../../test/support/facade/path-spellings.ts';
+import { exchange } from '../../../test/support/facade/raw-exchange.ts';
 
 const PATH = '/waas/producer/ten_1/catalog';
 

@@ -1,4 +1,4 @@
-import { refOfStreamId } from '../../core/refs.ts';
+import { refOfStreamId } from '../../core/ids/refs.ts';
 import type { RedisClient } from '../client.ts';
 import type { Hint } from '../hints.ts';
 import { createInboxOperations } from '../inbox-operations.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { refOfStreamId } from '../../core/refs.ts';
-import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../../core/routes.ts';
+import { refOfStreamId } from '../../core/ids/refs.ts';
+import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from '../../core/routing/routes.ts';
 import type { RedisClient } from '../client.ts';
 import { planRoutes } from '../control-plan.ts';
 import { createControlStore } from '../control-store.ts';

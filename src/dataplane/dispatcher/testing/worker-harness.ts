@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { redisUrl } from '../../../../test/support/redis/shared.ts';
-import { sealEndpoint } from '../../../core/endpoint-config.ts';
-import { deriveSealKeys } from '../../../core/seal.ts';
+import { sealEndpoint } from '../../../core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../../core/delivery/seal.ts';
 import { connectRedis, type RedisClient } from '../../../redis/client.ts';
 import { inboxMember } from '../../../redis/inbox-store.ts';
 import { inboxKeys, integrationKeys } from '../../../redis/keys.ts';

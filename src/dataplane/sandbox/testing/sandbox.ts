@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RunReport } from '../../../api/sandbox.ts';
-import { sealEndpoint } from '../../../core/endpoint-config.ts';
-import { deriveSealKeys } from '../../../core/seal.ts';
-import type { Simulation } from '../../../core/simulation.ts';
+import { sealEndpoint } from '../../../core/delivery/endpoint-config.ts';
+import { deriveSealKeys } from '../../../core/delivery/seal.ts';
+import type { Simulation } from '../../../core/delivery/simulation.ts';
 import type { RedisClient } from '../../../redis/client.ts';
 import type { IngressEvent } from '../../../redis/ingress-store.ts';
 import { createSandboxStore, type SandboxLimits } from '../../../redis/sandbox-store.ts';

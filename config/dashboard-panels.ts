@@ -1,6 +1,0 @@
-import { CONTROL_ROWS } from './dashboard-control.ts';
-import { EVENT_ROWS } from './dashboard-events.ts';
-import type { PanelRow } from './dashboard-panel.ts';
-
-/** The dashboard, from top to bottom: what everybody looks at first is first. */
-export const PANEL_ROWS: readonly PanelRow[] = [...EVENT_ROWS, ...CONTROL_ROWS];

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { statusFields } from '../conditions.ts';
+import { conditionColumn, defineKind } from '../kind.ts';
+import { immutable, withTransitions } from '../rules.ts';
+import { objectName } from '../strings.ts';
+
+export const BlockSpec = withTransitions(
+  z.object({
+    integration: objectName().describe('metadata.name of an Integration of this namespace. Immutable.'),
+    target: z
+      .object({
+        kind: z
+          .enum(['CatalogStream', 'Package'])
+          .describe('Whether one stream or all streams of a package are kept back.'),
+        name: objectName().describe('metadata.name of the stream or package, in this namespace.'),
+      })
+      .describe('What is kept from the integration. Immutable.'),
+    onUnblock: z
+      .enum(['Continue', 'SkipToNow'])
+      .default('Continue')
+      .describe(
+        'What becomes of the events that came meanwhile. Continue (default): they are routed, in order, as far as the retention reaches. SkipToNow: they are left out, if all Blocks that cover the subscription to the end say so; what lies in the inbox already is delivered.',
+      ),
+  }),
+  immutable('integration'),
+  immutable('target'),
+).describe('What is kept from whom.');
+export type BlockSpec = z.infer<typeof BlockSpec>;
+
+export const BlockStatus = z
+  .object({
+    ...statusFields,
+    pausedSubscriptions: z
+      .int()
+      .min(0)
+      .max(2_147_483_647)
+      .meta({ format: 'int32' })
+      .describe("Number of the integration's subscriptions that this block covers.")
+      .optional(),
+  })
+  .describe('What the controller has made of it.');
+export type BlockStatus = z.infer<typeof BlockStatus>;
+
+export const Block = defineKind({
+  kind: 'Block',
+  plural: 'blocks',
+  shortNames: ['blk'],
+  scope: 'Namespaced',
+  description:
+    'Keeps one stream, or all streams of a package, from one integration: subscribing is refused, live subscriptions pause. A subscription goes on when no Block covers it any more.',
+  spec: BlockSpec,
+  status: BlockStatus,
+  columns: [
+    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The integration.' },
+    { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'Kind of the target.' },
+    { name: 'Target', type: 'string', jsonPath: '.spec.target.name', description: 'Name of the target.' },
+    conditionColumn('Enforced', 'Enforced', 'status', 'Whether the data plane holds to it.'),
+  ],
+});
+export type Block = z.infer<typeof Block.schema>;

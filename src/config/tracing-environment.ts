@@ -1,0 +1,137 @@
+import type { SamplerConfig, TracingConfig } from '../telemetry/tracing-config.ts';
+
+/** OpenTelemetry's own variables that are read, with what is said of them in the reference. */
+export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: string; readonly meaning: string }>> = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    fallback: '',
+    meaning:
+      'Collector that spans are sent to over OTLP/HTTP, such as http://collector:4318; /v1/traces is added. Without it, and without the next one, nothing is traced.',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    fallback: '',
+    meaning: 'The same for traces alone: the whole URL, taken as it is.',
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: {
+    fallback: 'http/protobuf',
+    meaning: 'http/protobuf or http/json; grpc is not supported.',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    fallback: '',
+    meaning: 'Headers for the collector: name=value, several separated by commas, percent-encoded.',
+  },
+  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'How long one export may take, ms.' },
+  OTEL_TRACES_SAMPLER: {
+    fallback: 'parentbased_always_on',
+    meaning:
+      'always_on, always_off or traceidratio, each also with parentbased_ before it: as whoever began the trace decided.',
+  },
+  OTEL_TRACES_SAMPLER_ARG: {
+    fallback: '1',
+    meaning: 'Share of the traces that is recorded by the ratio samplers, 0 to 1.',
+  },
+  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'How long spans are gathered before they are sent, ms.' },
+  OTEL_SERVICE_NAME: {
+    fallback: '',
+    meaning: 'Name of the service in traces. Default: sluice-<role>, or sluice for all roles in one process.',
+  },
+  OTEL_RESOURCE_ATTRIBUTES: {
+    fallback: '',
+    meaning: 'Further attributes of the service: name=value, several separated by commas.',
+  },
+  OTEL_TRACES_EXPORTER: { fallback: 'otlp', meaning: 'none turns tracing off.' },
+  OTEL_SDK_DISABLED: { fallback: 'false', meaning: 'true turns tracing off.' },
+};
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads OpenTelemetry's variables; undefined when nothing is to be traced, and then none of them is looked at. What cannot
+ * be used is added to `problems`.
+ */
+export function readTracing(env: Environment, roles: readonly string[], problems: string[]): TracingConfig | undefined {
+  if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return undefined;
+  const url = readUrl(env);
+  if (url === undefined) return undefined;
+  const found: string[] = [];
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    found.push('OTEL_EXPORTER_OTLP_ENDPOINT: has to be an http or https URL');
+  }
+  const protocol = ofTraces(env, 'PROTOCOL') ?? 'http/protobuf';
+  if (!isProtocol(protocol)) found.push('OTEL_EXPORTER_OTLP_PROTOCOL: has to be http/protobuf or http/json');
+  const timeoutMs = Number(ofTraces(env, 'TIMEOUT') ?? 10_000);
+  if (!(timeoutMs > 0)) found.push('OTEL_EXPORTER_OTLP_TIMEOUT: has to be a number of milliseconds');
+  const delayMs = Number(given(env['OTEL_BSP_SCHEDULE_DELAY']) ?? 5_000);
+  if (!(delayMs > 0)) found.push('OTEL_BSP_SCHEDULE_DELAY: has to be a number of milliseconds');
+  const headers = parsePairs(ofTraces(env, 'HEADERS'));
+  if (headers === undefined) found.push('OTEL_EXPORTER_OTLP_HEADERS: has to be name=value, separated by commas');
+  const attributes = parsePairs(env['OTEL_RESOURCE_ATTRIBUTES']);
+  if (attributes === undefined) found.push('OTEL_RESOURCE_ATTRIBUTES: has to be name=value, separated by commas');
+  const sampler = readSampler(env, found);
+  problems.push(...found);
+  if (found.length > 0 || !isProtocol(protocol) || headers === undefined || sampler === undefined) return undefined;
+  const name = roles.length === 1 ? `sluice-${roles[0]}` : 'sluice';
+  const service = { 'service.name': given(env['OTEL_SERVICE_NAME']) ?? attributes?.['service.name'] ?? name };
+  return Object.freeze({
+    url,
+    protocol,
+    headers,
+    timeoutMs,
+    delayMs,
+    sampler,
+    attributes: { ...attributes, ...service },
+  });
+}
+
+function given(value: string | undefined): string | undefined {
+  return value === undefined || value.trim() === '' ? undefined : value.trim();
+}
+
+/** A variable of the exporter: what is said of traces alone comes first. */
+function ofTraces(env: Environment, name: string): string | undefined {
+  return given(env[`OTEL_EXPORTER_OTLP_TRACES_${name}`]) ?? given(env[`OTEL_EXPORTER_OTLP_${name}`]);
+}
+
+function readUrl(env: Environment): string | undefined {
+  const own = given(env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT']);
+  const base = given(env['OTEL_EXPORTER_OTLP_ENDPOINT']);
+  return own ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/v1/traces`);
+}
+
+function isProtocol(text: string): text is TracingConfig['protocol'] {
+  return text === 'http/protobuf' || text === 'http/json';
+}
+
+/** W3C Baggage without properties, as the specification of OpenTelemetry says it. */
+function parsePairs(text: string | undefined): Record<string, string> | undefined {
+  const pairs: Record<string, string> = {};
+  for (const pair of (text ?? '').split(',')) {
+    if (pair.trim() === '') continue;
+    const [, name = '', value = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(pair) ?? [];
+    if (name === '') return undefined;
+    try {
+      pairs[decodeURIComponent(name)] = decodeURIComponent(value);
+    } catch {
+      return undefined;
+    }
+  }
+  return pairs;
+}
+
+const RATIOS: Readonly<Record<string, number | undefined>> = { always_on: 1, always_off: 0, traceidratio: undefined };
+
+function readSampler(env: Environment, problems: string[]): SamplerConfig | undefined {
+  const name = given(env['OTEL_TRACES_SAMPLER']) ?? 'parentbased_always_on';
+  const kind = name.replace(/^parentbased_/, '');
+  if (!Object.hasOwn(RATIOS, kind)) {
+    problems.push(
+      `OTEL_TRACES_SAMPLER: has to be ${Object.keys(RATIOS).join(', ')}, or one of them after parentbased_`,
+    );
+    return undefined;
+  }
+  const ratio = RATIOS[kind] ?? Number(given(env['OTEL_TRACES_SAMPLER_ARG']) ?? 1);
+  if (!(ratio >= 0 && ratio <= 1)) {
+    problems.push('OTEL_TRACES_SAMPLER_ARG: has to be a number from 0 to 1');
+    return undefined;
+  }
+  return { parentBased: kind !== name, ratio };
+}

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { createAuditPass } from './audit-pass.ts';
+import type { Difference } from './drift.ts';
+
+const DIFFERENCE: Difference = { id: 'x', what: 'gate', removes: false };
+
+/** Passes on a clock that only the test moves; every tenant takes `lookMs` to look at. */
+function start(options: {
+  readonly tenants?: readonly string[];
+  readonly damaged?: readonly string[];
+  readonly lookMs?: number;
+  readonly random?: number;
+}) {
+  const clock = createManualClock();
+  const looks: [string, number][] = [];
+  const mended: [string, number][] = [];
+  const passes: number[] = [];
+  const log: string[] = [];
+  const state = { sweeps: 0, failing: new Set<string>(), forgotten: 0, accounts: new Map<string, Difference[]>() };
+  const wait = (ms: number): Promise<void> => new Promise(resolve => clock.setTimer(resolve, ms));
+  const pass = createAuditPass({
+    audit: {
+      lookAtTenant: async name => {
+        looks.push([name, clock.nowMs()]);
+        if (state.failing.has(name)) throw new Error('away');
+        await wait(options.lookMs ?? 0);
+        return options.damaged?.includes(name) === true ? [DIFFERENCE] : [];
+      },
+      lookAtAccounts: async () => state.accounts,
+      mend: async suspects => {
+        for (const name of [...suspects.tenants.keys(), ...suspects.accounts.keys()])
+          mended.push([name, clock.nowMs()]);
+      },
+    },
+    sweep: {
+      forget: () => state.forgotten++,
+      pass: async () => {
+        state.sweeps++;
+      },
+    },
+    readTenants: async () => new Set(),
+    tenants: () => options.tenants ?? ['a', 'b'],
+    accounts: () => ['acc'],
+    onPass: () => log.push('pass'),
+    metrics: { passed: seconds => passes.push(seconds) },
+    clock,
+    random: () => options.random ?? 0.5,
+    log: { debug: () => {} } as never,
+  });
+  const stop = new AbortController();
+  pass.begin(stop.signal);
+  return { clock, looks, mended, passes, log, state, pass, stop };
+}
+
+describe('passes', () => {
+  test.each([
+    [0, 38_400],
+    [1, 57_600],
+  ])('begin at the same distance from each other, with jitter %d: %d ms', async (random, everyMs) => {
+    const run = start({ tenants: ['a'], lookMs: 7_000, random });
+    await run.clock.advance(everyMs * 3 + 8_000);
+    expect(run.looks.map(([, ms]) => Math.round(ms))).toEqual([everyMs, 2 * everyMs, 3 * everyMs]);
+    expect(run.passes).toEqual([7, 7, 7]);
+    expect([run.state.sweeps, run.log.length, run.state.forgotten]).toEqual([3, 3, 1]);
+  });
+
+  test('look again 2 s later, at what was found alone, and not at all where nothing was', async () => {
+    const run = start({ damaged: ['b'] });
+    await run.clock.advance(48_000 + 1_999);
+    expect(run.mended).toEqual([]);
+    await run.clock.advance(1);
+    expect(run.mended).toEqual([['b', 50_000]]);
+    const calm = start({});
+    await calm.clock.advance(60_000);
+    expect(calm.mended).toEqual([]);
+  });
+
+  test('mend in the middle of a long pass, too, each after its 2 s', async () => {
+    const run = start({ tenants: ['a', 'b', 'c', 'd'], damaged: ['a', 'c'], lookMs: 1_500 });
+    await run.clock.advance(60_000);
+    expect(run.mended).toEqual([
+      ['a', 48_000 + 4_500],
+      ['c', 48_000 + 8_000],
+    ]);
+  });
+
+  test('take accounts with them', async () => {
+    const run = start({});
+    run.state.accounts.set('acc', [DIFFERENCE]);
+    await run.clock.advance(50_000);
+    expect(run.mended).toEqual([['acc', 50_000]]);
+  });
+
+  test('go on after a tenant that cannot be read', async () => {
+    const run = start({ damaged: ['b'] });
+    run.state.failing.add('a');
+    await run.clock.advance(51_000);
+    expect(run.mended).toEqual([['b', 50_000]]);
+    expect(run.state.sweeps).toBe(1);
+  });
+
+  test('end with the term', async () => {
+    const run = start({ damaged: ['b'] });
+    await run.clock.advance(49_000);
+    run.stop.abort();
+    await run.clock.advance(200_000);
+    expect([run.looks.length, run.mended, run.state.sweeps]).toEqual([2, [], 0]);
+    expect(run.clock.pendingTimers()).toBe(0);
+  });
+});

@@ -1,0 +1,112 @@
+import type { ControlAudit } from '../../redis/control-audit.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import { type Clock, sleep } from '../../time/clock.ts';
+import type { Audit } from './audit.ts';
+import type { AuditMetrics } from './audit-metrics.ts';
+import type { Difference } from './drift.ts';
+import type { Sweep } from './sweep.ts';
+
+/**
+ * From the begin of a pass to that of the next, give or take a fifth, ms: with the second look and the repair, what is
+ * damaged is whole again within 65 s.
+ */
+const PASS_EVERY_MS = 48_000;
+/** What is on its way to Redis is there by then. */
+const SECOND_LOOK_MS = 2_000;
+/** Accounts in one look. */
+const ACCOUNTS_AT_ONCE = 500;
+
+export interface AuditPassDeps {
+  readonly audit: Audit;
+  readonly sweep: Sweep;
+  readonly readTenants: ControlAudit['readTenants'];
+  readonly tenants: () => readonly string[];
+  readonly accounts: () => Iterable<string>;
+  /** At the end of each pass. */
+  readonly onPass: () => void;
+  readonly metrics: Pick<AuditMetrics, 'passed'>;
+  readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
+  readonly random?: () => number;
+  readonly log: Pick<Logger, 'debug'>;
+}
+
+/** The leader's periodic look at all of Redis: first for damage, then for what nobody owns any more. */
+export function createAuditPass(deps: AuditPassDeps) {
+  const { audit, clock, log, random = Math.random } = deps;
+  let over = new AbortController();
+
+  /** A look that fails says nothing: the next pass looks again. */
+  async function attempt<T>(what: string, look: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await look();
+    } catch (err) {
+      log.debug({ err, what }, 'the control state cannot be compared');
+      return undefined;
+    }
+  }
+
+  async function pass(stop: AbortSignal): Promise<void> {
+    const listed = await deps.readTenants();
+    const suspects = new Map<string, { readonly found: Difference[]; readonly atMs: number }>();
+
+    /** Looks again at what was found long enough ago, also in the middle of a long pass. */
+    async function mend(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
+      const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_LOOK_MS);
+      if (due.length + accounts.size === 0) return;
+      for (const [name] of due) suspects.delete(name);
+      const tenants = new Map(due.map(([name, { found }]) => [name, found]));
+      await attempt('mend', async () => audit.mend({ tenants, accounts }, await deps.readTenants()));
+    }
+
+    for (const name of deps.tenants()) {
+      if (stop.aborted) return;
+      const found = await attempt(name, () => audit.lookAtTenant(name, listed));
+      if (found !== undefined && found.length > 0) {
+        suspects.set(name, { found, atMs: clock.nowMs() });
+      }
+      await mend();
+    }
+    const accounts = new Map<string, Difference[]>();
+    const names = [...deps.accounts()];
+    for (let at = 0; at < names.length; at += ACCOUNTS_AT_ONCE) {
+      const part = names.slice(at, at + ACCOUNTS_AT_ONCE);
+      for (const [name, found] of (await attempt('accounts', () => audit.lookAtAccounts(part))) ?? []) {
+        accounts.set(name, found);
+      }
+    }
+    if (suspects.size + accounts.size > 0) {
+      await sleep(clock, SECOND_LOOK_MS, stop);
+      if (stop.aborted) return;
+      await mend(accounts);
+    }
+    if (!stop.aborted) await attempt('sweep', () => deps.sweep.pass(listed));
+  }
+
+  async function run(stop: AbortSignal): Promise<void> {
+    let nextMs = clock.nowMs();
+    for (;;) {
+      nextMs = Math.max(clock.nowMs() + 1_000, nextMs + PASS_EVERY_MS * (0.8 + 0.4 * random()));
+      await sleep(clock, nextMs - clock.nowMs(), stop);
+      if (stop.aborted) return;
+      nextMs = clock.nowMs();
+      await attempt('pass', () => pass(stop));
+      if (stop.aborted) return;
+      deps.metrics.passed((clock.nowMs() - nextMs) / 1_000);
+      deps.onPass();
+    }
+  }
+
+  return {
+    /** Begins anew, until the signal aborts. */
+    begin(signal: AbortSignal): void {
+      over.abort();
+      over = new AbortController();
+      deps.sweep.forget();
+      void run(AbortSignal.any([signal, over.signal]));
+    },
+    /** One pass now. */
+    pass,
+  };
+}
+
+export type AuditPass = ReturnType<typeof createAuditPass>;

@@ -1,0 +1,306 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type AuditedTenant, createAuditedTenant } from '../../../test/support/controller/audited-tenant.ts';
+import type { RedisClient } from '../../redis/client.ts';
+import { accountKeys, CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from '../../redis/keys.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+
+/** Commands and scripts that only read. */
+const READS = new Set(['hashes', 'probe', 'smembers', 'hscan', 'zscan', 'hgetall']);
+
+function keysOf(t: AuditedTenant) {
+  return {
+    c: CLUSTER_KEYS,
+    t: tenantKeys(t.tenant),
+    q: queueKeys(t.tenant, 'orders'),
+    i: integrationKeys(t.integration),
+    a: accountKeys(t.account),
+  };
+}
+
+/** The control state, without what differs from one history to another: since, epochs, fences. */
+async function dump(redis: RedisClient, t: AuditedTenant): Promise<object> {
+  const k = keysOf(t);
+  const hash = async (key: string) => {
+    const { since: _, skipTo: _2, fence: _3, ...fields } = await redis.readHash(key);
+    return fields;
+  };
+  const activations = [...(await t.control.readActivations(t.integration))];
+  return {
+    listed: await redis.call('sismember', k.c.tenants, t.tenant),
+    tenant: await hash(k.t.meta),
+    keys: await hash(k.t.keys),
+    index: await hash(k.t.index),
+    subscribers: await hash(k.t.subs('orders')),
+    gates: [...(await t.control.readGates(t.tenant))].toSorted(),
+    queue: await hash(k.q.meta),
+    integration: await hash(k.i.meta),
+    subscription: await hash(k.i.sub(t.sub)),
+    activations: activations.map(([groupKey, since]) => `${groupKey} ${Number.isFinite(since)}`).toSorted(),
+    account: await hash(k.a.meta),
+  };
+}
+
+type Command = readonly [string, string, ...(string | number)[]];
+type Keys = ReturnType<typeof keysOf>;
+
+/** What somebody does to Redis by hand, and what the audit calls it. */
+const DAMAGE: readonly [string, string, (k: Keys, t: AuditedTenant) => Command[]][] = [
+  ['a gate goes', 'gate', (k, t) => [['zrem', k.t.gates, `red\0${t.integration}`]]],
+  ['a gate comes', 'gate', (k, t) => [['zadd', k.t.gates, 0, `black\0${t.integration}`]]],
+  ['a gate of an unknown integration comes', 'gate', k => [['zadd', k.t.gates, 0, 'black\0int_x']]],
+  ['all gates go', 'gate', k => [['del', k.t.gates]]],
+  ['an active key goes', 'activation', k => [['hdel', k.i.act, 'red']]],
+  ['an active key comes', 'activation', k => [['hset', k.i.act, 'black', 5]]],
+  [
+    'one active key goes and another comes',
+    'activation',
+    k => [
+      ['hdel', k.i.act, 'red'],
+      ['hset', k.i.act, 'black', 5],
+    ],
+  ],
+  [
+    'one gate goes and another comes',
+    'gate',
+    (k, t) => [
+      ['zrem', k.t.gates, `red\0${t.integration}`],
+      ['zadd', k.t.gates, 0, `black\0${t.integration}`],
+    ],
+  ],
+  ['an active key is garbled', 'activation', k => [['hset', k.i.act, 'red', 'x']]],
+  ['all active keys go', 'activation', k => [['del', k.i.act]]],
+  ['a route closes', 'subscription', (k, t) => [['hset', k.i.sub(t.sub), 'route', 'closed']]],
+  ['sending stops', 'subscription', (k, t) => [['hset', k.i.sub(t.sub), 'send', 'held']]],
+  ['an endpoint is another', 'subscription', (k, t) => [['hset', k.i.sub(t.sub), 'endpoint', 'x']]],
+  ['an inbox is another', 'subscription', (k, t) => [['hset', k.i.sub(t.sub), 'inc', 'x']]],
+  ['a pause is remembered that never was', 'subscription', (k, t) => [['hset', k.i.sub(t.sub), 'onUnblock', 'skip']]],
+  ['order is given up', 'subscription', (k, t) => [['hset', k.i.sub(t.sub), 'unordered', 1]]],
+  ['a field goes', 'subscription', (k, t) => [['hdel', k.i.sub(t.sub), 'cap']]],
+  ['the inbox goes from its subscription', 'subscription', (k, t) => [['hdel', k.i.sub(t.sub), 'inc']]],
+  ['a subscription goes', 'subscription', (k, t) => [['del', k.i.sub(t.sub)]]],
+  ['an integration closes', 'integration', k => [['hset', k.i.meta, 'state', 'closed']]],
+  ['an integration goes', 'integration', k => [['hdel', k.i.meta, 'state']]],
+  ['an integration is not ready', 'ready', k => [['hdel', k.i.meta, 'ready']]],
+  [
+    'a whole integration goes',
+    'integration',
+    (k, t) => [
+      ['del', k.i.meta],
+      ['del', k.i.act],
+      ['del', k.i.sub(t.sub)],
+    ],
+  ],
+  ['a queue closes', 'queue', k => [['hset', k.q.meta, 'state', 'closing']]],
+  ['a queue is another', 'queue', k => [['hset', k.q.meta, 'gen', 'x']]],
+  ['a version is another', 'queue', k => [['hset', k.q.meta, 'cfgv', 'x']]],
+  ['headers are no JSON', 'queue', k => [['hset', k.q.meta, 'contextHeaders', '{']]],
+  ['a retention goes', 'queue', k => [['hdel', k.q.meta, 'retentionMs']]],
+  ['a queue is not ready', 'ready', k => [['hdel', k.q.meta, 'ready']]],
+  ['a whole queue goes', 'queue', k => [['del', k.q.meta]]],
+  ['a subscriber goes', 'subscribers', (k, t) => [['hdel', k.t.subs('orders'), t.integration]]],
+  ['a subscriber comes', 'subscribers', k => [['hset', k.t.subs('orders'), 'int_x', 'sub_x.y']]],
+  ['a subscriber is another', 'subscribers', (k, t) => [['hset', k.t.subs('orders'), t.integration, 'sub_x.y']]],
+  ['a key goes', 'keys', k => [['del', k.t.keys]]],
+  ['a key comes', 'keys', k => [['hset', k.t.keys, 'cd'.repeat(32), '']]],
+  ['another pays', 'tenant', k => [['hset', k.t.meta, 'payer', 'acc_x']]],
+  ['another plan', 'tenant', k => [['hset', k.t.meta, 'plan', 'Metered']]],
+  ['a tenant is not ready', 'ready', k => [['hdel', k.t.meta, 'ready']]],
+  ['an index goes', 'index', k => [['del', k.t.index]]],
+  ['an entry of the index goes', 'index', k => [['hdel', k.t.index, 'q:orders']]],
+  [
+    'the whole slot of a tenant goes',
+    'tenant',
+    k => [k.t.meta, k.t.gates, k.t.keys, k.t.index, k.t.subs('orders')].map(key => ['del', key] as const),
+  ],
+  ['a tenant is not listed', 'membership', (k, t) => [['srem', k.c.tenants, t.tenant]]],
+  ["an account's plan is another", 'account', k => [['hset', k.a.meta, 'plan', 'Metered']]],
+  ["an account's tokens go", 'account', k => [['hdel', k.a.meta, 'included']]],
+];
+
+onEachRedis(redis => {
+  let t: AuditedTenant;
+  beforeEach(async () => {
+    t = await createAuditedTenant(redis());
+    await t.begin(['red', 'green', 'blue']);
+  });
+
+  test('finds nothing where all is well, and writes nothing, any number of times', async () => {
+    t.calls.length = 0;
+    for (let n = 0; n < 3; n++) {
+      expect(await t.look()).toEqual([]);
+      await t.pass();
+      await t.sweep.pass(new Set([t.tenant]));
+    }
+    expect(t.calls.filter(call => !READS.has(call))).toEqual([]);
+    expect([t.told, t.counted, t.relisted]).toEqual([[], [], []]);
+  });
+
+  test.each(DAMAGE)('%s: it is found and mended', async (_what, label, damage) => {
+    const before = await dump(redis(), t);
+    for (const [command, key, ...args] of damage(keysOf(t), t)) await redis().call(command, key, ...args);
+    expect(await dump(redis(), t)).not.toEqual(before);
+    t.calls.length = 0;
+    const found = await t.look();
+    expect(t.calls.filter(call => !READS.has(call))).toEqual([]);
+    await t.pass();
+    expect(await dump(redis(), t)).toEqual(before);
+    expect(t.counted).toContain(label);
+    expect(t.told).toHaveLength(1);
+    expect(t.told[0]).toContain(`${t.name} Warning DriftRepaired`);
+    expect(t.told[0]).toContain(label);
+    expect(found.length > 0 || label === 'account').toBe(true);
+    t.calls.length = 0;
+    await t.pass();
+    expect(t.calls.filter(call => !READS.has(call))).toEqual([]);
+    expect(t.told).toHaveLength(1);
+  });
+
+  test('a queue that was damaged keeps its position, a subscription what it knows of its inbox', async () => {
+    const { q, i } = keysOf(t);
+    await redis().call('hset', q.meta, 'cur', '5-5', 'gen', 'x');
+    await redis().call('hset', q.behind, 'int_x/sub_x.y', '1-1');
+    await redis().call('hset', i.sub(t.sub), 'last', 'ref', 'inc', 'x', 'onUnblock', 'skip');
+    await t.pass();
+    expect(await redis().call('hget', q.meta, 'cur')).toBe('5-5');
+    expect(await redis().call('exists', q.behind)).toBe(1);
+    expect(await redis().readHash(i.sub(t.sub))).toMatchObject({ last: 'ref' });
+    expect(await redis().call('hexists', i.sub(t.sub), 'skipTo')).toBe(0);
+  });
+
+  test('what is gone at the second look was on its way', async () => {
+    const { t: keys, i } = keysOf(t);
+    const listed = await t.listed();
+    await redis().call('zrem', keys.gates, `red\0${t.integration}`);
+    await redis().call('hset', i.sub(t.sub), 'route', 'paused');
+    const first = await t.audit.lookAtTenant(t.name, listed);
+    expect(first.map(({ what }) => what).toSorted()).toEqual(['gate', 'subscription']);
+    await redis().call('zadd', keys.gates, 0, `red\0${t.integration}`);
+    await redis().call('hset', i.sub(t.sub), 'route', 'open');
+    // Another difference than the first: it counts when it stays.
+    await redis().call('del', keys.keys);
+    await t.audit.mend({ tenants: new Map([[t.name, first]]), accounts: new Map() }, listed);
+    expect([t.queue.tenants.size, t.queue.pairs.size, t.told]).toEqual([0, 0, []]);
+  });
+
+  test('a pair that a worker has before it is not damaged, nor is a tenant that is being written', async () => {
+    await redis().call('hdel', keysOf(t).i.act, 'red');
+    t.queue.pairs.add(`${t.name}/ada/red`);
+    expect(await t.look()).toEqual([]);
+    t.queue.pairs.clear();
+    t.tenants.forget([t.name]);
+    expect(await t.look()).toEqual([]);
+  });
+
+  test('what the objects say now, and nobody has written yet, is work and no damage', async () => {
+    t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
+    expect(await t.look()).toEqual([]);
+    expect([...t.queue.tenants]).toEqual([t.name]);
+  });
+
+  describe('with a stale cache', () => {
+    test('an activation that really exists is not removed, and the cache is listed anew', async () => {
+      const violet = t.activation('violet');
+      await redis().call('hset', keysOf(t).i.act, 'violet', 5);
+      await redis().call('zadd', keysOf(t).t.gates, 0, `violet\0${t.integration}`);
+      t.actual.pairs = [violet];
+      t.actual.onRelist = what => {
+        if (what === 'activations') t.put('Activation', violet);
+      };
+      await t.pass();
+      expect(t.relisted).toContain('activations');
+      expect(await redis().call('hget', keysOf(t).i.act, 'violet')).toBe('5');
+      expect(await redis().call('zscore', keysOf(t).t.gates, `violet\0${t.integration}`)).toBe('0');
+      expect(t.told).toEqual([]);
+    });
+
+    test('nor when the routes are damaged as well, which are mended', async () => {
+      const violet = t.activation('violet');
+      await redis().call('hset', keysOf(t).i.act, 'violet', 5);
+      await redis().call('zadd', keysOf(t).t.gates, 0, `violet\0${t.integration}`);
+      await redis().call('hdel', keysOf(t).t.keys, 'ab'.repeat(32));
+      t.actual.pairs = [violet];
+      t.actual.onRelist = what => {
+        if (what === 'activations') t.put('Activation', violet);
+      };
+      await t.pass();
+      expect(await redis().call('hget', keysOf(t).i.act, 'violet')).toBe('5');
+      expect(await redis().call('hlen', keysOf(t).t.keys)).toBe(1);
+      expect(t.counted).toEqual(['keys']);
+    });
+
+    test('a route that the quorum knows otherwise is left to its worker', async () => {
+      await redis().call('hset', keysOf(t).i.sub(t.sub), 'route', 'paused');
+      t.actual.onRelist = () =>
+        t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
+      await t.pass();
+      expect(t.told).toEqual([]);
+    });
+
+    test('an API server that does not answer: nothing is mended from what may be stale', async () => {
+      await redis().call('hset', keysOf(t).i.act, 'black', 5);
+      t.actual.onRelist = () => {
+        throw new Error('away');
+      };
+      await expect(t.pass()).rejects.toThrow('away');
+      expect([t.queue.tenants.size, t.queue.pairs.size]).toEqual([0, 0]);
+    });
+  });
+
+  test('very many active keys are compared a part at a time', async () => {
+    const many = Array.from({ length: 20_000 }, (_, n) => `k${n}`);
+    for (const groupKey of many) t.put('Activation', t.activation(groupKey));
+    t.tenants.forget([t.name]);
+    // As a whole: the slot is not ready, so the keys are written in bulk.
+    await redis().call('del', keysOf(t).i.meta);
+    await t.tenants.sync(t.name);
+    t.calls.length = 0;
+    expect(await t.look()).toEqual([]);
+    // 500 names a command, in both places.
+    expect(t.calls.length).toBeLessThan(150);
+    expect(t.calls).not.toContain('hscan');
+    await redis().call('hdel', keysOf(t).i.act, 'k7', 'k19999');
+    await redis().call('zadd', keysOf(t).t.gates, 0, `black\0${t.integration}`);
+    expect((await t.look()).map(({ id }) => id.split(' ').slice(0, 2).join(' '))).toEqual([
+      'activation +',
+      'activation +',
+      'gate -',
+    ]);
+    // So many that single pairs are not kept.
+    await redis().call('del', keysOf(t).t.gates);
+    const found = await t.look();
+    expect(found.map(({ id }) => id)).toContain('many gate');
+    expect(found.length).toBeLessThan(3);
+    await t.pass();
+    expect(await redis().call('zcard', keysOf(t).t.gates)).toBe(20_003);
+    expect(await redis().call('hlen', keysOf(t).i.act)).toBe(20_003);
+  });
+
+  test('what a queue held before its stream was made again ends by itself after the retention', async () => {
+    const before = queueKeys(t.tenant, 'orders', (await redis().call('hget', keysOf(t).q.meta, 'gen')) as string);
+    for (const key of [before.events, before.bodies]) await redis().call('xadd', key, '1-1', 'g', 'red');
+    t.put('CatalogStream', {
+      ...t.objects.stream,
+      metadata: { ...t.objects.stream.metadata, uid: `another-${t.name}` },
+    });
+    await t.tenants.sync(t.name);
+    for (const key of [before.events, before.bodies]) {
+      const ttlMs = Number(await redis().call('pttl', key));
+      expect(ttlMs).toBeGreaterThan(0);
+      expect(ttlMs).toBeLessThanOrEqual(3_600_000);
+    }
+  });
+
+  test('an inbox whose subscription is made again ends by itself after the retention', async () => {
+    const { i } = keysOf(t);
+    const before = inboxKeys(t.integration, t.sub, (await redis().call('hget', i.sub(t.sub), 'inc')) as string);
+    await redis().call('xadd', before.log, '1-1', 'g', 'red');
+    t.put('Subscription', {
+      ...t.objects.subscription,
+      metadata: { ...t.objects.subscription.metadata, uid: 'another' },
+    });
+    await t.tenants.sync(t.name);
+    const ttlMs = Number(await redis().call('pttl', before.log));
+    expect(ttlMs).toBeGreaterThan(0);
+    expect(ttlMs).toBeLessThanOrEqual(3_600_000);
+  });
+});

@@ -1,0 +1,183 @@
+import { publicId, tenantId } from '../../core/ids/ids.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import type { ControlAudit } from '../../redis/control-audit.ts';
+import { planRoutes } from '../../redis/control-plan.ts';
+import type { TenantReading } from '../../redis/control-reader.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import { type Cached, pairKey, resourceOf, type World } from '../caches/caches.ts';
+import type { EventRecorder } from '../engine/event-recorder.ts';
+import { isOpen } from '../kinds/activation/reconcile.ts';
+import { isNothing, type Tenants } from '../routes/tenants.ts';
+import type { AuditMetrics } from './audit-metrics.ts';
+import { type Difference, differencesOfPlan, inBoth } from './drift.ts';
+import { lookAtGates } from './gate-look.ts';
+
+export interface AuditDeps {
+  readonly world: Pick<World, 'Account' | 'Workspace' | 'Integration' | 'Activation'>;
+  readonly store: Omit<ControlAudit, 'readTenants'>;
+  readonly tenants: Pick<Tenants, 'stored' | 'isCurrent' | 'forget'>;
+  readonly isPaused: (tenant: string) => boolean;
+  /** Works on a tenant's routes again, on a pair, on an account: they alone write. */
+  readonly enqueueTenant: (name: string) => void;
+  readonly enqueuePair: (key: string) => void;
+  readonly enqueueAccount: (name: string) => void;
+  readonly isPairPending: (key: string) => boolean;
+  readonly isAccountPending: (name: string) => boolean;
+  /** Lists anew, from the quorum, what routes and accounts are made of; or the activations. */
+  readonly relist: (what: 'routes' | 'activations') => Promise<void>;
+  /** The pair's objects as the quorum has them. */
+  readonly readPair: (
+    namespace: string,
+    integration: string,
+    groupKey: string,
+  ) => Promise<readonly Cached<'Activation'>[]>;
+  /** What was found of the endpoints of these subscriptions (`sub_…`); those that simply work have no text. */
+  readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
+  /** How deliveries go, by `sub_…`. */
+  readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly metrics: Pick<AuditMetrics, 'repaired'>;
+  /** Redis's clock, ms. */
+  readonly nowMs: () => number;
+  readonly log: Pick<Logger, 'warn'>;
+}
+
+/** Pairs that are asked for one by one; with more of them everything is listed. */
+const MOST_PAIRS_ASKED = 20;
+
+/**
+ * Compares what stands in Redis with what was written there, and has it mended where it differs. It writes nothing
+ * itself, and a difference counts only at a second look, with caches that the quorum agrees with: a stale one would
+ * remove what really exists.
+ */
+export function createAudit(deps: AuditDeps) {
+  const { world, store, tenants } = deps;
+
+  /** @param listed tenants that are listed as having control state */
+  async function lookAtTenant(name: string, listed: ReadonlySet<string>): Promise<Difference[]> {
+    const stored = tenants.stored(name);
+    // Not known: a worker is at it, or tries again.
+    if (stored === undefined || deps.isPaused(name) || isNothing(stored.routes)) return [];
+    if (!tenants.isCurrent(name)) {
+      deps.enqueueTenant(name);
+      return [];
+    }
+    const { stored: found, healths, deliveries } = await store.readRoutes(tenantId(name), [stored.routes]);
+    for (const { subscriptions } of Object.values(found.routes.integrations)) {
+      deps.noteHealths(Object.keys(subscriptions), healths);
+    }
+    deps.noteDeliveries(deliveries);
+    const gates = await lookAtGates({ world, store, isPending: deps.isPairPending }, name, stored.routes);
+    if (tenants.stored(name) !== stored) return [];
+    const differences = [...differencesOfPlan(planRoutes(found, stored.routes, deps.nowMs())), ...gates];
+    if (!listed.has(tenantId(name))) differences.push({ id: 'membership', what: 'membership', removes: false });
+    return differences;
+  }
+
+  /** By account, those that differ. */
+  async function lookAtAccounts(names: readonly string[]): Promise<Map<string, Difference[]>> {
+    const found = await store.readAccounts(names.map(name => publicId('Account', '', name)));
+    const differences = new Map<string, Difference[]>();
+    for (const [i, name] of names.entries()) {
+      const spec = world.Account.store.get(name)?.spec;
+      const has = found[i];
+      if (spec === undefined || (has?.plan === spec.plan && has.included === String(spec.includedTokens))) continue;
+      if (deps.isAccountPending(name)) continue;
+      const id = `${has?.plan} ${has?.included} ${spec.plan} ${spec.includedTokens}`;
+      differences.set(name, [{ id, what: 'account', removes: false }]);
+    }
+    return differences;
+  }
+
+  /** Those of the differences that the caches are right about; what they are not is listed anew. */
+  async function withoutStale(name: string, differences: readonly Difference[]): Promise<Difference[]> {
+    const removing = differences.filter(({ removes }) => removes);
+    const pairs = removing.flatMap(({ pair }) => pair ?? []);
+    let stale = pairs.length < removing.length || pairs.length > MOST_PAIRS_ASKED;
+    if (!stale) {
+      const actual = await Promise.all(
+        pairs.map(({ integration, groupKey }) => deps.readPair(name, integration, groupKey)),
+      );
+      stale = actual.some(isOpen);
+    }
+    if (!stale) return [...differences];
+    await deps.relist('activations');
+    return differences.filter(({ removes, pair }) => {
+      if (!removes || pair === undefined) return true;
+      return !isOpen(world.Activation.store.byIndex('pair', pairKey(name, pair.integration, pair.groupKey)));
+    });
+  }
+
+  function tell(
+    name: string,
+    object: AnyObject | undefined,
+    kind: 'Workspace' | 'Account',
+    found: readonly Difference[],
+  ): void {
+    const what = [...new Set(found.map(each => each.what))].toSorted();
+    for (const each of found) deps.metrics.repaired(each.what);
+    deps.log.warn(
+      { [kind.toLowerCase()]: name, what, differences: found.length },
+      'redis was not as written, repaired',
+    );
+    if (object === undefined) return;
+    const message = `what stood in Redis was not what had been written there, it is written again: ${what.join(', ')}`;
+    deps.events.record(
+      { resource: resourceOf(kind), metadata: object.metadata },
+      { type: 'Warning', reason: 'DriftRepaired', message },
+    );
+  }
+
+  async function mendTenant(
+    name: string,
+    first: readonly Difference[],
+    listed: ReadonlySet<string>,
+    freshen: () => Promise<void>,
+  ): Promise<void> {
+    const second = await lookAtTenant(name, listed);
+    if (inBoth(first, second).length === 0) return;
+    const stored = tenants.stored(name);
+    await freshen();
+    // All that is there to be removed: with the routes, the activations are made what the caches have.
+    const certain = inBoth(first, await withoutStale(name, second));
+    if (certain.length === 0 || tenants.stored(name) !== stored || !tenants.isCurrent(name)) return;
+    if (certain.some(({ pair }) => pair === undefined)) {
+      tenants.forget([name]);
+      deps.enqueueTenant(name);
+    }
+    for (const { pair } of certain) {
+      if (pair !== undefined) deps.enqueuePair(pairKey(name, pair.integration, pair.groupKey));
+    }
+    tell(name, world.Workspace.store.get(name), 'Workspace', certain);
+  }
+
+  return {
+    lookAtTenant,
+    lookAtAccounts,
+    /** The second look, at what the first found: mends what is found again. */
+    async mend(
+      suspects: {
+        readonly tenants: ReadonlyMap<string, readonly Difference[]>;
+        readonly accounts: ReadonlyMap<string, readonly Difference[]>;
+      },
+      listed: ReadonlySet<string>,
+    ): Promise<void> {
+      let fresh: Promise<void> | undefined;
+      // Once for all of them.
+      const freshen = (): Promise<void> => (fresh ??= deps.relist('routes'));
+      for (const [name, first] of suspects.tenants) await mendTenant(name, first, listed, freshen);
+      for (const [name, first] of suspects.accounts) {
+        const second = (await lookAtAccounts([name])).get(name) ?? [];
+        if (inBoth(first, second).length === 0) continue;
+        await freshen();
+        // What was in the caches may have been the damage.
+        const certain = inBoth(first, (await lookAtAccounts([name])).get(name) ?? []);
+        if (certain.length === 0) continue;
+        deps.enqueueAccount(name);
+        tell(name, world.Account.store.get(name), 'Account', certain);
+      }
+    },
+  };
+}
+
+export type Audit = ReturnType<typeof createAudit>;

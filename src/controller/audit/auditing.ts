@@ -1,0 +1,114 @@
+import type { KubeClient } from '../../kube/client.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import { slimObject } from '../../kube/object.ts';
+import type { ControlAudit } from '../../redis/control-audit.ts';
+import type { TenantReading } from '../../redis/control-reader.ts';
+import type { ControlStore } from '../../redis/control-store.ts';
+import type { ControlSweep } from '../../redis/control-sweep.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Registry } from '../../telemetry/metrics.ts';
+import type { Clock } from '../../time/clock.ts';
+import { type Cached, resourceOf, type World } from '../caches/caches.ts';
+import { isPaused } from '../context/paused.ts';
+import type { EventRecorder } from '../engine/event-recorder.ts';
+import type { Controller } from '../engine/keyed-controller.ts';
+import { pairSelection } from '../kinds/activation/pair-selection.ts';
+import type { Tenants } from '../routes/tenants.ts';
+import { createAudit } from './audit.ts';
+import { createAuditMetrics } from './audit-metrics.ts';
+import { type AuditPass, createAuditPass } from './audit-pass.ts';
+import { createPacer } from './pacer.ts';
+import { createSweep } from './sweep.ts';
+
+export interface AuditingDeps {
+  readonly client: Pick<KubeClient, 'list'>;
+  readonly world: World;
+  readonly tenants: Tenants;
+  readonly control: ControlStore;
+  /** Makes the reader; `pace` is awaited before each of its commands. */
+  readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
+  readonly remains: ControlSweep;
+  readonly fence: () => number;
+  /** Whose keys the audit enqueues. */
+  readonly workers: () => {
+    readonly routes: Controller;
+    readonly activations: Controller;
+    readonly accounts: Controller;
+  };
+  /** At the end of each pass. */
+  readonly onPass: () => void;
+  readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
+  readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly nowMs: () => number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+}
+
+/** The periodic audit and sweep of the leader, put together. */
+export function createAuditing(deps: AuditingDeps): AuditPass {
+  const { client, world, tenants, control, workers, nowMs, clock, log } = deps;
+  const metrics = createAuditMetrics(deps.registry);
+  const pacer = createPacer(clock);
+  const store = deps.openAudit(pacer.pace);
+  const ofTenant = (name: string): boolean => isPaused(world, name);
+  const enqueueTenant = (name: string): void => workers().routes.enqueue(name, 'background');
+
+  async function relist(what: 'routes' | 'activations'): Promise<void> {
+    const { Activation, signingSecrets: _, invitationSecrets: __, ...others } = world;
+    await Promise.all((what === 'activations' ? [Activation] : Object.values(others)).map(each => each.relist()));
+  }
+
+  async function readPair(namespace: string, integration: string, groupKey: string): Promise<Cached<'Activation'>[]> {
+    const project = (object: AnyObject) => slimObject(object as Cached<'Activation'>) as Cached<'Activation'>;
+    return (await client.list(resourceOf('Activation'), project, pairSelection({ namespace, integration, groupKey })))
+      .items;
+  }
+
+  return createAuditPass({
+    audit: createAudit({
+      world,
+      store,
+      tenants,
+      isPaused: ofTenant,
+      enqueueTenant,
+      enqueuePair: key => workers().activations.enqueue(key, 'background'),
+      enqueueAccount: name => workers().accounts.enqueue(name, 'background'),
+      isPairPending: key => workers().activations.isPending(key),
+      isAccountPending: name => workers().accounts.isPending(name),
+      relist,
+      readPair,
+      noteHealths: deps.noteHealths,
+      noteDeliveries: deps.noteDeliveries,
+      events: deps.events,
+      metrics,
+      nowMs,
+      log,
+    }),
+    sweep: createSweep({
+      world,
+      tenants,
+      store,
+      control,
+      remains: deps.remains,
+      isPaused: ofTenant,
+      fence: deps.fence,
+      relist,
+      enqueueTenant,
+      metrics,
+      nowMs,
+      log,
+    }),
+    readTenants: store.readTenants,
+    tenants: tenants.names,
+    accounts: () => world.Account.store.keys(),
+    onPass: () => {
+      pacer.next();
+      deps.onPass();
+    },
+    metrics,
+    clock,
+    log,
+  });
+}

@@ -1,0 +1,132 @@
+import { publicId, tenantId } from '../../core/ids/ids.ts';
+import type { TenantRoutes } from '../../core/routing/routes.ts';
+import type { ControlAudit, Probe } from '../../redis/control-audit.ts';
+import { type Cached, pairKey, type World } from '../caches/caches.ts';
+import { isOpen } from '../kinds/activation/reconcile.ts';
+import type { Difference } from './drift.ts';
+
+export interface GateLookDeps {
+  readonly world: Pick<World, 'Workspace' | 'Integration' | 'Activation'>;
+  readonly store: Pick<ControlAudit, 'probe' | 'scanActivations' | 'scanGates'>;
+  /** A worker has the pair before it, or tries it again: it is not damaged. */
+  readonly isPending: (pair: string) => boolean;
+}
+
+/** Names in one probe. */
+const PROBE_NAMES = 500;
+/** Differences of single pairs; with more of them the tenant is mended as a whole. */
+const MOST_PAIRS = 1_000;
+
+/**
+ * Compares the open group keys of a tenant with its objects, in both places where they stand, a part at a time: whatever
+ * their number, only differences are kept.
+ */
+export async function lookAtGates(deps: GateLookDeps, namespace: string, routes: TenantRoutes): Promise<Difference[]> {
+  const { world, store } = deps;
+  const tenant = tenantId(namespace);
+  /** `int_…` → name; undefined when no object has it any more. */
+  const names = new Map<string, string | undefined>(
+    Object.keys(routes.integrations).map(integration => [integration, undefined]),
+  );
+  for (const { metadata } of world.Integration.store.byIndex('namespace', namespace)) {
+    names.set(publicId('Integration', namespace, metadata.name), metadata.name);
+  }
+  const hasWorker = world.Workspace.store.get(namespace) !== undefined;
+  const differences: Difference[] = [];
+
+  const pairOf = (integration: string, groupKey: string): readonly Cached<'Activation'>[] =>
+    world.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
+
+  function note(what: 'activation' | 'gate', integration: string, groupKey: string, removes: boolean): void {
+    if (differences.length > MOST_PAIRS) return;
+    const name = names.get(integration);
+    const objects = name === undefined ? [] : pairOf(name, groupKey);
+    // It has changed since it was asked for.
+    if (isOpen(objects) === removes) return;
+    if (name !== undefined && deps.isPending(pairKey(namespace, name, groupKey))) return;
+    const versions = objects.map(({ metadata }) => `${metadata.uid}@${metadata.generation}`).join();
+    differences.push({
+      id: `${what} ${removes ? '-' : '+'} ${integration} ${versions} ${groupKey}`,
+      what,
+      removes,
+      ...(name === undefined || !hasWorker ? {} : { pair: { integration: name, groupKey } }),
+    });
+  }
+
+  /** Every open group key once, out of the caches. */
+  function* openKeys(name: string | undefined): Generator<string> {
+    if (name === undefined) return;
+    for (const activation of world.Activation.store.byIndex('integration', `${namespace}/${name}`)) {
+      const { groupKey } = activation.spec;
+      const objects = pairOf(name, groupKey);
+      if (objects[0] === activation && isOpen(objects)) yield groupKey;
+    }
+  }
+
+  /** Of those expected, by where they stand: how many are there. */
+  const present = new Map<string, number>();
+  const sizes = new Map<string, number>();
+  let batch: Probe[] = [];
+  let asked = 0;
+
+  async function flush(): Promise<void> {
+    const probes = batch;
+    batch = [];
+    asked = 0;
+    for (const [i, { size, missing }] of (await store.probe(probes)).entries()) {
+      const probe = probes[i] as Probe;
+      const place = 'groupKeys' in probe ? probe.integration : tenant;
+      const asks = 'groupKeys' in probe ? probe.groupKeys : probe.gates;
+      sizes.set(place, size);
+      present.set(place, (present.get(place) ?? 0) + asks.length - missing.length);
+      for (const each of missing) {
+        if ('groupKeys' in probe) note('activation', probe.integration, each, false);
+        else note('gate', ...parseGate(each), false);
+      }
+    }
+  }
+
+  async function ask(integration: string, groupKeys: readonly string[]): Promise<void> {
+    batch.push({ integration, groupKeys });
+    if (groupKeys.length > 0) batch.push({ tenant, gates: groupKeys.map(each => `${each}\0${integration}`) });
+    asked += 1 + groupKeys.length;
+    if (asked >= PROBE_NAMES) await flush();
+  }
+
+  for (const [integration, name] of names) {
+    let part: string[] = [];
+    let isAsked = false;
+    for (const groupKey of openKeys(name)) {
+      part.push(groupKey);
+      if (part.length < PROBE_NAMES) continue;
+      await ask(integration, part);
+      part = [];
+      isAsked = true;
+    }
+    if (part.length > 0 || !isAsked) await ask(integration, part);
+  }
+  batch.push({ tenant, gates: [] });
+  await flush();
+
+  // More than those: only then everything is read.
+  for (const [key, size] of sizes) {
+    if (size <= (present.get(key) ?? 0)) continue;
+    if (key === tenant) {
+      for await (const gates of store.scanGates(tenant))
+        for (const gate of gates) note('gate', ...parseGate(gate), true);
+    } else {
+      for await (const keys of store.scanActivations(key)) for (const each of keys) note('activation', key, each, true);
+    }
+  }
+  if (differences.length <= MOST_PAIRS) return differences;
+  // Of so many the objects decide together; the same at each look. Not all were kept: something may have to go.
+  return (['activation', 'gate'] as const).flatMap(what =>
+    differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
+  );
+}
+
+/** `group key\0integration` → both, in the order of a pair's names. */
+function parseGate(gate: string): [integration: string, groupKey: string] {
+  const end = gate.lastIndexOf('\0');
+  return [gate.slice(end + 1), gate.slice(0, end)];
+}

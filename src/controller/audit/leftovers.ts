@@ -1,0 +1,86 @@
+import { generationOf, publicId } from '../../core/ids/ids.ts';
+import type { TenantRoutes } from '../../core/routing/routes.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import type { InboxRef } from '../../redis/inbox-store.ts';
+import type { World } from '../caches/caches.ts';
+
+/** What the objects of a tenant own in Redis, in force or not. */
+export interface Owned {
+  readonly queues: ReadonlySet<string>;
+  /** `int_…` */
+  readonly integrations: ReadonlySet<string>;
+  /** `sub_….inc` */
+  readonly inboxes: ReadonlySet<string>;
+  /** The workspace is there, or anything in its namespace. */
+  readonly exists: boolean;
+}
+
+export const OWNS_NOTHING: Owned = { queues: new Set(), integrations: new Set(), inboxes: new Set(), exists: false };
+
+type Caches = Pick<World, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
+
+export function ownedBy(world: Caches, name: string): Owned {
+  const queues = new Set(world.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
+  const integrations = new Set(
+    world.Integration.store
+      .byIndex('namespace', name)
+      .map(({ metadata }) => publicId('Integration', name, metadata.name)),
+  );
+  const inboxes = new Set(world.Subscription.store.byIndex('producer', name).map(inboxOf));
+  const exists = world.Workspace.store.get(name) !== undefined || queues.size + integrations.size + inboxes.size > 0;
+  return { queues, integrations, inboxes, exists };
+}
+
+function inboxOf({ metadata }: AnyObject): string {
+  const sub = publicId('Subscription', metadata.namespace ?? '', metadata.name);
+  return `${sub}.${generationOf(metadata.uid)}`;
+}
+
+export interface Leftovers {
+  readonly inboxes: readonly (InboxRef & { readonly retentionMs: number })[];
+  readonly queues: readonly { readonly queue: string; readonly gen: string }[];
+  readonly integrations: readonly string[];
+  /** Nothing at all is owned. */
+  readonly tenant: boolean;
+}
+
+/** Used where nobody knows a retention any more: the longest that there is, ms. */
+const LONGEST_RETENTION_MS = 720 * 3_600_000;
+
+/**
+ * What a tenant's index names and no object owns: pure.
+ *
+ * @param index the tenant's index: `q:<queue>` → gen, `i:<integration>`, `s:<integration>:<sub>` → inc
+ * @param routes what was read of it
+ */
+export function findLeftovers(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Leftovers {
+  const inboxes: (InboxRef & { readonly retentionMs: number })[] = [];
+  const queues: { readonly queue: string; readonly gen: string }[] = [];
+  const integrations: string[] = [];
+  for (const [entry, value] of Object.entries(index)) {
+    const [kind, name = '', sub = ''] = entry.split(':');
+    if (kind === 'q' && !owned.queues.has(name)) {
+      queues.push({ queue: name, gen: (Object.hasOwn(routes.queues, name) && routes.queues[name]?.gen) || value });
+    } else if (kind === 'i' && !owned.integrations.has(name)) {
+      integrations.push(name);
+    } else if (kind === 's') {
+      const route = routes.integrations[name]?.subscriptions[sub];
+      const inc = route?.inc ?? value;
+      if (owned.inboxes.has(`${sub}.${inc}`)) continue;
+      const queue =
+        route !== undefined && Object.hasOwn(routes.queues, route.queue) ? routes.queues[route.queue] : undefined;
+      inboxes.push({ integration: name, sub, inc, retentionMs: queue?.retentionMs ?? LONGEST_RETENTION_MS });
+    }
+  }
+  return { inboxes, queues, integrations, tenant: !owned.exists };
+}
+
+/** Names of the leftovers: what is one at two looks is one. */
+export function namesOf({ inboxes, queues, integrations, tenant }: Leftovers): string[] {
+  return [
+    ...inboxes.map(({ sub, inc }) => `${sub}.${inc}`),
+    ...queues.map(({ queue, gen }) => `q:${queue}:${gen}`),
+    ...integrations,
+    ...(tenant ? ['tenant'] : []),
+  ];
+}

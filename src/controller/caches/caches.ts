@@ -1,0 +1,235 @@
+import { createHash } from 'node:crypto';
+import { headersWithSecret } from '../../api/endpoint.ts';
+import { GROUP, VERSION } from '../../api/group-version.ts';
+import { KINDS, type KindName, type ObjectOf } from '../../api/kinds/kinds.ts';
+import {
+  INGRESS_KEY_FIELD,
+  INGRESS_KEY_SECRET_TYPE,
+  INVITATION_SECRET_FIELD,
+  INVITATION_SECRET_TYPE,
+  NEVER_SENT_SECRET_TYPES,
+  PAUSED_ANNOTATION,
+  SIGNING_SECRET_FIELD,
+  SIGNING_SECRET_TYPE,
+  WORKSPACE_LABEL,
+} from '../../api/well-known.ts';
+import { publicId, tenantId } from '../../core/ids/ids.ts';
+import { faultOfIngressKey } from '../../core/ids/ingress-key.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { type AnyObject, type KubeObject, keyOf, slimObject } from '../../kube/object.ts';
+import { createReflector, type Reflector } from '../../kube/reflector.ts';
+import { NAMESPACES, type Resource, SECRETS } from '../../kube/resource.ts';
+import { createPartSharing } from '../../kube/shared-parts.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Clock } from '../../time/clock.ts';
+
+/** An object of a kind as the caches hold it. */
+export type Cached<K extends KindName> = KubeObject<ObjectOf<K>['spec'], NonNullable<ObjectOf<K>['status']>>;
+
+/** What is kept of a Secret with an ingress key: never the key. One of the last two is there. */
+export interface IngressKeySecret {
+  readonly namespace: string;
+  readonly sha256?: string;
+  /** Why it opens nothing, and what the Event about it needs. */
+  readonly unusable?: {
+    readonly message: string;
+    readonly metadata: Pick<AnyObject['metadata'], 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
+  };
+}
+
+type SecretObject = AnyObject & {
+  readonly metadata: { readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[] };
+  readonly data?: Readonly<Record<string, string>>;
+};
+
+/** What is kept of a mirrored signing secret. */
+export interface SigningSecretMirror {
+  readonly namespace: string;
+  /** base64 */
+  readonly data: string | undefined;
+  /** Name of the Subscription that it belongs to. */
+  readonly owner: string | undefined;
+}
+
+/** What is kept of a Secret with an invitation's token: never the token. */
+export interface InvitationSecret {
+  readonly namespace: string;
+  /** Undefined: it is empty. */
+  readonly sha256: string | undefined;
+  /** Name of the Integration that it belongs to. */
+  readonly owner: string | undefined;
+}
+
+/** A Secret that a header may take its value from, without what it holds. */
+export interface HeaderSecret {
+  /** `namespace/name` */
+  readonly key: string;
+  readonly resourceVersion: string;
+}
+
+type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
+
+export function resourceOf(kind: KindName): Resource {
+  const { plural, scope } = KINDS[kind];
+  return { group: GROUP, version: VERSION, kind, plural, namespaced: scope === 'Namespaced' };
+}
+
+const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
+
+/** Key of an activation's pair; integration names hold no slash. */
+export function pairKey(namespace: string, integration: string, groupKey: string): string {
+  return `${namespace}/${integration}/${groupKey}`;
+}
+
+/** What a Block keeps back, as its cache is asked for it. */
+export function targetKey(namespace: string, kind: 'CatalogStream' | 'Package', name: string): string {
+  return `${namespace}/${kind}/${name}`;
+}
+
+/** What the objects of each kind are found by, beside their key. */
+export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
+  Account: { publicId: ({ metadata }) => [publicId('Account', '', metadata.name)] },
+  Workspace: {
+    account: object => [object.spec.account],
+    publicId: ({ metadata }) => [tenantId(metadata.name)],
+  },
+  CatalogStream: byNamespace,
+  Package: {
+    ...byNamespace,
+    stream: ({ metadata, spec }) => [...new Set(spec.streams ?? [])].map(name => `${metadata.namespace}/${name}`),
+  },
+  Integration: {
+    ...byNamespace,
+    publicId: ({ metadata }) => [publicId('Integration', metadata.namespace ?? '', metadata.name)],
+  },
+  Block: {
+    ...byNamespace,
+    integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
+    target: ({ metadata, spec }) => [targetKey(metadata.namespace ?? '', spec.target.kind, spec.target.name)],
+  },
+  Subscription: {
+    ...byNamespace,
+    producer: object => [object.spec.producer],
+    integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
+    publicId: ({ metadata }) => [publicId('Subscription', metadata.namespace ?? '', metadata.name)],
+    // Those with headers that take their value from a Secret: by that Secret, and by whom they are subscribed to.
+    secret: ({ metadata, spec }) => [
+      ...new Set(headersWithSecret(spec.endpoint?.headers).map(({ secret }) => `${metadata.namespace}/${secret.name}`)),
+    ],
+    secretFor: ({ spec }) => (headersWithSecret(spec.endpoint?.headers).length === 0 ? [] : [spec.producer]),
+  },
+  Activation: {
+    ...byNamespace,
+    integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
+    pair: ({ metadata, spec }) => [pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey)],
+  },
+};
+
+/** Fields of a spec that many objects of the kind say alike. */
+const SAID_ALIKE: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
+  Activation: ['integration'],
+  Subscription: ['producer', 'integration', 'stream'],
+};
+
+/** Of what a field of a Secret holds, in hexadecimal. @param value base64, as Kubernetes has it */
+function sha256Of(value: string | undefined): string | undefined {
+  return value === undefined ? undefined : createHash('sha256').update(Buffer.from(value, 'base64')).digest('hex');
+}
+
+/** Returns what is kept of the Secret of an ingress key: its digest, or why it opens nothing. */
+export function projectIngressKey({ metadata, data = {} }: SecretObject): IngressKeySecret {
+  const { name, namespace = '', uid, resourceVersion } = metadata;
+  const value = data[INGRESS_KEY_FIELD];
+  const fault = value === undefined ? 'missing' : faultOfIngressKey(Buffer.from(value, 'base64'));
+  if (fault === undefined) return { namespace, sha256: sha256Of(value) as string };
+  const fields = Object.keys(data).toSorted().slice(0, 5).join(', ');
+  const message =
+    value === undefined
+      ? `This ingress key opens nothing: the Secret has no field "${INGRESS_KEY_FIELD}"${fields === '' ? '' : ` (it has: ${fields})`}; put the key there.`
+      : `This ingress key opens nothing: ${fault}.`;
+  return { namespace, unusable: { message, metadata: { name, namespace, uid, resourceVersion } } };
+}
+
+/** Everything that the controller watches: one reflector a kind, over one connection. */
+export type World = ReturnType<typeof createWorld>;
+
+export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
+  function reflect<K extends KindName>(kind: K): Reflector<Cached<K>> {
+    const share = createPartSharing<Cached<K>>(SAID_ALIKE[kind] ?? []);
+    return createReflector<Cached<K>, Cached<K>>({
+      client,
+      clock,
+      log,
+      resource: resourceOf(kind),
+      project: object => share(slimObject(object, [PAUSED_ANNOTATION]) as Cached<K>),
+      indexers: INDEXES[kind],
+    });
+  }
+  return {
+    Account: reflect('Account'),
+    Workspace: reflect('Workspace'),
+    CatalogStream: reflect('CatalogStream'),
+    Package: reflect('Package'),
+    Integration: reflect('Integration'),
+    Block: reflect('Block'),
+    Subscription: reflect('Subscription'),
+    Activation: reflect('Activation'),
+    /** Namespaces that say which workspace may have them. */
+    namespaces: createReflector<AnyObject, { readonly workspace: string; readonly deleting: boolean }>({
+      client,
+      clock,
+      log,
+      resource: NAMESPACES,
+      labelSelector: WORKSPACE_LABEL,
+      project: ({ metadata }) => ({
+        workspace: metadata.labels?.[WORKSPACE_LABEL] ?? '',
+        deleting: metadata.deletionTimestamp !== undefined,
+      }),
+    }),
+    /** Mirrors of signing secrets, to be mended when somebody changes or deletes one; base64, as Kubernetes has it. */
+    signingSecrets: createReflector<SecretObject, SigningSecretMirror>({
+      client,
+      clock,
+      log,
+      resource: SECRETS,
+      fieldSelector: `type=${SIGNING_SECRET_TYPE}`,
+      project: ({ metadata, data }) => ({
+        namespace: metadata.namespace ?? '',
+        data: data?.[SIGNING_SECRET_FIELD],
+        owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Subscription')?.name,
+      }),
+    }),
+    /** Secrets with invitations, to be mended or emptied. */
+    invitationSecrets: createReflector<SecretObject, InvitationSecret>({
+      client,
+      clock,
+      log,
+      resource: SECRETS,
+      fieldSelector: `type=${INVITATION_SECRET_TYPE}`,
+      project: ({ metadata, data }) => ({
+        namespace: metadata.namespace ?? '',
+        sha256: sha256Of(data?.[INVITATION_SECRET_FIELD]),
+        owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Integration')?.name,
+      }),
+    }),
+    /** Which Secrets there are that headers may name, and in which version: nothing of what they hold. */
+    headerSecrets: createReflector<AnyObject, HeaderSecret>({
+      client,
+      clock,
+      log,
+      resource: SECRETS,
+      metadataOnly: true,
+      fieldSelector: NEVER_SENT_SECRET_TYPES.map(type => `type!=${type}`).join(','),
+      project: ({ metadata }) => ({ key: keyOf(metadata), resourceVersion: metadata.resourceVersion }),
+    }),
+    ingressKeys: createReflector<SecretObject, IngressKeySecret>({
+      client,
+      clock,
+      log,
+      resource: SECRETS,
+      fieldSelector: `type=${INGRESS_KEY_SECRET_TYPE}`,
+      project: projectIngressKey,
+      indexers: { namespace: secret => [secret.namespace] },
+    }),
+  };
+}

@@ -1,0 +1,207 @@
+import { PAUSED_ANNOTATION, signingSecretName } from '../../api/well-known.ts';
+import { type AnyObject, keyOf } from '../../kube/object.ts';
+import type { Reflector } from '../../kube/reflector.ts';
+import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
+import { type Cached, pairKey, targetKey, type World } from './caches.ts';
+
+/** Which keys of which controller a change of something else concerns. */
+export type Sources = ReturnType<typeof createSources>;
+
+const nameOf = (object: AnyObject | undefined): string[] => (object === undefined ? [] : [object.metadata.name]);
+const homeOf = (object: AnyObject | undefined): string[] =>
+  object === undefined ? [] : [object.metadata.namespace ?? ''];
+
+/** Kinds with one controller key an object that belong to the workspace of their namespace. */
+type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
+
+/** Came or went; an edit concerns nobody else. */
+function isBirthOrDeath(old: unknown, current: unknown): boolean {
+  return old === undefined || current === undefined;
+}
+
+function keyOfPair({ metadata, spec }: Cached<'Activation'>): string {
+  return pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey);
+}
+
+const pausedBy = (workspace: AnyObject | undefined) => workspace?.metadata.annotations?.[PAUSED_ANNOTATION];
+
+/** What decides whether an invitation is to be handed over, without what only says how the last try went. */
+function invitationStamp(integration: Cached<'Integration'> | undefined): string {
+  if (integration === undefined) return '';
+  const { metadata, spec, status } = integration;
+  const { tokenHash, sentAt } = status?.invitation ?? {};
+  const accepted = status?.conditions?.find(({ type }) => type === 'Accepted')?.reason;
+  const { workspace, declined, revoked } = spec;
+  return JSON.stringify([metadata.uid, tokenHash, sentAt, accepted, workspace, declined, revoked]);
+}
+
+export function createSources(world: World) {
+  const inNamespace = (kind: KindOfWorkspace, namespace: string): string[] =>
+    world[kind].store.byIndex('namespace', namespace).map(({ metadata }) => keyOf(metadata));
+
+  const keysBy = (kind: 'Package' | 'Block', index: string, entry: string): string[] =>
+    world[kind].store.byIndex(index, entry).map(({ metadata }) => keyOf(metadata));
+
+  const workspacesOf = (account: string): string[] =>
+    world.Workspace.store.byIndex('account', account).map(({ metadata }) => metadata.name);
+
+  /** Any change of what a spec says, or of the object's existence: what the routes are made of. */
+  const specOf = (reflector: Reflector<AnyObject>): KeySource =>
+    keysFrom(reflector, (old, current) =>
+      old?.metadata.generation === current?.metadata.generation &&
+      old?.metadata.finalizers?.length === current?.metadata.finalizers?.length
+        ? []
+        : homeOf(current ?? old),
+    );
+
+  /** A namespace is called as its workspace is; one that lost its label is not the workspace's any more. */
+  const namespaces: KeySource = keysFrom(world.namespaces, (old, current) =>
+    [old, current].flatMap(each => (each === undefined ? [] : [each.workspace])),
+  );
+
+  const ownedIntegrations: KeySource = keysFrom(world.namespaces, (old, current) =>
+    [old, current].flatMap(each => (each === undefined ? [] : inNamespace('Integration', each.workspace))),
+  );
+
+  return {
+    /** Workspaces: of a changed account or namespace; of a namespace that got its first stream or lost its last. */
+    workspace: [
+      namespaces,
+      keysFrom(world.Account, (old, current) => nameOf(current ?? old).flatMap(workspacesOf)),
+      keysFrom(world.CatalogStream, (old, current) => (isBirthOrDeath(old, current) ? homeOf(current ?? old) : [])),
+    ],
+    /** Streams, packages, integrations and blocks: of a workspace that came or went. */
+    inWorkspace: (kind: KindOfWorkspace): KeySource =>
+      keysFrom(world.Workspace, (old, current) =>
+        isBirthOrDeath(old, current) ? nameOf(current ?? old).flatMap(name => inNamespace(kind, name)) : [],
+      ),
+    /** Packages: that list a stream that came or went; that a Block names which came, went or is being deleted. */
+    package: [
+      keysFrom(world.CatalogStream, (old, current) =>
+        isBirthOrDeath(old, current)
+          ? keysBy('Package', 'stream', keyOf((current ?? (old as AnyObject)).metadata))
+          : [],
+      ),
+      keysFrom(world.Block, (old, current) => {
+        const block = current ?? old;
+        const same = old?.metadata.deletionTimestamp === current?.metadata.deletionTimestamp;
+        if (block?.spec.target.kind !== 'Package' || (!isBirthOrDeath(old, current) && same)) return [];
+        return [`${block.metadata.namespace}/${block.spec.target.name}`];
+      }),
+    ],
+    /** Blocks: whose integration or target came, went, or got the finalizer that protects it. */
+    block: [
+      keysFrom(world.Integration, (old, current) =>
+        isBirthOrDeath(old, current)
+          ? keysBy('Block', 'integration', keyOf((current ?? (old as AnyObject)).metadata))
+          : [],
+      ),
+      ...(['CatalogStream', 'Package'] as const).map(kind =>
+        keysFrom(world[kind] as Reflector<AnyObject>, (old, current) => {
+          const { metadata } = current ?? (old as AnyObject);
+          const same = old?.metadata.finalizers?.length === current?.metadata.finalizers?.length;
+          if (!isBirthOrDeath(old, current) && same) return [];
+          return keysBy('Block', 'target', targetKey(metadata.namespace ?? '', kind, metadata.name));
+        }),
+      ),
+    ],
+    /** Subscriptions: whose mirrored secret was changed or deleted by somebody, or whose name for it became free. */
+    subscription: [
+      keysFrom(world.headerSecrets, (old, current) => {
+        if (old === undefined || current !== undefined) return [];
+        const key = old.key.replace(/-signing$/, '');
+        const name = world.Subscription.store.get(key)?.metadata.name;
+        return name !== undefined && old.key.endsWith(`/${signingSecretName(name)}`) ? [key] : [];
+      }),
+      keysFrom(world.signingSecrets, (old, current) => {
+        const { namespace, owner } = current ?? old ?? {};
+        return owner === undefined ? [] : [`${namespace}/${owner}`];
+      }),
+    ],
+    /** Integrations: of a namespace that became the workspace's, or is not any more; that the workspace granted uses or not. */
+    integration: [
+      ownedIntegrations,
+      keysFrom(world.Subscription, (old, current) => {
+        const subscription = current ?? old;
+        if (subscription === undefined || !isBirthOrDeath(old, current)) return [];
+        const { metadata, spec } = subscription;
+        const key = `${spec.producer}/${spec.integration}`;
+        return world.Integration.store.get(key)?.spec.workspace === metadata.namespace ? [key] : [];
+      }),
+    ],
+    /**
+     * Invitations, by key of their integration: whose hand-over may be due, whose Secret was changed or deleted, and all of
+     * a workspace that was paused or is not any more. Not those that failed once more: they wait for their turn.
+     */
+    invitation: [
+      keysFrom(world.Integration, (old, current) =>
+        invitationStamp(old) === invitationStamp(current) ? [] : [keyOf((current ?? (old as AnyObject)).metadata)],
+      ),
+      keysFrom(world.invitationSecrets, (old, current) => {
+        const { namespace, owner } = current ?? old ?? {};
+        return owner === undefined ? [] : [`${namespace}/${owner}`];
+      }),
+      keysFrom(world.Workspace, (old, current) =>
+        isBirthOrDeath(old, current) || pausedBy(old) !== pausedBy(current)
+          ? nameOf(current ?? old).flatMap(name => inNamespace('Integration', name))
+          : [],
+      ),
+      ownedIntegrations,
+    ],
+    /** Pairs: of a changed activation that is not the controller's own echo; of an integration that changed state. */
+    pair: (isEcho: (old: AnyObject | undefined, current: AnyObject) => boolean): KeySource[] => [
+      keysFrom(world.Activation, (old, current) => {
+        if (current !== undefined && isEcho(old, current)) return [];
+        return [old, current].flatMap(each => (each === undefined ? [] : [keyOfPair(each)]));
+      }),
+      keysFrom(world.Integration, (old, current) => {
+        const accepted = (each: Cached<'Integration'> | undefined) =>
+          each?.status?.conditions?.find(({ type }) => type === 'Accepted')?.reason;
+        const object = current ?? old;
+        if (object === undefined || (!isBirthOrDeath(old, current) && accepted(old) === accepted(current))) return [];
+        return world.Activation.store.byIndex('integration', keyOf(object.metadata)).map(keyOfPair);
+      }),
+      keysFrom(world.Workspace, (old, current) =>
+        isBirthOrDeath(old, current)
+          ? nameOf(current ?? old).flatMap(name => world.Activation.store.byIndex('namespace', name).map(keyOfPair))
+          : [],
+      ),
+    ],
+    /** Tenants: whatever their routes are made of. */
+    routes: [
+      namespaces,
+      keysFrom(world.Workspace, (old, current) => nameOf(current ?? old)),
+      keysFrom(world.Account, (old, current) =>
+        old?.spec.plan === current?.spec.plan ? [] : nameOf(current ?? old).flatMap(workspacesOf),
+      ),
+      ...[world.CatalogStream, world.Package, world.Integration, world.Block].map(kind =>
+        specOf(kind as Reflector<AnyObject>),
+      ),
+      keysFrom(world.Subscription, (old, current) =>
+        old?.metadata.generation === current?.metadata.generation &&
+        old?.metadata.finalizers?.length === current?.metadata.finalizers?.length &&
+        old?.status?.signing?.rotatedAt === current?.status?.signing?.rotatedAt &&
+        old?.status?.endpoint?.disabledAt === current?.status?.endpoint?.disabledAt
+          ? []
+          : [(current ?? old)?.spec.producer ?? ''],
+      ),
+      keysFrom(world.ingressKeys, (old, current) =>
+        [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),
+      ),
+      // Of Secrets that nobody's header names, nothing follows.
+      keysFrom(world.headerSecrets, (old, current) =>
+        world.Subscription.store.byIndex('secret', (current ?? old)?.key ?? '').map(({ spec }) => spec.producer),
+      ),
+    ],
+    inNamespace,
+    /** Workspaces that an account pays for. */
+    workspacesOf,
+    /** Pairs of a namespace with an activation whose present generation is not in force yet. */
+    unsettledPairs: (namespace: string): string[] =>
+      world.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
+        const ready = activation.status?.conditions?.find(({ type }) => type === 'Ready');
+        const settled = ready?.status === 'True' && ready.observedGeneration === activation.metadata.generation;
+        return settled ? [] : [keyOfPair(activation)];
+      }),
+  };
+}

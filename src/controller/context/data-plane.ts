@@ -1,0 +1,77 @@
+import type { ControlStore } from '../../redis/control-store.ts';
+import type { Clock } from '../../time/clock.ts';
+import type { World } from '../caches/caches.ts';
+import type { KeySource } from '../engine/keyed-controller.ts';
+
+/** How long Redis may be away before Workspaces say so, ms: a failover is over by then. */
+export const OUTAGE_REPORTED_AFTER_MS = 60_000;
+
+/** How often Redis is asked, ms. */
+const LOOK_EVERY_MS = 5_000;
+
+export interface DataPlane {
+  /** Returns for how long Redis has not answered for the workspace, ms; 0 while it answers. */
+  readonly awayForMs: (workspace: string) => number;
+  /** Notes whether Redis answered for the workspace: of a Redis Cluster, a part may be away. */
+  readonly note: (workspace: string, answered: boolean) => void;
+  /** Every Workspace, when an outage is old enough to be reported, and when it is over. Runs while this replica leads. */
+  readonly source: KeySource;
+}
+
+/** Watches whether Redis answers, so that an outage is reported on Workspaces alone, once, and not for a failover. */
+export function createDataPlane(deps: {
+  readonly world: Pick<World, 'Workspace'>;
+  readonly control: Pick<ControlStore, 'readCluster'>;
+  readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
+}): DataPlane {
+  const { world, control, clock } = deps;
+  /** Since when a workspace's part of Redis does not answer, ms of the monotonic clock. */
+  const since = new Map<string, number>();
+  let awaySinceMs: number | undefined;
+  let reported = false;
+
+  function judge(answered: boolean): boolean {
+    if (answered) awaySinceMs = undefined;
+    else awaySinceMs ??= clock.nowMs();
+    const report = awaySinceMs !== undefined && clock.nowMs() - awaySinceMs >= OUTAGE_REPORTED_AFTER_MS;
+    const turned = report !== reported;
+    reported = report;
+    return turned;
+  }
+
+  function subscribe(add: (key: string) => void): () => void {
+    let stopped = false;
+    let cancel = clock.setTimer(() => void look(), LOOK_EVERY_MS);
+    async function look(): Promise<void> {
+      const answered = await control.readCluster().then(
+        () => true,
+        () => false,
+      );
+      if (stopped) return;
+      if (judge(answered)) for (const key of world.Workspace.store.keys()) add(key);
+      cancel = clock.setTimer(() => void look(), LOOK_EVERY_MS);
+    }
+    return () => {
+      stopped = true;
+      cancel();
+      since.clear();
+      awaySinceMs = undefined;
+      reported = false;
+    };
+  }
+
+  return {
+    awayForMs: workspace => {
+      const sinceMs = Math.min(
+        awaySinceMs ?? Number.POSITIVE_INFINITY,
+        since.get(workspace) ?? Number.POSITIVE_INFINITY,
+      );
+      return Number.isFinite(sinceMs) ? clock.nowMs() - sinceMs : 0;
+    },
+    note: (workspace, answered) => {
+      if (answered) since.delete(workspace);
+      else if (!since.has(workspace)) since.set(workspace, clock.nowMs());
+    },
+    source: { reflector: world.Workspace, keys: () => [], subscribe },
+  };
+}

@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import type { ChangeHandler } from '../../kube/reflected.ts';
+import { createDeletionTimes } from './deletion-times.ts';
+
+const HOUR_MS = 3_600_000;
+
+function world() {
+  const clock = createManualClock();
+  let tell: ChangeHandler<AnyObject> = () => {};
+  const subscribe = (handler: ChangeHandler<AnyObject>) => {
+    tell = handler;
+    return () => {};
+  };
+  const silent = { subscribe: () => () => {} };
+  const times = createDeletionTimes(
+    { Workspace: silent, CatalogStream: { subscribe: subscribe as never }, Package: silent, Subscription: silent },
+    clock,
+  );
+  const at = (deletionTimestampMs: number, uid = 'uid-a'): AnyObject => ({
+    metadata: {
+      name: 'a',
+      uid,
+      resourceVersion: '1',
+      deletionTimestamp: new Date(deletionTimestampMs).toISOString(),
+    },
+  });
+  return {
+    clock,
+    times,
+    at,
+    deleted: (object: AnyObject) => tell('deleted', 'a', object, undefined),
+    updated: (object: AnyObject) => tell('updated', 'a', undefined, object),
+  };
+}
+
+describe('deletion times', () => {
+  it.each([
+    ['an hour ahead of this process', HOUR_MS],
+    ['an hour behind', -HOUR_MS],
+  ])('count from when this process saw it, with the clock of the API server %s', async (_name, offMs) => {
+    const { clock, times, at } = world();
+    const object = at(clock.wallMs() + offMs);
+    expect(times.deletingForMs(object)).toBe(0);
+    await clock.advance(59_000);
+    expect(times.deletingForMs(object)).toBe(59_000);
+  });
+
+  it('count while another replica leads', async () => {
+    const { clock, times, at, updated } = world();
+    updated(at(0));
+    await clock.advance(30_000);
+    expect(times.deletingForMs(at(0))).toBe(30_000);
+  });
+
+  it('begin anew for a namesake, and forget what is gone', async () => {
+    const { clock, times, at, updated, deleted } = world();
+    updated(at(0));
+    await clock.advance(30_000);
+    expect(times.deletingForMs(at(0, 'uid-b'))).toBe(0);
+    deleted(at(0));
+    expect(times.deletingForMs(at(0))).toBe(0);
+  });
+
+  it('are nothing for what is not being deleted', async () => {
+    const { clock, times } = world();
+    const object = { metadata: { name: 'a', uid: 'uid-a', resourceVersion: '1' } };
+    expect(times.deletingForMs(object)).toBe(0);
+    await clock.advance(1_000);
+    expect(times.deletingForMs(object)).toBe(0);
+  });
+});

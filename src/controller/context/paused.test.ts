@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../test/support/controller/room.ts';
+import type { Cached } from '../caches/caches.ts';
+import { finalizeUnlessPaused, isPaused, PAUSABLE, planPaused, unlessPaused } from './paused.ts';
+
+const workspaceOf = (annotations: Record<string, string>, metadata: object = {}) =>
+  objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined, metadata: { annotations, ...metadata } });
+const paused = workspaceOf({ 'sluice.dev/paused': 'true' });
+const context = {} as never;
+const at = { lastTransitionTime: '2026-01-01T00:00:00Z' };
+const ready = (observedGeneration: number) =>
+  ({ type: 'Ready', status: 'True', reason: 'Compiled', message: 'm', observedGeneration, ...at }) as const;
+const resolved = { ...ready(1), type: 'StreamsResolved' };
+const pkg = (generation: number, conditions: readonly object[], metadata: object = {}): Cached<'Package'> =>
+  objectOf<'Package'>('sales', {}, { metadata: { generation, ...metadata }, status: { streamCount: 2, conditions } });
+
+describe('a workspace', () => {
+  test.each<[Cached<'Workspace'>[], boolean]>([
+    [[paused], true],
+    [[workspaceOf({ 'sluice.dev/paused': 'false' })], false],
+    [[workspaceOf({})], false],
+    [[workspaceOf({ 'sluice.dev/paused': 'true' }, { deletionTimestamp: '2026-01-01T00:00:00Z' })], false],
+    [[], false],
+  ])('%#', (workspaces, expected) => {
+    expect(isPaused(createTestRoom({ Workspace: workspaces }).room.world, 'acme')).toBe(expected);
+  });
+});
+
+describe('what an object of a paused workspace says', () => {
+  test('nothing else than before, when it was judged from this generation', () => {
+    const conditions = [ready(1), resolved];
+    expect(planPaused(pkg(1, conditions), 'acme')).toEqual({ status: { streamCount: 2 }, conditions });
+    const waiting = [{ ...ready(1), status: 'Unknown', reason: 'WaitingForWorkspace' }];
+    expect(planPaused(pkg(1, waiting), 'acme').conditions).toEqual(waiting);
+  });
+
+  test('that it is paused, when it changed or failed; what is still true of before is kept as of before', () => {
+    const changed = planPaused(pkg(2, [ready(1), resolved]), 'acme');
+    expect(changed.conditions).toMatchObject([
+      { type: 'Ready', status: 'Unknown', reason: 'WorkspacePaused' },
+      { type: 'StreamsResolved', observedGeneration: 1 },
+    ]);
+    expect(changed.status).toEqual({ streamCount: 2 });
+    const retrying = [
+      { ...ready(1), status: 'False' },
+      { ...ready(1), type: 'Reconciling', reason: 'Retrying' },
+    ];
+    expect(planPaused(pkg(1, retrying), 'acme').conditions).toMatchObject([{ reason: 'WorkspacePaused' }]);
+    expect(planPaused(objectOf<'Package'>('new', {}), 'acme').conditions).toMatchObject([
+      { reason: 'WorkspacePaused' },
+    ]);
+  });
+});
+
+describe('in a paused workspace', () => {
+  const never = () => Promise.reject(new Error('called'));
+
+  test('nothing is reconciled', async () => {
+    const { room } = createTestRoom({ Workspace: [paused] });
+    const outcome = await unlessPaused(room, PAUSABLE.Package, never)(pkg(2, [ready(1)]), context);
+    expect(outcome.conditions[0]?.reason).toBe('WorkspacePaused');
+    const other = createTestRoom({ Workspace: [workspaceOf({})] });
+    await expect(unlessPaused(other.room, PAUSABLE.Package, never)(pkg(1, []), context)).rejects.toThrow('called');
+  });
+
+  test('what only closes is reconciled all the same', async () => {
+    const { room } = createTestRoom({ Workspace: [paused] });
+    const outcome = { status: {}, conditions: [] };
+    const reconcile = unlessPaused(
+      room,
+      PAUSABLE.Package,
+      async () => outcome,
+      ({ spec }) => spec.archived === true,
+    );
+    const archived = { ...pkg(2, [ready(1)]), spec: { archived: true } };
+    expect(await reconcile(archived, context)).toBe(outcome);
+    expect((await reconcile(pkg(2, [ready(1)]), context)).conditions[0]?.reason).toBe('WorkspacePaused');
+  });
+
+  test('a deletion waits, but for a minute only', async () => {
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    const object = pkg(2, [ready(2)], { deletionTimestamp });
+    const early = createTestRoom({ Workspace: [paused] }, { deletingForMs: 59_000 });
+    expect(await finalizeUnlessPaused(early.room, PAUSABLE.Package, never)(object, context)).toMatchObject({
+      waitingMs: 5_000,
+    });
+    expect(early.letGo).toEqual([]);
+    const late = createTestRoom({ Workspace: [paused] }, { deletingForMs: 60_000 });
+    expect(await finalizeUnlessPaused(late.room, PAUSABLE.Package, never)(object, context)).toBe('done');
+    expect(late.letGo).toEqual(['sales paused']);
+  });
+});

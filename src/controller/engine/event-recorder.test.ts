@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { errorFromStatus } from '../../kube/kube-error.ts';
+import type { ObjectName } from '../../kube/object.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createEventRecorder } from './event-recorder.ts';
+
+const STREAMS: Resource = { group: 'x', version: 'v1', kind: 'Stream', plural: 'streams', namespaced: true };
+const stream = (name: string) => ({
+  resource: STREAMS,
+  metadata: { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '7' },
+});
+const note = (message: string) => ({ type: 'Normal' as const, reason: 'Drained', message });
+
+function createRecorder(failWith?: () => unknown) {
+  const clock = createManualClock();
+  const sent: [string, ObjectName, Record<string, unknown>][] = [];
+  const send = (verb: string) => async (_resource: Resource, name: ObjectName, body: object) => {
+    const failure = failWith?.();
+    if (failure !== undefined) throw failure;
+    sent.push([verb, name, body as Record<string, unknown>]);
+    return {} as never;
+  };
+  const recorder = createEventRecorder({
+    client: { create: send('create'), mergePatch: send('patch') },
+    clock,
+    log: createLogger({ level: 'silent' }),
+    component: 'sluice-controller',
+    instance: 'pod-1',
+  });
+  return { clock, sent, recorder };
+}
+
+describe('event recorder', () => {
+  it('names the object as kubectl describe looks for it', async () => {
+    const { sent, recorder } = createRecorder();
+    recorder.record(stream('a'), note('empty'));
+    await recorder.flush();
+    expect(sent).toMatchObject([
+      [
+        'create',
+        { namespace: 'ns', name: expect.stringMatching(/^a\.[0-9a-f]+$/) },
+        {
+          involvedObject: { apiVersion: 'x/v1', kind: 'Stream', namespace: 'ns', name: 'a', uid: 'uid-a' },
+          type: 'Normal',
+          reason: 'Drained',
+          message: 'empty',
+          count: 1,
+          firstTimestamp: '2026-01-01T00:00:00Z',
+          source: { component: 'sluice-controller' },
+          reportingInstance: 'pod-1',
+        },
+      ],
+    ]);
+  });
+
+  it('counts the same within ten minutes, and makes a new one after', async () => {
+    const { clock, sent, recorder } = createRecorder();
+    for (let i = 0; i < 3; i++) recorder.record(stream('a'), note('empty'));
+    recorder.record(stream('a'), note('other'));
+    await recorder.flush();
+    await clock.advance(600_000);
+    recorder.record(stream('a'), note('empty'));
+    await recorder.flush();
+    expect(sent.map(([verb, , body]) => `${verb} ${body.count}`)).toEqual([
+      'create 1',
+      'patch 2',
+      'patch 3',
+      'create 1',
+      'create 1',
+    ]);
+    expect(sent[1]?.[1]).toEqual(sent[0]?.[1]);
+  });
+
+  it('lets an object have 25 at once, and one more every five minutes', async () => {
+    const { clock, sent, recorder } = createRecorder();
+    for (let i = 0; i < 40; i++) recorder.record(stream('a'), note(`${i}`));
+    recorder.record(stream('b'), note('of another object'));
+    await recorder.flush();
+    expect(sent).toHaveLength(26);
+    await clock.advance(300_000);
+    recorder.record(stream('a'), note('x'));
+    recorder.record(stream('a'), note('y'));
+    await recorder.flush();
+    expect(sent).toHaveLength(27);
+  });
+
+  it('never throws, and makes an Event anew that the server has forgotten', async () => {
+    let failure: unknown;
+    const { sent, recorder } = createRecorder(() => {
+      const now = failure;
+      failure = undefined;
+      return now;
+    });
+    failure = new Error('no connection');
+    recorder.record(stream('a'), note('lost'));
+    await recorder.flush();
+    recorder.record(stream('a'), note('empty'));
+    await recorder.flush();
+    failure = errorFromStatus('PATCH', 404, undefined);
+    recorder.record(stream('a'), note('empty'));
+    await recorder.flush();
+    expect(sent.map(([verb]) => verb)).toEqual(['create', 'create']);
+  });
+
+  it('puts Events of the cluster’s kinds into default', async () => {
+    const { sent, recorder } = createRecorder();
+    const { namespace: _, ...metadata } = stream('a').metadata;
+    recorder.record({ resource: STREAMS, metadata }, note('x'));
+    await recorder.flush();
+    expect(sent[0]?.[1].namespace).toBe('default');
+  });
+});

@@ -1,0 +1,141 @@
+import type { KubeClient } from '../../kube/client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { ObjectMeta } from '../../kube/object.ts';
+import { apiVersionOf, EVENTS, type Resource } from '../../kube/resource.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Clock } from '../../time/clock.ts';
+import type { EventNote } from './outcome.ts';
+
+/** The object that an Event is about. */
+export type Regarding = {
+  readonly resource: Resource;
+  readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
+};
+
+export type EventRecorder = {
+  /** Returns at once and never throws: an Event may be lost, work may not. */
+  readonly record: (object: Regarding, note: EventNote) => void;
+  /** Resolves when everything recorded so far has been sent or given up. */
+  readonly flush: () => Promise<void>;
+};
+
+/** client-go's correlator: the same within 10 minutes is one Event with a count. */
+const SAME_EVENT_MS = 600_000;
+/** client-go's spam filter: 25 Events of an object at once, then one every 5 minutes. */
+const BURST = 25;
+const REFILL_MS = 300_000;
+/** client-go's cache size; the oldest are forgotten. */
+const MOST_REMEMBERED = 4_096;
+/** Not sent yet; more are dropped. */
+const MOST_PENDING = 1_000;
+/** core/v1 takes this many characters. */
+const LONGEST_MESSAGE = 1_024;
+/** Clusters keep an Event of a kind of the whole cluster here. */
+const CLUSTER_EVENTS_NAMESPACE = 'default';
+
+type Seen = { name: string; count: number; lastMs: number };
+type Bucket = { tokens: number; filledMs: number };
+
+/**
+ * Records core/v1 Events, as `kubectl describe` and `kubectl get events` show them.
+ *
+ * @param options.instance the process, e.g. the pod's name
+ */
+export function createEventRecorder(options: {
+  client: Pick<KubeClient, 'create' | 'mergePatch'>;
+  clock: Pick<Clock, 'nowMs' | 'wallMs'>;
+  log: Logger;
+  component: string;
+  instance: string;
+  random?: () => number;
+}): EventRecorder {
+  const { client, clock, log, component, instance, random = Math.random } = options;
+  const seen = new Map<string, Seen>();
+  const buckets = new Map<string, Bucket>();
+  let pending = 0;
+  let chain = Promise.resolve();
+
+  /** Whether the object may have another Event now. */
+  function takeToken(uid: string): boolean {
+    const nowMs = clock.nowMs();
+    const bucket = buckets.get(uid) ?? { tokens: BURST, filledMs: nowMs };
+    const refills = Math.floor((nowMs - bucket.filledMs) / REFILL_MS);
+    const tokens = Math.min(BURST, bucket.tokens + refills);
+    const filledMs = bucket.filledMs + refills * REFILL_MS;
+    remember(buckets, uid, { tokens: Math.max(0, tokens - 1), filledMs });
+    return tokens > 0;
+  }
+
+  async function send({ resource, metadata }: Regarding, note: EventNote): Promise<void> {
+    const message = note.message.slice(0, LONGEST_MESSAGE);
+    const identity = JSON.stringify([metadata.uid, note.type, note.reason, message]);
+    const namespace = metadata.namespace ?? CLUSTER_EVENTS_NAMESPACE;
+    const nowMs = clock.nowMs();
+    const lastTimestamp = new Date(clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
+    const before = seen.get(identity);
+    if (before !== undefined && nowMs - before.lastMs < SAME_EVENT_MS) {
+      const count = before.count + 1;
+      remember(seen, identity, { ...before, count, lastMs: nowMs });
+      try {
+        await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp });
+        return;
+      } catch (error) {
+        // The API server forgets Events after an hour; then it is a new one.
+        if (!isKubeError(error, 404)) throw error;
+      }
+    }
+    const suffix = Math.floor(random() * 2 ** 48).toString(16);
+    const name = `${metadata.name}.${clock.wallMs().toString(16)}${suffix.padStart(12, '0')}`;
+    await client.create(
+      EVENTS,
+      { namespace, name },
+      {
+        involvedObject: {
+          apiVersion: apiVersionOf(resource),
+          kind: resource.kind,
+          name: metadata.name,
+          uid: metadata.uid,
+          resourceVersion: metadata.resourceVersion,
+          ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
+        },
+        type: note.type,
+        reason: note.reason,
+        message,
+        count: 1,
+        firstTimestamp: lastTimestamp,
+        lastTimestamp,
+        source: { component },
+        reportingComponent: component,
+        reportingInstance: instance,
+      },
+    );
+    remember(seen, identity, { name, count: 1, lastMs: nowMs });
+  }
+
+  return {
+    record: (object, note) => {
+      if (pending >= MOST_PENDING || !takeToken(object.metadata.uid)) {
+        log.debug({ reason: note.reason, object: object.metadata.name }, 'an event was dropped');
+        return;
+      }
+      pending++;
+      // One after the other: a count is only right when the Event that it counts exists.
+      chain = chain
+        .then(() => send(object, note))
+        .catch((err: unknown) => log.debug({ err, reason: note.reason }, 'an event could not be recorded'))
+        .finally(() => pending--);
+    },
+    flush: () => chain,
+  };
+}
+
+/** Puts the entry last and forgets the one that was touched longest ago. */
+function remember<V>(map: Map<string, V>, key: string, value: V): void {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size <= MOST_REMEMBERED) return;
+  for (const oldest of map.keys()) {
+    map.delete(oldest);
+    return;
+  }
+}

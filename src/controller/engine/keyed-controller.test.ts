@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import { createReflected } from '../../kube/reflected.ts';
+import type { Reflector } from '../../kube/reflector.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createRegistry } from '../../telemetry/metrics.ts';
+import { sleep } from '../../time/clock.ts';
+import { createControllerMetrics } from './controller-metrics.ts';
+import { createKeyedController, type KeyedControllerOptions, keysFrom } from './keyed-controller.ts';
+
+function start(options: Pick<KeyedControllerOptions, 'reconcile' | 'keys' | 'workers'>) {
+  const clock = createManualClock();
+  const registry = createRegistry();
+  const controller = createKeyedController({
+    name: 'pairs',
+    clock,
+    log: createLogger({ level: 'silent' }),
+    metrics: createControllerMetrics(registry)('pairs'),
+    ...options,
+  });
+  const stop = new AbortController();
+  const running = controller.run(stop.signal, new AbortController().signal);
+  return { clock, controller, registry, stop, running };
+}
+
+describe('keyed controller', () => {
+  it('begins with the keys that it is given, behind what changes now', async () => {
+    const seen: string[] = [];
+    const { clock, controller, stop, running } = start({
+      keys: () => ['old-1', 'old-2', 'old-3'],
+      reconcile: async key => {
+        seen.push(key);
+        await sleep(clock, 10);
+      },
+    });
+    await clock.advance(0);
+    controller.enqueue('new');
+    controller.enqueue('audited', 'background');
+    await clock.advance(100);
+    expect(seen).toEqual(['old-1', 'new', 'old-2', 'old-3', 'audited']);
+    stop.abort();
+    await running;
+  });
+
+  it('works once for a change that names a key twice', () => {
+    const reflected = createReflected<AnyObject>({ project: object => object, log: createLogger({ level: 'silent' }) });
+    const added: string[] = [];
+    const source = keysFrom(reflected as unknown as Reflector<AnyObject>, (old, current) =>
+      [old, current].flatMap(each => (each === undefined ? [] : [each.metadata.uid])),
+    );
+    source.subscribe(key => added.push(key));
+    const of = (uid: string, version: string) => ({ metadata: { name: 'a', uid, resourceVersion: version } });
+    reflected.apply({ type: 'ADDED', object: of('u1', '1') });
+    reflected.apply({ type: 'MODIFIED', object: of('u1', '2') });
+    reflected.apply({ type: 'MODIFIED', object: of('u2', '3') });
+    expect(added).toEqual(['u1', 'u1', 'u1', 'u2']);
+  });
+
+  it('works on as many keys at once as it has workers', async () => {
+    let active = 0;
+    let most = 0;
+    const { clock, controller, stop, running, registry } = start({
+      workers: 3,
+      reconcile: async () => {
+        active++;
+        most = Math.max(most, active);
+        await sleep(clock, 10);
+        active--;
+      },
+    });
+    for (let i = 0; i < 10; i++) controller.enqueue(`key-${i}`);
+    await clock.advance(5);
+    expect(await registry.metrics()).toContain('controller_runtime_active_workers{controller="pairs"} 3');
+    await clock.advance(100);
+    expect(most).toBe(3);
+    stop.abort();
+    await running;
+  });
+
+  it('counts the failures of a key and forgets them with its success', async () => {
+    const failures: number[] = [];
+    const { clock, controller, stop, running } = start({
+      reconcile: async (_key, context) => {
+        failures.push(context.failures);
+        if (failures.length < 4) throw new Error('not yet');
+        return { requeueAfterMs: 1_000 };
+      },
+    });
+    controller.enqueue('key');
+    await clock.advance(1_100);
+    expect(failures).toEqual([0, 1, 2, 3, 0]);
+    stop.abort();
+    await running;
+    expect(clock.pendingTimers()).toBe(0);
+  });
+
+  it('does nothing with keys while it does not run', async () => {
+    const seen: string[] = [];
+    const { clock, controller, stop, running } = start({
+      reconcile: async key => {
+        seen.push(key);
+      },
+    });
+    stop.abort();
+    await running;
+    controller.enqueue('late');
+    controller.enqueueAfter('later', 1);
+    await clock.advance(1_000);
+    expect(seen).toEqual([]);
+  });
+});

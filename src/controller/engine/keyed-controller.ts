@@ -1,0 +1,162 @@
+import { isStale } from '../../kube/kube-error.ts';
+import type { Reflector } from '../../kube/reflector.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Span, Tracing } from '../../telemetry/tracing.ts';
+import type { Clock } from '../../time/clock.ts';
+import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
+import { TerminalError } from './outcome.ts';
+import { createWorkQueue, type RetryPauses, type WorkQueue } from './work-queue.ts';
+
+export type ReconcileContext = {
+  /** Failures of this key in a row so far. */
+  readonly failures: number;
+  /** Aborts when the lease is lost: what is under way must not write any more. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+};
+
+/** A source of keys: a reflector and what a change of one of its objects means for this controller. */
+export type KeySource = {
+  readonly reflector: Pick<Reflector<unknown>, 'hasSynced' | 'synced' | 'resource'>;
+  /** Calls `add` with the keys of every change until the answer is called. */
+  readonly subscribe: (add: (key: string) => void) => () => void;
+  /** The keys of everything that exists now. */
+  readonly keys: () => Iterable<string>;
+};
+
+/**
+ * Maps a reflector's changes to keys. `toKeys` gets the object as it was and as it is, so that a change of a reference
+ * touches both sides; it must be pure and quick.
+ */
+export function keysFrom<P>(
+  reflector: Reflector<P>,
+  toKeys: (old: P | undefined, current: P | undefined) => Iterable<string>,
+): KeySource {
+  return {
+    reflector,
+    subscribe: add =>
+      reflector.subscribe((_change, _key, old, current) => {
+        // Once each: a worker may have the key at once, and a second time would be work again.
+        for (const key of new Set(toKeys(old, current))) add(key);
+      }),
+    keys: function* () {
+      for (const value of reflector.store.values()) yield* toKeys(undefined, value);
+    },
+  };
+}
+
+export type KeyedControllerOptions = {
+  /** In logs and metrics. */
+  readonly name: string;
+  /** Makes true what the key stands for. Never runs twice at once for one key; must not ask why it runs. */
+  readonly reconcile: (
+    key: string,
+    context: ReconcileContext,
+  ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
+  readonly sources?: readonly KeySource[];
+  /** Keys to work on at the start that no source has, e.g. what only Redis still knows. */
+  readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
+  /** Keys worked on at once. Default 1. */
+  readonly workers?: number;
+  readonly retry?: RetryPauses;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: ControllerMetrics;
+  /** Undefined: reconciliations are not traced. */
+  readonly tracing?: Tracing | undefined;
+};
+
+export type Controller = {
+  readonly name: string;
+  readonly sources: readonly KeySource[];
+  /** Asks for a key; without effect while this replica does not lead, because a start works on every key. */
+  readonly enqueue: (key: string, order?: 'first' | 'background') => void;
+  readonly enqueueAfter: (key: string, delayMs: number) => void;
+  /** Whether the key waits, is being worked on, or is to be tried again after a failure. */
+  readonly isPending: (key: string) => boolean;
+  /**
+   * Works until `stop` aborts, then until what is under way is done.
+   *
+   * @param lost aborts when the lease is lost; handed to each reconcile
+   */
+  readonly run: (stop: AbortSignal, lost: AbortSignal) => Promise<void>;
+};
+
+/** Works on keys, each by one worker at a time, with retries. A key is any string, such as `tenant/acme`. */
+export function createKeyedController(options: KeyedControllerOptions): Controller {
+  const { name, clock, metrics, sources = [], workers = 1 } = options;
+  const base = options.log.child({ controller: name });
+  let queue: WorkQueue | undefined;
+
+  /** The key's next turn follows from how this one ended. */
+  async function workOn(
+    key: string,
+    current: WorkQueue,
+    lost: AbortSignal,
+    span: Span | undefined,
+  ): Promise<ReconcileResult> {
+    const log = span === undefined ? base : base.child({ traceId: span.traceId });
+    try {
+      const failures = current.numRequeues(key);
+      const answer = await options.reconcile(key, { failures, signal: lost, log });
+      current.forget(key);
+      if (answer?.requeueAfterMs === undefined) return 'success';
+      current.addAfter(key, Math.max(1, answer.requeueAfterMs));
+      return 'requeue_after';
+    } catch (err) {
+      if (lost.aborted) return 'requeue';
+      if (isStale(err)) {
+        // The cache was behind: no failure, the next turn sees the newer object.
+        log.debug({ err, key }, 'conflict, tried again');
+        current.addRateLimited(key);
+        return 'requeue';
+      }
+      const terminal = err instanceof TerminalError;
+      metrics.failed(terminal);
+      if (terminal) current.forget(key);
+      else current.addRateLimited(key);
+      log.warn({ err, key, terminal }, 'reconciling failed');
+      return 'error';
+    }
+  }
+
+  async function work(current: WorkQueue, lost: AbortSignal): Promise<void> {
+    for (let key = await current.get(); key !== undefined; key = await current.get()) {
+      const beganMs = clock.nowMs();
+      metrics.addActiveWorkers(1);
+      const span = options.tracing?.start(`reconcile ${name}`, { kind: 'internal' });
+      const result = await workOn(key, current, lost, span);
+      span?.end({ attributes: { 'sluice.result': result }, error: result === 'error' ? 'reconcile' : undefined });
+      metrics.addActiveWorkers(-1);
+      metrics.reconciled(result, (clock.nowMs() - beganMs) / 1_000);
+      current.done(key);
+    }
+  }
+
+  async function run(stop: AbortSignal, lost: AbortSignal): Promise<void> {
+    if (stop.aborted) return;
+    const retry = options.retry === undefined ? {} : { retry: options.retry };
+    const current = createWorkQueue({ clock, metrics: metrics.queue, ...retry });
+    queue = current;
+    metrics.setMaxConcurrent(workers);
+    const subscriptions = sources.map(source => source.subscribe(current.add));
+    const stopped = new Promise<void>(resolve => stop.addEventListener('abort', () => resolve(), { once: true }));
+    for (const source of sources) for (const key of source.keys()) current.addInBackground(key);
+    const running = Array.from({ length: workers }, () => work(current, lost));
+    for (const key of (await options.keys?.()) ?? []) current.addInBackground(key);
+    await stopped;
+    for (const unsubscribe of subscriptions) unsubscribe();
+    queue = undefined;
+    await current.shutDown();
+    await Promise.all(running);
+  }
+
+  return {
+    name,
+    sources,
+    enqueue: (key, order = 'first') => (order === 'first' ? queue?.add(key) : queue?.addInBackground(key)),
+    enqueueAfter: (key, delayMs) => queue?.addAfter(key, delayMs),
+    isPending: key => queue?.isPending(key) ?? false,
+    run,
+  };
+}

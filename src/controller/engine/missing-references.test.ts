@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { READY, startKind, type Thing } from '../../../test/support/controller/kind-world.ts';
+import { waiting, waitingForReference } from './outcome.ts';
+
+const MINUTE_MS = 60_000;
+
+/** A kind whose objects name what they wait for: `human` waits for no object, `found` for nothing. */
+async function judge({ spec }: Thing) {
+  if (spec.say === 'found') return { conditions: [READY] };
+  const reason = `WaitingFor${spec.say}`;
+  return spec.say === 'human' ? waiting(reason, 'not yet') : waitingForReference(reason, 'not yet');
+}
+
+describe('a missing reference', () => {
+  it('fails the object after five minutes with one more write, and heals', async () => {
+    let turns = 0;
+    let missing = true;
+    const world = startKind({
+      reconcile: object => {
+        turns++;
+        return missing ? judge(object) : judge({ ...object, spec: { say: 'found' } });
+      },
+    });
+    world.put('a', 'Stream');
+    await world.clock.advance(5 * MINUTE_MS - 1_000);
+    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
+    expect([turns, world.writes.length]).toEqual([1, 1]);
+    await world.clock.advance(1_000);
+    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'WaitingForStream' });
+    expect(world.condition('a', 'Stalled')).toMatchObject({ status: 'True', reason: 'WaitingForStream' });
+    expect(world.condition('a', 'Reconciling')).toBeUndefined();
+    expect([turns, world.writes.length]).toEqual([2, 2]);
+    world.controller.enqueue('ns/a');
+    await world.clock.advance(60 * MINUTE_MS);
+    expect([turns, world.writes.length]).toEqual([3, 2]);
+    missing = false;
+    world.controller.enqueue('ns/a');
+    await world.clock.advance(10);
+    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'True' });
+    expect(world.condition('a', 'Stalled')).toBeUndefined();
+  });
+
+  it('goes on counting after a restart of the controller', async () => {
+    const before = startKind({ reconcile: judge });
+    before.put('a', 'Stream');
+    await before.clock.advance(3 * MINUTE_MS);
+    const after = startKind({ reconcile: judge });
+    await after.clock.advance(3 * MINUTE_MS);
+    after.adopt(before.get('a') as Thing);
+    await after.clock.advance(2 * MINUTE_MS - 1_000);
+    expect(after.condition('a', 'Ready')).toMatchObject({ status: 'Unknown' });
+    await after.clock.advance(1_000);
+    expect(after.condition('a', 'Ready')).toMatchObject({ status: 'False' });
+    expect(after.writes).toHaveLength(1);
+  });
+
+  it('counts anew for another reference, and for an edit', async () => {
+    const world = startKind({ reconcile: judge });
+    world.put('a', 'human');
+    await world.clock.advance(60 * MINUTE_MS);
+    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForhuman' });
+    world.put('a', 'Stream');
+    await world.clock.advance(4 * MINUTE_MS);
+    world.put('a', 'Stream');
+    await world.clock.advance(4 * MINUTE_MS);
+    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
+    await world.clock.advance(MINUTE_MS);
+    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'WaitingForStream' });
+    world.put('a', 'Stream');
+    await world.clock.advance(MINUTE_MS);
+    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
+  });
+});

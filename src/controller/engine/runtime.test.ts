@@ -1,0 +1,221 @@
+import { describe, expect, it } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { NAMESPACES } from '../../kube/resource.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { sleep } from '../../time/clock.ts';
+import type { Term } from './elector.ts';
+import type { Controller } from './keyed-controller.ts';
+import { createRuntime, type RuntimeOptions } from './runtime.ts';
+
+const log = createLogger({ level: 'silent' });
+
+function createWorld(more: Partial<RuntimeOptions> = {}) {
+  const clock = createManualClock();
+  const story: string[] = [];
+  const synced = Promise.withResolvers<void>();
+  const lost = new AbortController();
+  let filled = false;
+  const reflector: RuntimeOptions['reflectors'][number] = {
+    resource: NAMESPACES,
+    run: signal => new Promise(resolve => signal.addEventListener('abort', () => resolve())),
+    hasSynced: () => filled,
+    synced: synced.promise,
+    lastHeardMs: () => (filled ? 0 : undefined),
+    relist: async () => {
+      story.push('relist');
+    },
+  };
+  const controller: Controller = {
+    name: 'things',
+    sources: [],
+    enqueue: () => {},
+    enqueueAfter: () => {},
+    isPending: () => false,
+    run: async stop => {
+      story.push('controller starts');
+      await new Promise<void>(resolve => stop.addEventListener('abort', () => resolve()));
+      await sleep(clock, 1_000);
+      story.push('controller has drained');
+    },
+  };
+  const elector: RuntimeOptions['elector'] = {
+    run: async (_stop, { onStartedLeading }) => {
+      story.push('elected');
+      await onStartedLeading({ transitions: 3, signal: lost.signal }).catch((error: Error) => {
+        story.push(`failed: ${error.message}`);
+      });
+      story.push('released');
+    },
+    isLeader: () => story.includes('elected') && !story.includes('released'),
+  };
+  const runtime = createRuntime({
+    reflectors: [reflector],
+    controllers: [controller],
+    elector,
+    prepare: async ({ transitions }: Term) => {
+      story.push(`prepare ${transitions}`);
+    },
+    finish: async () => {
+      story.push('finish');
+    },
+    clock,
+    log,
+    ...more,
+  });
+  const stop = new AbortController();
+  const running = runtime.run(stop.signal);
+  return {
+    clock,
+    story,
+    stop,
+    lost,
+    running,
+    runtime,
+    fill: () => {
+      filled = true;
+      synced.resolve();
+    },
+  };
+}
+
+describe('runtime', () => {
+  it('fills caches, is elected, lists anew, prepares, works; and stops in the reverse order', async () => {
+    const world = createWorld();
+    await world.clock.advance(5_000);
+    expect(world.story).toEqual([]);
+    expect(world.runtime.readiness()).toEqual({
+      ready: false,
+      missing: ['/api/v1/namespaces'],
+      leading: false,
+      silentMs: undefined,
+    });
+    world.fill();
+    await world.clock.advance(10);
+    expect(world.runtime.readiness()).toEqual({ ready: true, missing: [], leading: true, silentMs: 5_010 });
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    await world.running;
+    expect(world.story).toEqual([
+      'elected',
+      'relist',
+      'prepare 3',
+      'controller starts',
+      'controller has drained',
+      'released',
+      'finish',
+    ]);
+    expect(world.clock.pendingTimers()).toBe(0);
+  });
+
+  it('tries the preparation again until it succeeds', async () => {
+    let failures = 3;
+    const world = createWorld({
+      prepare: async () => {
+        if (failures-- > 0) throw new Error('Redis is away');
+      },
+    });
+    world.fill();
+    await world.clock.advance(100);
+    expect(world.story).not.toContain('controller starts');
+    await world.clock.advance(5_000);
+    expect(world.story).toContain('controller starts');
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    await world.running;
+  });
+
+  it('starts its controllers after 10 s though nothing could be prepared', async () => {
+    const world = createWorld({ prepare: () => Promise.reject(new Error('Redis is away')) });
+    world.fill();
+    await world.clock.advance(9_900);
+    expect(world.story).not.toContain('controller starts');
+    await world.clock.advance(200);
+    expect(world.story).toContain('controller starts');
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    await world.running;
+    expect(world.story).toContain('controller has drained');
+    expect(world.clock.pendingTimers()).toBe(0);
+  });
+
+  it('goes on preparing beside its controllers', async () => {
+    let isAway = true;
+    const world = createWorld({
+      prepare: async () => {
+        if (isAway) throw new Error('Redis is away');
+      },
+    });
+    world.fill();
+    await world.clock.advance(30_000);
+    isAway = false;
+    await world.clock.advance(60_000);
+    expect(world.story).toEqual(['elected', 'relist', 'controller starts']);
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    await world.running;
+  });
+
+  it('gives the lease up when nothing could be prepared for a minute', async () => {
+    const given: unknown[] = [];
+    const world = createWorld({
+      prepare: () => Promise.reject(new Error('Redis is away')),
+      onGivenUp: error => given.push(error),
+    });
+    world.fill();
+    await world.clock.advance(59_000);
+    expect(world.story).not.toContain('released');
+    await world.clock.advance(8_000);
+    expect(world.story.slice(2)).toEqual([
+      'controller starts',
+      'controller has drained',
+      'failed: Redis is away',
+      'released',
+      'finish',
+    ]);
+    expect(given).toEqual([new Error('Redis is away')]);
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    await world.running;
+  });
+
+  it('releases the lease when it is stopped while the preparation hangs', async () => {
+    const world = createWorld({ prepare: () => new Promise(() => {}) });
+    world.fill();
+    await world.clock.advance(100);
+    world.stop.abort();
+    await world.clock.advance(1_000);
+    expect(world.story).toEqual(['elected', 'relist', 'released', 'finish']);
+  });
+
+  it('stops its controllers when the lease is lost', async () => {
+    const world = createWorld();
+    world.fill();
+    await world.clock.advance(10);
+    world.lost.abort();
+    await world.clock.advance(1_000);
+    expect(world.story).toContain('controller has drained');
+    await world.running;
+  });
+
+  it('does not wait for ever for work that does not end', async () => {
+    const stuck: Controller = {
+      name: 'stuck',
+      sources: [],
+      enqueue: () => {},
+      enqueueAfter: () => {},
+      isPending: () => false,
+      run: () => new Promise(() => {}),
+    };
+    const world = createWorld({ controllers: [stuck] });
+    world.fill();
+    await world.clock.advance(10);
+    world.stop.abort();
+    await world.clock.advance(14_000);
+    expect(world.story).not.toContain('released');
+    // The process is killed 20 s after it was asked to stop: what is left is for releasing the lease.
+    await world.clock.advance(1_000);
+    expect(world.story).toContain('released');
+    await world.running;
+    expect(world.story.at(-1)).toBe('finish');
+  });
+});

@@ -1,0 +1,31 @@
+import type { Account } from '../../../api/kinds/account.ts';
+import { isShort } from '../../../core/events/tokens.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import type { Room } from '../../context/context.ts';
+import { planAccount } from './plan.ts';
+
+/** How often an account is looked at whose tokens are spent: the word that it has some again may have been lost. */
+const SHORT_CHECK_MS = 30_000;
+
+/**
+ * States the account's plan in Redis, where tokens are counted, wakes the queues that waited for what it now has, and
+ * notes whether any still waits.
+ */
+export function reconcileAccount({ control, queueHints, shortages, fence, nowMs, explain }: Room) {
+  return async ({ metadata, spec }: Pick<Account, 'spec'> & { metadata: { name: string } }) => {
+    const account = publicId('Account', '', metadata.name);
+    try {
+      const changed = await control.setAccount(fence(), account, spec.plan, spec.includedTokens);
+      const balance = await control.readBalance(account);
+      const waiting = balance?.shortages ?? [];
+      if (changed && waiting.length > 0) {
+        await queueHints.lower(waiting.map(({ queue }) => ({ member: queue, dueMs: nowMs() })));
+      }
+      const short = balance !== undefined && isShort(balance, waiting, nowMs());
+      shortages.note(metadata.name, short);
+      return { ...planAccount(metadata.name), requeueAfterMs: short ? SHORT_CHECK_MS : undefined };
+    } catch (error) {
+      throw explain(error);
+    }
+  };
+}

@@ -1,0 +1,74 @@
+import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
+import type { ActivationStatus } from '../../../api/kinds/activation.ts';
+import { activationId } from '../../../core/ids/ids.ts';
+import type { IntegrationState } from '../../../core/routing/integration-state.ts';
+import { missingWorkspaceMessage } from '../../context/missing-workspace.ts';
+import { type Outcome, waitingForReference } from '../../engine/outcome.ts';
+
+const condition = CONDITION.Activation;
+const reason = REASON.Activation;
+
+export interface ActivationFacts {
+  readonly namespace: string;
+  readonly integration: string;
+  readonly groupKey: string;
+  /** This object says revoked. */
+  readonly revoked: boolean;
+  /** What was committed in Redis for the pair. */
+  readonly open: boolean;
+  readonly workspaceExists: boolean;
+  /** Undefined: the integration does not exist. */
+  readonly state: IntegrationState | undefined;
+}
+
+type EffectiveReason = keyof typeof REASON.Activation.Effective;
+
+const EFFECTIVE_MESSAGE: Record<EffectiveReason, string> = {
+  Routing: 'events of the group key may go to the integration',
+  IntegrationPending: 'the integration is not accepted yet; nothing is routed',
+  Revoked: 'this activation is revoked',
+  RevokedElsewhere: 'another Activation for the same integration and group key is revoked; it closes the pair',
+  IntegrationClosed: 'the integration is closed',
+};
+
+function effectiveReason({ revoked, open, state }: ActivationFacts): EffectiveReason {
+  if (revoked) return 'Revoked';
+  if (!open) return 'RevokedElsewhere';
+  if (state === 'Active') return 'Routing';
+  return state === 'Pending' ? 'IntegrationPending' : 'IntegrationClosed';
+}
+
+/** The status of an activation whose pair stands in Redis as `open` says. */
+export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus> {
+  const status = { publicId: activationId(facts.namespace, facts.integration, facts.groupKey) };
+  if (!facts.workspaceExists) {
+    return waitingForReference(reason.Ready.WaitingForWorkspace, missingWorkspaceMessage(facts.namespace), { status });
+  }
+  if (facts.state === undefined) {
+    return waitingForReference(
+      reason.Ready.WaitingForIntegration,
+      `integration ${facts.integration} does not exist yet`,
+      {
+        status,
+      },
+    );
+  }
+  const effective = effectiveReason(facts);
+  return {
+    status,
+    conditions: [
+      {
+        type: condition.Ready,
+        status: 'True',
+        reason: facts.open ? reason.Ready.GateOpen : reason.Ready.GateClosed,
+        message: facts.open ? 'the gate is open' : 'the gate is closed',
+      },
+      {
+        type: condition.Effective,
+        status: effective === 'Routing' ? 'True' : 'False',
+        reason: reason.Effective[effective],
+        message: EFFECTIVE_MESSAGE[effective],
+      },
+    ],
+  };
+}

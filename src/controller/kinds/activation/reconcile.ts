@@ -1,0 +1,183 @@
+import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { pairIsOpen } from '../../../core/routing/activation-state.ts';
+import { integrationState } from '../../../core/routing/integration-state.ts';
+import { cacheBehind, isKubeError, isStale } from '../../../kube/kube-error.ts';
+import { keyOf } from '../../../kube/object.ts';
+import { inboxMember } from '../../../redis/inbox-store.ts';
+import { type Cached, pairKey } from '../../caches/caches.ts';
+import type { Room } from '../../context/context.ts';
+import { isPaused, planPaused } from '../../context/paused.ts';
+import { reportFailure } from '../../engine/failure.ts';
+import type { ReconcileContext } from '../../engine/keyed-controller.ts';
+import { createMissingReferences } from '../../engine/missing-references.ts';
+import type { CommonStatus, StatusWriter } from '../../engine/status-writer.ts';
+import { inboxesOf, type OpenGate } from '../../routes/apply.ts';
+import { type ActivationFacts, planActivation } from './plan.ts';
+
+export interface Pair {
+  readonly namespace: string;
+  readonly integration: string;
+  readonly groupKey: string;
+}
+
+/** The inverse of `pairKey`: names hold no slash, a group key may. */
+export function parsePair(key: string): Pair {
+  const first = key.indexOf('/');
+  const second = key.indexOf('/', first + 1);
+  return { namespace: key.slice(0, first), integration: key.slice(first + 1, second), groupKey: key.slice(second + 1) };
+}
+
+/** Whether the objects of one pair open it. */
+export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
+  return pairIsOpen(
+    activations.map(({ metadata, spec }) => ({
+      revoked: spec.revoked === true,
+      deleting: metadata.deletionTimestamp !== undefined,
+    })),
+  );
+}
+
+/** Since when the pair is open, as the statuses remember it: what a rebuilt Redis starts from. */
+function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number): number {
+  const times = activations.flatMap(({ status }) => {
+    const effective = status?.conditions?.find(({ type }) => type === 'Effective');
+    return effective?.status === 'True' ? [Date.parse(effective.lastTransitionTime)] : [];
+  });
+  return times.length === 0 ? nowMs : Math.min(...times);
+}
+
+/** `int_…` → open group keys of the workspace, out of the caches. */
+export function openGatesOf(
+  { world, nowMs }: Pick<Room, 'world' | 'nowMs'>,
+  namespace: string,
+): Map<string, OpenGate[]> {
+  const gates = new Map<string, OpenGate[]>();
+  const now = nowMs();
+  for (const integration of world.Integration.store.byIndex('namespace', namespace)) {
+    const { name } = integration.metadata;
+    const ofIntegration = world.Activation.store.byIndex('integration', `${namespace}/${name}`);
+    const open: OpenGate[] = [];
+    for (const [groupKey, activations] of Map.groupBy(ofIntegration, ({ spec }) => spec.groupKey)) {
+      if (isOpen(activations)) open.push({ groupKey, sinceMs: openSinceMs(activations, now) });
+    }
+    if (open.length > 0) gates.set(publicId('Integration', namespace, name), open);
+  }
+  return gates;
+}
+
+/**
+ * Brings one pair into force: opening goes inbox side first, then the tenant's index; closing likewise, so that the
+ * authority is never behind. Its statuses are written after the commit: they are the barrier's word.
+ */
+export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activation'>['spec'], CommonStatus>) {
+  const { world, control, tenants } = room;
+  const references = createMissingReferences(room.wallMs);
+
+  /** `again`: the last try failed, maybe after the gate was open and before anybody was told. */
+  async function commit({ namespace, integration, groupKey }: Pair, again: boolean): Promise<boolean> {
+    const activations = world.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
+    const open = isOpen(activations) && world.Integration.store.get(`${namespace}/${integration}`) !== undefined;
+    const routes = tenants.compiled(namespace)?.routes;
+    // Paused in this moment: looked at again, and left as it is.
+    if (open && isPaused(world, namespace)) throw cacheBehind(`the pause of ${namespace}`);
+    if (open && routes === undefined) throw cacheBehind(`routes of ${namespace}`);
+    const id = publicId('Integration', namespace, integration);
+    const fence = room.fence();
+    const nowMs = room.nowMs();
+    const inboxes = open && routes !== undefined ? inboxesOf(routes, id) : [];
+    const changed = await control.setActivation(fence, nowMs, id, groupKey, open ? nowMs : null, inboxes);
+    if (open && inboxes.length > 0 && (changed || again)) {
+      const tenant = tenantId(namespace);
+      await room.inboxHints.lower(
+        inboxes.map(inbox => ({ member: inboxMember(inbox), dueMs: nowMs, home: `${tenant}:${inbox.queue}` })),
+      );
+    }
+    await control.setGate(fence, tenantId(namespace), id, groupKey, open);
+    return open;
+  }
+
+  /** As the engine does for the kinds that it reconciles one by one; no Events, they may be 100,000. */
+  async function writeFailure(
+    activations: readonly Cached<'Activation'>[],
+    error: unknown,
+    { failures, signal, log }: ReconcileContext,
+  ): Promise<void> {
+    if (signal.aborted || isStale(error)) return;
+    for (const activation of activations) {
+      const { conditions, observedGeneration: _, ...fields } = status.latest(activation).status ?? {};
+      const generation = activation.metadata.generation ?? 0;
+      const report = reportFailure(error, { generation, conditions }, failures);
+      if (report === undefined) continue;
+      await status
+        .write(activation, fields, report.conditions, signal)
+        .catch((err: unknown) => log.debug({ err }, 'a failure could not be written'));
+    }
+  }
+
+  /** Writes what each object of the pair says, and answers when to look again. An object that is gone needs no status. */
+  async function say(
+    pair: Pair,
+    activations: readonly Cached<'Activation'>[],
+    facts: Pick<ActivationFacts, 'open' | 'workspaceExists' | 'state'>,
+    signal: AbortSignal,
+  ): Promise<{ readonly requeueAfterMs: number } | undefined> {
+    const pausesMs: number[] = [];
+    for (const activation of activations) {
+      const { metadata, status: said } = status.latest(activation);
+      const waiting = {
+        key: keyOf(metadata),
+        generation: metadata.generation ?? 0,
+        conditions: said?.conditions,
+      };
+      const planned = planActivation({ ...pair, ...facts, revoked: activation.spec.revoked === true });
+      const outcome = references.judge(waiting, planned);
+      if (outcome.requeueAfterMs !== undefined) pausesMs.push(outcome.requeueAfterMs);
+      try {
+        await status.write(activation, outcome.status ?? {}, outcome.conditions, signal);
+      } catch (error) {
+        if (!isKubeError(error, 404)) throw error;
+      }
+    }
+    return pausesMs.length === 0 ? undefined : { requeueAfterMs: Math.min(...pausesMs) };
+  }
+
+  return async (key: string, context: ReconcileContext): Promise<{ readonly requeueAfterMs: number } | undefined> => {
+    const pair = parsePair(key);
+    const { namespace } = pair;
+    // Objects as they were when the decision was made: what is written for them is true of that state.
+    const activations = world.Activation.store.byIndex('pair', key);
+    const integration = world.Integration.store.get(`${namespace}/${pair.integration}`);
+    // What closes does not wait for the end of a pause; also a pair without objects closes.
+    if (isPaused(world, namespace) && isOpen(activations) && integration !== undefined) {
+      for (const activation of activations) {
+        const said = planPaused(status.latest(activation), namespace);
+        await status.write(activation, said.status ?? {}, said.conditions, context.signal);
+      }
+      return undefined;
+    }
+    if (world.Workspace.store.get(namespace) === undefined && activations.length > 0) {
+      return say(pair, activations, { open: false, workspaceExists: false, state: undefined }, context.signal);
+    }
+    let open: boolean;
+    try {
+      if (!tenants.isSynced(namespace) && !tenants.isClosing(namespace)) {
+        await tenants.sync(namespace);
+        if (isPaused(world, namespace) && !tenants.isClosing(namespace))
+          throw cacheBehind(`what closes of ${namespace}`);
+      }
+      open = await room.shared(namespace, () => commit(pair, context.failures > 0));
+    } catch (error) {
+      const explained = room.explain(error);
+      await writeFailure(activations, explained, context);
+      throw explained;
+    }
+    const expiresAt = integration?.status?.invitation?.expiresAt;
+    const state =
+      integration &&
+      integrationState(
+        { spec: integration.spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) },
+        room.wallMs(),
+      );
+    return say(pair, activations, { open, workspaceExists: true, state }, context.signal);
+  };
+}

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { createTestRoom } from '../../../../test/support/controller/room.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { connect } from '../../../kube/client.ts';
+import { type AnyObject, keyOf } from '../../../kube/object.ts';
+import { NAMESPACES } from '../../../kube/resource.ts';
+import { createLogger } from '../../../telemetry/log.ts';
+import { type Cached, resourceOf } from '../../caches/caches.ts';
+import { pairSelection } from './pair-selection.ts';
+import { KEEP_REVOKED_MS, type OwnedActivation, removeRevoked, restName } from './removal.ts';
+
+const ACTIVATIONS = resourceOf('Activation');
+const namespace = `removal-${Date.now()}`;
+const client = connect({ kubeconfig: inject('kubeconfig') });
+const context = { failures: 0, signal: new AbortController().signal, log: createLogger({ level: 'silent' }) };
+const nameOf = (groupKey: string) => restName({ namespace, integration: 'globex', groupKey });
+
+beforeAll(async () => {
+  await client.create(NAMESPACES, { name: namespace }, {});
+});
+afterAll(async () => {
+  await client.remove(NAMESPACES, { name: namespace });
+  await client.close();
+});
+
+function apply(
+  groupKey: string,
+  revoked: boolean,
+  fieldManager: string = FIELD_MANAGER.facade,
+  name = nameOf(groupKey),
+) {
+  const spec = { integration: 'globex', groupKey, revoked };
+  return client.apply<Cached<'Activation'>>(ACTIVATIONS, { namespace, name }, { spec }, { fieldManager });
+}
+
+const tellStatus = (groupKey: string) =>
+  client.apply(
+    ACTIVATIONS,
+    { namespace, name: nameOf(groupKey) },
+    { status: { publicId: `act_${nameOf(groupKey).slice(4)}` } },
+    { fieldManager: FIELD_MANAGER.controller, force: true, subresource: 'status' },
+  );
+
+const exists = async (groupKey: string) =>
+  (await client.get(ACTIVATIONS, { namespace, name: nameOf(groupKey) })) !== undefined;
+
+/** When the facade changed the object last, ms. */
+function changedMs({ metadata }: AnyObject): number {
+  const { managedFields = [] } = metadata as OwnedActivation['metadata'];
+  return Date.parse(managedFields.find(({ manager }) => manager === FIELD_MANAGER.facade)?.time ?? '');
+}
+
+/** One look at that time, with the API server's objects in the cache. */
+async function look(wallMs: number): Promise<void> {
+  const { items } = await client.list(ACTIVATIONS, (object: Cached<'Activation'>) => object, { namespace });
+  const { room } = createTestRoom({ Activation: items });
+  const turn = removeRevoked({
+    world: room.world,
+    readPair: async pair =>
+      (await client.list(ACTIVATIONS, (object: OwnedActivation) => object, pairSelection(pair))).items,
+    remove: client.remove,
+    wallMs: () => wallMs,
+  });
+  await turn('all', context);
+}
+
+describe('what REST revoked', () => {
+  test('is removed after 30 days, and nothing else is', async () => {
+    const awkward = 'a=b,c\\d/e';
+    for (const groupKey of [awkward, 'open', 'in-git', 'sibling']) {
+      await apply(groupKey, false);
+      await apply(groupKey, groupKey !== 'open');
+      await tellStatus(groupKey);
+    }
+    await apply('in-git', true, 'argocd');
+    await apply('sibling', false, 'kubectl', 'by-hand');
+    await look(Date.now() + KEEP_REVOKED_MS - 60_000);
+    expect(await exists(awkward)).toBe(true);
+    await look(Date.now() + KEEP_REVOKED_MS + 60_000);
+    expect(await exists(awkward)).toBe(false);
+    for (const groupKey of ['open', 'in-git', 'sibling']) expect(await exists(groupKey), groupKey).toBe(true);
+  });
+
+  test('counts from when it was revoked, not from when it was made', async () => {
+    const madeMs = changedMs(await apply('late', false));
+    await tellStatus('late');
+    // The times of field managers are whole seconds: until it is the next one.
+    let revokedMs = madeMs;
+    for (let revoked = true; revokedMs === madeMs || revoked; revoked = !revoked) {
+      revokedMs = changedMs(await apply('late', revoked));
+    }
+    await look(madeMs + KEEP_REVOKED_MS);
+    expect(await exists('late')).toBe(true);
+    await look(revokedMs + KEEP_REVOKED_MS);
+    expect(await exists('late')).toBe(false);
+  });
+
+  test('stays when it is activated again between look and removal', async () => {
+    await apply('raced', true);
+    const { items } = await client.list(ACTIVATIONS, (object: Cached<'Activation'>) => object, { namespace });
+    const { room } = createTestRoom({ Activation: items.filter(({ spec }) => spec.groupKey === 'raced') });
+    const turn = removeRevoked({
+      world: room.world,
+      readPair: async pair => {
+        const before = await client.list(ACTIVATIONS, (object: OwnedActivation) => object, pairSelection(pair));
+        await apply('raced', false);
+        return before.items;
+      },
+      remove: client.remove,
+      wallMs: () => Date.now() + 2 * KEEP_REVOKED_MS,
+    });
+    await turn('all', context);
+    const object = await client.get<Cached<'Activation'>>(ACTIVATIONS, { namespace, name: nameOf('raced') });
+    expect(object && keyOf(object.metadata)).toBe(`${namespace}/${nameOf('raced')}`);
+    expect(object?.spec.revoked).toBe(false);
+  });
+});

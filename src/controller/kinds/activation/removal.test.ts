@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { errorFromStatus } from '../../../kube/kube-error.ts';
+import { createLogger } from '../../../telemetry/log.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { KEEP_REVOKED_MS, type OwnedActivation, planRemoval, removeRevoked, restName } from './removal.ts';
+
+const pair = { namespace: 'acme', integration: 'globex', groupKey: 'customer/42' };
+const NAME = restName(pair);
+const REVOKED = '2026-01-01T00:00:00Z';
+const DUE_MS = Date.parse(REVOKED) + KEEP_REVOKED_MS;
+const rest = { manager: 'sluice-facade', time: REVOKED };
+const controller = { manager: 'sluice-controller', subresource: 'status', time: '2026-01-20T00:00:00Z' };
+
+function activation(
+  name: string = NAME,
+  more: { revoked?: boolean; managedFields?: OwnedActivation['metadata']['managedFields']; since?: string } = {},
+): Cached<'Activation'> & OwnedActivation {
+  const { revoked = true, managedFields = [rest, controller], since = REVOKED } = more;
+  const effective = { type: 'Effective', status: 'False', reason: 'Revoked', lastTransitionTime: since };
+  return objectOf<'Activation'>(
+    name,
+    { integration: pair.integration, groupKey: pair.groupKey, revoked },
+    {
+      metadata: { creationTimestamp: '2025-01-01T00:00:00Z', managedFields } as object,
+      status: { conditions: [effective] },
+    },
+  ) as Cached<'Activation'> & OwnedActivation;
+}
+
+describe('an activation that REST revoked', () => {
+  test('is named as the pair’s id', () => {
+    expect(NAME).toMatch(/^act-[0-9a-z]{20}$/);
+  });
+
+  test('may go after 30 days, not sooner', () => {
+    expect(planRemoval(pair, [activation()], DUE_MS)).toBe('now');
+    expect(planRemoval(pair, [activation()], DUE_MS - 1)).toEqual({ notBeforeMs: DUE_MS });
+  });
+
+  test.each<[string, readonly OwnedActivation[]]>([
+    ['nothing', []],
+    ['one that is open', [activation(NAME, { revoked: false })]],
+    ['one with a sibling, which it keeps closed', [activation(), activation('by-hand', { revoked: false })]],
+    ['one of another name', [activation('by-hand')]],
+    [
+      'one that somebody keeps in Git, too',
+      [activation(NAME, { managedFields: [rest, { manager: 'argocd', time: REVOKED }] })],
+    ],
+    ['one that was made otherwise', [activation(NAME, { managedFields: [{ manager: 'kubectl', time: REVOKED }] })]],
+    ['one that nobody signed', [activation(NAME, { managedFields: [] })]],
+    ['one without a time', [activation(NAME, { managedFields: [{ manager: 'sluice-facade' }] })]],
+  ])('%s stays', (_what, objects) => {
+    expect(planRemoval(pair, objects, DUE_MS * 2)).toBe('never');
+  });
+});
+
+describe('the hourly look', () => {
+  function look(
+    cached: readonly Cached<'Activation'>[],
+    live: readonly OwnedActivation[] = cached as OwnedActivation[],
+    paused = false,
+  ) {
+    let nowMs = DUE_MS;
+    const asked: string[] = [];
+    const removed: object[] = [];
+    const annotations = paused ? { annotations: { 'sluice.dev/paused': 'true' } } : {};
+    const workspace = objectOf<'Workspace'>(
+      'acme',
+      { account: 'acme' },
+      { namespace: undefined, metadata: annotations },
+    );
+    const { room } = createTestRoom({ Workspace: [workspace], Activation: cached });
+    const context = { failures: 0, signal: new AbortController().signal, log: createLogger({ level: 'silent' }) };
+    const turn = (
+      remove = async (_resource: object, { name }: { name: string }, preconditions?: object) => {
+        removed.push({ name, ...preconditions });
+        return true;
+      },
+    ) =>
+      removeRevoked({
+        world: room.world,
+        readPair: async ({ groupKey }) => {
+          asked.push(groupKey);
+          return live;
+        },
+        remove,
+        wallMs: () => nowMs,
+      });
+    return { turn, context, asked, removed, passMs: (ms: number) => (nowMs += ms) };
+  }
+
+  test('removes it as it was when it was judged, and comes again', async () => {
+    const { turn, context, removed } = look([activation()]);
+    expect(await turn()('all', context)).toEqual({ requeueAfterMs: 3_600_000 });
+    expect(removed).toEqual([{ name: NAME, uid: `uid-${NAME}`, resourceVersion: '1' }]);
+  });
+
+  test('asks the API server only about what can be due', async () => {
+    const { turn, context, asked, removed } = look([
+      activation(NAME, { since: '2026-01-01T00:00:01Z' }),
+      activation('by-hand'),
+    ]);
+    await turn()('all', context);
+    expect({ asked, removed }).toEqual({ asked: [], removed: [] });
+    const sibling = look([activation(), activation('by-hand', { revoked: false })]);
+    await sibling.turn()('all', sibling.context);
+    expect(sibling.asked).toEqual([]);
+    const paused = look([activation()], undefined, true);
+    await paused.turn()('all', paused.context);
+    expect(paused.asked).toEqual([]);
+  });
+
+  test('keeps what has a sibling that the cache has not heard of', async () => {
+    const { turn, context, removed } = look([activation()], [activation(), activation('new', { revoked: false })]);
+    await turn()('all', context);
+    expect(removed).toEqual([]);
+  });
+
+  test('asks once about what was revoked later than its events stopped, and again when that is due', async () => {
+    const later = activation(NAME, { managedFields: [{ ...rest, time: '2026-01-11T00:00:00Z' }] });
+    const { turn, context, asked, removed, passMs } = look([later]);
+    const pass = turn();
+    await pass('all', context);
+    await pass('all', context);
+    passMs(10 * 86_400_000 - 1);
+    await pass('all', context);
+    expect({ asked: asked.length, removed }).toEqual({ asked: 1, removed: [] });
+    passMs(1);
+    await pass('all', context);
+    expect({ asked: asked.length, removed: removed.length }).toEqual({ asked: 2, removed: 1 });
+  });
+
+  test('goes on when one is activated again in that moment, and fails for anything else', async () => {
+    const { turn, context } = look([activation()]);
+    const refuse = (status: number) => () => Promise.reject(errorFromStatus('DELETE', status, undefined));
+    await expect(turn(refuse(409))('all', context)).resolves.toBeDefined();
+    await expect(turn(refuse(500))('all', context)).rejects.toThrow('500');
+  });
+});

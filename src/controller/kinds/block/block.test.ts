@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { planBlock } from './plan.ts';
+import { reconcileBlock } from './reconcile.ts';
+
+const workspace = objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined });
+const integration = objectOf<'Integration'>('globex', { workspace: 'globex' });
+const pkg = (metadata: object = {}) => objectOf<'Package'>('sales', { streams: ['orders'] }, { metadata });
+const target: Cached<'Block'>['spec']['target'] = { kind: 'Package', name: 'sales' };
+const block = objectOf<'Block'>('b', { integration: 'globex', target, onUnblock: 'Continue' });
+
+const said = (outcome: { conditions: readonly { type: string; status: string; reason: string }[] }) =>
+  outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+
+describe('a block', () => {
+  const facts = {
+    namespace: 'acme',
+    integration: 'globex',
+    target,
+    workspaceExists: true,
+    integrationExists: true,
+    targetExists: true,
+    pausedSubscriptions: 2,
+  };
+  test.each<[Partial<typeof facts>, string[]]>([
+    [{}, ['Ready=True/Applied', 'Enforced=True/Enforced']],
+    [
+      { integrationExists: false },
+      ['Ready=Unknown/WaitingForIntegration', 'Reconciling=True/Progressing', 'Enforced=Unknown/WaitingForIntegration'],
+    ],
+    [
+      { targetExists: false },
+      ['Ready=Unknown/WaitingForTarget', 'Reconciling=True/Progressing', 'Enforced=Unknown/WaitingForTarget'],
+    ],
+    [
+      { integrationExists: false, targetExists: false },
+      ['Ready=Unknown/WaitingForIntegration', 'Reconciling=True/Progressing', 'Enforced=Unknown/WaitingForIntegration'],
+    ],
+    [{ workspaceExists: false }, ['Ready=Unknown/WaitingForWorkspace', 'Reconciling=True/Progressing']],
+  ])('%j', (change, expected) => {
+    const outcome = planBlock({ ...facts, ...change });
+    expect(said(outcome)).toEqual(expected);
+    expect(outcome.status).toMatchObject({ pausedSubscriptions: 2, publicId: expect.stringMatching(/^blk_/) });
+  });
+
+  test('is enforced when it is in force together with what it names, and says how many it pauses', async () => {
+    const { room, inForce } = createTestRoom(
+      { Workspace: [workspace], Integration: [integration], Package: [pkg()] },
+      { paused: new Map([['uid-b', 3]]) },
+    );
+    const outcome = await reconcileBlock(room)(block);
+    expect(inForce).toEqual(['acme b', 'acme globex', 'acme sales']);
+    expect(outcome.conditions.at(-1)).toMatchObject({ type: 'Enforced', status: 'True' });
+    expect(outcome.status?.pausedSubscriptions).toBe(3);
+  });
+
+  test('is in force also while what it names does not exist', async () => {
+    const { room, inForce } = createTestRoom({ Workspace: [workspace] });
+    expect(said(await reconcileBlock(room)(block)).at(-1)).toBe('Enforced=Unknown/WaitingForIntegration');
+    expect(inForce).toEqual(['acme b']);
+  });
+
+  test('is not enforced before its package is protected: that could go from under it', async () => {
+    const { room } = createTestRoom({
+      Workspace: [workspace],
+      Integration: [integration],
+      Package: [pkg({ finalizers: [] })],
+    });
+    await expect(reconcileBlock(room)(block)).rejects.toMatchObject({ reason: 'CacheBehind' });
+  });
+});

@@ -1,0 +1,52 @@
+import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
+import type { BlockSpec, BlockStatus } from '../../../api/kinds/block.ts';
+import { blockId } from '../../../core/ids/ids.ts';
+import { missingWorkspaceMessage } from '../../context/missing-workspace.ts';
+import { type Outcome, waitingForReference } from '../../engine/outcome.ts';
+
+const condition = CONDITION.Block;
+const reason = REASON.Block;
+
+export interface BlockFacts {
+  readonly namespace: string;
+  readonly integration: string;
+  readonly target: BlockSpec['target'];
+  readonly workspaceExists: boolean;
+  readonly integrationExists: boolean;
+  readonly targetExists: boolean;
+  /** Admitted subscriptions that this Block covers, as the routes in force have it. */
+  readonly pausedSubscriptions: number;
+}
+
+/** The status of a block whose routes are in force; they hold from its first moment, also for what comes later. */
+export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
+  const { namespace, integration, target, pausedSubscriptions } = facts;
+  const status = { publicId: blockId(namespace, integration, target.kind, target.name), pausedSubscriptions };
+  if (!facts.workspaceExists) {
+    return waitingForReference(reason.Ready.WaitingForWorkspace, missingWorkspaceMessage(namespace), { status });
+  }
+  if (!facts.integrationExists || !facts.targetExists) {
+    const missing = facts.integrationExists ? 'WaitingForTarget' : 'WaitingForIntegration';
+    const what = facts.integrationExists ? `${target.kind} ${target.name}` : `integration ${integration}`;
+    const message = `${what} does not exist yet; the block holds from its first moment`;
+    const enforced = {
+      type: condition.Enforced,
+      status: 'Unknown',
+      reason: reason.Enforced[missing],
+      message,
+    } as const;
+    return waitingForReference(reason.Ready[missing], message, { status, conditions: [enforced] });
+  }
+  return {
+    status,
+    conditions: [
+      { type: condition.Ready, status: 'True', reason: reason.Ready.Applied, message: 'the routes are in force' },
+      {
+        type: condition.Enforced,
+        status: 'True',
+        reason: reason.Enforced.Enforced,
+        message: 'no event of the target is routed to the integration; what came before is held',
+      },
+    ],
+  };
+}

@@ -1,0 +1,83 @@
+import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
+import type { CatalogStreamStatus } from '../../../api/kinds/catalog-stream.ts';
+import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { missingWorkspaceMessage } from '../../context/missing-workspace.ts';
+import type { DesiredCondition } from '../../engine/conditions.ts';
+import { type Finalization, type Outcome, waitingForReference } from '../../engine/outcome.ts';
+
+const condition = CONDITION.CatalogStream;
+const reason = REASON.CatalogStream;
+
+export interface StreamFacts {
+  readonly namespace: string;
+  readonly name: string;
+  readonly published: boolean;
+  readonly workspaceExists: boolean;
+}
+
+function statusOf({ namespace, name }: StreamFacts): NonNullable<Outcome<CatalogStreamStatus>['status']> {
+  const tenant = tenantId(namespace);
+  return {
+    publicId: publicId('CatalogStream', namespace, name),
+    queue: name,
+    queueVisibility: 'Public',
+    tenantPublicId: tenant,
+    ingressPath: `/events/${tenant}/${name}`,
+  };
+}
+
+function publication({ namespace, published, workspaceExists }: StreamFacts): DesiredCondition {
+  if (!workspaceExists) {
+    const message = missingWorkspaceMessage(namespace);
+    return { type: condition.Published, status: 'Unknown', reason: reason.Published.WaitingForWorkspace, message };
+  }
+  return published
+    ? { type: condition.Published, status: 'True', reason: reason.Published.Published, message: 'in the catalog' }
+    : {
+        type: condition.Published,
+        status: 'False',
+        reason: reason.Published.Deprecated,
+        message: 'out of the catalog, no new subscriptions; set spec.public to publish it',
+      };
+}
+
+/** The status of a stream whose routes are in force. */
+export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
+  const status = statusOf(facts);
+  if (!facts.workspaceExists) {
+    const message = missingWorkspaceMessage(facts.namespace);
+    return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [publication(facts)] });
+  }
+  return {
+    status,
+    conditions: [
+      {
+        type: condition.Ready,
+        status: 'True',
+        reason: reason.Ready.QueueReady,
+        message: `POST events to ${status.ingressPath}`,
+      },
+      publication(facts),
+    ],
+  };
+}
+
+/** How often a draining queue is looked at, ms. */
+const DRAIN_CHECK_MS = 2_000;
+
+/** The status of a stream that is being deleted and still has something to deliver. */
+export function planDraining(
+  facts: StreamFacts,
+  drain: { readonly unrouted: number; readonly open: number },
+): Exclude<Finalization<CatalogStreamStatus>, 'done'> {
+  const message = `takes no more events; to deliver: ${drain.open} in inboxes, ${drain.unrouted} to route. spec.deletionPolicy: Delete lets go at once`;
+  return {
+    status: statusOf(facts),
+    waitingMs: DRAIN_CHECK_MS,
+    conditions: [
+      { type: condition.Ready, status: 'False', reason: reason.Ready.Draining, message },
+      { type: condition.Reconciling, status: 'True', reason: reason.Reconciling.Draining, message },
+      publication(facts),
+    ],
+  };
+}

@@ -1,0 +1,179 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { deriveInvitationToken, issueInvitation } from '../../../core/ids/invitation.ts';
+import type { InvitationMail } from '../../../mail/invitation-message.ts';
+import { MailError } from '../../../mail/mailer.ts';
+import { createLogger } from '../../../telemetry/log.ts';
+import type { Cached } from '../../caches/caches.ts';
+import type { Room } from '../../context/context.ts';
+import { deliverInvitation } from './deliver.ts';
+import { createDeliveries, type Deliveries } from './deliveries.ts';
+
+const NOW = '2026-01-02T03:04:05Z';
+const KEY = 'acme/globex';
+const issued = issueInvitation(Buffer.alloc(32, 7), 'uid-globex', NOW);
+const id = { uid: 'uid-globex', issuedAt: NOW };
+const token = deriveInvitationToken(Buffer.alloc(32, 7), 'uid-globex', NOW);
+const invitedEmail = 'ada@partner.example';
+
+const workspace = (metadata: object = {}) =>
+  objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined, metadata });
+const invited = (spec: Partial<Cached<'Integration'>['spec']> = {}, more: object = {}) =>
+  objectOf<'Integration'>('globex', { invitedEmail, ...spec }, { status: { invitation: issued }, ...more });
+
+interface Asked {
+  readonly mails: InvitationMail[];
+  readonly secrets: object[];
+  readonly told: string[];
+  readonly counted: string[];
+}
+
+let deliveries: Deliveries;
+beforeEach(() => {
+  deliveries = createDeliveries();
+});
+
+/** One turn; `live` is what the API server has, the cache's object unless said otherwise. */
+async function deliver(
+  cached: Cached<'Integration'> | undefined,
+  options: {
+    readonly live?: Cached<'Integration'> | undefined;
+    readonly workspace?: Cached<'Workspace'>;
+    readonly namespaceDeleting?: boolean;
+    readonly send?: ((mail: InvitationMail) => Promise<void>) | 'no server';
+    readonly apply?: () => Promise<object>;
+    readonly signal?: AbortSignal;
+  } = {},
+): Promise<Asked & { readonly answer: unknown; readonly error: unknown }> {
+  const asked: Asked = { mails: [], secrets: [], told: [], counted: [] };
+  const { room } = createTestRoom(
+    { Workspace: [options.workspace ?? workspace()], Integration: cached === undefined ? [] : [cached] },
+    {
+      wallMs: Date.parse(NOW) + 5_000,
+      ...(options.namespaceDeleting === undefined ? {} : { namespaceDeleting: true }),
+    },
+  );
+  const client = {
+    get: async () => ('live' in options ? options.live : cached),
+    apply: async (_resource: object, _name: object, body: object) => {
+      asked.secrets.push(body);
+      return options.apply?.();
+    },
+  } as unknown as Room['client'];
+  const { send } = options;
+  const turn = deliverInvitation(
+    { ...room, client },
+    {
+      sendInvitation:
+        send === 'no server'
+          ? undefined
+          : async mail => {
+              asked.mails.push(mail);
+              await send?.(mail);
+            },
+      deliveries,
+      tell: key => asked.told.push(key),
+      metrics: { mailed: result => asked.counted.push(result) },
+    },
+  );
+  const context = {
+    failures: 0,
+    signal: options.signal ?? new AbortController().signal,
+    log: createLogger({ level: 'silent' }),
+  };
+  try {
+    return { ...asked, answer: await turn(KEY, context), error: undefined };
+  } catch (error) {
+    return { ...asked, answer: undefined, error };
+  }
+}
+
+describe('an invitation', () => {
+  test('is mailed once, and the status is told', async () => {
+    const first = await deliver(invited());
+    expect(first.mails).toEqual([{ to: invitedEmail, producer: 'acme', token, expiresAt: issued.expiresAt }]);
+    expect(first).toMatchObject({ told: [KEY], counted: ['sent'], secrets: [] });
+    expect(deliveries.of(KEY, id)).toEqual({ sentAt: '2026-01-02T03:04:10Z', as: 'Sent' });
+    // The status is not written yet.
+    expect((await deliver(invited())).mails).toEqual([]);
+    const written = invited({}, { status: { invitation: { ...issued, sentAt: NOW } } });
+    expect((await deliver(written)).mails).toEqual([]);
+    expect(deliveries.of(KEY, id)).toBeUndefined();
+  });
+
+  test.each<[string, Cached<'Integration'> | undefined]>([
+    ['revoked', invited({ revoked: true })],
+    ['declined', invited({ declined: true })],
+    ['accepted', invited({ workspace: 'globex' })],
+    ['sent by another leader', invited({}, { status: { invitation: { ...issued, sentAt: NOW } } })],
+    ['deleted', undefined],
+    ['being deleted', invited({}, { status: { invitation: issued }, metadata: { deletionTimestamp: NOW } })],
+    ['another of that name', invited({}, { status: {}, metadata: { uid: 'another' } })],
+  ])('that was %s a moment ago is not mailed, whatever the cache says', async (_what, live) => {
+    const turn = await deliver(invited(), { live });
+    expect(turn).toMatchObject({ mails: [], secrets: [], told: [], error: undefined });
+  });
+
+  test('is not mailed while the workspace is paused, nor out of a namespace that is not its own', async () => {
+    const paused = workspace({ annotations: { 'sluice.dev/paused': 'true' } });
+    expect((await deliver(invited(), { workspace: paused })).mails).toEqual([]);
+    expect((await deliver(invited(), { namespaceDeleting: true })).mails).toEqual([]);
+    const leaving = workspace({ deletionTimestamp: NOW });
+    expect((await deliver(invited(), { workspace: leaving })).mails).toEqual([]);
+  });
+
+  test('is not mailed by who has lost the lease', async () => {
+    const turn = await deliver(invited(), { signal: AbortSignal.abort() });
+    expect(turn.mails).toEqual([]);
+    expect(turn.error).toBeDefined();
+    expect(deliveries.of(KEY, id)).toBeUndefined();
+  });
+
+  test('that the server does not take now is tried again with growing pauses', async () => {
+    const error = new MailError('451', false);
+    const turn = await deliver(invited(), { send: () => Promise.reject(error) });
+    expect(turn).toMatchObject({ error, told: [KEY], counted: ['failed'] });
+    expect(deliveries.of(KEY, id)).toEqual({ failed: 'SmtpFailed', code: '451' });
+    expect((await deliver(invited())).mails).toHaveLength(1);
+    expect(deliveries.of(KEY, id)).toMatchObject({ as: 'Sent' });
+  });
+
+  test('whose recipient is refused is tried again after hours', async () => {
+    const turn = await deliver(invited(), { send: () => Promise.reject(new MailError('550', true)) });
+    expect(turn).toMatchObject({
+      error: undefined,
+      answer: { requeueAfterMs: 6 * 60 * 60 * 1_000 },
+      counted: ['failed'],
+    });
+  });
+
+  test('goes into a Secret where there is no mail server, owned by the integration', async () => {
+    const turn = await deliver(invited(), { send: 'no server' });
+    expect(turn.secrets).toEqual([
+      {
+        metadata: {
+          ownerReferences: [
+            { apiVersion: 'sluice.dev/v1alpha1', kind: 'Integration', name: 'globex', uid: 'uid-globex' },
+          ],
+        },
+        type: 'sluice.dev/invitation',
+        data: { token: Buffer.from(token).toString('base64') },
+      },
+    ]);
+    expect(turn).toMatchObject({ told: [KEY], counted: [] });
+    expect(deliveries.of(KEY, id)).toMatchObject({ as: 'SecretWritten' });
+  });
+
+  test('whose Secret cannot be written says why', async () => {
+    const error = Object.assign(new Error('refused'), { reason: 'Forbidden' });
+    const turn = await deliver(invited(), { send: 'no server', apply: () => Promise.reject(error) });
+    expect(turn).toMatchObject({ error, told: [KEY] });
+    expect(deliveries.of(KEY, id)).toEqual({ failed: 'SecretFailed', code: 'Forbidden' });
+  });
+
+  test('of an integration that is gone leaves nothing behind', async () => {
+    deliveries.note(KEY, id, { sentAt: NOW, as: 'Sent' });
+    await deliver(undefined);
+    expect(deliveries.of(KEY, id)).toBeUndefined();
+  });
+});

@@ -1,0 +1,16 @@
+import { Counter, type Registry } from '../../../telemetry/metrics.ts';
+
+export interface InvitationMetrics {
+  readonly mailed: (result: 'sent' | 'failed') => void;
+}
+
+export function createInvitationMetrics(registry: Registry): InvitationMetrics {
+  const mails = new Counter({
+    name: 'sluice_controller_invitation_mails_total',
+    help: 'Invitations that were handed to the mail server, by whether it took them; each try counts.',
+    labelNames: ['result'] as const,
+    registers: [registry],
+  });
+  for (const result of ['sent', 'failed']) mails.inc({ result }, 0);
+  return { mailed: result => mails.inc({ result }) };
+}

@@ -1,0 +1,31 @@
+import {
+  FIELD_MANAGER,
+  INVITATION_SECRET_FIELD,
+  INVITATION_SECRET_TYPE,
+  invitationSecretName,
+} from '../../../api/well-known.ts';
+import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
+import { type Cached, resourceOf } from '../../caches/caches.ts';
+import type { Room } from '../../context/context.ts';
+
+/**
+ * Writes the Secret `<integration>-invitation` with the token, or without one: the controller may not delete Secrets. It
+ * goes with the Integration, as its owner says.
+ *
+ * @param token undefined leaves it empty
+ */
+export async function writeInvitationSecret(
+  client: Room['client'],
+  { metadata }: Pick<Cached<'Integration'>, 'metadata'>,
+  token: string | undefined,
+): Promise<void> {
+  const { name, uid } = metadata;
+  const owner = { apiVersion: apiVersionOf(resourceOf('Integration')), kind: 'Integration', name, uid };
+  const data = token === undefined ? {} : { [INVITATION_SECRET_FIELD]: Buffer.from(token).toString('base64') };
+  await client.apply(
+    SECRETS,
+    { namespace: metadata.namespace as string, name: invitationSecretName(name) },
+    { metadata: { ownerReferences: [owner] }, type: INVITATION_SECRET_TYPE, data },
+    { fieldManager: FIELD_MANAGER.controller, force: true },
+  );
+}

@@ -1,0 +1,55 @@
+import type { IntegrationSpec, IntegrationStatus } from '../../../api/kinds/integration.ts';
+import { deriveInvitationToken, isDerivable } from '../../../core/ids/invitation.ts';
+import { integrationState } from '../../../core/routing/integration-state.ts';
+import { findCondition } from '../../engine/conditions.ts';
+import { type Delivery, wholeInvitation } from './invitation.ts';
+
+/** What is to be done with the token of an invitation. */
+export type InvitationTask =
+  | { readonly do: 'nothing' }
+  /** `again`: it was handed over before, and somebody changed or deleted the Secret. */
+  | (HandOver & { readonly do: 'mail'; readonly to: string })
+  | (HandOver & { readonly do: 'write-secret'; readonly again: boolean })
+  /** Nobody may use it any more: the Secret is left without it. */
+  | { readonly do: 'empty-secret' };
+
+interface HandOver {
+  readonly token: string;
+  readonly issuedAt: string;
+  readonly expiresAt: string;
+}
+
+export interface InvitationTaskFacts {
+  readonly uid: string;
+  readonly spec: IntegrationSpec;
+  readonly status: IntegrationStatus | undefined;
+  /** SHA-256 of what the Secret beside the integration holds; undefined: no Secret, or an empty one. */
+  readonly secretSha256: string | undefined;
+  /** What this process did with this very invitation and the status does not say yet. */
+  readonly delivery: Delivery | undefined;
+  readonly hasMailServer: boolean;
+  readonly rootKey: Uint8Array;
+  /** ms since the epoch */
+  readonly nowMs: number;
+}
+
+/** Hands over only what the status already holds the hash of: whatever is sent can be accepted. */
+export function planInvitationTask(facts: InvitationTaskFacts): InvitationTask {
+  const { uid, spec, status, secretSha256, rootKey } = facts;
+  const invitation = wholeInvitation(status?.invitation);
+  const expiresMs = invitation === undefined ? {} : { expiresMs: Date.parse(invitation.expiresAt) };
+  if (integrationState({ spec, ...expiresMs }, facts.nowMs) !== 'Pending') {
+    return { do: secretSha256 === undefined ? 'nothing' : 'empty-secret' };
+  }
+  const to = spec.invitedEmail;
+  if (invitation === undefined || to === undefined || !isDerivable(rootKey, uid, invitation)) return { do: 'nothing' };
+  const { issuedAt, expiresAt, sentAt, tokenHash } = invitation;
+  const handOver = { token: deriveInvitationToken(rootKey, uid, issuedAt), issuedAt, expiresAt };
+  if (sentAt !== undefined) {
+    const reason = findCondition(status?.conditions, 'InvitationSent')?.reason;
+    const damaged = reason === 'SecretWritten' && secretSha256 !== tokenHash;
+    return damaged ? { ...handOver, do: 'write-secret', again: true } : { do: 'nothing' };
+  }
+  if (facts.delivery !== undefined && 'sentAt' in facts.delivery) return { do: 'nothing' };
+  return facts.hasMailServer ? { ...handOver, do: 'mail', to } : { ...handOver, do: 'write-secret', again: false };
+}

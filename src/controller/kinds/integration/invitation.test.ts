@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { issueInvitation } from '../../../core/ids/invitation.ts';
+import type { Condition } from '../../engine/conditions.ts';
+import { type InvitationFacts, needsInvitation, planInvitation } from './invitation.ts';
+
+const rootKey = Buffer.alloc(32, 7);
+const issued = issueInvitation(rootKey, 'uid', '2026-01-02T03:04:05Z');
+const sentAt = '2026-01-02T03:04:06Z';
+
+describe('an integration that is pending', () => {
+  test.each<[string, Parameters<typeof needsInvitation>[2], boolean]>([
+    ['no invitation', undefined, true],
+    ['an open one', issued, false],
+    ['one that was sent', { ...issued, sentAt }, false],
+    ['what is left of one', { ...issued, tokenHash: undefined }, true],
+    ['one without an end', { ...issued, expiresAt: undefined }, true],
+    ['one whose token cannot be made, unsent', { ...issued, tokenHash: 'ab'.repeat(32) }, true],
+    [
+      'one whose token cannot be made, and that is in somebody’s hand',
+      { ...issued, tokenHash: 'ab'.repeat(32), sentAt },
+      false,
+    ],
+  ])('with %s', (_what, current, expected) => {
+    expect(needsInvitation(rootKey, 'uid', current)).toBe(expected);
+  });
+
+  test('of another uid cannot use what was issued for its namesake', () => {
+    expect(needsInvitation(rootKey, 'uid-of-another', issued)).toBe(true);
+  });
+});
+
+describe('a status says of the invitation', () => {
+  const facts: InvitationFacts = { state: 'Pending', invitation: issued, delivery: undefined, said: undefined };
+  const said = (status: 'True' | 'False', reason: string): Condition => ({
+    type: 'InvitationSent',
+    status,
+    reason,
+    message: 'm',
+    observedGeneration: 1,
+    lastTransitionTime: sentAt,
+  });
+  const failed = { failed: 'SmtpFailed', code: '451' } as const;
+
+  test.each<[string, Partial<InvitationFacts>, string[], string[]]>([
+    ['nothing, of a direct grant', { invitation: undefined, state: 'Active' }, [], []],
+    ['nothing, before the first try', {}, [], []],
+    ['that it was mailed', { delivery: { sentAt, as: 'Sent' } }, ['True/Sent'], ['Normal InvitationSent']],
+    [
+      'that its Secret was written',
+      { delivery: { sentAt, as: 'SecretWritten' } },
+      ['True/SecretWritten'],
+      ['Normal InvitationSecretWritten'],
+    ],
+    ['why not', { delivery: failed }, ['False/SmtpFailed'], ['Warning InvitationSmtpFailed']],
+    ['why not, also after a change of leaders', { said: said('False', 'SmtpFailed') }, ['False/SmtpFailed'], []],
+    [
+      'how it was handed over, for good',
+      { invitation: { ...issued, sentAt }, said: said('True', 'SecretWritten') },
+      ['True/SecretWritten'],
+      [],
+    ],
+    [
+      'the same when it is accepted',
+      { invitation: { ...issued, sentAt }, said: said('True', 'Sent'), state: 'Active' },
+      ['True/Sent'],
+      [],
+    ],
+    ['nothing of another invitation before it', { said: said('True', 'Sent') }, [], []],
+    [
+      'nothing of tries that are over',
+      { state: 'Revoked', delivery: failed, said: said('False', 'SmtpFailed') },
+      [],
+      [],
+    ],
+    // The mail was on its way when it was revoked.
+    [
+      'that it was mailed, though it is revoked',
+      { state: 'Revoked', delivery: { sentAt, as: 'Sent' } },
+      ['True/Sent'],
+      ['Normal InvitationSent'],
+    ],
+  ])('%s', (_what, change, conditions, events) => {
+    const plan = planInvitation({ ...facts, ...change });
+    expect(plan.conditions.map(({ status, reason }) => `${status}/${reason}`)).toEqual(conditions);
+    expect(plan.events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(events);
+  });
+
+  test('when it was sent, and keeps what was issued', () => {
+    expect(planInvitation({ ...facts, delivery: { sentAt, as: 'Sent' } }).invitation).toEqual({ ...issued, sentAt });
+    expect(planInvitation({ ...facts, delivery: failed }).invitation).toEqual(issued);
+    // A later try does not move it.
+    const before = { ...issued, sentAt };
+    const delivery = { sentAt: '2026-02-02T00:00:00Z', as: 'Sent' } as const;
+    expect(planInvitation({ ...facts, invitation: before, delivery }).invitation).toEqual(before);
+  });
+
+  test('of a failure the code and nothing else', () => {
+    const [condition] = planInvitation({ ...facts, delivery: failed }).conditions;
+    expect(condition?.message).toBe('the mail server did not take the invitation (451); it is tried again');
+  });
+});

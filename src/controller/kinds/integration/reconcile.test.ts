@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { deriveInvitationToken, hashInvitationToken, INVITATION_LIFETIME_MS } from '../../../core/ids/invitation.ts';
+import type { Cached } from '../../caches/caches.ts';
+import type { Room } from '../../context/context.ts';
+import { createDeliveries } from './deliveries.ts';
+import { reconcileIntegration } from './reconcile.ts';
+
+const workspace = objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined });
+const NOW = '2026-01-02T03:04:05Z';
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const invitedEmail = 'ada@partner.example';
+
+const invited = (spec: Partial<Cached<'Integration'>['spec']> = {}, status?: object) =>
+  objectOf<'Integration'>('globex', { invitedEmail, ...spec }, status === undefined ? {} : { status });
+
+function reconcile(
+  object: Cached<'Integration'>,
+  wallMs = Date.parse(NOW),
+  options: { namespaceDeleting?: boolean } = {},
+) {
+  const { room } = createTestRoom({ Workspace: [workspace], Integration: [object] }, { wallMs, ...options });
+  return reconcileIntegration(room)(object);
+}
+
+describe('an integration', () => {
+  test('is invited with its first Ready, which does not wait for the mail', async () => {
+    const outcome = await reconcile(invited());
+    expect(outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual([
+      'Ready=True/Pending',
+      'Accepted=False/Pending',
+    ]);
+    const token = deriveInvitationToken(Buffer.alloc(32, 7), 'uid-globex', NOW);
+    expect(outcome.status?.invitation).toEqual({
+      tokenHash: hashInvitationToken(token),
+      issuedAt: NOW,
+      expiresAt: '2026-01-16T03:04:05Z',
+    });
+    expect(outcome.requeueAfterMs).toBe(INVITATION_LIFETIME_MS);
+    expect(JSON.stringify(outcome)).not.toContain(token);
+    expect(JSON.stringify(outcome)).not.toContain(invitedEmail);
+  });
+
+  test('is invited once: later turns change nothing, until it ends', async () => {
+    const { status } = await reconcile(invited());
+    const later = await reconcile(invited({}, status), Date.parse(NOW) + 13 * DAY_MS);
+    expect(later.status).toEqual(status);
+    expect(later.requeueAfterMs).toBe(DAY_MS);
+    const end = await reconcile(invited({}, status), Date.parse(NOW) + 14 * DAY_MS);
+    expect(end.conditions.at(-1)).toMatchObject({ type: 'Accepted', reason: 'Expired' });
+    expect(end.status).toEqual(status);
+    expect(end.requeueAfterMs).toBeUndefined();
+  });
+
+  test('is invited anew when its status was lost', async () => {
+    const { status } = await reconcile(invited());
+    const anew = await reconcile(invited({}, { conditions: [] }), Date.parse(NOW) + DAY_MS);
+    expect(anew.status?.invitation?.issuedAt).toBe('2026-01-03T03:04:05Z');
+    expect(anew.status?.invitation?.tokenHash).not.toBe(status?.invitation?.tokenHash);
+  });
+
+  test.each<[string, Partial<Cached<'Integration'>['spec']>]>([
+    ['granted directly', { workspace: 'globex' }],
+    ['declined', { declined: true }],
+    ['revoked', { revoked: true }],
+  ])('is not invited when it is %s', async (_what, spec) => {
+    expect((await reconcile(invited(spec))).status?.invitation).toBeUndefined();
+  });
+
+  test.each<[string, string, string | undefined, string[]]>([
+    [
+      'was accepted over REST',
+      'sluice-facade/acceptance',
+      undefined,
+      ['Accepted=True/InvitationAccepted', 'Admitted=True/InvitationAccepted'],
+    ],
+    [
+      'the producer granted in Git as well',
+      'argocd',
+      undefined,
+      ['Accepted=True/DirectGrant', 'Admitted=False/WorkspaceNotAdmitting'],
+    ],
+    [
+      'said before that it was accepted',
+      'argocd',
+      'InvitationAccepted',
+      ['Accepted=True/InvitationAccepted', 'Admitted=True/InvitationAccepted'],
+    ],
+  ])('with an address and a workspace that %s says so', async (_what, manager, before, expected) => {
+    const said = { type: 'Accepted', status: 'True', reason: before, message: 'm' };
+    const object = invited({ workspace: 'globex' }, { conditions: before === undefined ? [] : [said] });
+    const { room } = createTestRoom({ Workspace: [workspace], Integration: [object] }, { wallMs: Date.parse(NOW) });
+    const managedFields = [
+      { manager: 'kubectl', fieldsV1: { 'f:spec': { 'f:invitedEmail': {} } } },
+      { manager, fieldsV1: { 'f:spec': { 'f:workspace': {} } } },
+    ];
+    const client = { ...room.client, get: async () => ({ metadata: { managedFields } }) } as unknown as Room['client'];
+    const { conditions } = await reconcileIntegration({ ...room, client })(object);
+    expect(conditions.slice(1).map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual(expected);
+  });
+
+  test('to a workspace says the same of one that does not exist and of one that names nothing of this producer', async () => {
+    const initech = objectOf<'Workspace'>('initech', { account: 'initech' }, { namespace: undefined });
+    const subscriptionOf = (namespace: string, integration: string) =>
+      objectOf<'Subscription'>(
+        'sub',
+        { producer: 'acme', integration, stream: 'orders', ordering: 'ByGroupKey', deletionPolicy: 'Retain' },
+        { namespace },
+      );
+    const said = async (name: string, ...subscriptions: Cached<'Subscription'>[]) => {
+      const object = objectOf<'Integration'>('globex', { workspace: name });
+      const { room } = createTestRoom({ Workspace: [workspace, initech], Subscription: subscriptions });
+      const { conditions } = await reconcileIntegration(room)(object);
+      expect(conditions[0]).toMatchObject({ type: 'Ready', status: 'True', reason: 'Active' });
+      const { status, reason, message } = conditions.find(({ type }) => type === 'Admitted') ?? {};
+      return `${status}/${reason}: ${message?.replaceAll(name, 'W')}`;
+    };
+    const missing = await said('nowhere');
+    expect(missing).toMatch(/^False\/WorkspaceNotAdmitting: no Subscription of a workspace W uses it yet/);
+    expect(await said('initech')).toBe(missing);
+    expect(await said('initech', subscriptionOf('initech', 'another'), subscriptionOf('umbrella', 'globex'))).toBe(
+      missing,
+    );
+    expect(await said('initech', subscriptionOf('initech', 'globex'))).toMatch(/^True\/Subscribed/);
+  });
+
+  test('of a namespace that is not the workspace’s invites nobody in its name, and waits', async () => {
+    const outcome = await reconcile(invited(), Date.parse(NOW), { namespaceDeleting: true });
+    expect(outcome.status?.invitation).toBeUndefined();
+    expect(outcome.conditions[0]).toMatchObject({ type: 'Ready', status: 'Unknown', reason: 'WaitingForWorkspace' });
+  });
+
+  test('without a Workspace invites nobody', async () => {
+    const { room } = createTestRoom({ Integration: [invited()] }, { wallMs: Date.parse(NOW) });
+    const outcome = await reconcileIntegration(room)(invited());
+    expect(outcome.status?.invitation).toBeUndefined();
+    expect(outcome.conditions[0]).toMatchObject({ reason: 'WaitingForWorkspace' });
+  });
+
+  test('says when it was sent, as soon as that is known, of this very invitation', async () => {
+    const { status } = await reconcile(invited());
+    const object = invited({}, status);
+    const deliveries = createDeliveries();
+    const { room } = createTestRoom({ Workspace: [workspace] }, { wallMs: Date.parse(NOW) });
+    const say = async () => (await reconcileIntegration({ ...room, deliveries })(object)).status?.invitation?.sentAt;
+    const sent = { sentAt: NOW, as: 'Sent' } as const;
+    deliveries.note('acme/globex', { uid: 'uid-of-a-namesake', issuedAt: NOW }, sent);
+    expect(await say()).toBeUndefined();
+    deliveries.note('acme/globex', { uid: 'uid-globex', issuedAt: '2026-01-01T00:00:00Z' }, sent);
+    expect(await say()).toBeUndefined();
+    deliveries.note('acme/globex', { uid: 'uid-globex', issuedAt: NOW }, sent);
+    expect(await say()).toBe(NOW);
+  });
+});

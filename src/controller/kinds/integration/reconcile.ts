@@ -1,0 +1,91 @@
+import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { issueInvitation } from '../../../core/ids/invitation.ts';
+import { integrationState } from '../../../core/routing/integration-state.ts';
+import { type AnyObject, keyOf } from '../../../kube/object.ts';
+import { type Cached, resourceOf } from '../../caches/caches.ts';
+import { ownsNamespace, type Room, timestampOf } from '../../context/context.ts';
+import { settled } from '../../context/paused.ts';
+import { findCondition } from '../../engine/conditions.ts';
+import type { Deliveries } from './deliveries.ts';
+import { needsInvitation, planInvitation } from './invitation.ts';
+import { planIntegration } from './plan.ts';
+
+type Owned = AnyObject & {
+  readonly metadata: {
+    readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: object }[];
+  };
+};
+
+/**
+ * Whether the partner accepted: the grant was written by acceptance over REST, and not by the producer. The object is read
+ * once, when the grant appears; from then on the condition tells it.
+ */
+async function wasAccepted({ client }: Room, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
+  const { InvitationAccepted, DirectGrant } = REASON.Integration.Accepted;
+  const said = findCondition(status?.conditions, CONDITION.Integration.Accepted)?.reason;
+  if (said === InvitationAccepted || said === DirectGrant) return said === InvitationAccepted;
+  if (spec.invitedEmail === undefined && status?.invitation === undefined) return false;
+  const object = await client.get<Owned>(resourceOf('Integration'), metadata);
+  const fields = object?.metadata.managedFields?.find(({ manager }) => manager === FIELD_MANAGER.facadeAcceptance);
+  const owned = (fields?.fieldsV1 as { readonly 'f:spec'?: object } | undefined)?.['f:spec'] ?? {};
+  return 'f:workspace' in owned;
+}
+
+/** Whether a Subscription of the workspace that the spec names uses the integration. */
+function isSubscribed({ world }: Room, { metadata, spec }: Cached<'Integration'>): boolean {
+  return world.Subscription.store
+    .byIndex('integration', keyOf(metadata))
+    .some(subscription => subscription.metadata.namespace === spec.workspace);
+}
+
+/**
+ * An invitation is issued here and handed over elsewhere (see `deliver.ts`): Ready is answered with the hash of its token
+ * and does not wait for the mail.
+ */
+export function reconcileIntegration(room: Room & { readonly deliveries: Pick<Deliveries, 'of'> }) {
+  return async (integration: Cached<'Integration'>) => {
+    const { metadata, spec, status } = integration;
+    const namespace = metadata.namespace as string;
+    const workspaceExists = room.world.Workspace.store.get(namespace) !== undefined;
+    if (workspaceExists) await settled(room, namespace, integration);
+    const nowMs = room.wallMs();
+    const invited = spec.invitedEmail !== undefined;
+    const before = status?.invitation;
+    const state = integrationState({ spec, ...expiryOf(before) }, nowMs);
+    const needed = invited && state === 'Pending' && needsInvitation(room.rootKey, metadata.uid, before);
+    const issuing = needed && ownsNamespace(room.world, namespace);
+    const current = issuing ? issueInvitation(room.rootKey, metadata.uid, timestampOf(nowMs)) : before;
+    const id = { uid: metadata.uid, issuedAt: current?.issuedAt ?? '' };
+    const invitation = planInvitation({
+      state,
+      invitation: current,
+      delivery: room.deliveries.of(`${namespace}/${metadata.name}`, id),
+      said: findCondition(status?.conditions, CONDITION.Integration.InvitationSent),
+    });
+    const outcome = planIntegration({
+      namespace,
+      name: metadata.name,
+      state,
+      accepted: state === 'Active' && (await wasAccepted(room, integration)),
+      workspace: spec.workspace,
+      subscribed: isSubscribed(room, integration),
+      workspaceExists,
+      invitation: needed && !issuing ? undefined : invitation,
+    });
+    const { expiresMs } = expiryOf(current);
+    const endsInMs = state === 'Pending' && expiresMs !== undefined ? expiresMs - nowMs : undefined;
+    return { ...outcome, ...(endsInMs === undefined ? {} : { requeueAfterMs: Math.max(1_000, endsInMs) }) };
+  };
+}
+
+/** Tells whether the integration has been ended: a paused workspace does not hold that back. */
+export function isEnded({ spec }: Pick<Cached<'Integration'>, 'spec'>): boolean {
+  return spec.revoked === true || spec.declined === true;
+}
+
+function expiryOf(invitation: { readonly expiresAt?: string | undefined } | undefined): {
+  readonly expiresMs?: number;
+} {
+  return invitation?.expiresAt === undefined ? {} : { expiresMs: Date.parse(invitation.expiresAt) };
+}

@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { planPackage } from './plan.ts';
+import { finalizePackage, reconcilePackage } from './reconcile.ts';
+
+const workspace = objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined });
+const stream = (name: string) =>
+  objectOf<'CatalogStream'>(name, { public: true, retention: '1h', deletionPolicy: 'Retain' });
+const pkg = (spec: Cached<'Package'>['spec']) => objectOf<'Package'>('sales', spec);
+const blockOf = (
+  name: string,
+  target: Cached<'Block'>['spec']['target'] = { kind: 'Package', name: 'sales' },
+  metadata: object = {},
+) => objectOf<'Block'>(name, { integration: 'globex', target, onUnblock: 'Continue' }, { metadata });
+
+const said = (outcome: { conditions: readonly { type: string; status: string; reason: string }[] }) =>
+  outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+
+describe('a package', () => {
+  test('is ready when its routes are in force, and counts each stream once', async () => {
+    const { room, inForce } = createTestRoom({ Workspace: [workspace], CatalogStream: [stream('orders')] });
+    const outcome = await reconcilePackage(room)(pkg({ streams: ['orders', 'orders'] }));
+    expect(inForce).toEqual(['acme sales']);
+    expect(said(outcome)).toEqual(['Ready=True/Compiled', 'StreamsResolved=True/AllFound']);
+    expect(outcome.status).toMatchObject({ streamCount: 1, publicId: expect.stringMatching(/^pkg_/) });
+  });
+
+  test('names missing streams in the order of the alphabet, ten at most', () => {
+    const streams = Array.from({ length: 12 }, (_, i) => `s${String(11 - i).padStart(2, '0')}`);
+    const facts = { namespace: 'acme', name: 'sales', streams: [...streams, 's03'], workspaceExists: true };
+    const { conditions } = planPackage({ ...facts, streamExists: () => false });
+    expect(conditions.at(-1)).toMatchObject({ status: 'False', reason: 'StreamsMissing' });
+    expect(conditions.at(-1)?.message).toContain('s00, s01, s02, s03, s04, s05, s06, s07, s08, s09 and 2 more');
+    const one = planPackage({ ...facts, streamExists: name => name !== 's03' });
+    expect(one.conditions.at(-1)?.message).toMatch(/: s03$/);
+  });
+
+  test('waits for a workspace, and asks nothing of Redis meanwhile', async () => {
+    const { room, inForce } = createTestRoom({});
+    expect(said(await reconcilePackage(room)(pkg({})))).toEqual([
+      'Ready=Unknown/WaitingForWorkspace',
+      'Reconciling=True/Progressing',
+      'StreamsResolved=True/AllFound',
+    ]);
+    expect(inForce).toEqual([]);
+  });
+
+  test('stays while a Block names it, and says which', async () => {
+    const { room } = createTestRoom({ Workspace: [workspace], Block: [blockOf('b2'), blockOf('b1')] });
+    const answer = await finalizePackage(room)(pkg({}));
+    expect(answer).toMatchObject({ waitingMs: expect.any(Number), events: [{ reason: 'StillBlocking' }] });
+    if (answer === 'done') throw new Error('let go');
+    expect(said(answer).slice(0, 2)).toEqual(['Ready=False/StillBlocking', 'Reconciling=True/Progressing']);
+    expect(answer.conditions[0]?.message).toMatch(/: b1, b2$/);
+  });
+
+  test('goes when no Block names it: not one on its way out, not one of a stream of that name, not another package', async () => {
+    const { room, asked } = createTestRoom({
+      Workspace: [workspace],
+      Block: [
+        blockOf('deleting', undefined, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
+        blockOf('of-a-stream', { kind: 'CatalogStream', name: 'sales' }),
+        blockOf('of-another', { kind: 'Package', name: 'other' }),
+        blockOf('elsewhere', undefined, { namespace: 'initech' }),
+      ],
+    });
+    expect(await finalizePackage(room)(pkg({}))).toBe('done');
+    expect(asked).toEqual([]);
+  });
+
+  test('goes with its namespace, whatever names it', async () => {
+    const { room, asked } = createTestRoom({ Block: [blockOf('b1')] }, { namespaceDeleting: true });
+    expect(await finalizePackage(room)(pkg({}))).toBe('done');
+    expect(asked).toEqual(['acme']);
+  });
+});

@@ -1,0 +1,45 @@
+import type { PackageStatus } from '../../../api/kinds/package.ts';
+import type { AnyObject } from '../../../kube/object.ts';
+import { NAMESPACES } from '../../../kube/resource.ts';
+import { type Cached, targetKey } from '../../caches/caches.ts';
+import type { Room } from '../../context/context.ts';
+import type { Finalization } from '../../engine/outcome.ts';
+import { type PackageFacts, planPackage, planStillBlocking } from './plan.ts';
+
+function factsOf({ world }: Pick<Room, 'world'>, { metadata, spec }: Cached<'Package'>): PackageFacts {
+  const namespace = metadata.namespace as string;
+  return {
+    namespace,
+    name: metadata.name,
+    streams: spec.streams ?? [],
+    streamExists: stream => world.CatalogStream.store.get(`${namespace}/${stream}`) !== undefined,
+    workspaceExists: world.Workspace.store.get(namespace) !== undefined,
+  };
+}
+
+export function reconcilePackage(room: Pick<Room, 'world' | 'tenants'>) {
+  return async (pkg: Cached<'Package'>) => {
+    const facts = factsOf(room, pkg);
+    if (facts.workspaceExists) await room.tenants.inForce(facts.namespace, pkg);
+    return planPackage(facts);
+  };
+}
+
+/**
+ * Protected while a Block names it, so that deleting a package never lifts a block by accident; in a namespace that is
+ * being deleted it is let go at once. It leaves nothing in Redis: its Blocks do, and they cover through it until it is gone.
+ */
+export function finalizePackage(room: Pick<Room, 'world' | 'client'>) {
+  return async (pkg: Cached<'Package'>): Promise<Finalization<PackageStatus>> => {
+    const facts = factsOf(room, pkg);
+    const { namespace, name } = facts;
+    const blocks = room.world.Block.store
+      .byIndex('target', targetKey(namespace, 'Package', name))
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => metadata.name);
+    if (blocks.length === 0) return 'done';
+    const home = await room.client.get<AnyObject>(NAMESPACES, { name: namespace });
+    if (home === undefined || home.metadata.deletionTimestamp !== undefined) return 'done';
+    return planStillBlocking(facts, blocks);
+  };
+}

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+import { objectOf } from '../../../../test/support/controller/room.ts';
+import { createManualClock } from '../../../../test/support/manual-clock.ts';
+import type { CompiledTenant } from '../../../core/routing/compile-routes.ts';
+import type { OldestOpen } from '../../../redis/backlog.ts';
+import { createBacklogWatch } from './backlog-watch.ts';
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+
+/** A tenant with subscriptions of one stream with a retention of an hour; what waits is told by the test. */
+function start(names: readonly string[] = ['a']) {
+  const clock = createManualClock();
+  const said = new Map<string, 'True' | 'False'>();
+  const state = {
+    unrouted: new Map<string, number>(),
+    open: new Map<string, OldestOpen | OldestOpen[]>(),
+    admitted: true,
+    calls: [] as string[],
+    settled: [] as string[],
+    flips: [] as string[],
+    failing: false,
+  };
+  const compiled = {
+    routes: { queues: { orders: { gen: 'g', retentionMs: HOUR_MS } } },
+    get verdicts() {
+      const ready = state.admitted ? 'Admitted' : 'WaitingForGrant';
+      return new Map(names.map(name => [`uid-${name}`, { ready, live: 'Live' }]));
+    },
+  } as unknown as CompiledTenant;
+  // A subscription is told from the others by its name, which is all that the ids are made of here.
+  const order: string[] = [];
+  const watch = createBacklogWatch({
+    store: {
+      readUnrouted: async (_tenant, queue, gen, inboxes) => {
+        state.calls.push(`unrouted ${queue} ${gen} ${inboxes.length}`);
+        if (state.failing) throw new Error('away');
+        return order.slice(0, inboxes.length).map(name => state.unrouted.get(name));
+      },
+      readOldestOpen: async inboxes => {
+        state.calls.push(`open ${inboxes.length}`);
+        return inboxes.map(({ settledTo }, i) => {
+          state.settled.push(settledTo);
+          const told = state.open.get(order[i] as string);
+          const one = Array.isArray(told) ? told.shift() : told;
+          return one ?? { ms: undefined, exact: true, settledTo: '0-0' };
+        });
+      },
+    },
+    tenants: () => ['acme'],
+    compiled: () => compiled,
+    subscriptionsOf: () => {
+      order.splice(0, order.length, ...names);
+      return names.map(name => {
+        const status = said.get(name);
+        const conditions = status === undefined ? [] : [{ type: 'BacklogAtRisk', status }];
+        const spec = { producer: 'acme', integration: 'globex', stream: 'orders' } as never;
+        return objectOf<'Subscription'>(name, spec, { namespace: 'globex', status: { conditions } });
+      });
+    },
+    onFlip: key => state.flips.push(key),
+    nowMs: clock.wallMs,
+    clock,
+    random: () => 0.5,
+    log: { debug: () => {} },
+  });
+  return { clock, watch, state, said, over: new AbortController() };
+}
+
+describe('the backlog watch', () => {
+  test('finds what has waited for 80 % of the retention, in the queue or in the inbox, and says when it is over', async () => {
+    const { clock, watch, state, said } = start();
+    for (const where of ['queue', 'inbox'] as const) {
+      const waitingSinceMs = clock.wallMs();
+      if (where === 'queue') state.unrouted.set('a', waitingSinceMs);
+      else state.open.set('a', { ms: waitingSinceMs, exact: true, settledTo: '0-0' });
+      await watch.lookAt('acme');
+      expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
+      await clock.advance(0.8 * HOUR_MS - 1);
+      await watch.lookAt('acme');
+      expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
+      expect(state.flips).toEqual([]);
+      await clock.advance(1);
+      await watch.lookAt('acme');
+      expect(watch.isAtRisk('acme', 'uid-a')).toBe(true);
+      expect(state.flips.splice(0)).toEqual(['globex/a']);
+      said.set('a', 'True');
+      await watch.lookAt('acme');
+      expect(state.flips).toEqual([]);
+      state.unrouted.clear();
+      state.open.clear();
+      await watch.lookAt('acme');
+      expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
+      expect(state.flips.splice(0)).toEqual(['globex/a']);
+      said.set('a', 'False');
+    }
+  });
+
+  test('asks nothing about who waits for nothing, until that could be at risk', async () => {
+    const { clock, watch, state, over } = start(['a', 'b']);
+    watch.begin(over.signal);
+    await clock.advance(2 * MINUTE_MS);
+    expect(state.calls.splice(0)).toEqual(['unrouted orders g 2', 'open 2']);
+    await clock.advance(40 * MINUTE_MS);
+    expect(state.calls).toEqual([]);
+    await clock.advance(10 * MINUTE_MS);
+    expect(state.calls).toEqual(['unrouted orders g 2', 'open 2']);
+    over.abort();
+  });
+
+  test('looks again each minute at what is at risk, and only at that', async () => {
+    const { clock, watch, state, over } = start(['a', 'b']);
+    state.unrouted.set('a', clock.wallMs() - HOUR_MS);
+    watch.begin(over.signal);
+    await clock.advance(10.5 * MINUTE_MS);
+    expect(state.calls.filter(call => call === 'unrouted orders g 2')).toHaveLength(1);
+    expect(state.calls.filter(call => call === 'unrouted orders g 1').length).toBeGreaterThanOrEqual(8);
+    expect(state.calls.filter(call => call === 'unrouted orders g 1').length).toBeLessThanOrEqual(10);
+    over.abort();
+    state.calls.length = 0;
+    await clock.advance(10 * MINUTE_MS);
+    expect(state.calls).toEqual([]);
+  });
+
+  test('goes on in a long inbox until it has found what is open, or is past what could be at risk', async () => {
+    const { clock, watch, state } = start();
+    const old = clock.wallMs() - HOUR_MS;
+    state.open.set('a', [
+      { ms: old, exact: false, settledTo: '1-0' },
+      { ms: old + 1, exact: false, settledTo: '2-0' },
+      { ms: old + 2, exact: true, settledTo: '2-0' },
+    ]);
+    await watch.lookAt('acme');
+    expect(watch.isAtRisk('acme', 'uid-a')).toBe(true);
+    expect(state.settled).toEqual(['0-0', '1-0', '2-0']);
+    const { clock: clock2, watch: watch2, state: state2 } = start();
+    state2.open.set('a', [
+      { ms: clock2.wallMs() - HOUR_MS, exact: false, settledTo: '1-0' },
+      { ms: clock2.wallMs() - 1, exact: false, settledTo: '2-0' },
+    ]);
+    await watch2.lookAt('acme');
+    expect(watch2.isAtRisk('acme', 'uid-a')).toBe(false);
+    expect(state2.settled).toEqual(['0-0', '1-0']);
+  });
+
+  test('knows nothing of who is not admitted, survives a Redis that is away, and begins anew with each term', async () => {
+    const { clock, watch, state, over } = start();
+    state.failing = true;
+    watch.begin(over.signal);
+    await clock.advance(2 * MINUTE_MS);
+    expect(watch.isAtRisk('acme', 'uid-a')).toBeUndefined();
+    state.failing = false;
+    await clock.advance(2 * MINUTE_MS);
+    expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
+    watch.begin(over.signal);
+    expect(watch.isAtRisk('acme', 'uid-a')).toBeUndefined();
+    await clock.advance(2 * MINUTE_MS);
+    expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
+    state.admitted = false;
+    await watch.lookAt('acme');
+    expect(watch.isAtRisk('acme', 'uid-a')).toBeUndefined();
+    over.abort();
+    await clock.advance(0);
+    expect(clock.pendingTimers()).toBe(0);
+  });
+});

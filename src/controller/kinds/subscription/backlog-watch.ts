@@ -1,0 +1,175 @@
+import { generationOf, publicId, tenantId } from '../../../core/ids/ids.ts';
+import { atRiskFromMs } from '../../../core/routing/backlog.ts';
+import type { CompiledTenant } from '../../../core/routing/compile-routes.ts';
+import type { QueueRoute } from '../../../core/routing/routes.ts';
+import { keyOf } from '../../../kube/object.ts';
+import type { BacklogStore, InboxLook } from '../../../redis/backlog.ts';
+import type { Logger } from '../../../telemetry/log.ts';
+import { type Clock, sleep } from '../../../time/clock.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { findCondition } from '../../engine/conditions.ts';
+
+/** A tenant is looked at so often, give or take a fifth, ms. */
+const LOOK_EVERY_MS = 60_000;
+const TICK_MS = 1_000;
+/** Calls for one inbox in one look: with a log that is longer, the next look goes on. */
+const MOST_PAGES = 20;
+
+export interface BacklogWatchDeps {
+  readonly store: BacklogStore;
+  readonly tenants: () => Iterable<string>;
+  /** Routes in force; undefined while they are not known, or must not be touched. */
+  readonly compiled: (tenant: string) => CompiledTenant | undefined;
+  readonly subscriptionsOf: (tenant: string) => Iterable<Cached<'Subscription'>>;
+  /** The subscription says something else than what was found. */
+  readonly onFlip: (key: string) => void;
+  /** Redis's clock, ms. */
+  readonly nowMs: () => number;
+  readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
+  readonly random?: () => number;
+  readonly log: Pick<Logger, 'debug'>;
+}
+
+/** What the last look at a subscription found. */
+interface Found {
+  /** Everything that waits, or will ever wait, was accepted at this time or later, ms. */
+  readonly notBeforeMs: number;
+  readonly settledTo: string;
+  readonly atRisk: boolean;
+}
+
+interface Suspect {
+  readonly subscription: Cached<'Subscription'>;
+  readonly queue: QueueRoute;
+  readonly inbox: InboxLook;
+}
+
+/**
+ * Finds the subscriptions whose oldest waiting event is near the end of its retention. One that waits for nothing now
+ * cannot be at risk before most of the retention has passed: it is not asked about until then, so that a fleet without a
+ * backlog costs next to nothing.
+ */
+export function createBacklogWatch(deps: BacklogWatchDeps) {
+  const { store, clock, random = Math.random } = deps;
+  /** By tenant, then by UID of the Subscription. */
+  const found = new Map<string, Map<string, Found>>();
+  const nextMs = new Map<string, number>();
+  let over = new AbortController();
+
+  function suspectsOf(tenant: string, compiled: CompiledTenant): Suspect[] {
+    const nowMs = deps.nowMs();
+    const suspects: Suspect[] = [];
+    const before = found.get(tenant);
+    // Made anew: what is gone is forgotten.
+    const known = new Map<string, Found>();
+    found.set(tenant, known);
+    for (const subscription of deps.subscriptionsOf(tenant)) {
+      const { metadata, spec } = subscription;
+      const queue = Object.hasOwn(compiled.routes.queues, spec.stream)
+        ? compiled.routes.queues[spec.stream]
+        : undefined;
+      if (queue === undefined || compiled.verdicts.get(metadata.uid)?.ready !== 'Admitted') continue;
+      const last = before?.get(metadata.uid);
+      if (last !== undefined) known.set(metadata.uid, last);
+      if (last !== undefined && !last.atRisk && nowMs < atRiskFromMs(last.notBeforeMs, queue.retentionMs)) continue;
+      const inbox = {
+        integration: publicId('Integration', tenant, spec.integration),
+        sub: publicId('Subscription', metadata.namespace as string, metadata.name),
+        inc: generationOf(metadata.uid),
+        settledTo: last?.settledTo ?? '0-0',
+      };
+      suspects.push({ subscription, queue, inbox });
+    }
+    return suspects;
+  }
+
+  /** A long log of which only the first part was looked at: on, until something open is found that is young enough or not. */
+  async function lookOn({ inbox, queue }: Suspect, first: Awaited<ReturnType<BacklogStore['readOldestOpen']>>[number]) {
+    let open = first;
+    for (let page = 1; page < MOST_PAGES && !open.exact; page++) {
+      if (open.ms === undefined || deps.nowMs() < atRiskFromMs(open.ms, queue.retentionMs)) break;
+      open = (await store.readOldestOpen([{ ...inbox, settledTo: open.settledTo }]))[0] ?? open;
+    }
+    return open;
+  }
+
+  /** Reads both places where an event may wait, by slot. */
+  async function look(tenant: string, suspects: readonly Suspect[]): Promise<void> {
+    const nowMs = deps.nowMs();
+    const unrouted = new Map<Suspect, number | undefined>();
+    for (const [stream, ofQueue] of Map.groupBy(suspects, ({ subscription }) => subscription.spec.stream)) {
+      const { gen } = (ofQueue[0] as Suspect).queue;
+      const inboxes = ofQueue.map(({ inbox }) => inbox);
+      const times = await store.readUnrouted(tenantId(tenant), stream, gen, inboxes);
+      for (const [i, suspect] of ofQueue.entries()) unrouted.set(suspect, times[i]);
+    }
+    for (const ofIntegration of Map.groupBy(suspects, ({ inbox }) => inbox.integration).values()) {
+      const firsts = await store.readOldestOpen(ofIntegration.map(({ inbox }) => inbox));
+      for (const [i, suspect] of ofIntegration.entries()) {
+        const open = await lookOn(suspect, firsts[i] ?? { ms: undefined, exact: true, settledTo: '0-0' });
+        const notBeforeMs = Math.min(unrouted.get(suspect) ?? nowMs, open.ms ?? nowMs);
+        const isOpen = open.exact ? (open.ms ?? nowMs) : nowMs;
+        const oldestMs = Math.min(unrouted.get(suspect) ?? nowMs, isOpen);
+        conclude(tenant, suspect, { notBeforeMs, settledTo: open.settledTo, oldestMs, nowMs });
+      }
+    }
+  }
+
+  function conclude(
+    tenant: string,
+    { subscription, queue }: Suspect,
+    seen: Omit<Found, 'atRisk'> & { readonly oldestMs: number; readonly nowMs: number },
+  ): void {
+    const { notBeforeMs, settledTo } = seen;
+    const atRisk = seen.nowMs >= atRiskFromMs(seen.oldestMs, queue.retentionMs);
+    found.get(tenant)?.set(subscription.metadata.uid, { notBeforeMs, settledTo, atRisk });
+    const said = findCondition(subscription.status?.conditions, 'BacklogAtRisk')?.status === 'True';
+    if (said !== atRisk) deps.onFlip(keyOf(subscription.metadata));
+  }
+
+  async function lookAt(tenant: string): Promise<void> {
+    const compiled = deps.compiled(tenant);
+    if (compiled === undefined) return;
+    const suspects = suspectsOf(tenant, compiled);
+    if (suspects.length > 0) await look(tenant, suspects);
+  }
+
+  async function run(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      await sleep(clock, TICK_MS, stop);
+      for (const tenant of deps.tenants()) {
+        if (stop.aborted) return;
+        const dueMs = nextMs.get(tenant);
+        if (dueMs !== undefined && clock.nowMs() < dueMs) continue;
+        const share = dueMs === undefined ? random() : 0.8 + 0.4 * random();
+        nextMs.set(tenant, clock.nowMs() + share * LOOK_EVERY_MS);
+        // The first looks are spread over the whole time.
+        if (dueMs === undefined) continue;
+        await lookAt(tenant).catch((err: unknown) => deps.log.debug({ err, tenant }, 'backlogs cannot be read'));
+      }
+    }
+  }
+
+  return {
+    /** Begins anew, until the signal aborts: what was found before may be another leader's past. */
+    begin(signal: AbortSignal): void {
+      over.abort();
+      over = new AbortController();
+      found.clear();
+      nextMs.clear();
+      void run(AbortSignal.any([signal, over.signal]));
+    },
+    /** Looks at one tenant now. */
+    lookAt,
+    /** How many were at risk at the last look. */
+    countAtRisk: (): number => {
+      let count = 0;
+      for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
+      return count;
+    },
+    /** Whether the subscription's backlog is at risk; undefined before it was looked at. */
+    isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
+  };
+}
+
+export type BacklogWatch = ReturnType<typeof createBacklogWatch>;

@@ -1,0 +1,45 @@
+import type { DeliveryState } from '../../../../core/delivery/delivery-state.ts';
+import { publicEventId } from '../../../../core/ids/public-event-id.ts';
+import type { EventNote } from '../../../engine/outcome.ts';
+
+const HOUR_MS = 3_600_000;
+
+export interface DeadLetterEvents {
+  /**
+   * Returns the Event for the first dead letter of an hour, once; undefined: there is none to tell.
+   *
+   * @param saidDead the status showed dead letters already
+   */
+  readonly of: (sub: string, state: DeliveryState, saidDead: boolean, nowMs: number) => EventNote | undefined;
+  /** Begins a term at this time of Redis's clock, ms: an earlier leader told of what came before. */
+  readonly begin: (nowMs: number) => void;
+  readonly prune: (exists: (sub: string) => boolean) => void;
+}
+
+export function createDeadLetterEvents(): DeadLetterEvents {
+  /** `sub_…` → when the first dead letter of an hour came that was told last, ms. */
+  const told = new Map<string, number>();
+  let begunMs = 0;
+  return {
+    of(sub, { dead, firstDead }, saidDead, nowMs) {
+      if (firstDead === undefined || told.get(sub) === firstDead.ms) return undefined;
+      const known = told.has(sub);
+      told.set(sub, firstDead.ms);
+      const isNew = known || firstDead.ms >= begunMs || (dead > 0 && !saidDead);
+      if (!isNew || nowMs - firstDead.ms >= HOUR_MS) return undefined;
+      const id = publicEventId(firstDead.ref, sub);
+      return {
+        type: 'Warning',
+        reason: 'DeadLetter',
+        message: `event ${id} is a dead letter: its last attempt failed. Inspect it with GET /waas/integrations/{integration}/events/${id}, then use recover or replay. Further dead letters of this hour are not announced.`,
+      };
+    },
+    begin(nowMs) {
+      begunMs = nowMs;
+      told.clear();
+    },
+    prune(exists) {
+      for (const sub of told.keys()) if (!exists(sub)) told.delete(sub);
+    },
+  };
+}

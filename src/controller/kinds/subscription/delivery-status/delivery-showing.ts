@@ -1,0 +1,77 @@
+import { parseDurationMs } from '../../../../api/durations.ts';
+import type { SubscriptionStatus } from '../../../../api/kinds/subscription.ts';
+import { LONGEST_RETENTION_MS } from '../../../../redis/control-plan.ts';
+import type { ReadDeliveries } from '../../../../redis/delivery-reader.ts';
+import type { Logger } from '../../../../telemetry/log.ts';
+import type { Registry } from '../../../../telemetry/metrics.ts';
+import type { Clock } from '../../../../time/clock.ts';
+import { type Cached, resourceOf, type World } from '../../../caches/caches.ts';
+import type { EventRecorder } from '../../../engine/event-recorder.ts';
+import type { ReconcileContext } from '../../../engine/keyed-controller.ts';
+import type { Outcome } from '../../../engine/outcome.ts';
+import { createDeliveryMetrics } from './delivery-metrics.ts';
+import { createDeliveryWatch } from './delivery-watch.ts';
+import { createDeliveryWriter } from './writer.ts';
+
+type Reconcile = (
+  subscription: Cached<'Subscription'>,
+  context: ReconcileContext,
+) => Promise<Outcome<SubscriptionStatus>>;
+
+/** Everything that shows in the statuses of Subscriptions how deliveries go, put together. */
+export function createDeliveryShowing(deps: {
+  readonly world: Pick<World, 'Subscription' | 'CatalogStream'>;
+  readonly readDeliveries: ReadDeliveries;
+  /** Writes the status of a Subscription anew. */
+  readonly write: (key: string) => void;
+  readonly events: Pick<EventRecorder, 'record'>;
+  /** Redis's clock, ms. */
+  readonly nowMs: () => number;
+  readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
+  readonly registry: Registry;
+  readonly log: Pick<Logger, 'debug'>;
+}) {
+  const { Subscription, CatalogStream } = deps.world;
+  const writer = createDeliveryWriter({
+    write: key => {
+      metrics.wrote();
+      deps.write(key);
+    },
+    clock: deps.clock,
+  });
+  const metrics = createDeliveryMetrics(deps.registry, writer.waiting);
+  const watch = createDeliveryWatch({
+    read: deps.readDeliveries,
+    subscriptionsOf: sub => Subscription.store.byIndex('publicId', sub),
+    retentionMsOf: ({ spec }) => {
+      const retention = CatalogStream.store.get(`${spec.producer}/${spec.stream}`)?.spec.retention;
+      return retention === undefined ? LONGEST_RETENTION_MS : parseDurationMs(retention);
+    },
+    writer,
+    record: ({ metadata }, note) => deps.events.record({ resource: resourceOf('Subscription'), metadata }, note),
+    nowMs: deps.nowMs,
+    clock: deps.clock,
+    log: deps.log,
+  });
+  return {
+    onAlarm: watch.onAlarm,
+    noteAll: watch.noteAll,
+    begin: watch.begin,
+    end: watch.end,
+    /** Forgets what is gone. */
+    prune: () =>
+      watch.prune({
+        key: key => Subscription.store.get(key) !== undefined,
+        sub: sub => Subscription.store.byIndex('publicId', sub).length > 0,
+      }),
+    /** `reconcile`, whose status then shows how deliveries go, also while the producer's workspace is paused. */
+    show(reconcile: Reconcile): Reconcile {
+      return async (subscription, context) => {
+        const outcome = await reconcile(subscription, context);
+        return { ...outcome, status: { ...outcome.status, delivery: watch.statusOf(subscription) } };
+      };
+    },
+  };
+}
+
+export type DeliveryShowing = ReturnType<typeof createDeliveryShowing>;

@@ -1,0 +1,32 @@
+import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
+import type { DeliveryState } from '../../../../core/delivery/delivery-state.ts';
+import { timestampOf } from '../../../context/context.ts';
+
+/** What a status shows before anything happened. */
+export const NO_TROUBLE: DeliveryStatus = { deadLetters: false, backlog: '0' };
+
+/**
+ * Returns what the status is to show of deliveries.
+ *
+ * @param said what it shows now: it stays where the data plane does not know better, as after Redis lost its data
+ */
+export function planDelivery(
+  state: DeliveryState,
+  said: DeliveryStatus,
+  at: { readonly nowMs: number; readonly retentionMs: number },
+): DeliveryStatus {
+  const { attempt, dead, youngestDeadMs, backlog } = state;
+  const known = attempt === undefined || attempt.outcome === said.lastAttempt;
+  const attempted = known
+    ? { lastAttempt: said.lastAttempt, lastAttemptSince: said.lastAttemptSince }
+    : { lastAttempt: attempt.outcome, lastAttemptSince: timestampOf(attempt.sinceMs) };
+  // What the retention removed can be neither recovered nor replayed.
+  const keeps = youngestDeadMs === undefined || at.nowMs < youngestDeadMs + at.retentionMs;
+  return { ...attempted, deadLetters: dead > 0 && keeps, backlog };
+}
+
+/** Returns how much the two differ. Since when attempts end so is no difference of its own. */
+export function differenceOf(one: DeliveryStatus, other: DeliveryStatus): 'none' | 'backlog' | 'trouble' {
+  if (one.lastAttempt !== other.lastAttempt || one.deadLetters !== other.deadLetters) return 'trouble';
+  return one.backlog === other.backlog ? 'none' : 'backlog';
+}

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest';
+import { objectOf } from '../../../../test/support/controller/room.ts';
+import { createStore, type Indexers } from '../../../kube/store.ts';
+import { createLogger } from '../../../telemetry/log.ts';
+import { type Cached, type HeaderSecret, INDEXES, type World } from '../../caches/caches.ts';
+import { createHeaderSecrets, READ_AGAIN_MS } from './header-secrets.ts';
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+
+type Named = readonly [secret: string, key: string];
+
+function subscription(name: string, named: readonly Named[], producer = 'acme', uid = name): Cached<'Subscription'> {
+  const headers = named.map(([secret, key], i) => ({
+    name: `x-${i}`,
+    valueFrom: { secretKeyRef: { name: secret, key } },
+  }));
+  const endpoint = { url: 'https://globex.example/', headers: [{ name: 'x-plain', value: 'plain' }, ...headers] };
+  return objectOf<'Subscription'>(
+    name,
+    { producer, integration: 'globex', stream: 'orders', ordering: 'ByGroupKey', deletionPolicy: 'Retain', endpoint },
+    { namespace: 'globex', metadata: { uid } },
+  );
+}
+
+/** Caches, and Secrets of the API server behind them; `watched` says what the watch has brought so far. */
+function start() {
+  const subscriptions = createStore<Cached<'Subscription'>>(INDEXES.Subscription as Indexers<Cached<'Subscription'>>);
+  const watched = createStore<HeaderSecret>();
+  const server = new Map<string, { version: string; type?: string; data?: Record<string, string> } | Error>();
+  const reads: string[] = [];
+  const again: string[] = [];
+  let atOnce = 0;
+  let mostAtOnce = 0;
+  const secrets = createHeaderSecrets({
+    world: { Subscription: { store: subscriptions }, headerSecrets: { store: watched } } as unknown as World,
+    client: {
+      get: async (_resource, { namespace, name }) => {
+        reads.push(`${namespace}/${name}`);
+        mostAtOnce = Math.max(mostAtOnce, ++atOnce);
+        await Promise.resolve();
+        atOnce--;
+        const found = server.get(`${namespace}/${name}`);
+        if (found instanceof Error) throw found;
+        const { version, ...rest } = found ?? { version: '' };
+        return (found && { ...rest, metadata: { name, namespace, uid: name, resourceVersion: version } }) as never;
+      },
+    },
+    enqueueAfter: (tenant, delayMs) => again.push(`${tenant} ${delayMs}`),
+    log: createLogger({ level: 'silent' }),
+  });
+  const hear = (key: string, version: string) => watched.set(key, { key, resourceVersion: version });
+  return {
+    secrets,
+    reads,
+    again,
+    server,
+    hear,
+    forget: (key: string) => watched.remove(key),
+    mostAtOnce: () => mostAtOnce,
+    add: (object: Cached<'Subscription'>) => {
+      subscriptions.set(`globex/${object.metadata.name}`, object);
+      return object;
+    },
+    put: (name: string, version: string, data: Record<string, string>, type = 'Opaque') => {
+      server.set(`globex/${name}`, { version, type, data });
+      hear(`globex/${name}`, version);
+    },
+  };
+}
+
+describe('header secrets', () => {
+  test('are read once for each version, and only the fields that are named are kept', async () => {
+    const { secrets, reads, add, put } = start();
+    const object = add(subscription('orders', [['token', 'bearer']]));
+    put('token', '1', { bearer: base64('Bearer 1'), other: base64('unnamed') });
+    for (let n = 0; n < 3; n++) await secrets.read('acme');
+    expect(secrets.fieldsOf(object)).toEqual([{ value: 'Bearer 1' }]);
+    expect(reads).toEqual(['globex/token']);
+    put('token', '2', { bearer: base64('Bearer 2') });
+    expect(secrets.fieldsOf(object)).toEqual([{ value: 'Bearer 1' }]);
+    await secrets.read('acme');
+    expect(secrets.fieldsOf(object)).toEqual([{ value: 'Bearer 2' }]);
+    expect(reads).toHaveLength(2);
+  });
+
+  test('are read again for a key that nobody had named before', async () => {
+    const { secrets, reads, add, put } = start();
+    add(subscription('orders', [['token', 'a']]));
+    put('token', '1', { a: base64('A'), b: base64('B') });
+    await secrets.read('acme');
+    const both = add(
+      subscription('returns', [
+        ['token', 'b'],
+        ['token', 'a'],
+        ['token', 'none'],
+      ]),
+    );
+    await secrets.read('acme');
+    expect(secrets.fieldsOf(both)).toEqual([{ value: 'B' }, { value: 'A' }, { fault: 'key_missing' }]);
+    await secrets.read('acme');
+    expect(reads).toHaveLength(2);
+  });
+
+  test('of other tenants are not read, nor those that are not there', async () => {
+    const { secrets, reads, add, put } = start();
+    add(subscription('foreign', [['token', 'a']], 'initech'));
+    const object = add(subscription('orders', [['absent', 'a']]));
+    put('token', '1', { a: base64('A') });
+    await secrets.read('acme');
+    expect(reads).toEqual([]);
+    expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_missing' }]);
+    expect(secrets.fieldsOf(objectOf<'Subscription'>('plain', {} as never))).toBeUndefined();
+  });
+
+  test('that are gone have no value, though one was read', async () => {
+    const { secrets, add, put, forget } = start();
+    const object = add(subscription('orders', [['token', 'a']]));
+    put('token', '1', { a: base64('A') });
+    await secrets.read('acme');
+    forget('globex/token');
+    expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_missing' }]);
+  });
+
+  test('of a type that holds credentials of the cluster are not there, even if the watch shows one', async () => {
+    const { secrets, add, put } = start();
+    const object = add(subscription('orders', [['robot', 'token']]));
+    put('robot', '1', { token: base64('eyJ') }, 'kubernetes.io/service-account-token');
+    await secrets.read('acme');
+    expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_missing' }]);
+  });
+
+  test('that the API server does not hand out are asked for again; what was read before goes on', async () => {
+    const { secrets, again, server, add, put, hear } = start();
+    const object = add(subscription('orders', [['token', 'a']]));
+    server.set('globex/token', new Error('away'));
+    hear('globex/token', '1');
+    await secrets.read('acme');
+    expect(secrets.fieldsOf(object)).toEqual([{ fault: 'secret_unread' }]);
+    expect(again).toEqual([`acme ${READ_AGAIN_MS}`]);
+    put('token', '1', { a: base64('A') });
+    await secrets.read('acme');
+    expect(secrets.fieldsOf(object)).toEqual([{ value: 'A' }]);
+    server.set('globex/token', new Error('away'));
+    hear('globex/token', '2');
+    await secrets.read('acme');
+    expect(secrets.fieldsOf(object)).toEqual([{ value: 'A' }]);
+    expect(again).toHaveLength(2);
+  });
+
+  test('that are many are read a few at a time', async () => {
+    const { secrets, reads, add, put, mostAtOnce } = start();
+    for (let n = 0; n < 100; n++) {
+      add(subscription(`s${n}`, [[`token-${n}`, 'a']]));
+      put(`token-${n}`, '1', { a: base64('A') });
+    }
+    await secrets.read('acme');
+    expect(new Set(reads).size).toBe(100);
+    expect(reads).toHaveLength(100);
+    expect(mostAtOnce()).toBe(16);
+  });
+});
+
+test('of one Secret that thousands of subscriptions name are read once, in no time that grows with their square', async () => {
+  const { secrets, reads, add, put } = start();
+  for (let n = 0; n < 5_000; n++) add(subscription(`s${n}`, [['token', 'a']]));
+  put('token', '1', { a: base64('A') });
+  const startedMs = performance.now();
+  await secrets.read('acme');
+  await secrets.read('acme');
+  // Twice 5,000 × 5,000 looks take seconds.
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  expect(reads).toEqual(['globex/token']);
+});

@@ -1,0 +1,192 @@
+import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
+import type { SubscriptionStatus } from '../../../api/kinds/subscription.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import type { SubscriptionVerdict } from '../../../core/routing/compile-routes.ts';
+import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
+import type { EventNote, Outcome } from '../../engine/outcome.ts';
+import {
+  disabledMessage,
+  type EndpointFacts,
+  endpointEvents,
+  endpointStatus,
+  failingCondition,
+  nextWarningInMs,
+} from './endpoint-condition.ts';
+import type { MirrorFault } from './signing-secret.ts';
+
+const condition = CONDITION.Subscription;
+const reason = REASON.Subscription;
+
+export interface SubscriptionFacts {
+  readonly namespace: string;
+  readonly name: string;
+  readonly producer: string;
+  readonly stream: string;
+  readonly verdict: SubscriptionVerdict;
+  /** As the status has it; set once, when the subscription is first admitted. */
+  readonly admittedAt: string | undefined;
+  readonly signing: SubscriptionStatus['signing'];
+  /** Version that the spec asks for; undefined without an endpoint. */
+  readonly secretVersion: number | undefined;
+  /** What the last look at Redis found; undefined before the first one. */
+  readonly backlogAtRisk: boolean | undefined;
+  /** The condition as the status has it. */
+  readonly saidOfBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
+  readonly endpoint: EndpointFacts;
+  /** Why the signing secret is not mirrored; absent: it is, or there is nothing to sign. */
+  readonly mirrorFault?: MirrorFault | undefined;
+  readonly now: string;
+}
+
+const WRONG_NAMESPACE =
+  '; or is this the wrong namespace? A Subscription belongs to the workspace that receives, not to the producer';
+
+const WAITING_MESSAGE = {
+  WaitingForWorkspace: (facts: SubscriptionFacts) => `the producer's workspace ${facts.producer} does not exist yet`,
+  WaitingForGrant: (facts: SubscriptionFacts) =>
+    `${facts.producer} grants this workspace no integration of that name: its Integration has to name ${facts.namespace} in spec.workspace${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
+  WaitingForStream: (facts: SubscriptionFacts) => `stream ${facts.stream} does not exist yet`,
+} as const;
+
+const REFUSED_MESSAGE = {
+  Duplicate: ({ about }: SubscriptionVerdict) =>
+    `the older Subscription ${about} is for the same integration and stream; change that one, and delete this one`,
+  StreamDeprecated: () => 'the stream is deprecated and takes no new subscriptions',
+} as const;
+
+const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
+  Live: 'events flow',
+  Blocked: 'the producer blocks the stream; routing pauses, nothing is lost within the retention',
+  Suspended: 'spec.suspended; routing pauses, nothing is lost within the retention',
+  EndpointDisabled: 'the endpoint is disabled; events are kept in the inbox',
+  EndpointRefused: 'the endpoint may not be called; events are kept in the inbox',
+  WaitingForSecret: 'a header of the endpoint has no value yet; events are kept in the inbox',
+  InsufficientTokens: "the producer's account has too few tokens; routing pauses, nothing is lost within the retention",
+  IntegrationClosed: 'the integration is closed',
+  NotAdmitted: 'not admitted; see Ready',
+};
+
+const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
+  address_refused: 'its address is in a network that the operator does not allow',
+  plain_http_refused: 'http is only for addresses (not names) in networks that the operator allows; use https',
+  secret_missing: 'there is no such Secret in this namespace, or its type is one that is never sent',
+  key_missing: 'the Secret has no such key',
+  secret_unread: 'the API server does not hand the Secret out; it is asked again',
+  header_value_refused: 'the value is not visible ASCII and spaces of at most 4,096 characters',
+};
+
+function readiness(facts: SubscriptionFacts): DesiredCondition[] {
+  const { ready } = facts.verdict;
+  if (ready === 'Admitted') {
+    return [
+      { type: condition.Ready, status: 'True', reason: reason.Ready.Admitted, message: 'the routes are in force' },
+    ];
+  }
+  if (ready === 'Duplicate' || ready === 'StreamDeprecated') {
+    const message = REFUSED_MESSAGE[ready](facts.verdict);
+    const refused = { status: 'False', reason: reason.Ready[ready], message } as const;
+    return [
+      { type: condition.Ready, ...refused },
+      { type: condition.Stalled, status: 'True', reason: reason.Stalled[ready], message },
+    ];
+  }
+  const message = WAITING_MESSAGE[ready](facts);
+  return [
+    { type: condition.Ready, status: 'Unknown', reason: reason.Ready[ready], message },
+    { type: condition.Reconciling, status: 'True', reason: reason.Reconciling.Progressing, message },
+  ];
+}
+
+/** Version and time of the newest signing secret: a higher version is a rotation, now. */
+function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
+  const { signing, secretVersion } = facts;
+  if (secretVersion === undefined || signing?.version === secretVersion) return signing;
+  return { version: secretVersion, rotatedAt: facts.now };
+}
+
+const BACKLOG_MESSAGE = {
+  NearRetention: 'the oldest waiting event is older than 80 % of the retention; it is lost when the retention ends',
+  WithinRetention: 'everything that waits is well inside the retention',
+} as const;
+
+/** Said only of what was at risk once, so that most subscriptions never have the condition. */
+function backlog({ verdict, backlogAtRisk, saidOfBacklog }: SubscriptionFacts): DesiredCondition[] {
+  const type = condition.BacklogAtRisk;
+  if (verdict.ready !== 'Admitted' || (saidOfBacklog === undefined && backlogAtRisk !== true)) return [];
+  if (backlogAtRisk === undefined && saidOfBacklog !== undefined) {
+    const { status, reason: why, message } = saidOfBacklog;
+    return [{ type, status, reason: why, message }];
+  }
+  const why = backlogAtRisk === true ? 'NearRetention' : 'WithinRetention';
+  const status = backlogAtRisk === true ? 'True' : 'False';
+  return [{ type, status, reason: reason.BacklogAtRisk[why], message: BACKLOG_MESSAGE[why] }];
+}
+
+/** An Event when it flips to at risk, and when it is over. */
+function backlogEvents(facts: SubscriptionFacts): EventNote[] {
+  const [now] = backlog(facts);
+  const was = facts.saidOfBacklog?.status === 'True';
+  if (now === undefined || (now.status === 'True') === was) return [];
+  return [{ type: was ? 'Normal' : 'Warning', reason: now.reason, message: now.message }];
+}
+
+/** Whether events flow. That the endpoint was disabled is said before the routes follow, which are made of the status. */
+function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
+  const disabled = endpointStatus(endpoint);
+  const sends = verdict.live === 'Live' || verdict.live === 'InsufficientTokens' || verdict.live === 'EndpointDisabled';
+  if (disabled !== undefined && sends) {
+    const message = disabledMessage(disabled);
+    return { type: condition.Live, status: 'False', reason: reason.Live.EndpointDisabled, message };
+  }
+  const about = verdict.about === undefined ? '' : ` (${verdict.about})`;
+  const detail = verdict.detail === undefined ? '' : `: ${DETAIL_MESSAGE[verdict.detail] ?? verdict.detail}${about}`;
+  return {
+    type: condition.Live,
+    status: verdict.live === 'Live' ? 'True' : 'False',
+    reason: reason.Live[verdict.live],
+    message: LIVE_MESSAGE[verdict.live] + detail,
+  };
+}
+
+/** How often a Secret that was refused is tried again, ms. */
+const MIRROR_RETRY_MS = 300_000;
+
+/** Said only while the Secret is refused. */
+function mirroring({ mirrorFault }: SubscriptionFacts): DesiredCondition[] {
+  if (mirrorFault === undefined) return [];
+  return [{ type: condition.SecretMirrored, status: 'False', ...mirrorFault }];
+}
+
+/** When to look again though nothing changes, ms; undefined: never. */
+function nextLookInMs({ endpoint, mirrorFault }: SubscriptionFacts): number | undefined {
+  const warningMs = nextWarningInMs(endpoint);
+  return mirrorFault === undefined ? warningMs : Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS);
+}
+
+/** The status of a subscription whose routes are in force. */
+export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
+  const { verdict, endpoint } = facts;
+  return {
+    status: {
+      publicId: publicId('Subscription', facts.namespace, facts.name),
+      admittedAt: facts.admittedAt ?? (verdict.ready === 'Admitted' ? facts.now : undefined),
+      signing: rotation(facts),
+      endpoint: endpointStatus(endpoint),
+    },
+    conditions: [
+      ...readiness(facts),
+      liveness(facts),
+      ...failingCondition(endpoint),
+      ...backlog(facts),
+      ...mirroring(facts),
+    ],
+    events: [
+      ...backlogEvents(facts),
+      ...endpointEvents(endpoint),
+      ...mirroring(facts).map(fault => ({ type: 'Warning', reason: fault.reason, message: fault.message }) as const),
+    ],
+    requeueAfterMs: nextLookInMs(facts),
+    // A grant is up to a human.
+    missingReference: verdict.ready === 'WaitingForWorkspace' || verdict.ready === 'WaitingForStream',
+  };
+}

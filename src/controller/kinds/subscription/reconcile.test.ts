@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { reconcileSubscription } from './reconcile.ts';
+
+const paused = objectOf<'Workspace'>(
+  'acme',
+  { account: 'acme' },
+  { namespace: undefined, metadata: { annotations: { 'sluice.dev/paused': 'true' } } },
+);
+const grantTo = (workspace: string, more: object = {}) => objectOf<'Integration'>('globex', { workspace, ...more });
+const live = { type: 'Live', status: 'True', reason: 'Live', message: 'm', observedGeneration: 1 };
+const ready = { ...live, type: 'Ready', reason: 'Admitted' };
+const subscription = (generation: number, conditions: readonly object[]): Cached<'Subscription'> =>
+  objectOf<'Subscription'>(
+    'acme-orders',
+    { producer: 'acme', integration: 'globex', stream: 'orders', ordering: 'ByGroupKey', deletionPolicy: 'Retain' },
+    { namespace: 'globex', metadata: { generation }, status: { admittedAt: '2026-01-01T00:00:00Z', conditions } },
+  );
+
+describe('a subscription to a paused workspace', () => {
+  async function said(
+    integrations: readonly Cached<'Integration'>[],
+    object: Cached<'Subscription'>,
+    closure?: 'Blocked',
+  ) {
+    const caches = { Workspace: [paused], Integration: integrations };
+    const { room, inForce } = createTestRoom(caches, closure === undefined ? {} : { closure });
+    const outcome = await reconcileSubscription(room)(object);
+    expect(inForce).toEqual([]);
+    expect(outcome.status?.admittedAt).toBe('2026-01-01T00:00:00Z');
+    return outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
+  }
+
+  test('says so to a partner who was granted it, and only of what is not in force yet', async () => {
+    const expected = ['Ready=Unknown/WorkspacePaused', 'Live=True/Live'];
+    expect(await said([grantTo('globex')], subscription(2, [ready, live]))).toEqual(expected);
+    expect(await said([grantTo('globex')], subscription(1, [ready, live]))).toEqual([
+      'Ready=True/Admitted',
+      'Live=True/Live',
+    ]);
+  });
+
+  test('says that it is blocked since, and nothing else than before', async () => {
+    expect(await said([grantTo('globex')], subscription(1, [ready, live]), 'Blocked')).toEqual([
+      'Ready=True/Admitted',
+      'Live=False/Blocked',
+    ]);
+  });
+
+  test.each<[string, Cached<'Integration'>[]]>([
+    ['nobody', []],
+    ['somebody else', [grantTo('initech')]],
+    ['one who declined', [grantTo('globex', { declined: true })]],
+    ['one who lost it', [grantTo('globex', { revoked: true })]],
+  ])('tells nothing of the workspace to %s', async (_who, integrations) => {
+    for (const generation of [1, 2]) {
+      const [first, , second] = await said(integrations, subscription(generation, [ready, live]));
+      expect([first, second]).toEqual(['Ready=Unknown/WaitingForGrant', 'Live=False/NotAdmitted']);
+    }
+  });
+});

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { FIELD_MANAGER, signingSecretName } from '../../../api/well-known.ts';
+import { connect } from '../../../kube/client.ts';
+import { NAMESPACES, type Resource, SECRETS } from '../../../kube/resource.ts';
+import { mirrorSigningSecret } from './signing-secret.ts';
+
+const QUOTAS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  namespaced: true,
+};
+const namespace = `signing-${Date.now()}`;
+const client = connect({ kubeconfig: inject('kubeconfig') });
+
+beforeAll(async () => {
+  await client.create(NAMESPACES, { name: namespace }, {});
+});
+afterAll(async () => {
+  await client.remove(NAMESPACES, { name: namespace });
+  await client.close();
+});
+
+async function mirror(name: string) {
+  const { room } = createTestRoom({});
+  const spec = { producer: 'acme', integration: 'globex', stream: 'orders', endpoint: { url: 'https://example.com' } };
+  const subscription = objectOf<'Subscription'>(name, spec as never, { namespace });
+  return mirrorSigningSecret({ ...room, client }, subscription, 1);
+}
+
+describe('mirroring a signing secret', () => {
+  test('writes it', async () => {
+    expect(await mirror('free')).toBeUndefined();
+    expect(await client.get(SECRETS, { namespace, name: signingSecretName('free') })).toBeDefined();
+  });
+
+  test('leaves a Secret of another type alone, and says so', async () => {
+    const target = { namespace, name: signingSecretName('taken') };
+    const data = { own: 'c2VjcmV0' };
+    await client.apply(SECRETS, target, { type: 'Opaque', data }, { fieldManager: FIELD_MANAGER.facade });
+    expect(await mirror('taken')).toMatchObject({ reason: 'NameTaken' });
+    expect(await client.get(SECRETS, target)).toMatchObject({ type: 'Opaque', data });
+  });
+
+  test('is refused where the quota of the namespace is spent', async () => {
+    const hard = { 'count/secrets': '0' };
+    const quota = { namespace, name: 'none' };
+    await client.create(QUOTAS, quota, { spec: { hard } });
+    // What counts is the status; a controller of Kubernetes writes it, which does not run here.
+    const status = { hard, used: { 'count/secrets': '0' } };
+    await client.apply(QUOTAS, quota, { status }, { fieldManager: 'test', force: true, subresource: 'status' });
+    // The admission plugin caches quotas for a moment.
+    await expect.poll(() => mirror(`spent-${Date.now()}`), { timeout: 20_000 }).toMatchObject({ reason: 'Refused' });
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { errorFromStatus } from '../../../kube/kube-error.ts';
+import type { Room } from '../../context/context.ts';
+import { reconcileSubscription } from './reconcile.ts';
+
+const subscription = objectOf<'Subscription'>(
+  'acme-orders',
+  {
+    producer: 'acme',
+    integration: 'globex',
+    stream: 'orders',
+    ordering: 'ByGroupKey',
+    deletionPolicy: 'Retain',
+    endpoint: { url: 'https://example.com/hook' },
+  },
+  { namespace: 'globex' },
+);
+
+/** Reconciles where the API server answers the Secret with `status`, and holds `existing`. */
+async function reconcile(status: number, reason: string, message: string, existing?: object) {
+  const { room } = createTestRoom({});
+  const body = { kind: 'Status', reason, message };
+  const client = {
+    apply: () => Promise.reject(errorFromStatus('PATCH /secrets', status, body)),
+    get: () => Promise.resolve(existing),
+  };
+  return reconcileSubscription({ ...room, client: client as unknown as Room['client'] })(subscription);
+}
+
+async function mirrored(...answer: Parameters<typeof reconcile>) {
+  const { conditions, events, requeueAfterMs } = await reconcile(...answer);
+  const fault = conditions.find(({ type }) => type === 'SecretMirrored');
+  expect(conditions.some(({ type, status }) => type === 'Ready' && status === 'False')).toBe(false);
+  expect(events?.map(event => event.reason)).toEqual([fault?.reason]);
+  expect(requeueAfterMs).toBe(300_000);
+  return fault;
+}
+
+describe('a signing secret that cannot be mirrored', () => {
+  test('says that a Secret of another type has the name', async () => {
+    const answer = [422, 'Invalid', 'type: Invalid value: "sluice.dev/signing-secret"'] as const;
+    expect(await mirrored(...answer, { metadata: {}, type: 'Opaque', data: { key: 'c2VjcmV0' } })).toEqual({
+      type: 'SecretMirrored',
+      status: 'False',
+      reason: 'NameTaken',
+      message:
+        'a Secret acme-orders-signing of type Opaque exists; delete it or make it under another name, then the signing secret is written',
+    });
+  });
+
+  test.each([
+    ['a quota that is spent', 403, 'Forbidden', 'exceeded quota: secrets=10', 'exceeded quota: secrets=10'],
+    ['a policy', 422, 'Invalid', 'value c2VjcmV0 is not allowed', '422 Invalid'],
+  ])('says that the API server refuses it: %s', async (_what, status, reason, message, shown) => {
+    const fault = await mirrored(status, reason, message);
+    expect(fault).toMatchObject({ status: 'False', reason: 'Refused' });
+    expect(fault?.message).toContain(shown);
+    expect(fault?.message).not.toContain('c2VjcmV0');
+  });
+
+  test.each([0, 429, 500, 503])('is a failure that is tried again where the API server answers %i', async status => {
+    await expect(reconcile(status, 'Whatever', 'later')).rejects.toThrow('Whatever');
+  });
+});

@@ -1,0 +1,65 @@
+import {
+  FIELD_MANAGER,
+  SIGNING_SECRET_FIELD,
+  SIGNING_SECRET_TYPE,
+  signingSecretName,
+} from '../../../api/well-known.ts';
+import { signingSecret } from '../../../core/delivery/signing-secret.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import { isKubeError, isStale, type KubeError } from '../../../kube/kube-error.ts';
+import type { AnyObject } from '../../../kube/object.ts';
+import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
+import { type Cached, resourceOf } from '../../caches/caches.ts';
+import type { Room } from '../../context/context.ts';
+
+/** Why the Secret could not be written, with what to change. */
+export interface MirrorFault {
+  readonly reason: 'NameTaken' | 'Refused';
+  readonly message: string;
+}
+
+/** What the API server answers to a Secret that it will not take: by its rules, a quota, a policy or a right. */
+const REFUSALS = [400, 403, 409, 422];
+
+/** Returns what the refusal means. Of a Secret of somebody else, only the type is read. */
+async function faultOf(room: Room, target: { readonly namespace: string; readonly name: string }, error: KubeError) {
+  const found = await room.client.get<AnyObject & { readonly type?: string }>(SECRETS, target);
+  if (found !== undefined && found.type !== SIGNING_SECRET_TYPE) {
+    const message = `a Secret ${target.name} of type ${found.type ?? 'Opaque'} exists; delete it or make it under another name, then the signing secret is written`;
+    return { reason: 'NameTaken', message } as const;
+  }
+  const message = `the API server refuses the Secret ${target.name}; check quotas and policies of the namespace: ${error.message}`;
+  return { reason: 'Refused', message } as const;
+}
+
+/**
+ * Mirrors the newest signing secret into the Secret `<subscription>-signing` beside the Subscription, for partners who
+ * verify with what kubectl can read. It goes with the Subscription, as its owner says.
+ *
+ * Returns why it is refused, if it is: deliveries are signed all the same.
+ */
+export async function mirrorSigningSecret(
+  room: Room,
+  subscription: Cached<'Subscription'>,
+  version: number,
+): Promise<MirrorFault | undefined> {
+  const { name, uid } = subscription.metadata;
+  const namespace = subscription.metadata.namespace as string;
+  const secret = signingSecret(room.rootKey, publicId('Subscription', namespace, name), version);
+  const data = Buffer.from(secret).toString('base64');
+  const target = { namespace, name: signingSecretName(name) };
+  if (room.world.signingSecrets.store.get(`${namespace}/${target.name}`)?.data === data) return undefined;
+  const owner = { apiVersion: apiVersionOf(resourceOf('Subscription')), kind: 'Subscription', name, uid };
+  try {
+    await room.client.apply(
+      SECRETS,
+      target,
+      { metadata: { ownerReferences: [owner] }, type: SIGNING_SECRET_TYPE, data: { [SIGNING_SECRET_FIELD]: data } },
+      { fieldManager: FIELD_MANAGER.controller, force: true },
+    );
+    return undefined;
+  } catch (error) {
+    if (!isKubeError(error) || isStale(error) || !REFUSALS.includes(error.status)) throw error;
+    return faultOf(room, target, error);
+  }
+}

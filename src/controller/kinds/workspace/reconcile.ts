@@ -1,0 +1,92 @@
+import { CONDITION } from '../../../api/condition-reasons.ts';
+import type { WorkspaceStatus } from '../../../api/kinds/workspace.ts';
+import { WORKSPACE_LABEL } from '../../../api/well-known.ts';
+import { cacheBehind, isKubeError } from '../../../kube/kube-error.ts';
+import type { AnyObject } from '../../../kube/object.ts';
+import { NAMESPACES } from '../../../kube/resource.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { LET_GO_AFTER_MS, type Room } from '../../context/context.ts';
+import { OUTAGE_REPORTED_AFTER_MS } from '../../context/data-plane.ts';
+import { findCondition } from '../../engine/conditions.ts';
+import { reportFailure } from '../../engine/failure.ts';
+import { OutageError, type Outcome } from '../../engine/outcome.ts';
+import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
+
+/** Creates the namespace, or finds it adopted; a namespace of somebody else is left alone. */
+async function claimNamespace({ client, world }: Room, name: string): Promise<WorkspaceFacts['namespace']> {
+  const known = world.namespaces.store.get(name);
+  if (known !== undefined) return known.deleting ? 'terminating' : known.workspace === name ? 'adopted' : 'foreign';
+  const found = await client.get<AnyObject>(NAMESPACES, { name });
+  if (found === undefined) {
+    try {
+      await client.create(NAMESPACES, { name }, { metadata: { labels: { [WORKSPACE_LABEL]: name } } });
+    } catch (error) {
+      if (!isKubeError(error, 409)) throw error;
+    }
+    throw cacheBehind(`namespace ${name}`);
+  }
+  if (found.metadata.deletionTimestamp !== undefined) return 'terminating';
+  return found.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
+}
+
+/** How often a workspace is looked at whose part of Redis does not answer, ms. */
+const AWAY_CHECK_MS = 5_000;
+
+/** The status of a workspace while Redis is away: as it was where its generation is applied, with the outage reported. */
+function planAway(
+  { metadata, status }: Cached<'Workspace'>,
+  error: OutageError,
+  facts: Parameters<typeof reachability>[0],
+): Outcome<WorkspaceStatus> {
+  const { conditions = [], observedGeneration: _, ...fields } = status ?? {};
+  const report = reportFailure(error, { generation: metadata.generation ?? 0, conditions }, 0);
+  const kept = (report?.conditions ?? conditions).filter(({ type }) => type !== CONDITION.Workspace.DataPlaneReachable);
+  return { status: fields, conditions: [...kept, ...reachability(facts)], requeueAfterMs: AWAY_CHECK_MS };
+}
+
+export function reconcileWorkspace(room: Room) {
+  return async (workspace: Cached<'Workspace'>): Promise<Outcome<WorkspaceStatus>> => {
+    const { name } = workspace.metadata;
+    const namespace = await claimNamespace(room, name);
+    const { conditions, producer } = workspace.status ?? {};
+    const facts = {
+      name,
+      namespace,
+      account: workspace.spec.account,
+      accountExists: room.world.Account.store.get(workspace.spec.account) !== undefined,
+      // A producer stays one after its last stream was deleted.
+      producer:
+        workspace.spec.producer === true ||
+        producer === true ||
+        room.world.CatalogStream.store.byIndex('namespace', name).length > 0,
+      wasReady: findCondition(conditions, CONDITION.Workspace.Ready)?.status === 'True',
+      short: room.shortages.isShort(workspace.spec.account),
+      insufficientTokens: findCondition(conditions, CONDITION.Workspace.InsufficientTokens),
+      dataPlaneReachable: findCondition(conditions, CONDITION.Workspace.DataPlaneReachable),
+    };
+    const isAway = () => room.dataPlane.awayForMs(name) >= OUTAGE_REPORTED_AFTER_MS;
+    try {
+      if (namespace === 'adopted') await room.tenants.inForce(name, workspace);
+      room.dataPlane.note(name, true);
+    } catch (error) {
+      if (!(error instanceof OutageError)) throw error;
+      room.dataPlane.note(name, false);
+      if (!isAway()) throw error;
+      return planAway(workspace, error, { ...facts, dataPlaneAway: true });
+    }
+    return planWorkspace({ ...facts, dataPlaneAway: isAway() });
+  };
+}
+
+/** Closes the workspace's routing; its namespace and what lies in Redis stay. */
+export function finalizeWorkspace(room: Room) {
+  return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
+    try {
+      await room.tenants.inForce(workspace.metadata.name, workspace);
+    } catch (error) {
+      if (room.deletingForMs(workspace) < LET_GO_AFTER_MS) throw error;
+      room.tellLetGo('Workspace', workspace);
+    }
+    return 'done';
+  };
+}

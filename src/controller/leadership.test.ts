@@ -1,0 +1,279 @@
+import { describe, expect, test } from 'vitest';
+import { createManualClock } from '../../test/support/manual-clock.ts';
+import type { ControlStore } from '../redis/control-store.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { createLeading, ForeignRedisError, type LeadingDeps } from './leadership.ts';
+import { createTenants } from './routes/tenants.ts';
+
+/** Leading of which only the beginning is looked at: it may not come further. */
+function begin(read: () => void) {
+  const term = new AbortController();
+  const claimed: number[] = [];
+  const leading = createLeading({
+    client: {
+      get: async () => {
+        read();
+        return { metadata: { uid: 'cluster' } };
+      },
+    },
+    control: {
+      lead: async (_uid: string, transitions: number) => {
+        claimed.push(transitions);
+        throw new Error('claimed');
+      },
+    },
+    nowMs: () => 0,
+    log: createLogger({ level: 'silent' }),
+  } as unknown as LeadingDeps);
+  return { term, claimed, leading };
+}
+
+test('a term that has ended while it began claims no epoch: it would fence its successor', async () => {
+  const { term, claimed, leading } = begin(() => term.abort());
+  await expect(leading.begin({ transitions: 7, signal: term.signal })).rejects.toThrow('aborted');
+  expect(claimed).toEqual([]);
+  expect(() => leading.fence()).toThrow('not leading');
+});
+
+test('one that goes on claims it', async () => {
+  const { term, claimed, leading } = begin(() => {});
+  await expect(leading.begin({ transitions: 7, signal: term.signal })).rejects.toThrow('claimed');
+  expect(claimed).toEqual([7]);
+});
+
+/** Leading over three tenants, of which those named cannot be brought into force. */
+function beginOver(...broken: string[]) {
+  const term = new AbortController();
+  const story: string[] = [];
+  const tenants = ['ada', 'bob', 'eve'];
+  const leading = createLeading({
+    client: { get: async () => ({ metadata: { uid: 'cluster' } }) },
+    control: {
+      lead: async () => ({ epoch: 3 }),
+      readCluster: async () => ({ ready: true }),
+      markClusterReady: async (fence: number) => void story.push(`whole ${fence}`),
+    },
+    world: { Workspace: { store: new Map() } },
+    tenants: {
+      names: () => tenants,
+      forget: () => {},
+      sync: async (name: string) => {
+        if (broken.includes(name)) throw new Error(`${name} is broken`);
+        story.push(`sync ${name}`);
+      },
+    },
+    enqueueTenant: (name: string) => void story.push(`again ${name}`),
+    nowMs: () => 0,
+    clock: { setTimer: () => () => {} },
+    log: createLogger({ level: 'silent' }),
+  } as unknown as LeadingDeps);
+  return { story, begin: () => leading.begin({ transitions: 1, signal: term.signal }), end: () => term.abort() };
+}
+
+test('a tenant that cannot be brought into force holds up no other, and is tried again', async () => {
+  const { story, begin, end } = beginOver('bob');
+  await begin();
+  expect(story).toEqual(['sync ada', 'sync eve', 'whole 3', 'again bob']);
+  end();
+});
+
+test('where no tenant can be, the term does not begin', async () => {
+  const { story, begin } = beginOver('ada', 'bob', 'eve');
+  await expect(begin()).rejects.toThrow('ada is broken');
+  expect(story).toEqual([]);
+});
+
+/** Leading over real tenants without objects, on a Redis that does what the test says. */
+function createLeader(names = ['acme']) {
+  const clock = createManualClock();
+  const redis = {
+    lead: async (): Promise<{ epoch: number } | { other: string }> => ({ epoch: 1 }),
+    ready: true,
+    looks: 0,
+    /** Awaited before the answer to a look. */
+    look: async () => {},
+    /** Awaited before a tenant is read. */
+    read: async (_tenant: string) => {},
+  };
+  const control = {
+    lead: () => redis.lead(),
+    readCluster: async () => {
+      redis.looks++;
+      await redis.look();
+      return { uid: 'cluster', ready: redis.ready, epoch: 1 };
+    },
+    markClusterReady: async () => void (redis.ready = true),
+    readTenant: async (tenant: string) => {
+      await redis.read(tenant);
+      return { ready: new Set(), routes: { tenant, payer: '', keys: {}, queues: {}, integrations: {} } };
+    },
+  } as unknown as ControlStore;
+  const tenants = createTenants({
+    control,
+    nowMs: () => 0,
+    compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed' },
+    fence: () => leading.fence(),
+    explain: error => error,
+    prepare: async () => {},
+    gather: name => ({
+      name,
+      secretKeys: [],
+      streams: [],
+      packages: [],
+      integrations: [],
+      blocks: [],
+      subscriptions: [],
+    }),
+    objectsOf: () => [],
+    isPaused: () => false,
+    openGates: () => new Map(),
+    queueHints: { lower: async () => {} },
+    inboxHints: { lower: async () => {} },
+    exclusively: (_name, restore) => restore(),
+    onChanged: () => {},
+  });
+  const events: string[] = [];
+  const leading = createLeading({
+    client: { get: async () => ({ metadata: { uid: 'cluster' } }) as never },
+    control,
+    world: {
+      Workspace: { store: new Map(names.map(name => [name, { metadata: { name } }])) },
+      Account: { store: new Map() },
+    } as never,
+    tenants,
+    events: { record: (_object, { reason }) => void events.push(reason) },
+    enqueueTenant: () => {},
+    enqueueAccount: () => {},
+    nowMs: () => 0,
+    clock,
+    log: createLogger({ level: 'silent' }),
+  });
+  const start = (transitions: number) => {
+    const lost = new AbortController();
+    const begin = () => leading.begin({ transitions, signal: lost.signal });
+    return { begin, lose: () => lost.abort() };
+  };
+  return { clock, redis, tenants, events, leading, start };
+}
+
+describe('a term that ends', () => {
+  test('between the loss of Redis and its rebuild leaves nothing held for the next one', async () => {
+    const { clock, redis, tenants, events, leading, start } = createLeader();
+    const first = start(1);
+    await first.begin();
+    expect(leading.works()).toBe(true);
+    redis.ready = false;
+    await clock.advance(1_000);
+    expect(events).toEqual(['ControlStateLost']);
+    expect(() => leading.fence()).toThrow('Redis has lost its control state');
+    expect(leading.works()).toBe(false);
+    expect(leading.failure()).toMatchObject({ reason: 'RedisUnavailable' });
+    first.lose();
+    await clock.advance(5_000);
+    await start(2).begin();
+    expect(tenants.isSynced('acme')).toBe(true);
+    expect(leading.works()).toBe(true);
+    expect(redis.ready).toBe(true);
+  });
+
+  test('while tenants are brought into force has no fence and watches nothing', async () => {
+    const { clock, redis, leading, start } = createLeader();
+    const read = Promise.withResolvers<void>();
+    redis.read = () => read.promise;
+    const term = start(1);
+    const beginning = term.begin();
+    await clock.advance(1);
+    term.lose();
+    await expect(beginning).rejects.toThrow('aborted');
+    read.resolve();
+    await clock.advance(5_000);
+    expect(redis.looks).toBe(0);
+    expect(() => leading.fence()).toThrow('not leading');
+  });
+
+  test('while the watch looks at Redis holds nothing and records nothing', async () => {
+    const { clock, redis, events, start } = createLeader();
+    const look = Promise.withResolvers<void>();
+    redis.look = () => look.promise;
+    const term = start(1);
+    await term.begin();
+    await clock.advance(1_000);
+    expect(redis.looks).toBe(1);
+    redis.ready = false;
+    term.lose();
+    look.resolve();
+    await clock.advance(5_000);
+    expect(events).toEqual([]);
+    expect(redis.looks).toBe(1);
+  });
+});
+
+describe('bringing tenants into force', () => {
+  const names = Array.from({ length: 40 }, (_, n) => `tenant-${n}`);
+
+  test('works on 16 at a time, and one that hangs holds up no other', async () => {
+    const { clock, redis, tenants, leading, start } = createLeader(names);
+    const running = new Set<string>();
+    let most = 0;
+    let hung: string | undefined;
+    redis.read = async tenant => {
+      running.add(tenant);
+      most = Math.max(most, running.size);
+      hung ??= tenant;
+      if (tenant === hung) await new Promise(() => {});
+      await new Promise(setImmediate);
+      running.delete(tenant);
+    };
+    const term = start(1);
+    const beginning = term.begin();
+    while (names.filter(tenants.isSynced).length < 39) await clock.advance(1);
+    expect(most).toBe(16);
+    expect(running).toEqual(new Set([hung]));
+    expect(leading.works()).toBe(true);
+    term.lose();
+    await expect(beginning).rejects.toThrow('aborted');
+  });
+});
+
+describe('a term without Redis', () => {
+  test('says RedisUnavailable until it reaches Redis, and works then', async () => {
+    const { redis, tenants, leading, start } = createLeader();
+    redis.lead = () => Promise.reject(new Error('Connection is closed.'));
+    const term = start(1);
+    await expect(term.begin()).rejects.toThrow('Connection is closed.');
+    const refusal = { name: 'ReconcileError', reason: 'RedisUnavailable' };
+    await expect(tenants.sync('acme')).rejects.toMatchObject(refusal);
+    expect(leading.failure()).toMatchObject({ message: 'Connection is closed.' });
+    expect(leading.works()).toBe(false);
+    redis.lead = async () => ({ epoch: 5 });
+    await term.begin();
+    expect(leading.fence()).toBe(5);
+    expect([leading.works(), leading.failure()]).toEqual([true, undefined]);
+    await tenants.sync('acme');
+  });
+
+  test('says so of the Redis of another cluster', async () => {
+    const { redis, tenants, leading, start } = createLeader();
+    redis.lead = async () => ({ other: 'theirs' });
+    await expect(start(1).begin()).rejects.toThrow(ForeignRedisError);
+    await expect(tenants.sync('acme')).rejects.toMatchObject({
+      reason: 'RedisUnavailable',
+      message: expect.stringContaining('another Kubernetes cluster'),
+    });
+    expect(leading.failure()).toBeInstanceOf(ForeignRedisError);
+  });
+
+  test('that cannot rebuild a lost Redis does not work until it can', async () => {
+    const { clock, redis, events, leading, start } = createLeader();
+    await start(1).begin();
+    redis.ready = false;
+    redis.lead = () => Promise.reject(new Error('READONLY'));
+    await clock.advance(10_000);
+    expect(leading.works()).toBe(false);
+    expect(leading.failure()).toMatchObject({ message: 'READONLY' });
+    redis.lead = async () => ({ epoch: 2 });
+    await clock.advance(5_000);
+    expect([leading.works(), leading.failure(), leading.fence()]).toEqual([true, undefined, 2]);
+    expect(events.at(-1)).toBe('ControlStateRebuilt');
+  });
+});

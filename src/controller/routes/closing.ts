@@ -1,0 +1,92 @@
+import { type ClosedTenant, closeRoutes } from '../../core/routing/close-routes.ts';
+import type { TenantRoutes } from '../../core/routing/routes.ts';
+import type { TenantSnapshot } from '../../core/routing/snapshot.ts';
+import { type Fields, planRoutes, type RoutesPlan, type StoredRoutes } from '../../redis/control-plan.ts';
+import { tenantKeys } from '../../redis/keys.ts';
+import { subscribersOf } from '../../redis/tenant-index.ts';
+import { type ApplyDeps, applyRoutes } from './apply.ts';
+
+/** What was closed of a tenant while it is paused. */
+export interface Closing {
+  /** What stands in Redis then. */
+  readonly stored: StoredRoutes;
+  readonly closed: ClosedTenant['closed'];
+  readonly paused: ClosedTenant['paused'];
+  /** uid@generation of everything that was looked at. */
+  readonly seen: ReadonlySet<string>;
+}
+
+export interface ClosingDeps extends ApplyDeps {
+  readonly gather: (name: string) => TenantSnapshot;
+}
+
+/**
+ * Writes what the objects of a paused tenant close, and nothing else: neither what they open nor what Redis has lost.
+ *
+ * @param stored what stands in Redis
+ * @param fresh it was just read: whoever led before may have died between closing and waking
+ */
+export async function applyClosing(
+  deps: ClosingDeps,
+  {
+    name,
+    fence,
+    stored,
+    fresh,
+    seen,
+  }: { name: string; fence: number; stored: StoredRoutes; fresh: boolean; seen: ReadonlySet<string> },
+): Promise<Closing> {
+  const nowMs = deps.nowMs();
+  const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
+  const left = staleSubscribers(stored);
+  // What else is not as the routes say is mended after the pause.
+  const had: StoredRoutes = {
+    routes: stored.routes,
+    ready: stored.ready,
+    ...(left.size === 0 ? {} : { hashes: left }),
+  };
+  const ended = fresh ? closedIn(routes) : [];
+  if (routes === stored.routes && left.size + ended.length === 0) return { stored: had, closed, paused, seen };
+  const planned = planRoutes(had, routes, nowMs);
+  const plan = { ...planned, opened: fresh ? ended : planned.opened, ready: [] };
+  const written = await applyRoutes(deps, { name, fence, stored: had, plan, wanted: routes, first: false });
+  return { stored: written, closed, paused, seen };
+}
+
+/** Returns the subscriptions that are closed: what the cursor of their queue left behind for them is let go of. */
+function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] {
+  return Object.entries(integrations).flatMap(([integration, { subscriptions }]) =>
+    Object.entries(subscriptions)
+      .filter(([, { route, queue }]) => route === 'closed' && Object.hasOwn(queues, queue))
+      .map(([sub, { inc, queue }]) => ({ queue, integration, sub, inc })),
+  );
+}
+
+/**
+ * Returns what a controller that died while it closed left in the lists of subscribers: closed already, and still asked for
+ * by the router. By key of the list, with what belongs there.
+ */
+function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields> {
+  const left = new Map<string, Fields>();
+  const t = tenantKeys(routes.tenant);
+  for (const [queue, subscribers] of Object.entries(subscribersOf(routes))) {
+    const key = t.subs(queue);
+    const stale = Object.entries(hashes?.get(key) ?? {}).filter(([integration]) => !(integration in subscribers));
+    if (stale.length > 0) left.set(key, { ...subscribers, ...Object.fromEntries(stale) });
+  }
+  return left;
+}
+
+/** UIDs of the Subscriptions and Blocks whose statuses follow. */
+export function changedByClosing(had: Closing | undefined, has: Closing): Set<string> {
+  const changed = new Set<string>();
+  for (const [uid, how] of has.closed) if (had?.closed.get(uid) !== how) changed.add(uid);
+  for (const [uid, count] of has.paused) if (had?.paused.get(uid) !== count) changed.add(uid);
+  return changed;
+}
+
+/** What a room needs of a tenant, whether it is paused or not. */
+export interface InForce {
+  readonly routes: TenantRoutes;
+  readonly paused: ReadonlyMap<string, number>;
+}

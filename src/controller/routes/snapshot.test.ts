@@ -1,0 +1,44 @@
+import { describe, expect, test } from 'vitest';
+import { createTestRoom, objectOf } from '../../../test/support/controller/room.ts';
+import { gatherTenant } from './snapshot.ts';
+
+const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+const workspace = (metadata: object = {}) =>
+  objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined, metadata });
+const stream = (name: string, metadata: object = {}) =>
+  objectOf<'CatalogStream'>(name, { public: true, retention: '1h', deletionPolicy: 'Retain' }, { metadata });
+const isOpen = (...room: Parameters<typeof createTestRoom>) =>
+  gatherTenant(createTestRoom(...room).room.world, () => false, 'acme').workspace !== undefined;
+
+describe('a tenant is open', () => {
+  test('while its workspace and its namespace are there to stay', () => {
+    expect(isOpen({ Workspace: [workspace()] })).toBe(true);
+    expect(isOpen({})).toBe(false);
+    expect(isOpen({ Workspace: [workspace(DELETED)] })).toBe(false);
+    expect(isOpen({ Workspace: [workspace({ finalizers: [] })] })).toBe(false);
+  });
+
+  test('not while its namespace is being deleted: a Block may go before what it keeps back', () => {
+    expect(isOpen({ Workspace: [workspace()] }, { namespaceDeleting: true })).toBe(false);
+  });
+});
+
+describe('in the routes is', () => {
+  test('what is protected, and not what is removed already', () => {
+    const streams = [stream('orders'), stream('bare', { finalizers: [] }), stream('gone', DELETED), stream('removed')];
+    const { room } = createTestRoom({ Workspace: [workspace()], CatalogStream: streams });
+    const snapshot = gatherTenant(room.world, uid => uid === 'uid-removed', 'acme');
+    expect(snapshot.streams.map(({ name, deleting }) => `${name} ${deleting}`)).toEqual(['orders false', 'gone true']);
+  });
+
+  test('every package and block until it is gone, also on its way out', () => {
+    const target = { kind: 'Package', name: 'sales' } as const;
+    const { room } = createTestRoom({
+      Workspace: [workspace()],
+      Package: [objectOf<'Package'>('sales', { streams: ['orders'] }, { metadata: DELETED })],
+      Block: [objectOf<'Block'>('b', { integration: 'globex', target, onUnblock: 'Continue' }, { metadata: DELETED })],
+    });
+    const { packages, blocks } = gatherTenant(room.world, () => false, 'acme');
+    expect([...packages, ...blocks].map(({ name }) => name)).toEqual(['sales', 'b']);
+  });
+});

@@ -1,0 +1,58 @@
+import type { SubscriptionSnapshot, TenantSnapshot } from '../../core/routing/snapshot.ts';
+import {
+  isProtected,
+  snapshotOf,
+  snapshotOfIntegration,
+  snapshotOfSubscription,
+} from '../../core/routing/snapshot-of.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import type { Cached, World } from '../caches/caches.ts';
+
+/** Everything that decides the routes of the workspace `name`, out of the caches. */
+export function gatherTenant(
+  world: World,
+  isRemoved: (uid: string) => boolean,
+  name: string,
+  isShort: (account: string) => boolean = () => false,
+  fieldsOf: (subscription: Cached<'Subscription'>) => SubscriptionSnapshot['headerFields'] = () => undefined,
+): TenantSnapshot {
+  const workspace = world.Workspace.store.get(name);
+  // A namespace that somebody else made, without the label, is not the workspace's: nothing in it comes into force. One
+  // that is being deleted loses its objects in any order: closed first, or a Block could go before what it keeps back.
+  const home = world.namespaces.store.get(name);
+  const adopted = home?.workspace === name && !home.deleting;
+  const deleting = workspace?.metadata.deletionTimestamp !== undefined;
+  const open = workspace !== undefined && adopted && !deleting && isProtected(workspace);
+  const account = workspace === undefined ? undefined : world.Account.store.get(workspace.spec.account);
+  const of = <P>(kind: { store: { byIndex: (index: string, entry: string) => readonly P[] } }, index = 'namespace') =>
+    kind.store.byIndex(index, name);
+  return {
+    name,
+    ...(open ? { workspace: { spec: workspace.spec } } : {}),
+    ...(account === undefined ? {} : { account: { plan: account.spec.plan, short: isShort(account.metadata.name) } }),
+    secretKeys: of(world.ingressKeys).flatMap(({ sha256 }) => (sha256 === undefined ? [] : [sha256])),
+    streams: of(world.CatalogStream)
+      .filter(object => isProtected(object) && !isRemoved(object.metadata.uid))
+      .map(snapshotOf),
+    packages: of(world.Package).map(snapshotOf),
+    blocks: of(world.Block).map(snapshotOf),
+    integrations: of(world.Integration).map(snapshotOfIntegration),
+    subscriptions: of(world.Subscription, 'producer')
+      .filter(isProtected)
+      .map(object => {
+        const headerFields = fieldsOf(object);
+        const snapshot = snapshotOfSubscription(object);
+        return headerFields === undefined ? snapshot : { ...snapshot, headerFields };
+      }),
+  };
+}
+
+/** Every object whose change may change the routes of the workspace `name`. */
+export function* objectsOfTenant(world: World, name: string): Generator<AnyObject> {
+  const workspace = world.Workspace.store.get(name);
+  if (workspace !== undefined) yield workspace;
+  for (const kind of ['CatalogStream', 'Package', 'Integration', 'Block'] as const) {
+    yield* world[kind].store.byIndex('namespace', name);
+  }
+  yield* world.Subscription.store.byIndex('producer', name);
+}

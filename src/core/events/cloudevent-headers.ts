@@ -1,0 +1,60 @@
+import { isHeaderValue } from '../delivery/header-value.ts';
+import { isAttributeName } from './cloudevent-attributes.ts';
+import { isStructuredCloudEvent } from './context-headers-cloudevent.ts';
+import type { EventMeta } from './event-meta.ts';
+
+/** `ce-type` of an event that came without a type: CloudEvents requires one. */
+const UNTYPED = 'event';
+
+const NEEDS_ENCODING = /[^\x21\x23\x24\x26-\x7e]/;
+
+/** Percent-encodes as UTF-8 whatever is not U+0021 to U+007E, and double quote and percent. */
+export function percentEncode(value: string): string {
+  let encoded = '';
+  for (const byte of Buffer.from(value, 'utf8')) {
+    const plain = byte > 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x25;
+    encoded += plain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return encoded;
+}
+
+/**
+ * Encodes a CloudEvents attribute as a header value: space, double quote, percent and everything outside U+0021 to
+ * U+007E is percent-encoded as UTF-8 (CloudEvents HTTP protocol binding 1.0.2, 3.1.3.2).
+ */
+export function encodeAttribute(value: string): string {
+  return NEEDS_ENCODING.test(value) ? percentEncode(value) : value;
+}
+
+/**
+ * Returns the `ce-` headers of an event as a flat list of names and values. A CloudEvent in binary mode has those that its
+ * producer sent, and no others. A structured one has none: its attributes are in its body. Any other event gets
+ * attributes of ours, so that receivers may read it as a CloudEvent.
+ */
+export function cloudEventHeaders(meta: EventMeta): string[] {
+  if (isStructuredCloudEvent(meta.contentType)) return [];
+  const headers: string[] = [];
+  if (meta.attributes !== undefined) {
+    for (const name in meta.attributes) {
+      const value = meta.attributes[name];
+      if (value === undefined || !isAttributeName(name) || !isHeaderValue(value)) continue;
+      headers.push(`ce-${name}`, value);
+    }
+    return headers;
+  }
+  headers.push(
+    'ce-specversion',
+    '1.0',
+    'ce-id',
+    encodeAttribute(meta.id),
+    'ce-source',
+    encodeAttribute(meta.source),
+    'ce-type',
+    encodeAttribute(meta.type || UNTYPED),
+    'ce-time',
+    new Date(meta.time).toISOString(),
+  );
+  // A test event has none, and CloudEvents knows no empty attribute.
+  if (meta.groupKey !== '') headers.push('ce-partitionkey', encodeAttribute(meta.groupKey));
+  return headers;
+}

@@ -1,0 +1,101 @@
+import type { ProblemError } from '../problems/problem.ts';
+import { faultOfAttribute, isAttributeName, REQUIRED_ATTRIBUTES } from './cloudevent-attributes.ts';
+
+/** One CloudEvent as its JSON object; attributes are read by name, the data is not looked at. */
+export type StructuredCloudEvent = Readonly<Record<string, unknown>>;
+
+const STRUCTURED = /^\s*application\/cloudevents\+json\s*(?:;|$)/i;
+const BATCH = /^\s*application\/cloudevents-batch/i;
+const ANY_FORMAT = /^\s*application\/cloudevents/i;
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const INT32 = 2 ** 31;
+/** Faults of one event that are listed. */
+const FAULTS_MAX = 20;
+const SHOWN_NAME_MAX = 64;
+
+// Without ignoreBOM: JSON may be preceded by a mark, which is not part of it (RFC 8259, 8.1).
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Returns whether the body is one CloudEvent in structured JSON mode. */
+export function isStructuredCloudEvent(contentType: string | undefined): boolean {
+  return contentType !== undefined && STRUCTURED.test(contentType);
+}
+
+/**
+ * Returns why events are not taken with this content type, undefined when they are: batches of CloudEvents, and formats
+ * other than JSON, whose attributes Sluice cannot read.
+ */
+export function faultOfContentType(contentType: string | undefined): string | undefined {
+  if (contentType === undefined || !ANY_FORMAT.test(contentType) || STRUCTURED.test(contentType)) return undefined;
+  if (BATCH.test(contentType)) {
+    return 'Batches of CloudEvents are not taken. Send each event in a request of its own, as application/cloudevents+json or in binary mode.';
+  }
+  return 'Of the formats for structured CloudEvents only JSON is taken. Send application/cloudevents+json, or the event in binary mode.';
+}
+
+/** Reads the event in `body`; 'malformed' when it is not UTF-8 JSON, 'invalid' when it is JSON but no object. */
+export function parseStructuredCloudEvent(body: Uint8Array): StructuredCloudEvent | 'malformed' | 'invalid' {
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(body));
+  } catch {
+    return 'malformed';
+  }
+  return isObject(value) ? value : 'invalid';
+}
+
+function isObject(value: unknown): value is StructuredCloudEvent {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns what CloudEvents 1.0.2 and its JSON format forbid of the event, each fault by its member; at most 20. */
+export function faultsOfStructured(event: StructuredCloudEvent): ProblemError[] {
+  const errors: ProblemError[] = [];
+  for (const name of REQUIRED_ATTRIBUTES) {
+    if (event[name] === undefined || event[name] === null) {
+      errors.push({ pointer: `/${name}`, detail: 'is missing; every CloudEvent has it' });
+    }
+  }
+  for (const name in event) {
+    const fault = faultOfMember(name, event);
+    if (fault !== undefined) errors.push({ pointer: pointerOf(name), detail: fault });
+    if (errors.length === FAULTS_MAX) break;
+  }
+  return errors;
+}
+
+const TEXT_ONLY = new Set<string>([...REQUIRED_ATTRIBUTES, 'subject', 'time', 'dataschema', 'datacontenttype']);
+
+function faultOfMember(name: string, event: StructuredCloudEvent): string | undefined {
+  const value = event[name];
+  if (name === 'data' || value === null) return undefined;
+  if (name === 'data_base64') {
+    if (event['data'] !== undefined && event['data'] !== null) return 'stands beside data; send one of the two';
+    return typeof value === 'string' && BASE64.test(value) ? undefined : 'must be base64 (RFC 4648, 4), as a string';
+  }
+  if (!isAttributeName(name)) return 'is no name of an attribute: names are lower-case letters and digits';
+  if (TEXT_ONLY.has(name) && typeof value !== 'string') return 'must be a string';
+  const text = readAttribute(event, name);
+  return text === null ? 'must be a string, a boolean or an integer of 32 bits' : faultOfAttribute(name, text ?? '');
+}
+
+/** JSON Pointer (RFC 6901) to a member; to the whole where its name is too long to be repeated. */
+function pointerOf(name: string): string {
+  if (name.length > SHOWN_NAME_MAX) return '';
+  return `/${name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
+
+/**
+ * Returns an attribute's text, in the canonical form of its type (CloudEvents 1.0.2, "Type System"); undefined when it is
+ * absent or null, `null` when it has no text (an object, an array, a fraction, an integer of more than 32 bits).
+ */
+export function readAttribute(event: StructuredCloudEvent, name: string): string | undefined | null {
+  // The names come from configuration: `constructor` must not find what every object inherits.
+  if (!Object.hasOwn(event, name)) return undefined;
+  const value = event[name];
+  if (value === null || value === undefined) return undefined;
+  if (typeof value === 'string') return value;
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'number' && Number.isInteger(value) && value >= -INT32 && value < INT32) return String(value);
+  return null;
+}

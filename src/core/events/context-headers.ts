@@ -1,0 +1,235 @@
+import { CONTEXT_HEADER_DEFAULTS } from '../../api/context-headers.ts';
+import type { ProblemError } from '../problems/problem.ts';
+import type { ProblemCode } from '../problems/problems.ts';
+import { type BinaryAttributes, readBinaryCloudEvent } from './context-headers-binary.ts';
+import {
+  faultsOfStructured,
+  isStructuredCloudEvent,
+  parseStructuredCloudEvent,
+  readAttribute,
+  type StructuredCloudEvent,
+} from './context-headers-cloudevent.ts';
+import {
+  FORWARD_TOTAL_MAX_LENGTH,
+  faultOfEventId,
+  faultOfEventType,
+  faultOfForwarded,
+  faultOfGroupKey,
+} from './context-headers-limits.ts';
+import { faultsOfOwnHeaders, ownHeadersOf } from './context-headers-own.ts';
+import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
+
+/** What a stream says is lifted from a request: names of headers, the first that is there counts. */
+export interface ContextHeaders {
+  readonly eventType: readonly string[];
+  readonly groupKey: readonly string[];
+  readonly eventId: readonly string[];
+  readonly forward: readonly string[];
+}
+
+/** Never lifted and never passed on, whatever a stream lists: credentials, and what belongs to one connection. */
+const NEVER_LIFTED = new Set([
+  'authorization',
+  'x-api-key',
+  'proxy-authorization',
+  'cookie',
+  'set-cookie',
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+  'content-length',
+]);
+
+/** One place to look at: a header, which in a structured CloudEvent is the attribute of the same name. */
+interface Source {
+  readonly header: string;
+  readonly attribute: string | undefined;
+}
+
+/** ContextHeaders and event types, prepared once for many events. */
+export interface ExtractionRules {
+  readonly eventType: readonly Source[];
+  readonly groupKey: readonly Source[];
+  readonly eventId: readonly Source[];
+  readonly forward: readonly string[];
+  readonly eventTypes: ReadonlySet<string>;
+  /** `ce-` headers that describe requests that are no CloudEvents, too. */
+  readonly plain: ReadonlySet<string>;
+  /** The `x-sluice-` headers that a request may have. */
+  readonly own: ReadonlySet<string>;
+}
+
+/** A request as far as its context goes. `headers` has lower-case names, `rawHeaders` is name, value, name, value. */
+export interface RequestContext {
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly rawHeaders: readonly string[];
+  readonly body: Uint8Array;
+}
+
+/** What was found; `id` is undefined when the sender gave none. Values of `forward` are latin1, as they came. */
+export interface EventContext {
+  readonly id: string | undefined;
+  readonly type: string | undefined;
+  readonly groupKey: string | undefined;
+  readonly forward: Record<string, string>;
+  /** Of a CloudEvent in binary mode: its attributes. */
+  readonly attributes?: BinaryAttributes;
+}
+
+/** Why there is no context: a code of the problem table, and each fault by the header or attribute that has it. */
+export interface ContextRefusal {
+  readonly code: ProblemCode;
+  readonly errors: readonly ProblemError[];
+  /** What to change, where the remedy of the code says too little. */
+  readonly detail?: string;
+}
+
+/** `ce-` headers that a request may have without being a CloudEvent, whatever its stream reads. */
+const PLAIN = ['ce-id', 'ce-type', 'ce-partitionkey'];
+
+/** Prepares a stream's lists: names in lower case, defaults where there is no list, credentials left out. An empty list reads none. */
+export function compileExtraction(
+  contextHeaders: Partial<ContextHeaders>,
+  eventTypes: readonly string[],
+): ExtractionRules {
+  const names = (list: keyof ContextHeaders): string[] => {
+    const chosen = contextHeaders[list] ?? CONTEXT_HEADER_DEFAULTS[list];
+    return [...new Set(chosen.map(name => name.toLowerCase()))].filter(name => !NEVER_LIFTED.has(name));
+  };
+  const sources = (list: keyof ContextHeaders): Source[] =>
+    names(list).map(header => ({ header, attribute: header.startsWith('ce-') ? header.slice(3) : undefined }));
+  const read = { eventType: sources('eventType'), groupKey: sources('groupKey'), eventId: sources('eventId') };
+  const listed = Object.values(read).flatMap(list => list.map(({ header }) => header));
+  return {
+    ...read,
+    forward: names('forward'),
+    eventTypes: new Set(eventTypes),
+    // A version alone makes a CloudEvent, also where a stream lists it.
+    plain: new Set([...PLAIN, ...listed].filter(header => header !== 'ce-specversion')),
+    own: ownHeadersOf([...names('eventType'), ...names('groupKey'), ...names('eventId'), ...names('forward')]),
+  };
+}
+
+/** The request as a CloudEvent, if it is one. `event` in structured mode, `attributes` in binary mode. */
+interface CloudEventParts {
+  readonly event?: StructuredCloudEvent;
+  readonly attributes?: BinaryAttributes;
+}
+
+/** Reads and checks the CloudEvent of a request; the content type alone decides on structured mode. */
+function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudEventParts | ContextRefusal {
+  const contentType = request.headers['content-type'];
+  const code = 'malformed_cloudevent';
+  if (typeof contentType === 'string' && isStructuredCloudEvent(contentType)) {
+    const event = parseStructuredCloudEvent(request.body);
+    if (event === 'malformed') return { code: 'malformed_body', errors: [], detail: NOT_JSON };
+    if (event === 'invalid')
+      return { code, errors: [{ pointer: '', detail: 'must be one JSON object, a CloudEvent' }] };
+    const errors = faultsOfStructured(event);
+    return errors.length > 0 ? { code, errors } : { event };
+  }
+  const errors: ProblemError[] = [];
+  const attributes = readBinaryCloudEvent(request.headers, request.rawHeaders, rules.plain, errors);
+  if (errors.length > 0) return { code, errors };
+  return attributes === undefined ? {} : { attributes };
+}
+
+const NOT_JSON = 'With content type application/cloudevents+json the body must be one CloudEvent as UTF-8 JSON.';
+
+/**
+ * Lifts id, type, group key and the forwarded headers from a request. The first source that is there counts, even when
+ * it is empty: a wrong value is refused (422), never skipped in favour of the next. In a structured CloudEvent the
+ * `ce-` sources are the event's own attributes; the body is read, not changed. In binary mode all attributes are kept.
+ */
+export function extractContext(rules: ExtractionRules, request: RequestContext): EventContext | ContextRefusal {
+  const contentType = request.headers['content-type'];
+  const cloudEvent = readCloudEvent(rules, request);
+  if ('code' in cloudEvent) return cloudEvent;
+  const { event, attributes } = cloudEvent;
+  const errors = faultsOfOwnHeaders(rules.own, request.headers);
+  const type = lift(rules.eventType, request, event, faultOfEventType, errors);
+  const groupKey = lift(rules.groupKey, request, event, faultOfGroupKey, errors);
+  const id = lift(rules.eventId, request, event, faultOfEventId, errors);
+  const forward = liftForwarded(rules.forward, request, errors);
+  const typeFault = typeof contentType === 'string' ? faultOfForwarded(contentType) : undefined;
+  if (typeFault !== undefined) errors.push({ header: 'content-type', detail: typeFault });
+  if (errors.length > 0) return { code: 'invalid_context', errors };
+  if (rules.eventTypes.size > 0 && (type === undefined || !rules.eventTypes.has(type))) {
+    return { code: 'unknown_event_type', errors: [faultOfUnknownType(rules, type)] };
+  }
+  return { id, type, groupKey, forward, ...(attributes === undefined ? {} : { attributes }) };
+}
+
+function lift(
+  sources: readonly Source[],
+  request: RequestContext,
+  event: StructuredCloudEvent | undefined,
+  faultOf: (value: string) => string | undefined,
+  errors: ProblemError[],
+): string | undefined {
+  for (const { header, attribute } of sources) {
+    if (event !== undefined && attribute !== undefined) {
+      const value = readAttribute(event, attribute);
+      if (value === undefined) continue;
+      const fault = value === null ? 'must be a string' : faultOf(value);
+      if (fault === undefined) return value ?? undefined;
+      errors.push({ pointer: `/${attribute}`, detail: fault });
+      return undefined;
+    }
+    const sent = request.headers[header];
+    if (typeof sent !== 'string') continue;
+    const value = attribute === undefined ? decodeUtf8Header(sent) : decodeCloudEventHeader(sent);
+    const fault =
+      // Node joins a repeated header with a comma: two group keys would silently become a third.
+      sent.includes(', ') && isHeaderRepeated(request.rawHeaders, header)
+        ? 'was sent more than once'
+        : value === undefined
+          ? faultOfEncoding(attribute)
+          : faultOf(value);
+    if (fault === undefined) return value;
+    errors.push({ header, detail: fault });
+    return undefined;
+  }
+  return undefined;
+}
+
+function faultOfEncoding(attribute: string | undefined): string {
+  return attribute === undefined ? 'is not UTF-8' : 'is not percent-encoded UTF-8 as the CloudEvents HTTP binding says';
+}
+
+function liftForwarded(
+  names: readonly string[],
+  request: RequestContext,
+  errors: ProblemError[],
+): Record<string, string> {
+  const forward: Record<string, string> = {};
+  let total = 0;
+  for (const name of names) {
+    const value = request.headers[name];
+    if (typeof value !== 'string') continue;
+    const fault = faultOfForwarded(value);
+    total += name.length + value.length;
+    if (fault !== undefined) errors.push({ header: name, detail: fault });
+    else forward[name] = value;
+  }
+  if (total > FORWARD_TOTAL_MAX_LENGTH) {
+    errors.push({ detail: 'the forwarded headers are longer than 8,192 bytes together' });
+  }
+  return forward;
+}
+
+function faultOfUnknownType(rules: ExtractionRules, type: string | undefined): ProblemError {
+  const declared = [...rules.eventTypes].slice(0, 10).join(', ');
+  const header = rules.eventType[0]?.header;
+  const more = rules.eventTypes.size > 10 ? ', …' : '';
+  return {
+    ...(header === undefined ? {} : { header }),
+    detail: `${type === undefined ? 'no event type was sent' : 'this event type is not declared'}; declared: ${declared}${more}`,
+  };
+}

@@ -1,0 +1,86 @@
+import { tokensOf } from '../events/tokens.ts';
+import { refMs, refOfStreamId } from '../ids/refs.ts';
+import type { NotRoutedReason } from './reasons.ts';
+import { tellReasons } from './told-reasons.ts';
+
+export interface BatchEntry {
+  /** Stream id `ms-seq`. */
+  readonly id: string;
+  /** Empty when the event has none. */
+  readonly groupKey: string;
+  readonly bytes: number;
+}
+
+export interface BatchItem {
+  readonly ref: string;
+  readonly id: string;
+  readonly groupKey: string;
+  readonly tokens: number;
+}
+
+/** Which entries of a batch are to be offered to which integration, and why the others are not. */
+export interface BatchPlan {
+  readonly offers: ReadonlyMap<string, readonly BatchItem[]>;
+  /** ref → integration → reason, of subscribed integrations only. */
+  readonly refused: Map<string, Map<string, NotRoutedReason>>;
+  /** Refs without a group key: routed to nobody. */
+  readonly keyless: number;
+}
+
+/**
+ * Sorts a batch by integration: pure, before any inbox is asked. An integration is offered an entry when it subscribes
+ * to the queue and the group key is active for it; `route` checks everything again in the integration's own slot.
+ */
+export function planBatch(
+  entries: readonly BatchEntry[],
+  subscribed: Iterable<string>,
+  gates: ReadonlyMap<string, ReadonlySet<string>>,
+): BatchPlan {
+  const integrations = [...subscribed];
+  const offers = new Map<string, BatchItem[]>();
+  const refused: BatchPlan['refused'] = new Map();
+  let keyless = 0;
+  for (const { id, groupKey, bytes } of entries) {
+    if (groupKey === '') {
+      keyless++;
+      continue;
+    }
+    const item: BatchItem = { ref: refOfStreamId(id), id, groupKey, tokens: tokensOf(bytes) };
+    const open = gates.get(groupKey);
+    for (const integration of integrations) {
+      if (open?.has(integration) !== true) {
+        refuse(refused, item.ref, integration, 'not_activated');
+        continue;
+      }
+      const list = offers.get(integration);
+      if (list === undefined) offers.set(integration, [item]);
+      else list.push(item);
+    }
+  }
+  return { offers, refused, keyless };
+}
+
+/** Tokens of each entry for all integrations together that it is offered to. */
+export function costsOf(entries: readonly BatchEntry[], offers: BatchPlan['offers']): number[] {
+  const costs = new Map<string, number>();
+  for (const items of offers.values()) {
+    for (const { id, tokens } of items) costs.set(id, (costs.get(id) ?? 0) + tokens);
+  }
+  return entries.map(({ id }) => costs.get(id) ?? 0);
+}
+
+/** Notes why an integration does not get an event. */
+export function refuse(refused: BatchPlan['refused'], ref: string, integration: string, reason: NotRoutedReason): void {
+  let reasons = refused.get(ref);
+  if (reasons === undefined) refused.set(ref, (reasons = new Map()));
+  reasons.set(integration, reason);
+}
+
+/** The reasons as they are stored, by event. */
+export function whyOf(refused: BatchPlan['refused']): { ref: string; ms: number; text: string }[] {
+  return [...refused].map(([ref, reasons]) => ({
+    ref,
+    ms: refMs(ref),
+    text: tellReasons(reasons),
+  }));
+}

@@ -1,0 +1,78 @@
+import { generationOf, publicId } from '../ids/ids.ts';
+import { type PauseOf, pauseBy } from './compile-routes.ts';
+import { coverage } from './coverage.ts';
+import { integrationState, routeState } from './integration-state.ts';
+import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
+import type { IntegrationSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
+
+/** What the objects of a tenant close of the routes that stand. */
+export interface ClosedTenant {
+  /** The very routes that were given where nothing closes. */
+  readonly routes: TenantRoutes;
+  /** UID of each Subscription that closes → how. */
+  readonly closed: ReadonlyMap<string, 'Blocked' | 'Ended'>;
+  /** UID of each Block that covers something → how many subscriptions of the routes it covers. */
+  readonly paused: ReadonlyMap<string, number>;
+}
+
+/**
+ * Closes of `stored` what the objects close, and changes nothing else: subscriptions that a Block covers, that are deleted
+ * or that nobody grants any more, and integrations that are declined, revoked or gone. Pure. For a workspace whose changes
+ * wait: what is open in its objects and closed in `stored` stays closed.
+ */
+export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {
+  const covering = coverage(snapshot);
+  const integrations = new Map(
+    snapshot.integrations.map(each => [publicId('Integration', snapshot.name, each.name), each]),
+  );
+  const granted = new Map(
+    snapshot.subscriptions.map(each => [publicId('Subscription', each.namespace, each.name), each]),
+  );
+  const closed = new Map<string, 'Blocked' | 'Ended'>();
+  const paused = new Map<string, number>();
+
+  function close(
+    sub: string,
+    route: SubscriptionRoute,
+    integration: IntegrationSnapshot | undefined,
+  ): SubscriptionRoute {
+    if (route.route === 'closed') return route;
+    const subscription = granted.get(sub);
+    if (integration === undefined || subscription === undefined || !isKept(subscription, integration, route)) {
+      if (subscription !== undefined) closed.set(subscription.uid, 'Ended');
+      const { onUnblock: _, ...rest } = route;
+      return { ...rest, route: 'closed', send: 'held', endpoint: '' };
+    }
+    const blocks = covering(integration.name, route.queue);
+    if (blocks.length === 0) return route;
+    closed.set(subscription.uid, 'Blocked');
+    for (const { uid } of blocks) paused.set(uid, (paused.get(uid) ?? 0) + 1);
+    return hold(route, pauseBy(blocks));
+  }
+
+  const routes: Record<string, IntegrationRoute> = {};
+  for (const [id, old] of Object.entries(stored.integrations)) {
+    const integration = integrations.get(id);
+    const ended = integration === undefined || routeState(integrationState(integration, nowMs)) === 'closed';
+    const subscriptions = Object.fromEntries(
+      Object.entries(old.subscriptions).map(([sub, route]) => [sub, close(sub, route, integration)]),
+    );
+    const same = Object.entries(subscriptions).every(([sub, route]) => old.subscriptions[sub] === route);
+    const state = ended ? 'closed' : old.state;
+    routes[id] = same && state === old.state ? old : { ...old, state, subscriptions };
+  }
+  const same = Object.entries(routes).every(([id, route]) => stored.integrations[id] === route);
+  return { routes: same ? stored : { ...stored, integrations: routes }, closed, paused };
+}
+
+/** Tells whether the subscription of the route is still there, and still granted. */
+function isKept(subscription: SubscriptionSnapshot, { spec }: IntegrationSnapshot, route: SubscriptionRoute): boolean {
+  const granted = spec.workspace === subscription.namespace && spec.declined !== true && spec.revoked !== true;
+  return granted && !subscription.deleting && generationOf(subscription.uid) === route.inc;
+}
+
+/** The very route where it is held already: what its pause remembers changes with the next compilation. */
+function hold(route: SubscriptionRoute, pause: PauseOf): SubscriptionRoute {
+  if (route.route === 'paused' && route.send === 'held' && route.onUnblock !== undefined) return route;
+  return { ...route, ...pause, route: 'paused', send: 'held' };
+}

@@ -1,0 +1,400 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import type { Endpoint } from '../../api/endpoint.ts';
+import type { BlockSpec } from '../../api/kinds/block.ts';
+import type { SubscriptionSpec } from '../../api/kinds/subscription.ts';
+import type { EndpointConfig } from '../delivery/endpoint-config.ts';
+import type { HeaderField } from '../delivery/header-field.ts';
+import { publicId, tenantId } from '../ids/ids.ts';
+import { type CompileOptions, compileRoutes } from './compile-routes.ts';
+import { createRoutesMade } from './routes-made.ts';
+import type { SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
+
+const FOLDER = new URL('../../../test/golden/routes/', import.meta.url);
+const TENANT = 'acme';
+const NOW_MS = 1_000;
+
+/** Short form of a tenant's objects, by name; what is left out is as in most cases. */
+interface Given {
+  readonly workspace?: null;
+  /** Absent: it does not exist. */
+  readonly account?: { plan: 'Free' | 'Metered'; short?: true };
+  readonly streams?: Record<string, { public?: boolean; deleting?: boolean }>;
+  readonly packages?: Record<string, { streams: string[]; archived?: true; deleting?: true }>;
+  readonly integrations?: Record<string, { workspace?: string; declined?: true; revoked?: true; expiresMs?: number }>;
+  /** `<integration> <CatalogStream|Package> <target>`, and `SkipToNow` behind it */
+  readonly blocks?: readonly string[];
+  readonly subscriptions?: Record<string, SubscriptionGiven>;
+}
+interface SubscriptionGiven {
+  readonly integration: string;
+  readonly stream: string;
+  readonly namespace?: string;
+  readonly endpoint?: string | null;
+  readonly suspended?: true;
+  readonly ordering?: 'None';
+  readonly createdMs?: number;
+  readonly uid?: string;
+  readonly deleting?: true;
+  readonly admittedMs?: number | null;
+  /** What a header has come to that takes its value from a Secret. */
+  readonly fromSecret?: HeaderField;
+}
+type TargetKind = BlockSpec['target']['kind'];
+interface Then {
+  /** Account; `none` when nobody pays. */
+  readonly payer?: string;
+  /** Its plan; left out where the rule is not about it. */
+  readonly plan?: string;
+  readonly queues: Record<string, string>;
+  readonly integrations: Record<string, string>;
+  readonly routes: Record<string, string>;
+  /** By subscription: ready, live, detail. */
+  readonly verdicts: Record<string, string>;
+  /** Subscriptions that each block covers; left out where the rule is not about them. */
+  readonly blocks?: Record<string, number>;
+}
+
+const options: CompileOptions = {
+  nowMs: NOW_MS,
+  queueMaxBytes: 10,
+  judgeEndpoint: url => (url.includes('refused') ? 'refused_by_policy' : 'ok'),
+  sealEndpoint: (subscription, { url }) => `sealed ${subscription} ${url}`,
+};
+
+const HEADERS = [
+  { name: 'x-plain', value: 'in the clear' },
+  { name: 'Authorization', valueFrom: { secretKeyRef: { name: 'orders-endpoint', key: 'token' } } },
+];
+
+function metaOf(name: string, namespace: string, more: { createdMs?: number; uid?: string; deleting?: boolean } = {}) {
+  return {
+    name,
+    namespace,
+    uid: more.uid ?? `uid-${name}`,
+    createdMs: more.createdMs ?? 1,
+    deleting: more.deleting === true,
+  };
+}
+
+function snapshotOf(given: Given): TenantSnapshot {
+  const each = <T>(objects: Record<string, T> | undefined) => Object.entries(objects ?? {});
+  return {
+    name: TENANT,
+    ...(given.workspace === null ? {} : { workspace: { spec: { account: 'main' } } }),
+    ...(given.account === undefined
+      ? {}
+      : { account: { plan: given.account.plan, short: given.account.short === true } }),
+    secretKeys: [],
+    streams: each(given.streams).map(([name, stream]) => ({
+      ...metaOf(name, TENANT, stream),
+      spec: { public: stream.public ?? true, retention: '1h', deletionPolicy: 'Retain' },
+    })),
+    packages: each(given.packages).map(([name, { deleting, ...spec }]) => ({
+      ...metaOf(name, TENANT, { deleting: deleting === true }),
+      spec,
+    })),
+    integrations: each(given.integrations).map(([name, { expiresMs, ...spec }]) => ({
+      ...metaOf(name, TENANT),
+      spec,
+      ...(expiresMs === undefined ? {} : { expiresMs }),
+    })),
+    blocks: (given.blocks ?? []).map((block, i) => {
+      const [integration, kind, name, onUnblock] = block.split(' ') as [string, TargetKind, string, 'SkipToNow'?];
+      const spec: BlockSpec = { integration, target: { kind, name }, onUnblock: onUnblock ?? 'Continue' };
+      return { ...metaOf(`block-${i}`, TENANT), spec };
+    }),
+    subscriptions: each(given.subscriptions).map(([name, short]) => {
+      const { integration, stream, suspended, fromSecret } = short;
+      const url = short.endpoint === undefined ? 'https://partner.example/hook' : short.endpoint;
+      const spec: SubscriptionSpec = {
+        producer: TENANT,
+        integration,
+        stream,
+        ordering: short.ordering ?? 'ByGroupKey',
+        deletionPolicy: 'Retain',
+        ...(suspended === undefined ? {} : { suspended }),
+        ...(url === null ? {} : { endpoint: { url, ...(fromSecret === undefined ? {} : { headers: HEADERS }) } }),
+      };
+      const admittedMs = short.admittedMs === undefined ? 500 : short.admittedMs;
+      return {
+        ...metaOf(name, short.namespace ?? 'partner', short),
+        spec,
+        ...(admittedMs === null ? {} : { admittedMs }),
+        ...(fromSecret === undefined ? {} : { headerFields: [fromSecret] }),
+      };
+    }),
+  };
+}
+
+/** The compiled routes in the words of the golden files: names instead of ids. */
+function readable(given: Given): Required<Then> {
+  const { routes, verdicts, paused } = compileRoutes(snapshotOf(given), options);
+  expect(routes.tenant).toBe(tenantId(TENANT));
+  const names = (kind: 'Integration' | 'Subscription', objects: Record<string, { namespace?: string }> | undefined) =>
+    new Map(
+      Object.entries(objects ?? {}).map(([name, { namespace }]) => [
+        publicId(kind, kind === 'Integration' ? TENANT : (namespace ?? 'partner'), name),
+        name,
+      ]),
+    );
+  const integrations = names('Integration', given.integrations as Record<string, object>);
+  const subscriptions = names('Subscription', given.subscriptions);
+  const shown: Record<string, string> = {};
+  for (const [int, route] of Object.entries(routes.integrations)) {
+    for (const [sub, { queue, route: routing, send, onUnblock, unordered, endpoint }] of Object.entries(
+      route.subscriptions,
+    )) {
+      const extras = [
+        ...(onUnblock === 'skip' ? ['then skip'] : []),
+        ...(unordered ? ['unordered'] : []),
+        ...(endpoint === '' ? ['pull only'] : []),
+      ];
+      const parts = [`${queue} to ${integrations.get(int)}`, `route ${routing}`, `send ${send}`, ...extras];
+      shown[subscriptions.get(sub) ?? sub] = parts.join(', ');
+      if (endpoint !== '') expect(endpoint).toBe(`sealed ${sub} https://partner.example/hook`);
+    }
+  }
+  const uids = new Map(
+    Object.entries(given.subscriptions ?? {}).map(([name, { uid }]) => [uid ?? `uid-${name}`, name]),
+  );
+  return {
+    payer: routes.payer === '' ? 'none' : routes.payer === publicId('Account', '', 'main') ? 'main' : routes.payer,
+    plan: routes.plan,
+    queues: Object.fromEntries(Object.entries(routes.queues).map(([name, { state }]) => [name, state])),
+    integrations: Object.fromEntries(
+      Object.entries(routes.integrations).map(([int, { state }]) => [integrations.get(int) ?? int, state]),
+    ),
+    routes: shown,
+    blocks: Object.fromEntries(
+      (given.blocks ?? []).map((block, i) => [block, paused.get(`uid-block-${i}`) ?? 0] as const),
+    ),
+    verdicts: Object.fromEntries(
+      [...verdicts].map(([uid, { ready, live, detail }]) => [
+        uids.get(uid) ?? uid,
+        [ready, live, ...(detail === undefined ? [] : [detail])].join(' '),
+      ]),
+    ),
+  };
+}
+
+describe('golden files: one rule of access each', () => {
+  const files = readdirSync(FOLDER).filter(file => file.endsWith('.yaml'));
+  test('are there', () => expect(files.length).toBeGreaterThan(20));
+  test.each(files)('%s', file => {
+    const golden = parse(readFileSync(new URL(file, FOLDER), 'utf8')) as { rule: string; given: Given; then: Then };
+    expect(Object.keys(golden)).toEqual(['rule', 'given', 'then']);
+    const is = readable(golden.given);
+    expect(is).toEqual({ payer: 'main', plan: is.plan, blocks: is.blocks, ...golden.then });
+  });
+});
+
+const subscriptionOf = (world: Given, name: string) => (world.subscriptions ?? {})[name] as SubscriptionGiven;
+
+describe('any tenant', () => {
+  const streams = fc.constantFrom('orders', 'refunds', 'constructor');
+  const packages = fc.constantFrom('basic', 'money');
+  const integrations = fc.constantFrom('shop', 'bank');
+  const given = fc.record<Given>({
+    streams: fc.dictionary(streams, fc.record({ public: fc.boolean(), deleting: fc.boolean() })),
+    packages: fc.dictionary(packages, fc.record({ streams: fc.array(streams) })),
+    integrations: fc.dictionary(
+      integrations,
+      fc.oneof(
+        fc.constant({ workspace: 'partner' }),
+        fc.constant({}),
+        fc.constant({ workspace: 'partner', revoked: true as const }),
+      ),
+    ),
+    blocks: fc.array(
+      fc.oneof(
+        fc.tuple(integrations, streams).map(([int, stream]) => `${int} CatalogStream ${stream}`),
+        fc.tuple(integrations, packages).map(([int, pkg]) => `${int} Package ${pkg}`),
+      ),
+    ),
+    subscriptions: fc.dictionary(
+      fc.constantFrom('s1', 's2', 's3', 's4'),
+      fc.record({ integration: integrations, stream: streams, createdMs: fc.nat(3) }),
+    ),
+  });
+
+  test('a subscription is paused exactly when a block of its stream, or of a package with it, covers it', () => {
+    fc.assert(
+      fc.property(given, world => {
+        const { routes } = readable(world);
+        for (const [name, route] of Object.entries(routes)) {
+          const { integration, stream } = subscriptionOf(world, name);
+          const covered = (world.blocks ?? []).some(block => {
+            const [int, kind, target] = block.split(' ') as [string, string, string];
+            const inside =
+              Object.hasOwn(world.packages ?? {}, target) && world.packages?.[target]?.streams.includes(stream);
+            return int === integration && (kind === 'Package' ? inside === true : target === stream);
+          });
+          expect(route).toContain(covered ? 'route paused, send held' : 'route open, send open');
+        }
+      }),
+    );
+  });
+
+  test('is compiled as if nothing had been made before, and what did not change is the same object', () => {
+    /** As the caches are: what an object says is the same object as long as it says the same. */
+    const specs = new Map<string, object>();
+    const cached = <T extends { readonly uid: string; readonly spec: object }>(of: string, each: T): T => {
+      const key = `${of} ${each.uid} ${JSON.stringify(each.spec)}`;
+      if (!specs.has(key)) specs.set(key, each.spec);
+      return { ...each, spec: specs.get(key) as T['spec'] };
+    };
+    const pairs = fc.tuple(integrations, streams, fc.constantFrom('', ' SkipToNow'));
+    const blocks = fc.array(pairs.map(([int, stream, how]) => `${int} CatalogStream ${stream}${how}`));
+    fc.assert(
+      fc.property(given, fc.array(fc.tuple(blocks, fc.nat(2)), { minLength: 2, maxLength: 5 }), (world, history) => {
+        const made = createRoutesMade();
+        for (const [changed, ms] of history) {
+          const plain = snapshotOf({ ...world, blocks: changed });
+          const snapshot: TenantSnapshot = {
+            ...plain,
+            streams: plain.streams.map(each => cached('stream', each)),
+            integrations: plain.integrations.map(each => cached('integration', { ...each, acceptedMs: 1 })),
+            subscriptions: plain.subscriptions.map(each => cached('subscription', { ...each, signedVersion: ms })),
+          };
+          const now = { ...options, nowMs: NOW_MS + ms };
+          const one = compileRoutes(snapshot, { ...now, made });
+          expect(one).toEqual(compileRoutes(snapshot, now));
+          const again = compileRoutes(snapshot, { ...now, nowMs: now.nowMs + (ms === 0 ? 0 : 1), made });
+          for (const [name, queue] of Object.entries(again.routes.queues)) expect(queue).toBe(one.routes.queues[name]);
+          for (const [id, route] of Object.entries(again.routes.integrations)) {
+            // A secret that never signed is rotated to now.
+            if (ms > 0) expect(route).toBe(one.routes.integrations[id]);
+          }
+        }
+      }),
+    );
+  });
+
+  test('an integration and a stream have one route at most, and only by a grant; order of the objects says nothing', () => {
+    fc.assert(
+      fc.property(given, world => {
+        const one = readable(world);
+        const pairs = Object.values(one.routes).map(route => route.split(',')[0]);
+        expect(new Set(pairs).size).toBe(pairs.length);
+        for (const name of Object.keys(one.routes)) {
+          const { integration } = subscriptionOf(world, name);
+          expect(one.integrations[integration]).toBe('active');
+        }
+        const backward = <T>(objects: Record<string, T> | undefined) =>
+          Object.fromEntries(Object.entries(objects ?? {}).toReversed());
+        const other = readable({
+          ...world,
+          streams: backward(world.streams),
+          packages: backward(world.packages),
+          integrations: backward(world.integrations),
+          blocks: world.blocks?.toReversed() ?? [],
+          subscriptions: backward(world.subscriptions),
+        });
+        expect(other).toEqual(one);
+      }),
+    );
+  });
+});
+
+describe('headers from Secrets', () => {
+  const given = (fromSecret: HeaderField): Given => ({
+    streams: { orders: {} },
+    integrations: { shop: { workspace: 'partner' } },
+    subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders', fromSecret } },
+  });
+
+  test('are sealed beside the others, and anew when a value changes', () => {
+    const sealed: EndpointConfig['headers'][] = [];
+    const made = createRoutesMade();
+    const sealEndpoint: CompileOptions['sealEndpoint'] = (_subscription, { headers }) => `${sealed.push(headers)}`;
+    const first = snapshotOf(given({ value: 'Bearer 1' }));
+    const second = {
+      ...first,
+      subscriptions: first.subscriptions.map(each => ({ ...each, headerFields: [{ value: 'Bearer 2' }] })),
+    };
+    for (const snapshot of [first, first, second]) compileRoutes(snapshot, { ...options, made, sealEndpoint });
+    expect(sealed).toEqual([
+      { 'x-plain': 'in the clear', Authorization: 'Bearer 1' },
+      { 'x-plain': 'in the clear', Authorization: 'Bearer 2' },
+    ]);
+  });
+
+  test('without a value say which Secret and key, and seal nothing', () => {
+    const faults = ['secret_missing', 'key_missing', 'secret_unread', 'header_value_refused'] as const;
+    for (const fault of faults) {
+      const { verdicts, routes } = compileRoutes(snapshotOf(given({ fault })), options);
+      expect([...verdicts.values()]).toEqual([
+        {
+          ready: 'Admitted',
+          live: fault === 'header_value_refused' ? 'EndpointRefused' : 'WaitingForSecret',
+          detail: fault,
+          about: 'header Authorization, Secret orders-endpoint, key token',
+        },
+      ]);
+      const [route] = Object.values(routes.integrations).flatMap(({ subscriptions }) => Object.values(subscriptions));
+      expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: '' });
+    }
+  });
+
+  test('that nobody has read yet are waited for', () => {
+    const snapshot = snapshotOf(given({ value: 'x' }));
+    const unread = snapshot.subscriptions.map(({ headerFields: _unread, ...rest }) => rest);
+    const { verdicts } = compileRoutes({ ...snapshot, subscriptions: unread }, options);
+    expect([...verdicts.values()][0]).toMatchObject({ live: 'WaitingForSecret', detail: 'secret_missing' });
+  });
+});
+
+describe('the health of the endpoint', () => {
+  const DISABLED_MS = 700;
+  const routeOf = (endpoint: Partial<Endpoint>, more: Partial<SubscriptionSnapshot> = {}, account = {}) => {
+    const plain = snapshotOf({
+      streams: { orders: {} },
+      integrations: { shop: { workspace: 'partner' } },
+      subscriptions: { 'shop-orders': { integration: 'shop', stream: 'orders' } },
+      ...account,
+    });
+    const [subscription] = plain.subscriptions as [SubscriptionSnapshot];
+    const spec = { ...subscription.spec, endpoint: { url: 'https://partner.example/hook', ...endpoint } };
+    const snapshot = { ...plain, subscriptions: [{ ...subscription, ...more, spec: { ...spec, ...more.spec } }] };
+    const { routes, verdicts } = compileRoutes(snapshot, options);
+    const [route] = Object.values(routes.integrations).flatMap(each => Object.values(each.subscriptions));
+    return { live: [...verdicts.values()][0]?.live, route };
+  };
+  const at = (ms: number) => new Date(ms).toISOString();
+
+  test('disabled: events are routed and held, and its configuration stays', () => {
+    const { live, route } = routeOf({}, { disabledMs: DISABLED_MS });
+    expect(live).toBe('EndpointDisabled');
+    expect(route).toMatchObject({ route: 'open', send: 'held', endpoint: expect.stringContaining('sealed') });
+  });
+
+  test.each([
+    ['later', DISABLED_MS + 1, 'Live', 'open'],
+    ['at that time', DISABLED_MS, 'EndpointDisabled', 'held'],
+    ['before', DISABLED_MS - 1, 'EndpointDisabled', 'held'],
+  ] as const)('enabled %s', (_when, enabledMs, live, send) => {
+    const enabled = routeOf({ enabledAt: at(enabledMs) }, { disabledMs: DISABLED_MS });
+    expect(enabled).toMatchObject({ live, route: { send, enabledMs } });
+  });
+
+  test('has no say where something else holds it, nor without a limit is there one', () => {
+    const suspended = { disabledMs: DISABLED_MS, spec: { suspended: true } as SubscriptionSpec };
+    expect(routeOf({}, suspended)).toMatchObject({ live: 'Suspended', route: { route: 'paused', send: 'held' } });
+    expect(routeOf({}).route).not.toHaveProperty('maxPerSecond');
+    expect(routeOf({ maxPerSecond: 7 }).route).toMatchObject({ maxPerSecond: 7, cap: 64 });
+  });
+});
+
+test('the younger of two subscriptions for one pair names the older', () => {
+  const one = { integration: 'shop', stream: 'orders' };
+  const snapshot = snapshotOf({
+    streams: { orders: {} },
+    integrations: { shop: { workspace: 'partner' } },
+    subscriptions: { younger: { ...one, createdMs: 20 }, older: { ...one, createdMs: 10 } },
+  });
+  const { verdicts } = compileRoutes(snapshot, options);
+  expect([...verdicts.values()].find(({ ready }) => ready === 'Duplicate')).toMatchObject({ about: 'older' });
+});

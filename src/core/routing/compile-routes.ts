@@ -1,0 +1,292 @@
+import { chooseHeaders } from '../../api/context-headers.ts';
+import { parseDurationMs } from '../../api/durations.ts';
+import { ENDPOINT_DEFAULTS, type Endpoint, headersWithSecret } from '../../api/endpoint.ts';
+import type { EndpointConfig } from '../delivery/endpoint-config.ts';
+import { isEnabledSince } from '../delivery/endpoint-health.ts';
+import type { HeaderField } from '../delivery/header-field.ts';
+import { generationOf, publicId, tenantId } from '../ids/ids.ts';
+import { coverage } from './coverage.ts';
+import { integrationState, routeState } from './integration-state.ts';
+import type { IntegrationRoute, QueueRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
+import { createRoutesMade, type RoutesMade } from './routes-made.ts';
+import type {
+  BlockSnapshot,
+  IntegrationSnapshot,
+  StreamSnapshot,
+  SubscriptionSnapshot,
+  TenantSnapshot,
+} from './snapshot.ts';
+
+/** Attempts in flight at once towards one endpoint. */
+export const IN_FLIGHT_CAP = 64;
+
+export interface CompileOptions {
+  readonly nowMs: number;
+  /** Byte quota of a queue. */
+  readonly queueMaxBytes: number;
+  /** `ok`, or why the endpoint may not be called, as one word. */
+  readonly judgeEndpoint: (url: string) => string;
+  readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
+  /** From earlier calls; absent: everything is made. */
+  readonly made?: RoutesMade;
+}
+
+/** Why a subscription is admitted or not, and whether events flow: what its conditions say. */
+export interface SubscriptionVerdict {
+  readonly ready:
+    | 'Admitted'
+    | 'WaitingForWorkspace'
+    | 'WaitingForGrant'
+    | 'WaitingForStream'
+    | 'Duplicate'
+    | 'StreamDeprecated';
+  readonly live:
+    | 'Live'
+    | 'Blocked'
+    | 'Suspended'
+    | 'EndpointDisabled'
+    | 'EndpointRefused'
+    | 'WaitingForSecret'
+    | 'InsufficientTokens'
+    | 'IntegrationClosed'
+    | 'NotAdmitted';
+  readonly detail?: string;
+  /** What the detail is about, for people; of a duplicate, the name of the older Subscription. */
+  readonly about?: string;
+}
+
+export interface CompiledTenant {
+  readonly routes: TenantRoutes;
+  /** By UID of the Subscription. */
+  readonly verdicts: ReadonlyMap<string, SubscriptionVerdict>;
+  /** UID of each Block that covers something → how many admitted subscriptions it covers. */
+  readonly paused: ReadonlyMap<string, number>;
+}
+
+/**
+ * The routes of one tenant, from its objects alone: pure, so that nothing but the objects decides, whatever happened
+ * before. A subscription is live exactly when it is wanted and not covered:
+ * `covered(I,S) = block of S for I, or block of a package that contains S for I`.
+ */
+export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions): CompiledTenant {
+  const { name, workspace } = snapshot;
+  const tenant = tenantId(name);
+  const open = workspace !== undefined;
+  const { made = createRoutesMade() } = options;
+  const streams = new Map(snapshot.streams.map(stream => [stream.name, stream]));
+  const integrations = new Map(snapshot.integrations.map(integration => [integration.name, integration]));
+  const coveringBlocks = coverage(snapshot);
+  const verdicts = new Map<string, SubscriptionVerdict>();
+  const paused = new Map<string, number>();
+
+  const queues: Record<string, QueueRoute> = {};
+  for (const stream of snapshot.streams) queues[stream.name] = queueOf(made, tenant, stream, open, options);
+
+  const subscriptionsOf = new Map<string, Record<string, SubscriptionRoute>>();
+  /** Name of the Subscription that has the pair of integration and stream. */
+  const winners = new Map<string, string>();
+  for (const subscription of [...snapshot.subscriptions].sort(byAge)) {
+    const { integration: to, stream: from } = subscription.spec;
+    const integration = integrations.get(to);
+    const stream = streams.get(from);
+    const pair = `${to}\0${from}`;
+    const admission = admit(subscription, integration, stream, open, winners.has(pair));
+    if (admission !== 'Admitted' || integration === undefined || stream === undefined) {
+      const older = admission === 'Duplicate' ? { about: winners.get(pair) ?? '' } : {};
+      verdicts.set(subscription.uid, { ready: admission, live: 'NotAdmitted', ...older });
+      continue;
+    }
+    winners.set(pair, subscription.name);
+    const { uid, spec } = subscription;
+    const names = made.names(spec, [subscription.namespace, subscription.name, uid], () => ({
+      id: publicId('Subscription', subscription.namespace, subscription.name),
+      generation: generationOf(uid),
+    }));
+    const blocks = coveringBlocks(to, from);
+    for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
+    const verdict = judge(subscription, blocks.length > 0, made, options);
+    // The route stays open: the router holds the queue, what lies in the inbox is delivered.
+    const short = verdict.live === 'Live' && snapshot.account?.short === true;
+    verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
+    const routes = subscriptionsOf.get(to) ?? {};
+    const gen = (queues[stream.name] as QueueRoute).gen;
+    const sinceMs = subscription.admittedMs ?? options.nowMs;
+    const { rotatedAtMs } = signing(subscription, options.nowMs);
+    const pause = pauseBy(blocks);
+    const fields = (subscription.headerFields ?? []).flatMap(Object.values);
+    const circumstances = [names, gen, verdict.live, pause.onUnblock, sinceMs, rotatedAtMs, ...fields];
+    routes[names.id] = made.subscription(spec, circumstances, () => ({
+      ...subscriptionRoute(names, subscription, { gen, sinceMs }, verdict, options),
+      ...pause,
+    }));
+    subscriptionsOf.set(to, routes);
+  }
+
+  const integrationRoutes: Record<string, IntegrationRoute> = {};
+  for (const integration of snapshot.integrations) {
+    const { spec, uid } = integration;
+    const { id } = made.names(spec, [name, integration.name, uid], () => ({
+      id: publicId('Integration', name, integration.name),
+      generation: generationOf(uid),
+    }));
+    const state = open ? routeState(integrationState(integration, options.nowMs)) : 'closed';
+    const sinceMs = integration.acceptedMs ?? options.nowMs;
+    const subscriptions = subscriptionsOf.get(integration.name) ?? {};
+    const circumstances = [id, state, sinceMs, ...Object.entries(subscriptions).flat()];
+    integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
+  }
+  const payer = open ? publicId('Account', '', workspace.spec.account) : '';
+  // Missing is closed: the router reserves with an account that Redis does not know, and holds.
+  const plan = open ? (snapshot.account?.plan ?? 'Free') : '';
+  const routes: TenantRoutes = { tenant, payer, plan, keys: keysOf(snapshot), queues, integrations: integrationRoutes };
+  return { routes, verdicts, paused };
+}
+
+/** Older first, then by UID: the first of two subscriptions for one pair wins. */
+function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
+  return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
+}
+
+export type PauseOf = Pick<SubscriptionRoute, 'onUnblock'>;
+
+/** What the pause remembers: the backlog is skipped only if every Block that covers the subscription wants it. */
+export function pauseBy(blocks: readonly BlockSnapshot[]): PauseOf {
+  if (blocks.length === 0) return {};
+  return { onUnblock: blocks.every(({ spec }) => spec.onUnblock === 'SkipToNow') ? 'skip' : 'continue' };
+}
+
+/** Missing, foreign, declined and revoked integrations all say the same: nothing can be probed from outside. */
+function admit(
+  subscription: SubscriptionSnapshot,
+  integration: IntegrationSnapshot | undefined,
+  stream: StreamSnapshot | undefined,
+  open: boolean,
+  taken: boolean,
+): SubscriptionVerdict['ready'] {
+  const { spec } = integration ?? {};
+  const granted = spec?.workspace === subscription.namespace && spec.declined !== true && spec.revoked !== true;
+  if (!granted || subscription.deleting) return 'WaitingForGrant';
+  if (!open) return 'WaitingForWorkspace';
+  if (stream === undefined) return 'WaitingForStream';
+  if (taken) return 'Duplicate';
+  if (subscription.admittedMs === undefined && stream.spec.public !== true) return 'StreamDeprecated';
+  return 'Admitted';
+}
+
+function judge(
+  { spec, headerFields, disabledMs }: SubscriptionSnapshot,
+  covered: boolean,
+  made: RoutesMade,
+  options: CompileOptions,
+): SubscriptionVerdict {
+  if (covered) return { ready: 'Admitted', live: 'Blocked' };
+  if (spec.suspended === true) return { ready: 'Admitted', live: 'Suspended' };
+  if (spec.endpoint === undefined) return { ready: 'Admitted', live: 'Live' };
+  const { url } = spec.endpoint;
+  const judgement = made.judgement(spec.endpoint, [], () => options.judgeEndpoint(url));
+  if (judgement !== 'ok') return { ready: 'Admitted', live: 'EndpointRefused', detail: judgement };
+  for (const { name, secret, field } of headersFromSecrets(spec.endpoint, headerFields)) {
+    if (!('fault' in field)) continue;
+    const live = field.fault === 'header_value_refused' ? 'EndpointRefused' : 'WaitingForSecret';
+    const about = `header ${name}, Secret ${secret.name}, key ${secret.key}`;
+    return { ready: 'Admitted', live, detail: field.fault, about };
+  }
+  if (disabledMs !== undefined && !isEnabledSince(disabledMs, enabledMsOf(spec.endpoint), options.nowMs)) {
+    return { ready: 'Admitted', live: 'EndpointDisabled' };
+  }
+  return { ready: 'Admitted', live: 'Live' };
+}
+
+function subscriptionRoute(
+  { id, generation }: { readonly id: string; readonly generation: string },
+  subscription: SubscriptionSnapshot,
+  { gen, sinceMs }: Pick<SubscriptionRoute, 'gen' | 'sinceMs'>,
+  { live }: SubscriptionVerdict,
+  options: CompileOptions,
+): SubscriptionRoute {
+  const { endpoint, ordering, stream } = subscription.spec;
+  const sends = live === 'Live' && endpoint !== undefined;
+  const enabledMs = enabledMsOf(endpoint);
+  return {
+    inc: generation,
+    queue: stream,
+    gen,
+    route: live === 'Blocked' || live === 'Suspended' ? 'paused' : 'open',
+    send: sends ? 'open' : 'held',
+    sinceMs,
+    unordered: ordering === 'None',
+    cap: IN_FLIGHT_CAP,
+    ...(endpoint?.maxPerSecond === undefined ? {} : { maxPerSecond: endpoint.maxPerSecond }),
+    ...(enabledMs === undefined ? {} : { enabledMs }),
+    endpoint:
+      endpoint === undefined || live === 'EndpointRefused' || live === 'WaitingForSecret'
+        ? ''
+        : options.sealEndpoint(id, {
+            url: endpoint.url,
+            timeoutMs: (endpoint.timeoutSeconds ?? ENDPOINT_DEFAULTS.timeoutSeconds) * 1_000,
+            retryMs: (endpoint.retrySchedule ?? ENDPOINT_DEFAULTS.retrySchedule).map(parseDurationMs),
+            headers: headersOf(endpoint, subscription.headerFields),
+            ...signing(subscription, options.nowMs),
+          }),
+  };
+}
+
+/** Each with what it has come to; what was not looked for is missing. */
+function headersFromSecrets({ headers = [] }: Endpoint, fields: readonly HeaderField[] = []) {
+  return headersWithSecret(headers).map(({ name, secret }, i) => ({
+    name,
+    secret,
+    field: fields[i] ?? ({ fault: 'secret_missing' } as const),
+  }));
+}
+
+/** By name; those from Secrets have a value here, or the endpoint would not be sealed. */
+function headersOf(endpoint: Endpoint, fields: readonly HeaderField[] | undefined): Record<string, string> {
+  const plain = (endpoint.headers ?? []).flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
+  const secret = headersFromSecrets(endpoint, fields).flatMap(({ name, field }) =>
+    'value' in field ? [[name, field.value]] : [],
+  );
+  return Object.fromEntries([...plain, ...secret]) as Record<string, string>;
+}
+
+/** When its owner last said that it works again, ms. */
+export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): number | undefined {
+  return endpoint?.enabledAt === undefined ? undefined : Date.parse(endpoint.enabledAt);
+}
+
+/** A version that has not signed yet is rotated to now, so that its predecessor goes on without a gap. */
+function signing({ spec, signedVersion, rotatedMs }: SubscriptionSnapshot, nowMs: number) {
+  const secretVersion = spec.endpoint?.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
+  const rotatedAtMs = signedVersion !== undefined && secretVersion > signedVersion ? nowMs : rotatedMs;
+  return { secretVersion, ...(rotatedAtMs === undefined ? {} : { rotatedAtMs }) };
+}
+
+function queueOf(
+  made: RoutesMade,
+  tenant: string,
+  { name, uid, spec, deleting }: StreamSnapshot,
+  open: boolean,
+  { queueMaxBytes }: CompileOptions,
+): QueueRoute {
+  const state = open && !deleting ? 'open' : 'closing';
+  return made.queue(spec, [tenant, name, uid, state, queueMaxBytes], () => ({
+    gen: generationOf(uid),
+    state,
+    retentionMs: parseDurationMs(spec.retention),
+    maxBytes: queueMaxBytes,
+    source: `/events/${tenant}/${name}`,
+    eventTypes: [...new Set(spec.eventTypes ?? [])],
+    contextHeaders: chooseHeaders(spec.contextHeaders),
+  }));
+}
+
+function keysOf({ workspace, secretKeys }: TenantSnapshot): Record<string, string> {
+  const keys: Record<string, string> = {};
+  if (workspace === undefined) return keys;
+  for (const { sha256, expiresAt } of workspace.spec.ingressKeys ?? []) {
+    keys[sha256] = expiresAt === undefined ? '' : String(Date.parse(expiresAt));
+  }
+  // A key that is in a Secret, too, ends with the Secret, not with the date that REST gave it.
+  for (const sha256 of secretKeys) keys[sha256] = '';
+  return keys;
+}

@@ -1,0 +1,71 @@
+import type { AccountSpec } from '../../api/kinds/account.ts';
+import type { BlockSpec } from '../../api/kinds/block.ts';
+import type { CatalogStreamSpec } from '../../api/kinds/catalog-stream.ts';
+import type { IntegrationSpec } from '../../api/kinds/integration.ts';
+import type { PackageSpec } from '../../api/kinds/package.ts';
+import type { SubscriptionSpec } from '../../api/kinds/subscription.ts';
+import type { WorkspaceSpec } from '../../api/kinds/workspace.ts';
+import type { HeaderField } from '../delivery/header-field.ts';
+
+/** What the decisions need of an object's metadata. */
+export interface SnapshotMeta {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  /** ms */
+  readonly createdMs: number;
+  readonly deleting: boolean;
+}
+
+export interface StreamSnapshot extends SnapshotMeta {
+  readonly spec: CatalogStreamSpec;
+}
+
+export interface IntegrationSnapshot extends SnapshotMeta {
+  readonly spec: IntegrationSpec;
+  /** From the status: when the invitation ends, and since when the integration is accepted; ms. */
+  readonly expiresMs?: number;
+  readonly acceptedMs?: number;
+}
+
+export interface SubscriptionSnapshot extends SnapshotMeta {
+  readonly spec: SubscriptionSpec;
+  /** From the status; ms. */
+  readonly admittedMs?: number;
+  /** Newest version of the secret that has signed, and since when. */
+  readonly signedVersion?: number;
+  readonly rotatedMs?: number;
+  /** When the endpoint was last found disabled. */
+  readonly disabledMs?: number;
+  /** Of the headers that take their value from a Secret, in their order; absent where none does. */
+  readonly headerFields?: readonly HeaderField[];
+}
+
+export interface PackageSnapshot extends SnapshotMeta {
+  readonly spec: PackageSpec;
+}
+
+export interface BlockSnapshot extends SnapshotMeta {
+  readonly spec: BlockSpec;
+}
+
+/** Everything that decides the routes of one tenant: its own namespace's objects, and all subscriptions to it. */
+export interface TenantSnapshot {
+  /** Name of the workspace and of its namespace. */
+  readonly name: string;
+  /** Absent: no Workspace, or one that is being deleted. Its routing is closed then. */
+  readonly workspace?: { readonly spec: WorkspaceSpec };
+  /** The account that pays. Absent: it does not exist, and nothing is routed at its cost until it does. */
+  readonly account?: {
+    readonly plan: AccountSpec['plan'];
+    /** Some queue waits for tokens that it does not have. */
+    readonly short: boolean;
+  };
+  /** SHA-256 (hex) of the ingress keys in Secrets. */
+  readonly secretKeys: readonly string[];
+  readonly streams: readonly StreamSnapshot[];
+  readonly packages: readonly PackageSnapshot[];
+  readonly integrations: readonly IntegrationSnapshot[];
+  readonly blocks: readonly BlockSnapshot[];
+  readonly subscriptions: readonly SubscriptionSnapshot[];
+}

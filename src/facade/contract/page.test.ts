@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Refusal } from '../../http/refusal.ts';
+import { PageQuery, paginate } from './page.ts';
+
+const keyOf = (item: string) => item;
+
+test('walking the pages brings each item once, in order, whatever the page size', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.string({ minLength: 1 })), fc.integer({ min: 1, max: 7 }), (items, limit) => {
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = paginate(items, keyOf, { limit, cursor });
+        expect(page.data.length).toBeLessThanOrEqual(limit);
+        seen.push(...page.data);
+        cursor = page.nextCursor ?? undefined;
+      } while (cursor !== undefined);
+      expect(seen).toEqual(items.toSorted((a, b) => (a < b ? -1 : 1)));
+    }),
+  );
+});
+
+test('what comes and goes between two pages moves nothing else', () => {
+  const first = paginate(['b', 'c', 'd', 'e'], keyOf, { limit: 2 });
+  expect(first.data).toEqual(['b', 'c']);
+  const second = paginate(['a', 'd', 'e'], keyOf, { limit: 2, cursor: first.nextCursor ?? '' });
+  expect(second).toEqual({ data: ['d', 'e'], nextCursor: null });
+});
+
+test.each(['', '!', 'not base64url', 'Zg==', '_w'])('%j is no cursor', cursor => {
+  expect(() => paginate(['a'], keyOf, { cursor })).toThrow(Refusal);
+});
+
+test.each(['0', '251', '-1', '1.5', 'ten', '', '0x10', '1e2'])('limit=%s is refused', limit => {
+  expect(PageQuery.safeParse({ limit }).success).toBe(false);
+});
+
+test('no limit means 50 items', () => {
+  const many = Array.from({ length: 60 }, (_, i) => `${i}`.padStart(2, '0'));
+  expect(paginate(many, keyOf, {}).data).toHaveLength(50);
+});
+
+test('a page of large items ends at 1 MiB, has one item at least, and the next one goes on', () => {
+  const items = Array.from({ length: 10 }, (_, n) => ({
+    key: `${n}`,
+    text: 'x'.repeat(n === 9 ? 2_000_000 : 400_000),
+  }));
+  const seen: string[][] = [];
+  let cursor: string | undefined;
+  do {
+    const page = paginate(
+      items,
+      ({ key }) => key,
+      { limit: 250, cursor },
+      item => item,
+    );
+    seen.push(page.data.map(({ key }) => key));
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  expect(seen).toEqual([['0', '1'], ['2', '3'], ['4', '5'], ['6', '7'], ['8'], ['9']]);
+});

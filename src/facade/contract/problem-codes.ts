@@ -1,0 +1,51 @@
+import type { ProblemCode } from '../../core/problems/problems.ts';
+import type { Route } from './route.ts';
+
+/** What every call may be refused with, beside what its route declares. */
+export const OF_EVERY_CALL: readonly ProblemCode[] = [
+  'malformed_request',
+  'misplaced_token',
+  'missing_token',
+  'invalid_token',
+  'request_timeout',
+  'uri_too_long',
+  'expectation_failed',
+  'invalid_request',
+  'rate_limited',
+  'headers_too_large',
+  'internal',
+  'missing_permission',
+  'unavailable',
+  'overloaded',
+  'issuer_unavailable',
+];
+
+/** What every call with a body may be refused with. */
+const OF_BODIES: readonly ProblemCode[] = ['malformed_body', 'body_too_large', 'unsupported_media_type'];
+
+/** What every call that writes custom resources may be refused with. */
+const OF_WRITES: readonly ProblemCode[] = [
+  'field_managed',
+  'refused_by_policy',
+  'changed_meanwhile',
+  'not_reconcilable',
+  'being_deleted',
+  'not_in_force',
+];
+
+/** Every problem that a route may answer, each once: those of all calls first. */
+export function problemsOf(route: Route): readonly ProblemCode[] {
+  const mayHaveBody = route.method !== 'GET';
+  const writes = mayHaveBody && route.dataPlane !== true;
+  return [
+    ...new Set<ProblemCode>([
+      ...OF_EVERY_CALL,
+      ...(route.path.includes('{') ? (['malformed_id'] as const) : []),
+      ...(route.access === 'caller' ? [] : (['forbidden'] as const)),
+      ...(mayHaveBody ? OF_BODIES : []),
+      ...(writes ? OF_WRITES : []),
+      ...(writes && route.closes !== true ? (['workspace_paused'] as const) : []),
+      ...(route.problems ?? []),
+    ]),
+  ];
+}

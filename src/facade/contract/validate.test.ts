@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { Refusal } from '../../http/refusal.ts';
+import { instant } from '../resources/inbox/events.ts';
+import { validate, validatePath } from './validate.ts';
+
+const Schema = z.strictObject({
+  name: z.string().min(2).max(5),
+  since: instant('since'),
+  dryRun: z.boolean().optional(),
+  count: z.int().max(20).optional(),
+  states: z
+    .array(z.enum(['dead', 'skipped']))
+    .min(1)
+    .optional(),
+  target: z.strictObject({ kind: z.enum(['Package', 'CatalogStream']) }).optional(),
+  anything: z.unknown().optional(),
+});
+const GOOD = { name: 'abc', since: '2026-01-31T12:00:00Z' };
+
+function faultsOf(action: () => unknown): readonly object[] {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof Refusal) return error.facts.errors ?? [{ code: error.code, detail: error.facts.detail }];
+  }
+  throw new Error('it was taken');
+}
+
+describe('each fault says what to change', () => {
+  test.each([
+    [{ ...GOOD, name: undefined }, '/name', 'is required'],
+    [{ ...GOOD, name: 1 }, '/name', 'has to be a string, in double quotes'],
+    [{ ...GOOD, name: null }, '/name', 'has to be a string, in double quotes'],
+    [{ ...GOOD, name: 'a' }, '/name', 'has to be at least 2 characters long'],
+    [{ ...GOOD, name: 'abcdef' }, '/name', 'has to be at most 5 characters long'],
+    [{ name: 'abc' }, '/since', 'is required; it has to be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
+    [{ ...GOOD, since: '2026-11-22' }, '/since', 'has to be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
+    [{ ...GOOD, dryRun: 'true' }, '/dryRun', 'has to be true or false, without quotes'],
+    [{ ...GOOD, count: '7' }, '/count', 'has to be a number, without quotes'],
+    [{ ...GOOD, count: 7.5 }, '/count', 'has to be a whole number, without quotes'],
+    [{ ...GOOD, count: 21 }, '/count', 'has to be at most 20'],
+    [{ ...GOOD, states: 'dead' }, '/states', 'has to be a list: [ … ]'],
+    [{ ...GOOD, states: [] }, '/states', 'has to be at least 1 item long'],
+    [{ ...GOOD, states: ['gone'] }, '/states/0', 'has to be one of dead, skipped'],
+    [{ ...GOOD, target: 'x' }, '/target', 'has to be an object: { … }'],
+    [{ ...GOOD, target: {} }, '/target/kind', 'is required'],
+    [{ ...GOOD, target: { kind: 'Package', nam: 1 } }, '/target/nam', 'is no field of this call'],
+    [{ ...GOOD, dry_run: true }, '/dry_run', 'is no field of this call; did you mean dryRun?'],
+    [
+      { ...GOOD, frobnicate: true },
+      '/frobnicate',
+      'is no field of this call; known: name, since, dryRun, count, states, target, anything',
+    ],
+    [[], '', 'has to be an object: { … }'],
+  ])('%j', (value, pointer, detail) => {
+    expect(faultsOf(() => validate('body', Schema, value))).toEqual([{ pointer, detail }]);
+  });
+
+  test('of a query it names the parameter', () => {
+    const Query = z.strictObject({ limit: z.string().optional() });
+    expect(faultsOf(() => validate('query', Query, { limits: '1' }))).toEqual([
+      { parameter: 'limits', detail: 'is no parameter of this call; did you mean limit?' },
+    ]);
+  });
+
+  test('no value that was sent is repeated', () => {
+    const secret = { name: ['s3cret'], since: 's3cret', dryRun: 's3cret', states: ['s3cret'], target: 's3cret' };
+    expect(JSON.stringify(faultsOf(() => validate('body', Schema, secret)))).not.toContain('s3cret');
+  });
+
+  test('an id of a path that is empty is no id but a path that ends too early', () => {
+    expect(faultsOf(() => validatePath({ tenant: '' }))).toEqual([
+      { code: 'not_found', detail: expect.stringContaining('leave out the last slash') },
+    ]);
+    expect(faultsOf(() => validatePath({ tenant: 'shop' }))).toEqual([
+      { parameter: 'tenant', detail: 'has to be ten_ and 20 characters' },
+    ]);
+  });
+});

@@ -1,0 +1,66 @@
+import type { z } from 'zod';
+import type { ProblemError } from '../../core/problems/problem.ts';
+import { Refusal } from '../../http/refusal.ts';
+import { PATH_PARAMETERS, type PathParameter } from './fields.ts';
+import { messageOf, messageOfMissing, messageOfUnknown } from './validation-messages.ts';
+
+type Place = 'body' | 'query';
+
+function pointer(path: readonly PropertyKey[]): string {
+  return path.map(word => `/${String(word).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+function place(where: Place, path: readonly PropertyKey[]): Pick<ProblemError, 'pointer' | 'parameter'> {
+  return where === 'body' ? { pointer: pointer(path) } : { parameter: String(path[0] ?? '') };
+}
+
+/** The fields of an object that a schema describes; none when it describes another thing. */
+function fieldsOf(schema: z.ZodType): readonly string[] {
+  const { shape } = schema as { readonly shape?: Readonly<Record<string, unknown>> };
+  return shape === undefined ? [] : Object.keys(shape);
+}
+
+/** Returns what `path` leads to in `value`. */
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((part, word) => (part as Record<PropertyKey, unknown> | undefined | null)?.[word], value);
+}
+
+/** What zod found, with a JSON Pointer each; no value that was sent is repeated. */
+function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
+  return issues.flatMap((issue): ProblemError[] => {
+    if (issue.code === 'unrecognized_keys') {
+      const known = issue.path.length === 0 ? fieldsOf(schema) : [];
+      const sort = where === 'body' ? 'field' : 'parameter';
+      return issue.keys.map(key => ({
+        ...place(where, [...issue.path, key]),
+        detail: messageOfUnknown(sort, key, known),
+      }));
+    }
+    const missing = issue.path.length > 0 && valueAt(value, issue.path) === undefined;
+    return [{ ...place(where, issue.path), detail: missing ? messageOfMissing(issue.message) : issue.message }];
+  });
+}
+
+/** Checks a body or a query. @throws Refusal 422 `invalid_request` that names every fault */
+export function validate<S extends z.ZodType>(where: Place, schema: S, value: unknown): z.output<S> {
+  const parsed = schema.safeParse(value, { error: messageOf });
+  if (parsed.success) return parsed.data;
+  throw new Refusal('invalid_request', { errors: errorsOf(where, schema, value, parsed.error.issues) });
+}
+
+export function isPathParameter(name: string, value: string): boolean {
+  return PATH_PARAMETERS[name as PathParameter].safeParse(value).success;
+}
+
+/** Checks the ids of a path. @throws Refusal 400 `malformed_id`; 404 `not_found` when one is empty */
+export function validatePath(params: Readonly<Record<string, string>>): void {
+  const empty = Object.keys(params).find(name => params[name] === '');
+  if (empty !== undefined) {
+    throw new Refusal('not_found', `The path has nothing where ${empty} belongs: add it, or leave out the last slash.`);
+  }
+  const errors = Object.entries(params).flatMap(([name, value]): ProblemError[] => {
+    const parsed = PATH_PARAMETERS[name as PathParameter].safeParse(value);
+    return parsed.success ? [] : [{ parameter: name, detail: parsed.error.issues[0]?.message ?? 'is malformed' }];
+  });
+  if (errors.length > 0) throw new Refusal('malformed_id', { errors });
+}

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import { createWorld } from './caches.ts';
+
+/** A facade whose caches are empty still, in front of an API server with one invitation. */
+function openWorld() {
+  const listed: string[] = [];
+  const invited = {
+    metadata: { namespace: 'shop', name: 'int-1', uid: 'u', resourceVersion: '7' },
+    spec: { invitedEmail: 'Ada@Example.com' },
+    status: { invitation: { tokenHash: 'a'.repeat(64) } },
+  };
+  const list = (async ({ kind }: { kind: string }, project: (object: AnyObject) => object, { namespace = '' }) => {
+    listed.push(`${kind}/${namespace}`);
+    return { items: kind === 'Integration' ? [project(invited)] : [], resourceVersion: '7' };
+  }) as unknown as KubeClient['list'];
+  const world = createWorld({ list } as KubeClient, createManualClock(), createLogger({ level: 'silent' }));
+  return { world, listed };
+}
+
+test('an invitation that another replica issued a moment ago is found by the hash of its token', async () => {
+  const { world, listed } = openWorld();
+  const found = await world.findBy('Integration', 'tokenHash', 'a'.repeat(64));
+  expect(found?.metadata.name).toBe('int-1');
+  expect(listed).toEqual(['Integration/']);
+});
+
+test('what nobody has is not found, and what is no value of the index neither', async () => {
+  const { world } = openWorld();
+  expect(await world.findBy('Integration', 'tokenHash', 'int-1')).toBeUndefined();
+  await expect(world.findBy('Workspace', 'nothing', 'x')).rejects.toThrow('no index is called nothing');
+});

@@ -1,0 +1,89 @@
+import { activationId, publicId } from '../../core/ids/ids.ts';
+import { pairIsOpen } from '../../core/routing/activation-state.ts';
+import { compileRoutes, type SubscriptionVerdict } from '../../core/routing/compile-routes.ts';
+import { coverage } from '../../core/routing/coverage.ts';
+import type { GateFacts } from '../../core/routing/gate-verdict.ts';
+import { integrationStatus, routeState } from '../../core/routing/integration-state.ts';
+import type { BlockSnapshot } from '../../core/routing/snapshot.ts';
+import {
+  isProtected,
+  snapshotOf,
+  snapshotOfIntegration,
+  snapshotOfSubscription,
+} from '../../core/routing/snapshot-of.ts';
+import type { Cached } from './cached.ts';
+import type { World } from './caches.ts';
+import type { OwnedTenant } from './ownership.ts';
+
+/** State of an integration as the routes know it. */
+export function integrationRoute(integration: Cached<'Integration'>, nowMs: number): GateFacts['integration'] {
+  return routeState(integrationStatus(integration, nowMs));
+}
+
+/** What is asked about: one stream, one integration, one group key. */
+interface Question {
+  readonly tenant: OwnedTenant;
+  readonly stream: Cached<'CatalogStream'>;
+  readonly integration: Cached<'Integration'>;
+  readonly groupKey: string | undefined;
+  readonly nowMs: number;
+}
+
+/** What the objects say of a gate, and the subscription (`sub_…`) that is admitted, by the very rules of the controller. */
+export interface GateOfObjects extends GateFacts {
+  readonly subscriptionId: string | undefined;
+}
+
+/** Whether a subscription is routed, or what holds it. @param covering every Block that covers it */
+function routing(
+  live: SubscriptionVerdict['live'] | undefined,
+  covering: readonly BlockSnapshot[],
+): GateFacts['subscription'] {
+  if (live === undefined) return 'none';
+  if (live === 'Suspended') return 'suspended';
+  if (live !== 'Blocked') return 'open';
+  return covering.some(({ spec }) => spec.target.kind === 'CatalogStream') ? 'blocked_stream' : 'blocked_package';
+}
+
+/** The gate as the custom resources want it, by what the caches hold. */
+export function gateOfObjects(world: Pick<World, 'by'>, question: Question): GateOfObjects {
+  const { tenant, stream, integration, groupKey, nowMs } = question;
+  const name = integration.metadata.name;
+  const subscriptions = world
+    .by('Subscription', 'integration', `${tenant.name}/${name}`)
+    .filter(object => object.spec.stream === stream.metadata.name && isProtected(object));
+  const packages = world.by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`).map(snapshotOf);
+  const blocks = world.by('Block', 'integration', `${tenant.name}/${name}`).map(snapshotOf);
+  const { verdicts } = compileRoutes(
+    {
+      name: tenant.name,
+      ...(tenant.workspace.metadata.deletionTimestamp === undefined ? { workspace: tenant.workspace } : {}),
+      secretKeys: [],
+      streams: isProtected(stream) ? [snapshotOf(stream)] : [],
+      packages,
+      blocks,
+      integrations: [snapshotOfIntegration(integration)],
+      subscriptions: subscriptions.map(snapshotOfSubscription),
+    },
+    // Whether an endpoint may be called decides about sending, not about routing.
+    { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '' },
+  );
+  const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');
+  const live = admitted === undefined ? undefined : verdicts.get(admitted.metadata.uid)?.live;
+  const pair = world.by('Activation', 'publicId', activationId(tenant.name, name, groupKey ?? ''));
+  return {
+    groupKey,
+    integration: integrationRoute(integration, nowMs),
+    activated: pairIsOpen(
+      pair.map(({ metadata, spec }) => ({
+        revoked: spec.revoked === true,
+        deleting: metadata.deletionTimestamp !== undefined,
+      })),
+    ),
+    subscription: routing(live, coverage({ packages, blocks })(name, stream.metadata.name)),
+    subscriptionId:
+      admitted === undefined
+        ? undefined
+        : publicId('Subscription', admitted.metadata.namespace ?? '', admitted.metadata.name),
+  };
+}

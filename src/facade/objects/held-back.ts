@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ProblemError } from '../../core/problems/problem.ts';
+
+/** One entry of `metadata.managedFields`. */
+interface ManagedFields {
+  readonly manager?: string;
+  readonly subresource?: string;
+  readonly fieldsV1?: { readonly 'f:spec'?: Readonly<Record<string, unknown>> };
+}
+
+interface Written {
+  readonly metadata: object;
+  readonly spec: object;
+}
+
+function entriesOf({ metadata }: Pick<Written, 'metadata'>, manager: string, field: string): ManagedFields[] {
+  const managed = (metadata as { managedFields?: readonly ManagedFields[] }).managedFields ?? [];
+  return managed
+    .filter(entry => entry.manager !== manager && entry.subresource === undefined)
+    .filter(entry => entry.fieldsV1?.['f:spec'] !== undefined && `f:${field}` in entry.fieldsV1['f:spec']);
+}
+
+const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager';
+
+/** Managers other than this one that said a field of the spec, or a part of it. */
+export function otherManagers(object: Pick<Written, 'metadata'>, manager: string, field: string): string[] {
+  return entriesOf(object, manager, field).map(nameOf);
+}
+
+/**
+ * Parts of a wanted structure that another manager has said and that are wanted absent: server-side apply would merge
+ * the two, so this has to be asked before anything is written.
+ *
+ * @param object as the API server has it, with its managed fields
+ */
+export function heldWithin(
+  object: Pick<Written, 'metadata'>,
+  wanted: Readonly<Record<string, unknown>>,
+  concern: readonly string[],
+  manager: string,
+): ProblemError[] {
+  return concern.flatMap(field => {
+    const structure = wanted[field];
+    if (typeof structure !== 'object' || structure === null || Array.isArray(structure)) return [];
+    const held = entriesOf(object, manager, field).find(({ fieldsV1 }) =>
+      Object.keys((fieldsV1?.['f:spec']?.[`f:${field}`] ?? {}) as object).some(
+        part => part.startsWith('f:') && (structure as Readonly<Record<string, unknown>>)[part.slice(2)] === undefined,
+      ),
+    );
+    return held === undefined ? [] : [managedBy(field, nameOf(held))];
+  });
+}
+
+function managedBy(field: string, manager: string): ProblemError {
+  return { pointer: `/spec/${field}`, detail: `spec.${field} is managed by ${manager}` };
+}
+
+/**
+ * What of a wanted spec another manager keeps as it is. Server-side apply tells of a value that differs (409), but not of
+ * a field that is wanted absent and that somebody else still owns: it would silently stay.
+ *
+ * @param concern the fields that this manager writes, present in `wanted` or wanted absent
+ * @param wanted what was or will be applied
+ * @param object as the API server has it, with its managed fields
+ */
+export function heldBack(
+  object: Written,
+  wanted: Readonly<Record<string, unknown>>,
+  concern: readonly string[],
+  manager: string,
+): ProblemError[] {
+  return concern.flatMap(field => {
+    const present = (object.spec as Readonly<Record<string, unknown>>)[field];
+    if (present === undefined || isDeepStrictEqual(present, wanted[field])) return [];
+    const [owner] = otherManagers(object, manager, field);
+    return owner === undefined ? [] : [managedBy(field, owner)];
+  });
+}

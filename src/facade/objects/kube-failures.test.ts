@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { errorFromStatus } from '../../kube/kube-error.ts';
+import { refusalOf } from './kube-failures.ts';
+
+const answer = (status: number, reason: string, message: string, causes: object[] = []) =>
+  refusalOf(errorFromStatus('PATCH /x', status, { kind: 'Status', reason, message, details: { causes } }));
+const STREAM = 'catalogstreams.sluice.dev "orders" is forbidden';
+
+test.each([
+  [
+    403,
+    'Forbidden',
+    `${STREAM}: exceeded quota: few, requested: count/catalogstreams.sluice.dev=1, used: 1, limited: 1`,
+  ],
+  [403, 'Forbidden', `${STREAM}: ValidatingAdmissionPolicy 'names' with binding 'names' denied request: no such names`],
+  [422, 'Invalid', `${STREAM}: ValidatingAdmissionPolicy 'names' with binding 'names' denied request: no such names`],
+  [400, 'BadRequest', 'admission webhook "names.example.com" denied the request: no such names'],
+  [403, 'Forbidden', `${STREAM}: some plugin of the cluster says no`],
+])('%i %s of a policy is told, with its words, and not to be repeated: %s', (status, reason, message) => {
+  const { code, facts } = answer(status, reason, message, [{ message }]);
+  expect({ code, detail: facts.detail }).toEqual({
+    code: 'refused_by_policy',
+    detail: expect.stringContaining(message),
+  });
+});
+
+test('a permission that the facade lacks is a matter of the operator; the answer names no account', () => {
+  const message = `${STREAM}: User "system:serviceaccount:a:b" cannot patch resource "catalogstreams" in API group "sluice.dev"`;
+  const { code, facts } = answer(403, 'Forbidden', message);
+  expect({ code, detail: facts.detail }).toEqual({ code: 'missing_permission', detail: undefined });
+});
+
+test.each([
+  [404, 'NotFound', 'namespaces "shop" not found', []],
+  [
+    403,
+    'Forbidden',
+    `${STREAM}: unable to create new content in namespace shop because it is being terminated`,
+    [{ reason: 'NamespaceTerminating', message: 'namespace shop is being terminated', field: 'metadata.namespace' }],
+  ],
+  [500, 'InternalError', 'etcdserver: request timed out', []],
+])('%i %s may be repeated: %s', (status, reason, message, causes) => {
+  expect(answer(status, reason, message, causes).code).toBe('unavailable');
+});
+
+test('a rule of the kind stays a fault of the request, though its words are of quotas', () => {
+  const causes = [
+    { reason: 'FieldValueInvalid', field: 'spec.name', message: 'Invalid value: has exceeded the quota' },
+  ];
+  expect(answer(422, 'Invalid', 'CatalogStream "x" is invalid: spec.name: too long', causes).code).toBe(
+    'invalid_request',
+  );
+});

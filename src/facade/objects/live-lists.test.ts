@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import type { KubeClient } from '../../kube/client.ts';
+import { createLiveLists } from './live-lists.ts';
+
+/** A client whose lists end when the test says so. */
+function start() {
+  const calls: PromiseWithResolvers<{ items: object[] }>[] = [];
+  const list = () => {
+    const call = Promise.withResolvers<{ items: object[] }>();
+    calls.push(call);
+    return call.promise;
+  };
+  const client = { list } as unknown as Pick<KubeClient, 'list'>;
+  return { calls, listLive: createLiveLists({ client, keep: object => object }) };
+}
+
+const turn = () => new Promise(resolve => setImmediate(resolve));
+
+test('who asks while a list is under way is answered by one that began later, and shares it', async () => {
+  const { calls, listLive } = start();
+  const first = listLive('Block', 'shop');
+  const second = listLive('Block', 'shop');
+  const third = listLive('Block', 'shop');
+  await turn();
+  expect(calls).toHaveLength(1);
+  calls[0]?.resolve({ items: [{ old: true }] });
+  expect(await first).toEqual([{ old: true }]);
+  await turn();
+  expect(calls).toHaveLength(2);
+  const fourth = listLive('Block', 'shop');
+  calls[1]?.resolve({ items: [] });
+  expect(await Promise.all([second, third])).toEqual([[], []]);
+  await turn();
+  calls[2]?.resolve({ items: [{ new: true }] });
+  expect(await fourth).toEqual([{ new: true }]);
+  expect(calls).toHaveLength(3);
+  void listLive('Block', 'shop');
+  expect(calls).toHaveLength(4);
+});
+
+test('other kinds and namespaces do not wait, and a failure is the failure of those who asked', async () => {
+  const { calls, listLive } = start();
+  const failing = listLive('Block', 'shop');
+  const other = listLive('Package', 'shop');
+  const after = listLive('Block', 'shop');
+  expect(calls).toHaveLength(2);
+  calls[0]?.reject(new Error('away'));
+  await expect(failing).rejects.toMatchObject({ code: 'unavailable' });
+  calls[1]?.resolve({ items: [] });
+  expect(await other).toEqual([]);
+  await turn();
+  calls[2]?.resolve({ items: [] });
+  expect(await after).toEqual([]);
+});

@@ -1,0 +1,131 @@
+import type { KindName } from '../../api/kinds/kinds.ts';
+import type { FieldManager } from '../../api/well-known.ts';
+import { Refusal } from '../../http/refusal.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { isKubeError } from '../../kube/kube-error.ts';
+import type { ObjectName } from '../../kube/object.ts';
+import { type Clock, sleep } from '../../time/clock.ts';
+import { type Cached, RESOURCES } from './cached.ts';
+import type { World } from './caches.ts';
+import { heldBack, heldWithin } from './held-back.ts';
+import { CALL_WITHIN_MS, fieldManaged, refusalOf } from './kube-failures.ts';
+import { createTurns } from './turns.ts';
+import { createWaits, type WaitFor } from './wait.ts';
+
+/** One apply: what is wanted of an object by one concern. */
+export interface Wanted<K extends KindName> {
+  readonly manager: FieldManager;
+  /** The whole of what this manager says; what it said before and is not here is taken back. */
+  readonly spec: Partial<Cached<K>['spec']>;
+  /** Fields that this manager writes: those of `spec`, and those that `spec` wants absent. */
+  readonly concern: readonly (keyof Cached<K>['spec'] & string)[];
+  /** The object as it was read. Absent: there was none. */
+  readonly before?: Cached<K> | undefined;
+  /** Refuse when the object has changed since it was read: for edits of what was read. */
+  readonly exactly?: boolean;
+}
+
+/** Writes custom resources, and waits until they are in force. */
+export interface Objects {
+  /**
+   * Server-side apply, never by force. Answers the object as it is now; an apply that changes nothing writes nothing.
+   * An object on its way out is waited for, 5 s at most, then made anew. @throws Refusal 409 `field_managed`,
+   * `changed_meanwhile`, `being_deleted`, 422, 503
+   */
+  readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
+  /**
+   * `read` and `edit` again, up to five times, while the object changes in between. Edits with the same `turn` take turns on
+   * this replica: many of one list at once would otherwise use up their tries on each other.
+   */
+  readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
+  /** Deletes the very object that was read, and waits until it is seen gone. */
+  readonly remove: (kind: KindName, object: Cached<KindName>) => Promise<void>;
+  readonly waitFor: WaitFor;
+}
+
+const EDITS = 5;
+const GONE_WITHIN_MS = 5_000;
+const LOOK_EVERY_MS = 200;
+
+export function createObjects(client: KubeClient, world: World, clock: Clock): Objects {
+  const deadline = () => AbortSignal.timeout(CALL_WITHIN_MS);
+  const waitFor = createWaits(world, clock);
+  const turns = createTurns();
+
+  /** Resolves when there is no object with this uid any more. @throws `late` after 5 s */
+  async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
+    const untilMs = clock.nowMs() + GONE_WITHIN_MS;
+    while ((await world.live(kind, name))?.metadata.uid === uid) {
+      if (clock.nowMs() >= untilMs) throw late;
+      await sleep(clock, LOOK_EVERY_MS);
+    }
+  }
+
+  async function applyOnce<K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>): Promise<Cached<K>> {
+    const { manager, spec, before, exactly = false } = wanted;
+    const metadata = before === undefined ? {} : { uid: before.metadata.uid };
+    const version = exactly && before !== undefined ? { resourceVersion: before.metadata.resourceVersion } : {};
+    const body = { metadata: { ...metadata, ...version }, spec };
+    try {
+      return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
+    } catch (cause) {
+      const refusal = refusalOf(cause);
+      // Somebody else made it in this moment, with another value of what never changes. Who looks again finds whose it is.
+      const lost =
+        before === undefined && refusal.code === 'invalid_request' && (await world.live(kind, name)) !== undefined;
+      throw lost ? new Refusal('changed_meanwhile') : refusal;
+    }
+  }
+
+  async function editOften<T>(attempt: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!(error instanceof Refusal) || error.code !== 'changed_meanwhile' || tries === EDITS) throw error;
+        await sleep(clock, 10 * 2 ** tries * (0.5 + Math.random()));
+      }
+    }
+  }
+
+  return {
+    async apply(kind, name, wanted) {
+      const { before, manager, spec, concern } = wanted;
+      let present = before;
+      if (before?.metadata.deletionTimestamp !== undefined) {
+        await waitUntilGone(kind, name, before.metadata.uid, new Refusal('being_deleted'));
+        present = undefined;
+      }
+      if (present !== undefined) {
+        const fields = spec as Readonly<Record<string, unknown>>;
+        const held = [
+          ...heldBack(present, fields, absentOf(spec, concern), manager),
+          ...heldWithin(present, fields, concern, manager),
+        ];
+        if (held.length > 0) throw fieldManaged(held);
+      }
+      const applied = await applyOnce(kind, name, { ...wanted, before: present });
+      const held = heldBack(applied, spec as Readonly<Record<string, unknown>>, concern, manager);
+      if (held.length > 0) throw fieldManaged(held);
+      return applied;
+    },
+    edit: (attempt, turn) => (turn === undefined ? editOften(attempt) : turns(turn, () => editOften(attempt))),
+    async remove(kind, { metadata }) {
+      const name = { namespace: metadata.namespace, name: metadata.name };
+      try {
+        await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
+      } catch (cause) {
+        // Another object has the name by now: this one is gone.
+        if (!isKubeError(cause, 409)) throw refusalOf(cause);
+      }
+      const late = new Refusal('not_in_force', 'The object is still being deleted. Try again.');
+      await waitUntilGone(kind, name, metadata.uid, late);
+    },
+    waitFor,
+  };
+}
+
+/** Fields of the concern that are wanted absent. */
+function absentOf(spec: object, concern: readonly string[]): string[] {
+  return concern.filter(field => (spec as Readonly<Record<string, unknown>>)[field] === undefined);
+}

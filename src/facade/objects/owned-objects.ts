@@ -1,0 +1,30 @@
+import { type Refusal, refuseBecause } from '../../http/refusal.ts';
+import type { Cached } from './cached.ts';
+import type { World } from './caches.ts';
+
+/** Kinds of a producer's workspace whose public id is a hash of their name. */
+type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';
+
+/** What each is called in answers. */
+const CALLED: Record<OwnedKind, string> = {
+  CatalogStream: 'stream',
+  Package: 'package',
+  Integration: 'integration',
+};
+
+/** A 404 that says what is not there. */
+export function unknownObject(kind: OwnedKind): Refusal {
+  return refuseBecause('unknown_resource', `This workspace has no such ${CALLED[kind]}.`);
+}
+
+/** The object of a public id within one workspace, also one that another replica has just made. @throws Refusal 404 */
+export async function findOwned<K extends OwnedKind>(
+  world: Pick<World, 'find'>,
+  kind: K,
+  namespace: string,
+  id: string,
+): Promise<Cached<K>> {
+  const object = await world.find(kind, id, namespace);
+  if (object === undefined) throw unknownObject(kind);
+  return object;
+}

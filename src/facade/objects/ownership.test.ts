@@ -1,0 +1,113 @@
+import { beforeEach, expect, test } from 'vitest';
+import type { Owner } from '../../api/owner.ts';
+import { publicId, tenantId } from '../../core/ids/ids.ts';
+import { Refusal } from '../../http/refusal.ts';
+import type { Identity } from '../auth/identity.ts';
+import type { World } from './caches.ts';
+import { createOwnership } from './ownership.ts';
+
+const ISSUER = 'https://login.example';
+const person = (subject: string): Identity => ({ issuer: ISSUER, subject, groups: [], client: undefined });
+const owner = (subject: string): Owner => ({ issuer: ISSUER, subject, role: 'Owner' });
+
+type Objects = Readonly<Record<string, object>>;
+
+/** A world of objects by `Kind/name`; those under `late` are on the API server only. */
+function worldOf(objects: Objects, late: Objects = {}) {
+  const world = {
+    get: (kind: string, { name }: { name: string }) => objects[`${kind}/${name}`],
+    live: async (kind: string, { name }: { name: string }) => late[`${kind}/${name}`] ?? objects[`${kind}/${name}`],
+    find: async (_kind: string, id: string) => objects[id] ?? late[id],
+    findLive: async (kind: string, id: string) => void lookedFor.push(`${kind} ${id}`),
+  };
+  return createOwnership(world as unknown as World);
+}
+
+/** What was looked for on the API server although the cache has it. */
+const lookedFor: string[] = [];
+beforeEach(() => void lookedFor.splice(0));
+
+const account = (name: string, ...owners: string[]) => ({ metadata: { name }, spec: { owners: owners.map(owner) } });
+const workspace = (name: string, ...owners: string[]) => ({
+  metadata: { name },
+  spec: { account: `${name}-pays`, owners: owners.map(owner) },
+});
+const integration = (recipient?: string) => ({
+  metadata: { namespace: 'shop', name: 'int-1' },
+  spec: { invitedEmail: 'bob@example.com', ...(recipient === undefined ? {} : { workspace: recipient }) },
+});
+
+const SHOP = tenantId('shop');
+const INTEGRATION = publicId('Integration', 'shop', 'int-1');
+
+async function codeOf(asked: Promise<unknown>): Promise<string> {
+  const error: unknown = await asked.then(
+    () => new Error('was allowed'),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Refusal)) throw error;
+  expect(error.facts).toEqual({});
+  return error.code;
+}
+
+test('owners of the workspace and of its account may; others and the unknown are told the same', async () => {
+  const ownership = worldOf({
+    [SHOP]: workspace('shop', 'ada'),
+    'Account/shop-pays': account('shop-pays', 'grace'),
+  });
+  expect((await ownership.tenant(person('ada'), SHOP)).name).toBe('shop');
+  expect((await ownership.tenant(person('grace'), SHOP)).publicId).toBe(SHOP);
+  expect(await codeOf(ownership.tenant(person('eve'), SHOP))).toBe('forbidden');
+  expect(await codeOf(ownership.tenant(person('ada'), tenantId('nowhere')))).toBe('forbidden');
+});
+
+test('an account that another replica has just made counts', async () => {
+  const ownership = worldOf({ [SHOP]: workspace('shop') }, { 'Account/shop-pays': account('shop-pays', 'ada') });
+  expect((await ownership.tenant(person('ada'), SHOP)).name).toBe('shop');
+});
+
+test('an integration is of who owns the receiving workspace, not of the producer', async () => {
+  const ownership = worldOf({
+    [INTEGRATION]: integration('globex'),
+    'Workspace/globex': workspace('globex', 'bob'),
+    'Workspace/shop': workspace('shop', 'ada'),
+  });
+  expect(await ownership.integration(person('bob'), INTEGRATION)).toMatchObject({
+    producer: 'shop',
+    name: 'int-1',
+    recipient: { name: 'globex', publicId: tenantId('globex') },
+  });
+  expect(await codeOf(ownership.integration(person('ada'), INTEGRATION))).toBe('forbidden');
+});
+
+test('an integration that nobody has accepted is nobody’s; one accepted a moment ago is found', async () => {
+  const workspaces = { 'Workspace/globex': workspace('globex', 'bob') };
+  const pending = worldOf({ [INTEGRATION]: integration(), 'Integration/int-1': integration(), ...workspaces });
+  expect(await codeOf(pending.integration(person('bob'), INTEGRATION))).toBe('forbidden');
+  const accepted = worldOf(
+    { [INTEGRATION]: integration(), ...workspaces },
+    { 'Integration/int-1': integration('globex') },
+  );
+  expect((await accepted.integration(person('bob'), INTEGRATION)).recipient.name).toBe('globex');
+});
+
+test('an account is of its owners', async () => {
+  const id = publicId('Account', '', 'shop-pays');
+  const ownership = worldOf({ [id]: account('shop-pays', 'grace') });
+  expect((await ownership.account(person('grace'), id)).name).toBe('shop-pays');
+  expect(await codeOf(ownership.account(person('ada'), id))).toBe('forbidden');
+});
+
+test('what is there and not yours takes as long to refuse as what is not there', async () => {
+  const ownership = worldOf({
+    [SHOP]: workspace('shop', 'ada'),
+    [INTEGRATION]: integration('bob'),
+    'Workspace/bob': workspace('bob', 'bob'),
+    acc_1: account('shop-pays', 'grace'),
+  });
+  const eve = person('eve');
+  expect(await codeOf(ownership.tenant(eve, SHOP))).toBe('forbidden');
+  expect(await codeOf(ownership.integration(eve, INTEGRATION))).toBe('forbidden');
+  expect(await codeOf(ownership.account(eve, 'acc_1'))).toBe('forbidden');
+  expect(lookedFor).toEqual([`Workspace ${SHOP}`, `Integration ${INTEGRATION}`, 'Account acc_1']);
+});

@@ -1,0 +1,112 @@
+import type { KindName } from '../../api/kinds/kinds.ts';
+import { publicId, tenantId } from '../../core/ids/ids.ts';
+import { Refusal } from '../../http/refusal.ts';
+import type { Identity } from '../auth/identity.ts';
+import { mayActFor, mayActForAccount } from '../auth/ownership.ts';
+import type { Cached } from './cached.ts';
+import type { World } from './caches.ts';
+
+/** A workspace that the caller may act for. */
+export interface OwnedTenant {
+  /** `ten_…` */
+  readonly publicId: string;
+  /** Name of the Workspace and of its namespace. */
+  readonly name: string;
+  readonly workspace: Cached<'Workspace'>;
+}
+
+/** An integration whose receiving workspace the caller may act for. */
+export interface OwnedIntegration {
+  /** `int_…` */
+  readonly publicId: string;
+  /** Name of the producing workspace, where the Integration is. */
+  readonly producer: string;
+  readonly producerPublicId: string;
+  readonly name: string;
+  readonly object: Cached<'Integration'>;
+  /** The workspace that receives. */
+  readonly recipient: OwnedTenant;
+}
+
+/** An account that the caller may act for. */
+export interface OwnedAccount {
+  /** `acc_…` */
+  readonly publicId: string;
+  readonly name: string;
+  readonly object: Cached<'Account'>;
+}
+
+/** Asked at each call: nothing is remembered but what the caches hold. All @throws Refusal 403 `forbidden` */
+export interface Ownership {
+  readonly tenant: (identity: Identity, id: string) => Promise<OwnedTenant>;
+  readonly integration: (identity: Identity, id: string) => Promise<OwnedIntegration>;
+  readonly account: (identity: Identity, id: string) => Promise<OwnedAccount>;
+  /** Whether the caller may act for a workspace that was found otherwise. */
+  readonly owns: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<boolean>;
+}
+
+export function createOwnership(world: Pick<World, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
+  /**
+   * The same words for what is not the caller's and for what is not there, after the same time: what the cache has is
+   * looked for as what it has not. So nothing can be found out by asking.
+   */
+  async function forbidden(kind: KindName, id: string, found: Cached<KindName> | undefined): Promise<Refusal> {
+    if (found !== undefined) await world.findLive(kind, id);
+    return new Refusal('forbidden');
+  }
+
+  /** From the cache, else as the API server has it: it may have been made on another replica a moment ago. */
+  async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
+    return world.get(kind, { name }) ?? (await world.live(kind, { name }));
+  }
+
+  async function owns(identity: Identity, workspace: Cached<'Workspace'>): Promise<boolean> {
+    const account = await present('Account', workspace.spec.account);
+    return mayActFor(identity, workspace, account) !== undefined;
+  }
+
+  const owned = (workspace: Cached<'Workspace'>): OwnedTenant => ({
+    publicId: tenantId(workspace.metadata.name),
+    name: workspace.metadata.name,
+    workspace,
+  });
+
+  return {
+    owns,
+    async tenant(identity, id) {
+      const workspace = await world.find('Workspace', id);
+      if (workspace === undefined || !(await owns(identity, workspace))) {
+        throw await forbidden('Workspace', id, workspace);
+      }
+      return owned(workspace);
+    },
+    async integration(identity, id) {
+      const found = await world.find('Integration', id);
+      if (found === undefined) throw await forbidden('Integration', id, found);
+      let object: typeof found | undefined = found;
+      const { namespace = '', name } = object.metadata;
+      // The acceptance may be younger than the cache.
+      if (object.spec.workspace === undefined) object = await world.live('Integration', { namespace, name });
+      const recipient = object?.spec.workspace;
+      const workspace = recipient === undefined ? undefined : await present('Workspace', recipient);
+      if (object === undefined || workspace === undefined || !(await owns(identity, workspace))) {
+        throw await forbidden('Integration', id, found);
+      }
+      return {
+        publicId: publicId('Integration', namespace, name),
+        producer: namespace,
+        producerPublicId: tenantId(namespace),
+        name,
+        object,
+        recipient: owned(workspace),
+      };
+    },
+    async account(identity, id) {
+      const object = await world.find('Account', id);
+      if (object === undefined || mayActForAccount(identity, object) === undefined) {
+        throw await forbidden('Account', id, object);
+      }
+      return { publicId: id, name: object.metadata.name, object };
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import type { Cached } from './cached.ts';
+import type { World } from './caches.ts';
+import { createWaits } from './wait.ts';
+
+type Block = Cached<'Block'>;
+type Said = readonly [type: string, status: string, observedGeneration: number, reason?: string];
+
+function block(uid: string, generation: number, ...conditions: Said[]): Block {
+  return {
+    metadata: { name: 'blk-1', namespace: 'shop', uid, resourceVersion: '1', generation },
+    spec: {},
+    status: {
+      conditions: conditions.map(([type, status, observedGeneration, reason = 'Because']) => ({
+        type,
+        status,
+        observedGeneration,
+        reason,
+        message: 'as the test says',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      })),
+    },
+  } as unknown as Block;
+}
+
+function setUp(cached?: Block) {
+  const clock = createManualClock();
+  const handlers = new Set<(change: string, key: string, old: undefined, current: Block | undefined) => void>();
+  let live: Block | undefined;
+  let looks = 0;
+  const world = {
+    get: () => cached,
+    live: async () => {
+      looks += 1;
+      return live;
+    },
+    reflector: () => ({
+      subscribe: (handler: typeof handlers extends Set<infer H> ? H : never) => {
+        handlers.add(handler);
+        return () => handlers.delete(handler);
+      },
+    }),
+  } as unknown as Pick<World, 'get' | 'reflector' | 'live'>;
+  return {
+    clock,
+    handlers,
+    looks: () => looks,
+    wait: createWaits(world, clock),
+    see: (object: Block | undefined, key = 'shop/blk-1') => {
+      for (const handler of handlers) handler('updated', key, undefined, object);
+    },
+    storeAs: (object: Block) => {
+      live = object;
+    },
+  };
+}
+
+test('waits for what failed because a reference was missing: it goes on by itself', async () => {
+  const late = block('u', 1, ['Ready', 'False', 1, 'WaitingForTarget'], ['Stalled', 'True', 1, 'WaitingForTarget']);
+  const { wait, see } = setUp(late);
+  const waiting = wait('Block', late);
+  see(block('u', 1, ['Ready', 'True', 1]));
+  await expect(waiting).resolves.toMatchObject({ metadata: { uid: 'u' } });
+});
+
+test('what is in force already is answered at once, and leaves nothing behind', async () => {
+  const { clock, handlers, wait } = setUp();
+  const applied = block('u1', 2, ['Enforced', 'True', 2]);
+  expect(await wait('Block', applied, 'Enforced')).toBe(applied);
+  expect(handlers.size).toBe(0);
+  expect(clock.pendingTimers()).toBe(0);
+});
+
+test.each<[string, Block]>([
+  ['an earlier generation', block('u1', 2, ['Enforced', 'True', 1])],
+  ['another object of the same name', block('u2', 2, ['Enforced', 'True', 2])],
+  ['another condition', block('u1', 2, ['Ready', 'True', 2])],
+  ['the condition not met', block('u1', 2, ['Enforced', 'Unknown', 2])],
+])('%s is not what was waited for: 503 after 5 s, not before', async (_what, seen) => {
+  const { clock, handlers, see, wait } = setUp();
+  const answered = wait('Block', block('u1', 2), 'Enforced').then(
+    () => 'in force',
+    (error: { code: string }) => error.code,
+  );
+  see(seen);
+  let answer: string | undefined;
+  void answered.then(said => {
+    answer = said;
+  });
+  await clock.advance(4_999);
+  expect(answer).toBeUndefined();
+  await clock.advance(1);
+  expect(answer).toBe('not_in_force');
+  expect(handlers.size).toBe(0);
+});
+
+test('the informer tells it, of this object only', async () => {
+  const { see, wait } = setUp();
+  const promise = wait('Block', block('u1', 2), 'Enforced');
+  const other = block('u1', 9, ['Enforced', 'True', 9]);
+  see(other, 'shop/blk-2');
+  const inForce = block('u1', 3, ['Enforced', 'True', 3]);
+  see(inForce);
+  expect(await promise).toBe(inForce);
+});
+
+test('a watch that is late is helped by looking after 1 and 3 s', async () => {
+  const { clock, looks, storeAs, wait } = setUp();
+  const promise = wait('Block', block('u1', 2), 'Enforced');
+  await clock.advance(1_000);
+  expect(looks()).toBe(1);
+  const inForce = block('u1', 2, ['Enforced', 'True', 2]);
+  storeAs(inForce);
+  await clock.advance(2_000);
+  expect(await promise).toBe(inForce);
+});
+
+test('what can only be helped by an edit is said at once, with the reason', async () => {
+  const { see, wait } = setUp();
+  const promise = wait('Block', block('u1', 2));
+  see(block('u1', 2, ['Stalled', 'True', 1, 'Old']));
+  see(block('u1', 2, ['Stalled', 'True', 2, 'NameConflict']));
+  await expect(promise).rejects.toMatchObject({
+    code: 'not_reconcilable',
+    message: expect.stringContaining('NameConflict'),
+  });
+});

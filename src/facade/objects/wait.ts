@@ -1,0 +1,74 @@
+import type { Condition } from '../../api/conditions.ts';
+import type { KindName } from '../../api/kinds/kinds.ts';
+import { Refusal } from '../../http/refusal.ts';
+import { keyOf } from '../../kube/object.ts';
+import type { Clock } from '../../time/clock.ts';
+import type { Cached } from './cached.ts';
+import type { World } from './caches.ts';
+
+/** The longest that an answer waits for the controller. */
+const WAIT_MS = 5_000;
+/** When the API server is asked itself, should the watch be late. */
+const LOOK_AT_MS = [1_000, 3_000];
+
+/**
+ * Waits until the controller says `condition` of what was applied: of the same object (uid), for the generation that the
+ * apply answered or a later one. Answers the object then. @throws Refusal 409 `not_reconcilable` when it can only be
+ * helped by an edit, 503 `not_in_force` after 5 s: the change is stored, and repeating the call is safe
+ */
+export type WaitFor = <K extends KindName>(kind: K, applied: Cached<K>, condition?: string) => Promise<Cached<K>>;
+
+/** How a condition stands for a generation; undefined while it has not been judged. */
+export function conditionFor(
+  object: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined },
+  type: string,
+  generation: number,
+): Condition | undefined {
+  const found = object.status?.conditions?.find(condition => condition.type === type);
+  return found !== undefined && found.observedGeneration >= generation ? found : undefined;
+}
+
+export function createWaits(world: Pick<World, 'get' | 'reflector' | 'live'>, clock: Clock): WaitFor {
+  return <K extends KindName>(kind: K, applied: Cached<K>, condition = 'Ready') => {
+    const { metadata } = applied;
+    const name = { namespace: metadata.namespace, name: metadata.name };
+    const key = keyOf(name);
+    const generation = metadata.generation ?? 0;
+    const { promise, resolve, reject } = Promise.withResolvers<Cached<K>>();
+
+    function look(object: Cached<K> | undefined): void {
+      if (object === undefined || object.metadata.uid !== metadata.uid) return;
+      if (conditionFor(object, condition, generation)?.status === 'True') return resolve(object);
+      const stalled = conditionFor(object, 'Stalled', generation);
+      // What waits for a reference goes on by itself when that appears, as it did for this call.
+      if (stalled?.status === 'True' && !stalled.reason.startsWith('WaitingFor')) {
+        reject(new Refusal('not_reconcilable', `${stalled.reason}: ${stalled.message}`));
+      }
+    }
+
+    const unsubscribe = world.reflector(kind).subscribe((_change, changed, _old, current) => {
+      if (changed === key) look(current);
+    });
+    const timers = [
+      ...LOOK_AT_MS.map(atMs =>
+        clock.setTimer(() => {
+          // The watch may bring it all the same, and the deadline ends the wait: a failed look decides nothing.
+          world.live(kind, name).then(look, () => undefined);
+        }, atMs),
+      ),
+      clock.setTimer(() => {
+        const said = (world.get(kind, name) as Cached<K> | undefined)?.status?.conditions?.find(
+          ({ type }) => type === condition,
+        );
+        const why = said === undefined ? '' : ` (${condition} is ${said.status}: ${said.message})`;
+        reject(new Refusal('not_in_force', `The change is stored, but not in force within 5 s${why}. Try again.`));
+      }, WAIT_MS),
+    ];
+    look(applied);
+    look(world.get(kind, name));
+    return promise.finally(() => {
+      unsubscribe();
+      for (const cancel of timers) cancel();
+    });
+  };
+}

@@ -1,0 +1,106 @@
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { activationId, publicId } from '../../../core/ids/ids.ts';
+import { activationObjectName } from '../../../core/ids/object-names.ts';
+import { integrationState, routeState } from '../../../core/routing/integration-state.ts';
+import { Refusal, refuseBecause } from '../../../http/refusal.ts';
+import { sleep } from '../../../time/clock.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { unknownObject } from '../../objects/owned-objects.ts';
+import type { OwnedTenant } from '../../objects/ownership.ts';
+import { judgeActivation } from './activation-views.ts';
+
+/** The longest that a call waits for the gate, after the controller has spoken or not. */
+export const GATE_WITHIN_MS = 5_000;
+/** How often Redis is asked meanwhile. */
+export const GATE_EVERY_MS = 100;
+
+/** Fields of an Activation that the REST interface writes: always all of them. */
+export const ACTIVATION_CONCERN = ['integration', 'groupKey', 'revoked'] as const;
+
+/** Whether events of the pair may pass, as Redis has it. @throws Refusal 503 while Redis is away */
+export async function gateIsOpen({ gates }: Facade, tenant: string, integration: string, groupKey: string) {
+  try {
+    return await gates.isOpen(tenant, integration, groupKey);
+  } catch (cause) {
+    throw new Refusal('unavailable', { cause });
+  }
+}
+
+/** The cache's word on an object that was applied, once it has heard of it; else what was known before. */
+export function latestOf({ world }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
+  const { namespace, name, uid, generation = 0 } = known.metadata;
+  const cached = world.get('Activation', { namespace, name });
+  return cached?.metadata.uid === uid && (cached.metadata.generation ?? 0) >= generation ? cached : known;
+}
+
+/** @throws Refusal 409 when the integration is closed and stays so; the cache alone refuses nothing */
+async function refuseIfClosed({ world, wallMs }: Facade, integration: Cached<'Integration'>): Promise<void> {
+  const stateOf = ({ spec, status }: Cached<'Integration'>) => {
+    const expiresAt = status?.invitation?.expiresAt;
+    return integrationState(
+      { spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) },
+      wallMs(),
+    );
+  };
+  if (routeState(stateOf(integration)) !== 'closed') return;
+  const live = await world.live('Integration', integration.metadata);
+  if (live === undefined) throw unknownObject('Integration');
+  const state = stateOf(live);
+  if (routeState(state) === 'closed') throw refuseBecause('integration_closed', `The integration is ${state}.`);
+}
+
+/** @throws Refusal 409 that names the other objects of the pair that say revoked, as long as they do */
+async function refuseIfRevokedElsewhere({ world }: Facade, { metadata, spec }: Cached<'Activation'>): Promise<void> {
+  const { namespace = '', name } = metadata;
+  const id = activationId(namespace, spec.integration, spec.groupKey);
+  const others = world
+    .by('Activation', 'publicId', id)
+    .filter(other => other.metadata.name !== name && other.spec.revoked === true);
+  const live = await Promise.all(others.map(other => world.live('Activation', other.metadata)));
+  const names = live.flatMap(object => (object?.spec.revoked === true ? [object.metadata.name] : [])).toSorted();
+  if (names.length === 0) return;
+  const detail = `Revoked by the Activation ${names.join(', ')} in the namespace ${namespace}: take that back, or delete it there.`;
+  throw new Refusal('revoked_elsewhere', detail);
+}
+
+/**
+ * Opens one group key for one integration: applies REST's own Activation of the pair, and waits until both the controller
+ * says so and Redis does. What the controller said may be older than a flush, so that an apply that changed nothing proves
+ * nothing by itself. @throws Refusal 409, 503
+ */
+export async function activate(
+  facade: Facade,
+  tenant: OwnedTenant,
+  integration: Cached<'Integration'>,
+  groupKey: string,
+): Promise<Cached<'Activation'>> {
+  const { world, objects, clock } = facade;
+  const untilMs = clock.nowMs() + GATE_WITHIN_MS;
+  await refuseIfClosed(facade, integration);
+  const { name } = integration.metadata;
+  const integrationId = publicId('Integration', tenant.name, name);
+  const object = { namespace: tenant.name, name: activationObjectName(tenant.name, name, groupKey) };
+  const applied = await objects.edit(async () =>
+    objects.apply('Activation', object, {
+      manager: FIELD_MANAGER.facade,
+      before: await world.live('Activation', object),
+      concern: ACTIVATION_CONCERN,
+      // Without `revoked`, and not with false: exported to Git, that would hold on to the field, and keep DELETE out.
+      spec: { integration: name, groupKey },
+    }),
+  );
+  let activation = await objects.waitFor('Activation', applied);
+  for (;;) {
+    const judgement = judgeActivation(activation, applied.metadata.generation ?? 0);
+    if (judgement === 'superseded') throw new Refusal('superseded');
+    if (judgement === 'revoked_elsewhere') await refuseIfRevokedElsewhere(facade, activation);
+    if (judgement === 'integration_closed') await refuseIfClosed(facade, integration);
+    if (judgement === 'open' && (await gateIsOpen(facade, tenant.publicId, integrationId, groupKey))) return activation;
+    if (clock.nowMs() >= untilMs) {
+      throw new Refusal('not_in_force', 'The activation is stored, but its gate is not open yet. Try again.');
+    }
+    await sleep(clock, GATE_EVERY_MS);
+    activation = latestOf(facade, activation);
+  }
+}

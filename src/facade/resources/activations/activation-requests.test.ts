@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { Refusal } from '../../../http/refusal.ts';
+import { PairBody, PairQuery, resolvePair } from './activation-requests.ts';
+
+const pair = {
+  producerTenantPublicId: 'ten_0123456789abcdefghjk',
+  groupKey: 'store 17/ä',
+  integrationPublicId: 'int_0123456789abcdefghjk',
+};
+
+function refusalOf(run: () => unknown): Refusal {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+  }
+  throw new Error('was not refused');
+}
+
+test('the fields come from the body, from the query, or the same from both', () => {
+  expect(resolvePair(PairBody.parse(pair), {})).toEqual(pair);
+  expect(resolvePair(undefined, PairQuery.parse(pair))).toEqual(pair);
+  expect(resolvePair(pair, pair)).toEqual(pair);
+  expect(resolvePair(pair, { groupKey: pair.groupKey })).toEqual(pair);
+});
+
+test('what differs is named, and is a 400', () => {
+  const { code, facts } = refusalOf(() => resolvePair(pair, { ...pair, groupKey: 'store 17/Ä' }));
+  expect(code).toBe('ambiguous_request');
+  expect(facts.errors).toEqual([{ parameter: 'groupKey', detail: 'is not what the body says' }]);
+});
+
+test('what is missing is named, and is a 422', () => {
+  const { code, facts } = refusalOf(() => resolvePair(undefined, { groupKey: 'a' }));
+  expect(code).toBe('invalid_request');
+  expect(facts.errors?.map(({ parameter }) => parameter)).toEqual(['producerTenantPublicId', 'integrationPublicId']);
+});

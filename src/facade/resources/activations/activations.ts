@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { activationId } from '../../../core/ids/ids.ts';
+import { activationObjectNameOf } from '../../../core/ids/object-names.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { findOwned } from '../../objects/owned-objects.ts';
+import { activate } from './activate.ts';
+import { PairBody, PairQuery, resolvePair } from './activation-requests.ts';
+import { ActivatedKey, ActivationEntry, activationEntry, pairOf, pairStatus } from './activation-views.ts';
+import { deactivate } from './deactivate.ts';
+
+type Group = [Cached<'Activation'>, ...Cached<'Activation'>[]];
+
+const activateRoute = defineRoute({
+  method: 'POST',
+  path: '/waas/activations',
+  access: 'producer',
+  operation: 'activate',
+  tag: 'Activations',
+  summary: 'Open a group key for an integration',
+  description:
+    'On all streams, and idempotent: the same pair has the same id, also after it was closed. An event that is accepted after the answer is routed; nothing is routed before the integration is accepted, and nothing made up for then.',
+  body: PairBody,
+  answers: { 200: { description: 'The gate is open.', schema: ActivatedKey } },
+  problems: ['unknown_resource', 'integration_closed', 'revoked_elsewhere', 'superseded'],
+  async handle(facade, { tenant, body: { groupKey, integrationPublicId } }) {
+    const integration = await findOwned(facade.world, 'Integration', tenant.name, integrationPublicId);
+    const { metadata, spec } = await activate(facade, tenant, integration, groupKey);
+    const publicId = activationId(tenant.name, spec.integration, groupKey);
+    const about = { kind: 'Activation', namespace: tenant.name, name: metadata.name };
+    return { status: 200, body: { publicId, groupKey, status: 'Active' }, about };
+  },
+});
+
+const deactivateRoute = defineRoute({
+  method: 'DELETE',
+  path: '/waas/activations',
+  access: 'producer',
+  operation: 'deactivate',
+  tag: 'Activations',
+  summary: 'Close a group key for an integration',
+  description:
+    'Takes its fields in the body or as query parameters. From the answer on nothing of the group key is routed, and no delivery begins. What is not there is answered the same way.',
+  query: PairQuery,
+  body: PairBody,
+  bodyOptional: true,
+  closes: true,
+  answers: { 204: { description: 'The gate is closed.' } },
+  problems: ['ambiguous_request'],
+  async handle(facade, { tenant, body, query }) {
+    const { integrationPublicId, groupKey } = resolvePair(body, query);
+    const written = await deactivate(facade, tenant, integrationPublicId, groupKey);
+    if (written === undefined) return { status: 204 };
+    return { status: 204, about: { kind: 'Activation', namespace: tenant.name, name: written.metadata.name } };
+  },
+});
+
+const ActivationsQuery = PageQuery.extend({
+  integration: publicIdField('Integration').optional().meta({ description: 'Only those of this integration.' }),
+  groupKey: z.string().optional().meta({ description: 'Only those of this group key.', example: 'store-17' }),
+  status: z.enum(['Active', 'Revoked', 'all']).optional().meta({
+    description: 'Which activations. Default Active. Revoked ones are kept for 30 days.',
+    example: 'Active',
+  }),
+});
+
+/** The Activations that a list is made of. @throws Refusal 404 for an integration that is not there */
+async function readListed({ world }: Facade, namespace: string, integration: string | undefined) {
+  if (integration === undefined) return world.list('Activation', namespace);
+  const { metadata } = await findOwned(world, 'Integration', namespace, integration);
+  return world.by('Activation', 'integration', `${namespace}/${metadata.name}`);
+}
+
+const listActivations = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/activations',
+  access: 'producer',
+  operation: 'listActivations',
+  tag: 'Activations',
+  summary: 'List activations',
+  query: ActivationsQuery,
+  answers: {
+    200: { description: 'A page of activations, by integration and group key.', schema: pageOf(ActivationEntry) },
+  },
+  problems: ['unknown_resource', 'malformed_cursor'],
+  async handle(facade, { tenant, query }) {
+    const { integration, groupKey, status = 'Active' } = query;
+    const objects = await readListed(facade, tenant.name, integration);
+    const ofKey = groupKey === undefined ? objects : objects.filter(({ spec }) => spec.groupKey === groupKey);
+    const pairs = [...Map.groupBy(ofKey, pairOf).values()] as Group[];
+    const wanted = pairs.filter(pair => status === 'all' || pairStatus(pair) === status);
+    // Views are made of one page only: there may be 100,000.
+    const { data, nextCursor } = paginate(wanted, ([first]) => pairOf(first), query);
+    return { status: 200, body: { data: data.map(activationEntry), nextCursor } };
+  },
+});
+
+const getActivation = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/activations/{activation}',
+  access: 'producer',
+  operation: 'getActivation',
+  tag: 'Activations',
+  summary: 'Read one activation',
+  answers: { 200: { description: 'The activation, and whether it is effective.', schema: ActivationEntry } },
+  problems: ['unknown_resource'],
+  async handle({ world }, { tenant, params }) {
+    const known = world
+      .by('Activation', 'publicId', params.activation)
+      .filter(({ metadata }) => metadata.namespace === tenant.name);
+    // One that another replica has just made is found by its name: to list them all would take too long.
+    const own = { namespace: tenant.name, name: activationObjectNameOf(params.activation) };
+    const made = known.length > 0 ? undefined : await world.live('Activation', own);
+    const [first = made, ...rest] = known;
+    if (
+      first === undefined ||
+      activationId(tenant.name, first.spec.integration, first.spec.groupKey) !== params.activation
+    ) {
+      throw new Refusal('unknown_resource', 'This workspace has no such activation.');
+    }
+    return { status: 200, body: activationEntry([first, ...rest]) };
+  },
+});
+
+export const ACTIVATION_ROUTES = [activateRoute, deactivateRoute, listActivations, getActivation];

@@ -1,0 +1,73 @@
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { activationId, publicId } from '../../../core/ids/ids.ts';
+import { activationObjectName } from '../../../core/ids/object-names.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import { sleep } from '../../../time/clock.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import type { OwnedTenant } from '../../objects/ownership.ts';
+import { conditionFor } from '../../objects/wait.ts';
+import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIsOpen, latestOf } from './activate.ts';
+
+/** Name of an integration that is gone, as its Activations still have it. */
+function goneIntegration({ world }: Facade, namespace: string, id: string): string | undefined {
+  const names = new Set(world.list('Activation', namespace).map(({ spec }) => spec.integration));
+  return [...names].find(name => publicId('Integration', namespace, name) === id);
+}
+
+/** Whether anybody else's Activation names the pair. */
+async function hasOthers({ world }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
+  for (const { metadata } of world.by('Activation', 'publicId', id)) {
+    if (metadata.namespace !== namespace || metadata.name === own) continue;
+    if ((await world.live('Activation', metadata)) !== undefined) return true;
+  }
+  return false;
+}
+
+/**
+ * Closes one group key for one integration, whatever opened it: REST's own Activation of the pair says revoked, and one
+ * closer is enough. Answers the object that was written; undefined when there was nothing to close. Returns when Redis
+ * has the gate closed, also when it was opened by an object that somebody has just deleted, or when a later activation
+ * took this back. @throws Refusal 503
+ */
+export async function deactivate(
+  facade: Facade,
+  tenant: OwnedTenant,
+  integrationId: string,
+  groupKey: string,
+): Promise<Cached<'Activation'> | undefined> {
+  const { world, objects, clock } = facade;
+  const untilMs = clock.nowMs() + GATE_WITHIN_MS;
+  const namespace = tenant.name;
+  const found = await world.find('Integration', integrationId, namespace);
+  const integration = found?.metadata.name ?? goneIntegration(facade, namespace, integrationId);
+
+  async function revoke(name: string): Promise<Cached<'Activation'> | undefined> {
+    const object = { namespace, name: activationObjectName(namespace, name, groupKey) };
+    const applied = await objects.edit(async () => {
+      const before = await world.live('Activation', object);
+      const id = activationId(namespace, name, groupKey);
+      if (before === undefined && !(await hasOthers(facade, namespace, id, object.name))) return undefined;
+      return objects.apply('Activation', object, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ACTIVATION_CONCERN,
+        spec: { integration: name, groupKey, revoked: true },
+      });
+    });
+    // Of an integration that is gone nothing is Ready; the controller has looked at it all the same.
+    return applied !== undefined && found !== undefined ? objects.waitFor('Activation', applied) : applied;
+  }
+
+  let revoked: Cached<'Activation'> | undefined;
+  for (;;) {
+    if (revoked !== undefined) revoked = latestOf(facade, revoked);
+    else if (integration !== undefined) revoked = await revoke(integration);
+    if (revoked !== undefined && revoked.spec.revoked !== true) return revoked;
+    const judged =
+      revoked === undefined || conditionFor(revoked, 'Ready', revoked.metadata.generation ?? 0) !== undefined;
+    if (judged && !(await gateIsOpen(facade, tenant.publicId, integrationId, groupKey))) return revoked;
+    if (clock.nowMs() >= untilMs) throw new Refusal('not_in_force', 'The gate is not closed yet. Try again.');
+    await sleep(clock, GATE_EVERY_MS);
+  }
+}

@@ -1,0 +1,192 @@
+import type { BlockSpec } from '../../../api/kinds/block.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { blockId } from '../../../core/ids/ids.ts';
+import { blockObjectName } from '../../../core/ids/object-names.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { ObjectName } from '../../../kube/object.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { type Answer, defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { otherManagers } from '../../objects/held-back.ts';
+import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
+import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
+
+type TargetKind = BlockSpec['target']['kind'];
+type Pair = Pick<BlockSpec, 'integration' | 'target'>;
+
+/** What a call is about: one integration and one stream or package of a workspace, by public ids. */
+interface Asked {
+  readonly namespace: string;
+  readonly integration: string;
+  readonly kind: TargetKind;
+  readonly target: string;
+}
+
+/** The Blocks of a pair that others made, as they are now. */
+async function readOthers({ world }: Facade, namespace: string, { integration, target }: Pair, own: string) {
+  const known = world.by('Block', 'publicId', blockId(namespace, integration, target.kind, target.name));
+  const others = known.filter(({ metadata }) => metadata.namespace === namespace && metadata.name !== own);
+  const live = await Promise.all(others.map(({ metadata }) => world.live('Block', { namespace, name: metadata.name })));
+  return live.filter(
+    block => block !== undefined && block.metadata.deletionTimestamp === undefined,
+  ) as Cached<'Block'>[];
+}
+
+/** A new Block needs what it names, and no package that takes none. @throws Refusal 404; 409 */
+async function assertBlockable({ world }: Facade, namespace: string, { integration, target }: Pair): Promise<void> {
+  const [grantee, kept] = await Promise.all([
+    world.live('Integration', { namespace, name: integration }),
+    world.live(target.kind, { namespace, name: target.name }),
+  ]);
+  if (grantee === undefined) throw unknownObject('Integration');
+  if (kept === undefined) throw unknownObject(target.kind);
+  if (target.kind === 'CatalogStream') return;
+  // A stream that is being deleted still delivers what it has, so it may be blocked; a package would never go.
+  if (kept.metadata.deletionTimestamp !== undefined) throw new Refusal('being_deleted');
+  if ((kept as Cached<'Package'>).spec.archived === true) throw new Refusal('package_archived');
+}
+
+async function block(facade: Facade, { namespace, integration, kind, target }: Asked): Promise<Answer> {
+  const { world, objects } = facade;
+  const grantee = await findOwned(world, 'Integration', namespace, integration);
+  const kept = await findOwned(world, kind, namespace, target);
+  const pair = { integration: grantee.metadata.name, target: { kind, name: kept.metadata.name } };
+  const object: ObjectName = { namespace, name: blockObjectName(namespace, pair.integration, kind, pair.target.name) };
+  const applied = await objects.edit(async () => {
+    const before = await world.live('Block', object);
+    if (before === undefined) {
+      try {
+        await assertBlockable(facade, namespace, pair);
+      } catch (error) {
+        // What somebody else's Block keeps back already is blocked, also where a new Block would be refused.
+        const [standing] = await readOthers(facade, namespace, pair, object.name);
+        if (standing === undefined) throw error;
+        return standing;
+      }
+    }
+    return objects.apply('Block', object, {
+      manager: FIELD_MANAGER.facade,
+      before,
+      concern: ['integration', 'target'],
+      spec: pair,
+    });
+  });
+  // Enforced may be said of a Redis that has lost everything since. Nothing is routed then, and what is rebuilt from the
+  // custom resources contains the block: so, unlike an activation, it needs no look into Redis.
+  await objects.waitFor('Block', applied, 'Enforced');
+  return { status: 204, about: { kind: 'Block', namespace, name: applied.metadata.name } };
+}
+
+async function unblock(facade: Facade, { namespace, integration, kind, target }: Asked): Promise<Answer> {
+  const { world, objects } = facade;
+  const [grantee, kept] = await Promise.all([
+    world.find('Integration', integration, namespace),
+    world.find(kind, target, namespace),
+  ]);
+  const pair =
+    grantee !== undefined && kept !== undefined
+      ? { integration: grantee.metadata.name, target: { kind, name: kept.metadata.name } }
+      : namesInBlocks(world.list('Block', namespace), { integration, target });
+  if (pair === undefined) return { status: 204 };
+  const object = { namespace, name: blockObjectName(namespace, pair.integration, kind, pair.target.name) };
+  const others = await readOthers(facade, namespace, pair, object.name);
+  if (others.length > 0) {
+    const names = others.map(({ metadata }) => metadata.name).toSorted();
+    const detail = `Delete where it is managed: Block ${names.join(', ')} in the namespace ${namespace}. Nothing was changed.`;
+    throw new Refusal('managed_elsewhere', detail);
+  }
+  const own = await world.live('Block', object);
+  if (own !== undefined) {
+    // Somebody else has said this very object as well: it is not ours alone to delete.
+    const holders = otherManagers(own, FIELD_MANAGER.facade, 'target');
+    if (holders.length > 0) {
+      const where = `Block ${object.name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;
+      throw new Refusal('managed_elsewhere', `${where}. Delete it there. Nothing was changed.`);
+    }
+    await objects.remove('Block', own);
+  }
+  return { status: 204, about: { kind: 'Block', ...object } };
+}
+
+const UNTIL_WHEN =
+  'From the answer on nothing of it is routed to the integration, and no delivery begins; nothing is lost within the retention.';
+const RESUMES =
+  'Subscriptions that nothing covers any more go on a moment later, from where they stopped. What is not blocked is answered the same way.';
+
+const blockStream = defineRoute({
+  method: 'POST',
+  path: '/waas/producer/{tenant}/integrations/{integration}/blocks/streams/{catalogEntryPublicId}',
+  access: 'producer',
+  operation: 'blockStream',
+  tag: 'Blocks',
+  summary: 'Block a stream for an integration',
+  description: UNTIL_WHEN,
+  closes: true,
+  answers: { 204: { description: 'The stream is blocked, and the block is in force.' } },
+  problems: ['unknown_resource'],
+  handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
+    block(facade, { namespace: tenant.name, integration, kind: 'CatalogStream', target }),
+});
+
+const unblockStream = defineRoute({
+  method: 'DELETE',
+  path: '/waas/producer/{tenant}/integrations/{integration}/blocks/streams/{catalogEntryPublicId}',
+  access: 'producer',
+  operation: 'unblockStream',
+  tag: 'Blocks',
+  summary: 'Un-block a stream for an integration',
+  description: `${RESUMES} A block of a package that contains the stream holds on.`,
+  answers: { 204: { description: 'This block is gone.' } },
+  problems: ['managed_elsewhere'],
+  handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
+    unblock(facade, { namespace: tenant.name, integration, kind: 'CatalogStream', target }),
+});
+
+const blockPackage = defineRoute({
+  method: 'POST',
+  path: '/waas/producer/{tenant}/integrations/{integration}/blocks/packages/{pkg}',
+  access: 'producer',
+  operation: 'blockPackage',
+  tag: 'Blocks',
+  summary: 'Block a package for an integration',
+  description: `All of its streams, also those that come into it later. ${UNTIL_WHEN}`,
+  closes: true,
+  answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
+  problems: ['unknown_resource', 'package_archived'],
+  handle: (facade, { tenant, params: { integration, pkg: target } }) =>
+    block(facade, { namespace: tenant.name, integration, kind: 'Package', target }),
+});
+
+const unblockPackage = defineRoute({
+  method: 'DELETE',
+  path: '/waas/producer/{tenant}/integrations/{integration}/blocks/packages/{pkg}',
+  access: 'producer',
+  operation: 'unblockPackage',
+  tag: 'Blocks',
+  summary: 'Un-block a package for an integration',
+  description: `${RESUMES} Blocks of single streams and of other packages hold on.`,
+  answers: { 204: { description: 'This block is gone.' } },
+  problems: ['managed_elsewhere'],
+  handle: (facade, { tenant, params: { integration, pkg: target } }) =>
+    unblock(facade, { namespace: tenant.name, integration, kind: 'Package', target }),
+});
+
+const listBlocks = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/integrations/{integration}/blocks',
+  access: 'producer',
+  operation: 'listBlocks',
+  tag: 'Blocks',
+  summary: 'List what is blocked for an integration',
+  query: PageQuery,
+  answers: { 200: { description: 'A page of blocks, by public id.', schema: pageOf(BlockEntry) } },
+  problems: ['unknown_resource', 'malformed_cursor'],
+  async handle({ world }, { tenant, params, query }) {
+    const { metadata } = await findOwned(world, 'Integration', tenant.name, params.integration);
+    const blocks = world.by('Block', 'integration', `${tenant.name}/${metadata.name}`);
+    return { status: 200, body: paginate(blockEntries(blocks), ({ publicId }) => publicId, query) };
+  },
+});
+
+export const BLOCK_ROUTES = [blockStream, unblockStream, blockPackage, unblockPackage, listBlocks];

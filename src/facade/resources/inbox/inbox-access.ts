@@ -1,0 +1,79 @@
+import { generationOf } from '../../../core/ids/ids.ts';
+import { parsePublicEventId } from '../../../core/ids/public-event-id.ts';
+import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { Permission } from '../../../redis/inbox-reader.ts';
+import type { InboxRef } from '../../../redis/inbox-store.ts';
+import type { ReplayRefusal } from '../../../redis/replay-prices.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import type { OwnedIntegration } from '../../objects/ownership.ts';
+import { isCoveredBy } from '../subscriptions/partner-catalog.ts';
+import { findSubscription } from '../subscriptions/subscriptions.ts';
+
+/** A subscription with its inbox. */
+export interface OpenInbox {
+  /** `sub_…` */
+  readonly id: string;
+  readonly subscription: Cached<'Subscription'>;
+  readonly inbox: InboxRef;
+}
+
+/** The inbox of a subscription of this integration. @throws Refusal 404 */
+export async function openInbox(facade: Facade, integration: OwnedIntegration, id: string): Promise<OpenInbox> {
+  const subscription = await findSubscription(facade, integration, id);
+  const inc = generationOf(subscription.metadata.uid);
+  return { id, subscription, inbox: { integration: integration.publicId, sub: id, inc } };
+}
+
+/** The inbox of an event, and its ref there. @throws Refusal 404 `unknown_event`, also where the subscription is no more */
+export async function openEvent(facade: Facade, integration: OwnedIntegration, id: string) {
+  const event = parsePublicEventId(id);
+  if (event === undefined) throw new Refusal('malformed_id');
+  try {
+    return { ...(await openInbox(facade, integration, event.subscription)), ref: event.ref };
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'unknown_resource') throw new Refusal('unknown_event');
+    throw error;
+  }
+}
+
+/** Why a subscription may be given nothing now, as a problem. */
+export function refusalOf(
+  { world, wallMs }: Facade,
+  { subscription }: Pick<OpenInbox, 'subscription'>,
+  answer: Exclude<Permission, 'OPEN'> | ReplayRefusal,
+): Refusal {
+  switch (answer) {
+    case 'PAUSED': {
+      const { producer, integration, stream, suspended } = subscription.spec;
+      const blocks = world.by('Block', 'integration', `${producer}/${integration}`);
+      const covered = isCoveredBy(world.list('Package', producer), blocks)(integration, stream);
+      return suspended === true && !covered
+        ? new Refusal('subscription_not_live', 'The subscription is suspended: resume it first.')
+        : new Refusal('stream_blocked');
+    }
+    case 'PENDING':
+    case 'REVOKED':
+      return new Refusal('integration_not_active');
+    case 'GONE': {
+      const { producer, integration } = subscription.spec;
+      const grant = world.get('Integration', { namespace: producer, name: integration });
+      return grant !== undefined && integrationStatus(grant, wallMs()) === 'Active'
+        ? new Refusal('subscription_not_live', 'It has no inbox: its status says what it waits for.')
+        : new Refusal('integration_not_active');
+    }
+    case 'INACTIVE':
+      return new Refusal('group_key_inactive');
+    case 'UNKNOWN':
+      return new Refusal('unknown_event');
+    case 'EXPIRED':
+      return new Refusal('event_expired');
+    case 'OPEN_EVENT':
+      return new Refusal('event_open');
+    case 'BAD_CURSOR':
+      return new Refusal('malformed_cursor');
+    case 'CLOSED':
+      return new Refusal('unavailable', 'What may be sent is being stated anew. Try again.');
+  }
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { parsePublicEventId } from '../../../core/ids/public-event-id.ts';
+import type { ProblemError } from '../../../core/problems/problem.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import { PATH_PARAMETERS, publicIdField } from '../../contract/fields.ts';
+import { longPoll } from '../../contract/long-poll.ts';
+import { defineRoute } from '../../contract/route.ts';
+import { fromRedis } from '../../objects/redis-failures.ts';
+import { PulledEntry, pulledEntry } from './event-views.ts';
+import { openInbox, refusalOf } from './inbox-access.ts';
+
+const MOST = 250;
+const DEFAULT = 50;
+
+const Pull = z
+  .strictObject({
+    subscription: publicIdField('Subscription').meta({ description: 'One without an endpoint.' }),
+    limit: z
+      .int()
+      .min(1)
+      .max(MOST)
+      .optional()
+      .meta({ description: `Most events, 1 to ${MOST}. Default ${DEFAULT}.` }),
+    all: z.boolean().optional().meta({
+      description:
+        'False (default): the first of each group key. True: also what follows it, in order; acknowledge in that order.',
+    }),
+    waitSeconds: z
+      .int()
+      .min(0)
+      .max(30)
+      .optional()
+      .meta({ description: 'Seconds to wait for an event while there is none, 0 to 30. Default 0.' }),
+  })
+  .meta({ id: 'Pull' });
+
+const Pulled = z
+  .object({
+    data: z.array(PulledEntry).meta({ description: 'Those that have waited longest first; about 4 MiB at most.' }),
+    more: z.boolean().meta({ description: 'Whether there may be more: acknowledge these and pull again.' }),
+  })
+  .meta({ id: 'PulledEvents' });
+
+const Acknowledge = z
+  .strictObject({
+    subscription: publicIdField('Subscription').meta({ description: 'One without an endpoint.' }),
+    events: z
+      .array(
+        z.strictObject({
+          id: PATH_PARAMETERS.event,
+          replayId: z
+            .string()
+            .regex(/^[\w-]{1,64}$/)
+            .nullable()
+            .optional()
+            .meta({ description: 'Its replayId, where it was pulled with one.' }),
+        }),
+      )
+      .min(1)
+      .max(MOST)
+      .meta({ description: `Events, 1 to ${MOST}, in any order.` }),
+  })
+  .meta({ id: 'Acknowledge' });
+
+const pull = defineRoute({
+  method: 'POST',
+  path: '/waas/integrations/{integration}/pull',
+  access: 'recipient',
+  operation: 'pullEvents',
+  tag: 'Inbox',
+  summary: 'Take the events of a subscription without an endpoint',
+  description: 'Takes nothing away: what is not acknowledged comes again. Free.',
+  body: Pull,
+  dataPlane: true,
+  answers: { 200: { description: 'Events with their bodies.', schema: Pulled } },
+  problems: ['unknown_resource', 'has_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
+  async handle(facade, { integration, body, signal }) {
+    const { limit = DEFAULT, all = false, waitSeconds = 0 } = body;
+    const opened = await openInbox(facade, integration, body.subscription);
+    const pulled = await longPoll(
+      { clock: facade.clock, signal, waitMs: waitSeconds * 1_000 },
+      async () => {
+        const answer = await fromRedis(facade.operations.pull(opened.inbox, { limit, all }));
+        if (answer.answer === 'PUSHED') throw new Refusal('has_endpoint');
+        if (answer.answer !== 'OK') throw refusalOf(facade, opened, answer.answer);
+        return answer;
+      },
+      ({ events }) => events.length > 0,
+    );
+    const data = pulled.events.map(event => pulledEntry(event, opened.id));
+    return { status: 200, body: { data, more: pulled.more } };
+  },
+});
+
+const acknowledge = defineRoute({
+  method: 'POST',
+  path: '/waas/integrations/{integration}/acknowledge',
+  access: 'recipient',
+  operation: 'acknowledgeEvents',
+  tag: 'Inbox',
+  summary: 'Acknowledge events that were pulled',
+  description:
+    'They are delivered then. Where some cannot be acknowledged, errors names them, and all others are. Repeating the call is safe.',
+  body: Acknowledge,
+  largeBody: true,
+  dataPlane: true,
+  answers: { 204: { description: 'All of them are delivered.' } },
+  problems: ['unknown_resource', 'has_endpoint', 'unknown_event', 'event_ended', 'subscription_not_live'],
+  async handle(facade, { integration, body }) {
+    const opened = await openInbox(facade, integration, body.subscription);
+    const events = body.events.map(({ id, replayId }) => ({
+      ...parsePublicEventId(id),
+      replayId: replayId ?? undefined,
+    }));
+    const foreign = events.flatMap(({ subscription }, i): ProblemError[] =>
+      subscription === opened.id ? [] : [{ pointer: `/events/${i}/id`, detail: 'is of another subscription' }],
+    );
+    if (foreign.length > 0) throw new Refusal('invalid_request', { errors: foreign });
+    const deliveries = events.map(({ ref = '', replayId }) => ({ ref, replayId }));
+    const answer = await fromRedis(facade.operations.acknowledge(opened.inbox, deliveries));
+    if (answer.answer !== 'OK') {
+      throw answer.answer === 'PUSHED' ? new Refusal('has_endpoint') : refusalOf(facade, opened, answer.answer);
+    }
+    const errors = answer.answers.flatMap((word, i): ProblemError[] => {
+      if (word === 'OK' || word === 'delivered') return [];
+      return [{ pointer: `/events/${i}`, detail: word === 'UNKNOWN' ? 'is not in the inbox' : `is ${word}` }];
+    });
+    if (errors.length > 0)
+      throw new Refusal(answer.answers.includes('UNKNOWN') ? 'unknown_event' : 'event_ended', { errors });
+    return { status: 204 };
+  },
+});
+
+export const PULL_ROUTES = [pull, acknowledge];

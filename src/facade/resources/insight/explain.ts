@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import { groupKey } from '../../../api/group-key.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import { type GateFacts, type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
+import { HELD, type HeldReason, NOT_ROUTED, type NotRoutedReason } from '../../../core/routing/reasons.ts';
+import type { GateReading, QueueReading } from '../../../redis/routing-reader.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { gateOfObjects } from '../../objects/gate-of-objects.ts';
+import type { OwnedTenant } from '../../objects/ownership.ts';
+import { fromRedis } from '../../objects/redis-failures.ts';
+import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
+
+/** Why an event is not routed, in one word. */
+const NotRouted = z.enum(Object.keys(NOT_ROUTED) as [NotRoutedReason, ...NotRoutedReason[]]);
+export const Reason = z.enum([...NotRouted.options, ...HELD]);
+
+/** A name beside the id, for people. Never the address that was invited. */
+export const IntegrationName = z.string().meta({
+  description: "Name of the Integration in the producer's namespace.",
+  example: 'globex',
+});
+
+const verdict = {
+  wouldRoute: z.boolean().meta({ description: 'Whether an event that came now would go into the inbox.' }),
+  reason: Reason.nullable().meta({ description: 'Why not; null where it would.' }),
+  held: z.boolean().meta({
+    description: 'True: the event would wait, and go there when the reason ends. False: it would never go there.',
+  }),
+};
+
+const GateEntry = z
+  .object({
+    integrationPublicId: publicIdField('Integration'),
+    integrationName: IntegrationName,
+    subscriptionPublicId: publicIdField('Subscription')
+      .nullable()
+      .meta({ description: 'null: it does not subscribe.' }),
+    ...verdict,
+    inForce: z.object(verdict).meta({
+      description: 'The same by what the data plane has now; it differs only until a change is in force.',
+    }),
+  })
+  .meta({ id: 'Gate', description: 'What the custom resources say of one integration, and what is in force.' });
+
+const Explanation = pageOf(GateEntry)
+  .extend({
+    stream: StreamName.extend({
+      acceptsEvents: z.boolean().meta({ description: 'Whether its queue takes events now.' }),
+    }).meta({ description: 'The stream that was asked about.' }),
+    groupKey: z.string().nullable().meta({ description: 'As it was asked for; null: an event without one.' }),
+  })
+  .meta({ id: 'Explanation' });
+
+const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
+
+/** What Redis says, as facts of a gate. @param short why nothing is paid for now; undefined: everything is */
+export function factsInForce(
+  { integration, activated, subscription }: GateReading,
+  queue: Pick<QueueReading, 'state'>,
+  groupKey: string | undefined,
+  short: HeldReason | undefined,
+): GateFacts {
+  if (queue.state === 'missing' || subscription === 'missing' || integration === 'missing') {
+    return { groupKey, integration: 'active', activated, subscription: 'state_missing' };
+  }
+  return { groupKey, integration, activated, subscription: subscription === 'open' ? (short ?? 'open') : subscription };
+}
+
+/** Why a queue cannot be paid for now, by what Redis has: nothing is left, or less than its next event costs. */
+export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
+  if (balance === undefined) return 'state_missing';
+  const { remainingTokens, shortages } = balance;
+  if (remainingTokens === undefined) return undefined;
+  const waits = shortages.some(each => each.queue === queue && each.tokens > remainingTokens);
+  return waits || remainingTokens === 0 ? 'insufficient_tokens' : undefined;
+}
+
+/** Whether the producer can pay for a stream's events. */
+export async function shortage(
+  facade: Facade,
+  { publicId: tenant, workspace }: OwnedTenant,
+  stream: string,
+): Promise<HeldReason | undefined> {
+  const reading = facade.readBalance(publicId('Account', '', workspace.spec.account));
+  return shortageOf(await fromRedis(reading), `${tenant}:${stream}`);
+}
+
+/** What the objects want, as far as it is paid for: no object says how many tokens are left. */
+export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
+  const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';
+  return unpaid ? { ...wanted, subscription: short } : wanted;
+}
+
+const explainRouting = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/explain',
+  access: 'producer',
+  operation: 'explainRouting',
+  tag: 'Events',
+  summary: 'Tell where an event would go',
+  description:
+    'Evaluates the gate without sending anything: for each integration, whether an event of this stream with this group key would be routed to it now, or why not.',
+  query: PageQuery.extend({
+    stream: StreamChoice,
+    groupKey: groupKey().optional().meta({
+      description: 'Group key of the event. Absent: an event without one, which goes to nobody.',
+      example: 'store-17',
+    }),
+    integration: publicIdField('Integration').optional().meta({ description: 'Only this integration. Default all.' }),
+  }),
+  answers: { 200: { description: 'A page of verdicts, by integration.', schema: Explanation } },
+  problems: ['unknown_resource', 'malformed_cursor'],
+  async handle(facade, { tenant, query }) {
+    const { groupKey: key } = query;
+    const stream = await chooseStream(facade, tenant.name, query.stream);
+    const integrations = await chooseIntegrations(facade, tenant.name, query.integration);
+    const page = paginate(integrations, ({ metadata }) => publicId('Integration', tenant.name, metadata.name), query);
+    const name = stream.metadata.name;
+    const [queue, short] = await Promise.all([
+      fromRedis(facade.routing.readQueue(tenant.publicId, name)),
+      shortage(facade, tenant, name),
+    ]);
+    const data = await Promise.all(
+      page.data.map(async (integration): Promise<z.output<typeof GateEntry>> => {
+        const id = publicId('Integration', tenant.name, integration.metadata.name);
+        const question = { tenant, stream, integration, groupKey: key, nowMs: facade.wallMs() };
+        const { subscriptionId = null, ...wanted } = gateOfObjects(facade.world, question);
+        const reading = facade.routing.readGate(tenant.publicId, { ...queue, name }, id, key ?? '');
+        const inForce = factsInForce(await fromRedis(reading), queue, key, short);
+        return {
+          integrationPublicId: id,
+          integrationName: integration.metadata.name,
+          subscriptionPublicId: subscriptionId,
+          ...told(judgeGate(factsWanted(wanted, short))),
+          inForce: told(judgeGate(inForce)),
+        };
+      }),
+    );
+    const body: z.output<typeof Explanation> = {
+      stream: { ...streamName(stream), acceptsEvents: queue.state === 'open' },
+      groupKey: key ?? null,
+      data,
+      nextCursor: page.nextCursor,
+    };
+    return { status: 200, body };
+  },
+});
+
+export const EXPLAIN_ROUTES = [explainRouting];

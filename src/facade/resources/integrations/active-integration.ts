@@ -1,0 +1,15 @@
+import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import { refuseBecause } from '../../../http/refusal.ts';
+import type { Facade } from '../../objects/facade.ts';
+import type { OwnedIntegration } from '../../objects/ownership.ts';
+
+/** What has ended takes no wishes any more; the caches alone refuse nothing. @throws Refusal 409 `integration_not_active` */
+export async function assertActive(
+  { world, wallMs }: Pick<Facade, 'world' | 'wallMs'>,
+  { object, producer, name }: Pick<OwnedIntegration, 'object' | 'producer' | 'name'>,
+): Promise<void> {
+  if (integrationStatus(object, wallMs()) === 'Active') return;
+  const live = await world.live('Integration', { namespace: producer, name });
+  const status = live === undefined ? 'gone' : integrationStatus(live, wallMs());
+  if (status !== 'Active') throw refuseBecause('integration_not_active', `The integration is ${status}.`);
+}

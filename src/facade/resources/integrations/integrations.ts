@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { emailAddress } from '../../../api/strings.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
+import {
+  IntegrationEntry,
+  IntegrationStatus,
+  InvitedIntegration,
+  integrationEntry,
+  invitedIntegration,
+} from './integration-entry.ts';
+import { inviteByAddress } from './invitation-issue.ts';
+
+const Invite = z
+  .strictObject({
+    producerTenantPublicId: publicIdField('Workspace'),
+    email: emailAddress().meta({
+      description: 'Address of the partner, at most 254 characters. Whoever gets the mail may accept.',
+      format: 'email',
+      example: 'ada@example.com',
+    }),
+  })
+  .meta({ id: 'Invite' });
+
+const LOCATION = { Location: 'Path of the integration.' };
+
+const invite = defineRoute({
+  method: 'POST',
+  path: '/waas/integrations',
+  access: 'producer',
+  operation: 'inviteIntegration',
+  tag: 'Integrations',
+  summary: 'Invite a partner',
+  description:
+    'Invites an address, whatever its case. While an invitation of it is open, or was accepted, that one is answered (200). After it was declined, revoked or has expired, a new one is made. Answers when the invitation is issued; the mail follows. Of equal calls at the same time several may say 201, all with the same body.',
+  body: Invite,
+  answers: {
+    201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },
+    200: {
+      description: 'Was invited before, and may still accept, or has accepted.',
+      schema: InvitedIntegration,
+      headers: LOCATION,
+    },
+  },
+  async handle(facade, { tenant, body }) {
+    const { integration, made } = await inviteByAddress(facade, tenant.name, body.email);
+    const inForce = await facade.objects.waitFor('Integration', integration);
+    const answer = invitedIntegration(inForce, facade.wallMs());
+    return {
+      status: made ? 201 : 200,
+      body: answer,
+      headers: { location: `/waas/producer/${tenant.publicId}/integrations/${answer.publicId}` },
+      about: { kind: 'Integration', namespace: tenant.name, name: integration.metadata.name },
+    };
+  },
+});
+
+const listIntegrations = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/integrations',
+  access: 'producer',
+  operation: 'listIntegrations',
+  tag: 'Integrations',
+  summary: "List the producer's integrations",
+  description: 'The oldest first. Direct grants, which were made without an invitation, have no invitedEmail.',
+  query: PageQuery.extend({
+    status: IntegrationStatus.optional().meta({ description: 'Which integrations. Absent: all.' }),
+  }),
+  answers: { 200: { description: 'A page of integrations.', schema: pageOf(IntegrationEntry) } },
+  problems: ['malformed_cursor'],
+  async handle({ world, wallMs }, { tenant, query }) {
+    const nowMs = wallMs();
+    const { status } = query;
+    const wanted = world
+      .list('Integration', tenant.name)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .filter(integration => status === undefined || integrationStatus(integration, nowMs) === status);
+    const { data, nextCursor } = paginate(
+      wanted,
+      ({ metadata }) => `${metadata.creationTimestamp ?? ''} ${metadata.name}`,
+      query,
+    );
+    return { status: 200, body: { data: data.map(each => integrationEntry(each, nowMs)), nextCursor } };
+  },
+});
+
+const getIntegration = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/integrations/{integration}',
+  access: 'producer',
+  operation: 'getIntegration',
+  tag: 'Integrations',
+  summary: 'Read one integration',
+  answers: { 200: { description: 'The integration.', schema: IntegrationEntry } },
+  problems: ['unknown_resource'],
+  async handle(facade, { tenant, params }) {
+    const integration = await findOwned(facade.world, 'Integration', tenant.name, params.integration);
+    return { status: 200, body: integrationEntry(integration, facade.wallMs()) };
+  },
+});
+
+const revoke = defineRoute({
+  method: 'POST',
+  path: '/waas/producer/{tenant}/integrations/{integration}/revoke',
+  access: 'producer',
+  operation: 'revokeIntegration',
+  tag: 'Integrations',
+  summary: 'End an integration',
+  description:
+    'For good, whether it was accepted or not: after the answer no event is routed to the partner and no attempt is begun. The same address may be invited anew.',
+  closes: true,
+  answers: { 204: { description: 'It is revoked.' } },
+  problems: ['unknown_resource'],
+  async handle(facade, { tenant, params }) {
+    const { world, objects } = facade;
+    const { metadata } = await findOwned(world, 'Integration', tenant.name, params.integration);
+    const name = { namespace: tenant.name, name: metadata.name };
+    const applied = await objects.edit(async () => {
+      const before = await world.live('Integration', name);
+      // Without the object there would be nothing to revoke but a new one.
+      if (before === undefined || before.metadata.deletionTimestamp !== undefined) {
+        throw unknownObject('Integration');
+      }
+      return objects.apply('Integration', name, {
+        manager: FIELD_MANAGER.facadeRevocation,
+        before,
+        concern: ['revoked'],
+        spec: { revoked: true },
+      });
+    });
+    await objects.waitFor('Integration', applied);
+    return { status: 204, about: { kind: 'Integration', ...name } };
+  },
+});
+
+export const INTEGRATION_ROUTES = [invite, listIntegrations, getIntegration, revoke];

@@ -1,0 +1,68 @@
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { addressKey, invitedIntegrationName } from '../../../core/ids/invitation-names.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { ObjectName } from '../../../kube/object.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { isOpen } from './integration-entry.ts';
+
+interface Invited {
+  readonly integration: Cached<'Integration'>;
+  /** False: it was there. */
+  readonly made: boolean;
+}
+
+/** An open integration for the address, whatever it is called: it may have been made with kubectl. */
+async function findOpen(
+  { world, wallMs }: Facade,
+  tenant: string,
+  email: string,
+): Promise<Cached<'Integration'> | undefined> {
+  const known = world
+    .by('Integration', 'address', `${tenant}/${addressKey(email)}`)
+    .filter(each => isOpen(each, wallMs()));
+  for (const { metadata } of known.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
+    const live = await world.live('Integration', { namespace: tenant, name: metadata.name });
+    if (live !== undefined && live.metadata.deletionTimestamp === undefined && isOpen(live, wallMs())) return live;
+  }
+  return undefined;
+}
+
+async function readOrMake({ world, objects }: Facade, name: ObjectName, email: string): Promise<Invited> {
+  return objects.edit(async () => {
+    const before = await world.live('Integration', name);
+    if (before !== undefined && before.metadata.deletionTimestamp === undefined)
+      return { integration: before, made: false };
+    try {
+      const integration = await objects.apply('Integration', name, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['invitedEmail'],
+        spec: { invitedEmail: email },
+      });
+      return { integration, made: true };
+    } catch (error) {
+      // Somebody was faster with the same address in another case: an address never changes.
+      const taken = error instanceof Refusal && error.code === 'invalid_request';
+      if (taken && (await world.live('Integration', name)) !== undefined) throw new Refusal('changed_meanwhile');
+      throw error;
+    }
+  });
+}
+
+/**
+ * The open integration for an address, else a new one. Its name tells how many of the address are closed, so that equal
+ * calls, on any replica, make one object. @throws Refusal
+ */
+export async function inviteByAddress(facade: Facade, tenant: string, email: string): Promise<Invited> {
+  const known = await findOpen(facade, tenant, email);
+  if (known !== undefined) return { integration: known, made: false };
+  for (let closed = 0; ; closed++) {
+    const name = { namespace: tenant, name: invitedIntegrationName(facade.rootKey, tenant, email, closed) };
+    // What is closed stays so: only what may be open has to be read.
+    const cached = facade.world.get('Integration', name);
+    if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;
+    const invited = await readOrMake(facade, name, email);
+    if (isOpen(invited.integration, facade.wallMs())) return invited;
+  }
+}

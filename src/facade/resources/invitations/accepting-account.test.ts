@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import type { Owner } from '../../../api/owner.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import { otherFreeAccounts } from './accepting-account.ts';
+
+const issuer = 'https://login.example.com';
+const identity = { issuer, subject: 'ada', groups: ['staff'], client: 'web' };
+
+function account(name: string, owner: Partial<Owner>, plan: 'Free' | 'Metered' = 'Free') {
+  const owners = [{ issuer, role: 'Owner' as const, ...owner }];
+  return { metadata: { name, uid: name, resourceVersion: '1' }, spec: { owners, plan, includedTokens: 10_000 } };
+}
+
+test('only what somebody owns in person counts as another free account of theirs', () => {
+  const accounts = [
+    account('own', { subject: 'ada' }),
+    account('another', { subject: 'ada' }),
+    account('paid', { subject: 'ada' }, 'Metered'),
+    account('administered', { subject: 'ada', role: 'Admin' }),
+    account('of-the-group', { group: 'staff' }),
+    account('of-the-client', { client: 'web' }),
+    account('of-another-issuer', { subject: 'ada', issuer: 'https://other.example.com' }),
+    account('of-eve', { subject: 'eve' }),
+  ];
+  expect(otherFreeAccounts(accounts, identity, 'own')).toEqual([publicId('Account', '', 'another')]);
+  expect(otherFreeAccounts(accounts.slice(0, 1), identity, 'own')).toEqual([]);
+});

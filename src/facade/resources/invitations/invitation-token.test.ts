@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { deriveInvitationToken } from '../../../core/ids/invitation.ts';
+import { InvitationToken, whyAnswered } from './invitation-token.ts';
+
+test.each([
+  ['Pending', undefined],
+  ['Expired', 'invitation_expired'],
+  ['Active', 'invitation_used'],
+  ['Declined', 'invitation_used'],
+  ['Revoked', 'invitation_used'],
+] as const)('an invitation that is %s: %s', (state, why) => {
+  expect(whyAnswered(state)).toBe(why);
+});
+
+test('every token that is issued can be sent, and nothing longer or shorter', () => {
+  for (let n = 0; n < 50; n++) {
+    const token = deriveInvitationToken(randomBytes(32), 'uid', '2026-05-01T00:00:00Z');
+    expect(InvitationToken.safeParse(token).success).toBe(true);
+    expect(InvitationToken.safeParse(`${token}A`).success).toBe(false);
+    expect(InvitationToken.safeParse(token.slice(0, -1)).success).toBe(false);
+  }
+});

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { hashInvitationToken } from '../../../core/ids/invitation.ts';
+import type { ProblemCode } from '../../../core/problems/problems.ts';
+import type { IntegrationState } from '../../../core/routing/integration-state.ts';
+import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { assertNotPaused } from '../../objects/paused.ts';
+
+export const InvitationToken = z
+  .string()
+  .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'has to be sinv_ and 43 characters, as the invitation has it')
+  .meta({
+    description: 'The token of the invitation, out of the e-mail or the Secret. Good once.',
+    example: `sinv_${'A'.repeat(43)}`,
+  });
+
+/** Where an integration is, for reading and applying it. */
+export function integrationName({ metadata }: Cached<'Integration'>) {
+  return { namespace: metadata.namespace as string, name: metadata.name };
+}
+
+/** Why an invitation of this state cannot be answered any more; undefined: it can. */
+export function whyAnswered(state: IntegrationState): ProblemCode | undefined {
+  if (state === 'Pending') return undefined;
+  return state === 'Expired' ? 'invitation_expired' : 'invitation_used';
+}
+
+/**
+ * The integration that a token invites to, as the API server has it now, and its state.
+ *
+ * @throws Refusal 404 `unknown_invitation`, 409 `workspace_paused`
+ */
+export async function findInvitation(
+  { world, wallMs }: Facade,
+  token: string,
+): Promise<{ readonly integration: Cached<'Integration'>; readonly state: IntegrationState }> {
+  const hash = hashInvitationToken(token);
+  const found = await world.findBy('Integration', 'tokenHash', hash);
+  const integration = found && (await world.live('Integration', integrationName(found)));
+  const isThere = integration !== undefined && integration.metadata.deletionTimestamp === undefined;
+  if (!isThere || integration.status?.invitation?.tokenHash !== hash) throw new Refusal('unknown_invitation');
+  assertNotPaused(world.get('Workspace', { name: integrationName(integration).namespace }));
+  return { integration, state: integrationStatus(integration, wallMs()) };
+}

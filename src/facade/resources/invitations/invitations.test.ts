@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest';
+import type { KindName } from '../../../api/kinds/kinds.ts';
+import { hashInvitationToken } from '../../../core/ids/invitation.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { ObjectName } from '../../../kube/object.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import type { Wanted } from '../../objects/objects.ts';
+import { acceptInvitation } from './invitation-acceptance.ts';
+import { INVITATION_ROUTES } from './invitations.ts';
+
+const TOKEN = `sinv_${'A'.repeat(43)}`;
+const identity = { issuer: 'https://login.example.com', subject: 'ada', groups: [], client: undefined };
+
+type Kept = Cached<KindName>;
+
+/** An API server with one open invitation, where something happens right after the integration is read for the `nth` time. */
+function openFacade(nth: number, meanwhile: Record<string, unknown>) {
+  const invited = {
+    metadata: { namespace: 'shop', name: 'int-1', uid: 'u', resourceVersion: '1' },
+    spec: { invitedEmail: 'ada@example.com' },
+    status: { invitation: { tokenHash: hashInvitationToken(TOKEN), expiresAt: '2099-01-01T00:00:00Z' } },
+  };
+  const kept = new Map<string, Kept>([['Integration/int-1', invited as Kept]]);
+  const write = (key: string, spec: object) => {
+    const before = kept.get(key);
+    const resourceVersion = `${Number(before?.metadata.resourceVersion ?? '0') + 1}`;
+    const metadata = before?.metadata ?? { name: key.slice(key.indexOf('/') + 1), uid: key, resourceVersion };
+    const after = { ...before, metadata: { ...metadata, resourceVersion }, spec: { ...before?.spec, ...spec } } as Kept;
+    kept.set(key, after);
+    return after;
+  };
+  let reads = 0;
+  const facade = {
+    wallMs: () => Date.parse('2026-05-01T00:00:00Z'),
+    world: {
+      get: () => undefined,
+      findBy: async () => invited,
+      live: async (kind: KindName, { name }: ObjectName) => {
+        const read = kept.get(`${kind}/${name}`);
+        if (kind === 'Integration' && ++reads === nth) write('Integration/int-1', meanwhile);
+        return read;
+      },
+    },
+    objects: {
+      apply: async (kind: KindName, { name }: ObjectName, { before, exactly, spec }: Wanted<KindName>) => {
+        const key = `${kind}/${name}`;
+        const changed = kept.get(key)?.metadata.resourceVersion !== before?.metadata.resourceVersion;
+        if (exactly && changed) throw new Refusal('changed_meanwhile');
+        return write(key, spec);
+      },
+      edit: async <T>(attempt: () => Promise<T>) =>
+        attempt().catch((error: unknown) => {
+          if (error instanceof Refusal && error.code === 'changed_meanwhile') return attempt();
+          throw error;
+        }),
+      waitFor: async (_kind: KindName, object: Kept) => object,
+    },
+    ownership: { owns: async () => false },
+  } as unknown as Facade;
+  return { facade, spec: () => kept.get('Integration/int-1')?.spec as Record<string, unknown> };
+}
+
+const decline = INVITATION_ROUTES.find(({ operation }) => operation === 'declineInvitation');
+
+test('what was accepted after it was read is not declined', async () => {
+  const { facade, spec } = openFacade(1, { workspace: 'partner' });
+  const call = { body: { token: TOKEN } } as Parameters<NonNullable<typeof decline>['handle']>[1];
+  await expect(decline?.handle(facade, call)).rejects.toMatchObject({ code: 'invitation_used' });
+  expect(spec()).toEqual({ invitedEmail: 'ada@example.com', workspace: 'partner' });
+});
+
+test.each([
+  ['declined', { declined: true }],
+  ['accepted by another', { workspace: 'partner' }],
+  ['revoked', { revoked: true }],
+])('what was %s after it was read is not accepted', async (_what, meanwhile) => {
+  for (const nth of [1, 2]) {
+    const { facade, spec } = openFacade(nth, meanwhile);
+    await expect(acceptInvitation(facade, identity, TOKEN, 'paying')).rejects.toMatchObject({
+      code: 'invitation_used',
+    });
+    expect(spec()).toEqual({ invitedEmail: 'ada@example.com', ...meanwhile });
+  }
+});
+
+test('what only gets a new status meanwhile is accepted', async () => {
+  const { facade, spec } = openFacade(2, {});
+  const { workspace } = await acceptInvitation(facade, identity, TOKEN, 'paying');
+  expect(spec()).toEqual({ invitedEmail: 'ada@example.com', workspace });
+});

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { defineRoute } from '../../contract/route.ts';
+import { acceptInvitation } from './invitation-acceptance.ts';
+import { findInvitation, InvitationToken, integrationName, whyAnswered } from './invitation-token.ts';
+
+const Acceptance = z
+  .strictObject({
+    token: InvitationToken,
+    accountPublicId: publicIdField('Account')
+      .optional()
+      .meta({ description: 'An account that the caller owns or administers. Absent: the own free account.' }),
+  })
+  .meta({ id: 'Acceptance' });
+
+const AcceptedInvitation = z
+  .object({
+    integrationPublicId: publicIdField('Integration'),
+    status: z.literal('Active').meta({ description: 'The integration is active.' }),
+    workspacePublicId: publicIdField('Workspace').meta({
+      description: 'The workspace that receives: it is on the account that accepted.',
+    }),
+    accountPublicId: publicIdField('Account').meta({ description: 'Pays for replays.' }),
+    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
+    catalogPath: z.string().meta({ description: 'Next: which streams there are (GET).' }),
+    subscriptionsPath: z.string().meta({ description: 'Then: subscribe to them (POST).' }),
+  })
+  .meta({ id: 'AcceptedInvitation' });
+
+const Refused = z.strictObject({ token: InvitationToken }).meta({ id: 'Decline' });
+
+const DeclinedInvitation = z
+  .object({
+    integrationPublicId: publicIdField('Integration'),
+    status: z.literal('Declined').meta({ description: 'The integration is closed.' }),
+  })
+  .meta({ id: 'DeclinedInvitation' });
+
+const accept = defineRoute({
+  method: 'POST',
+  path: '/waas/invitations/accept',
+  access: 'caller',
+  operation: 'acceptInvitation',
+  tag: 'Invitations',
+  summary: 'Accept an invitation',
+  description:
+    'Whoever has the token may accept, once, onto an account of their own: a receiving workspace is made there, and the integration is Active. Without accountPublicId that is the own free account, which is made when it is missing; who owns another free account in person has to name it (`free_account_exists`). Repeated by the same owner it answers the same. One who comes second gets `invitation_used`, and keeps the empty workspace and the free account that were made for it.',
+  body: Acceptance,
+  answers: { 200: { description: 'Accepted, and in force.', schema: AcceptedInvitation } },
+  problems: ['forbidden', 'unknown_invitation', 'invitation_used', 'invitation_expired', 'free_account_exists'],
+  async handle(facade, { identity, body }) {
+    const { token, accountPublicId } = body;
+    // Whose the account is comes first: of somebody else's, nothing about the invitation is told.
+    const named =
+      accountPublicId === undefined ? undefined : (await facade.ownership.account(identity, accountPublicId)).name;
+    const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named);
+    await facade.objects.waitFor('Integration', integration, 'Accepted');
+    const { namespace, name } = integrationName(integration);
+    const id = publicId('Integration', namespace, name);
+    return {
+      status: 200,
+      body: {
+        integrationPublicId: id,
+        status: 'Active',
+        workspacePublicId: tenantId(workspace),
+        accountPublicId: publicId('Account', '', account),
+        producerTenantPublicId: tenantId(namespace),
+        catalogPath: `/waas/integrations/${id}/catalog`,
+        subscriptionsPath: `/waas/integrations/${id}/subscriptions`,
+      } satisfies z.output<typeof AcceptedInvitation>,
+      about: { kind: 'Integration', namespace, name },
+    };
+  },
+});
+
+const decline = defineRoute({
+  method: 'POST',
+  path: '/waas/invitations/decline',
+  access: 'caller',
+  operation: 'declineInvitation',
+  tag: 'Invitations',
+  summary: 'Decline an invitation',
+  description:
+    'For good: whoever has the token may decline it while nobody has accepted. Repeating it answers the same.',
+  body: Refused,
+  answers: { 200: { description: 'Declined.', schema: DeclinedInvitation } },
+  problems: ['unknown_invitation', 'invitation_used', 'invitation_expired'],
+  async handle(facade, { body }) {
+    const { objects } = facade;
+    const applied = await objects.edit(async () => {
+      const { integration, state } = await findInvitation(facade, body.token);
+      if (state === 'Declined') return integration;
+      const why = whyAnswered(state);
+      if (why !== undefined) throw new Refusal(why);
+      return objects.apply('Integration', integrationName(integration), {
+        manager: FIELD_MANAGER.facadeDecline,
+        before: integration,
+        concern: ['declined'],
+        spec: { declined: true },
+        exactly: true,
+      });
+    });
+    await objects.waitFor('Integration', applied);
+    const { namespace, name } = integrationName(applied);
+    return {
+      status: 200,
+      body: {
+        integrationPublicId: publicId('Integration', namespace, name),
+        status: 'Declined',
+      } satisfies z.output<typeof DeclinedInvitation>,
+      about: { kind: 'Integration', namespace, name },
+    };
+  },
+});
+
+export const INVITATION_ROUTES = [accept, decline];

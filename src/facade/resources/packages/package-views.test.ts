@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest';
+import { publicId } from '../../../core/ids/ids.ts';
+import type { Cached } from '../../objects/cached.ts';
+import {
+  createdPackage,
+  isAsCreated,
+  listedStream,
+  PackageDetail,
+  packageDetail,
+  packageName,
+} from './package-views.ts';
+
+const pkg = (spec: Cached<'Package'>['spec']) => ({
+  metadata: { namespace: 'shop', name: 'basics', uid: 'u', resourceVersion: '1' },
+  spec,
+});
+
+test.each([
+  ['its key, when nobody named it', {}, 'basics'],
+  ['its first name', { name: 'Basics!' }, 'Basics!'],
+  ['its last name', { name: 'Basics!', displayName: 'The basics' }, 'The basics'],
+])('a package is called by %s', (_what, spec, name) => {
+  expect(packageName(pkg(spec))).toBe(name);
+});
+
+test('an answer names streams by public id and key, each once', () => {
+  const detail = packageDetail(pkg({ name: 'Basics', streams: ['orders', 'carts', 'orders'] }));
+  expect(detail).toEqual({
+    publicId: publicId('Package', 'shop', 'basics'),
+    key: 'basics',
+    name: 'Basics',
+    description: null,
+    status: 'Active',
+    streamCount: 2,
+    streams: [
+      { catalogEntryPublicId: publicId('CatalogStream', 'shop', 'carts'), key: 'carts' },
+      { catalogEntryPublicId: publicId('CatalogStream', 'shop', 'orders'), key: 'orders' },
+    ],
+  });
+  expect(PackageDetail.parse(detail)).toEqual(detail);
+  expect(createdPackage(pkg({ archived: true })).status).toBe('Archived');
+});
+
+test('a stream is found in the list by its public id, and only one of the same workspace', () => {
+  const { spec } = pkg({ streams: ['carts', 'orders'] });
+  expect(listedStream(pkg(spec), publicId('CatalogStream', 'shop', 'orders'))).toBe('orders');
+  expect(listedStream(pkg(spec), publicId('CatalogStream', 'store', 'orders'))).toBeUndefined();
+  expect(listedStream(pkg({}), publicId('CatalogStream', 'shop', 'orders'))).toBeUndefined();
+});
+
+describe('a creation may be repeated', () => {
+  const wanted = { name: 'Basics', description: 'most wanted' };
+  test.each<[string, Cached<'Package'>['spec'], boolean]>([
+    ['as it was', { name: 'Basics', description: 'most wanted' }, true],
+    ['with streams since', { name: 'Basics', description: 'most wanted', streams: ['orders'] }, true],
+    ['renamed to what it is called', { name: 'Basics', displayName: 'Basics', description: 'most wanted' }, true],
+    ['renamed', { name: 'Basics', displayName: 'Other', description: 'most wanted' }, false],
+    ['renamed to this', { name: 'basics', displayName: 'Basics', description: 'most wanted' }, false],
+    ['described otherwise', { name: 'Basics', description: 'other' }, false],
+    ['not described', { name: 'Basics' }, false],
+    ['archived', { name: 'Basics', description: 'most wanted', archived: true }, false],
+  ])('%s: %s', (_what, spec, same) => {
+    expect(isAsCreated(pkg(spec), wanted)).toBe(same);
+  });
+
+  test('of a manifest without a name, which is called by its key', () => {
+    expect(isAsCreated(pkg({}), { name: 'basics' })).toBe(true);
+    expect(isAsCreated(pkg({}), { name: 'Basics' })).toBe(false);
+  });
+});

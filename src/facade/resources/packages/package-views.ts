@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { publicId } from '../../../core/ids/ids.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import type { Cached } from '../../objects/cached.ts';
+
+const PackageState = z
+  .enum(['Active', 'Archived'])
+  .meta({ description: 'Archived: it takes no new streams, names or blocks.' });
+
+export const CreatedPackage = z
+  .object({
+    publicId: publicIdField('Package'),
+    key: z.string().meta({ description: 'Key of the package: the slug of the name that it was given first.' }),
+    name: z.string().meta({ description: 'Name as it was given last.' }),
+    status: PackageState,
+  })
+  .meta({ id: 'CreatedPackage' });
+
+export const PackageEntry = CreatedPackage.extend({
+  description: z.string().nullable().meta({ description: 'What it is for; null where nothing is said.' }),
+  streamCount: z.int().meta({ description: 'Number of different streams in the package.' }),
+}).meta({ id: 'PackageEntry' });
+
+export const PackageDetail = PackageEntry.extend({
+  streams: z
+    .array(
+      z.object({
+        catalogEntryPublicId: publicIdField('CatalogStream'),
+        key: z.string().meta({ description: 'Key of the stream. Manifests may name one that is still to come.' }),
+      }),
+    )
+    .meta({ description: 'By key.' }),
+}).meta({ id: 'Package' });
+
+type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;
+
+/** What the package is called now: renaming sets `displayName`. */
+export function packageName({ metadata, spec }: PackageObject): string {
+  return spec.displayName ?? spec.name ?? metadata.name;
+}
+
+export function packageId({ metadata }: PackageObject): string {
+  return publicId('Package', metadata.namespace ?? '', metadata.name);
+}
+
+export function createdPackage(pkg: PackageObject): z.output<typeof CreatedPackage> {
+  return {
+    publicId: packageId(pkg),
+    key: pkg.metadata.name,
+    name: packageName(pkg),
+    status: pkg.spec.archived === true ? 'Archived' : 'Active',
+  };
+}
+
+export function packageEntry(pkg: PackageObject): z.output<typeof PackageEntry> {
+  const { description = null, streams = [] } = pkg.spec;
+  return { ...createdPackage(pkg), description, streamCount: new Set(streams).size };
+}
+
+export function packageDetail(pkg: PackageObject): z.output<typeof PackageDetail> {
+  const { namespace = '' } = pkg.metadata;
+  const streams = [...new Set(pkg.spec.streams)].toSorted();
+  return {
+    ...packageEntry(pkg),
+    streams: streams.map(key => ({ catalogEntryPublicId: publicId('CatalogStream', namespace, key), key })),
+  };
+}
+
+/** The listed name of a stream's public id, also of a stream that does not exist. Undefined: it is not in the package. */
+export function listedStream({ metadata, spec }: PackageObject, catalogEntryPublicId: string): string | undefined {
+  const { namespace = '' } = metadata;
+  return spec.streams?.find(name => publicId('CatalogStream', namespace, name) === catalogEntryPublicId);
+}
+
+/**
+ * Whether a package is what a creation with these words would have made of it, so that the creation may be repeated:
+ * neither renamed nor described otherwise since, nor archived.
+ */
+export function isAsCreated(pkg: PackageObject, wanted: { name: string; description?: string | undefined }): boolean {
+  const { name = pkg.metadata.name, description, archived } = pkg.spec;
+  return (
+    archived !== true && name === wanted.name && packageName(pkg) === wanted.name && description === wanted.description
+  );
+}

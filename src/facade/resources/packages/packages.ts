@@ -1,0 +1,195 @@
+import { z } from 'zod';
+import { PackageSpec } from '../../../api/kinds/package.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { slugOf } from '../../../core/ids/slug.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { ObjectName } from '../../../kube/object.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
+import {
+  CreatedPackage,
+  createdPackage,
+  isAsCreated,
+  PackageDetail,
+  PackageEntry,
+  packageDetail,
+  packageEntry,
+  packageId,
+  packageName,
+} from './package-views.ts';
+
+const spec = PackageSpec.shape;
+const name = spec.name.unwrap();
+const description = spec.description;
+
+const PackageCreation = z
+  .strictObject({
+    name: name.meta({
+      description:
+        'Name of the package, 1 to 128 characters. Its slug is the key, for good: lower-case Latin letters, digits and -. A name without any becomes p- and a hash.',
+      example: 'Basics',
+    }),
+    description: description.meta({ example: 'What every partner needs.' }),
+  })
+  .meta({ id: 'PackageCreation' });
+
+const PackageUpdate = z
+  .strictObject({
+    name: name.meta({ description: 'New name, 1 to 128 characters. The key stays.', example: 'The basics' }),
+    description: description.meta({ example: 'What every partner needs.' }),
+  })
+  .meta({
+    id: 'PackageUpdate',
+    description: 'How the package is called from now on. An absent description is cleared.',
+  });
+
+/** A package as the API server has it now, for a change. @throws Refusal 404; 409 `being_deleted` */
+export async function readForChange(world: Facade['world'], object: ObjectName): Promise<Cached<'Package'>> {
+  const pkg = await world.live('Package', object);
+  if (pkg === undefined) throw unknownObject('Package');
+  if (pkg.metadata.deletionTimestamp !== undefined) throw new Refusal('being_deleted');
+  return pkg;
+}
+
+/** Edits of one package take turns. */
+export function turnOf({ namespace = '', name }: ObjectName): string {
+  return `Package/${namespace}/${name}`;
+}
+
+function keyTaken(pkg: Cached<'Package'>): Refusal {
+  const { key, status } = createdPackage(pkg);
+  const leaving = pkg.metadata.deletionTimestamp === undefined ? '' : ', on its way out';
+  const detail = `The key ${key} belongs to ${packageId(pkg)}, ${JSON.stringify(packageName(pkg))} (${status}${leaving}).`;
+  return new Refusal('package_key_conflict', `${detail} Use that package, or choose a name with another slug.`);
+}
+
+/** On its way out, and kept by a Block that names it: nobody can wait for that. */
+async function isKept(world: Facade['world'], { metadata }: Cached<'Package'>): Promise<boolean> {
+  if (metadata.deletionTimestamp === undefined) return false;
+  const { namespace = '', name } = metadata;
+  for (const block of world.list('Block', namespace)) {
+    if (block.spec.target.kind !== 'Package' || block.spec.target.name !== name) continue;
+    if ((await world.live('Block', block.metadata)) !== undefined) return true;
+  }
+  return false;
+}
+
+const createPackage = defineRoute({
+  method: 'POST',
+  path: '/waas/producer/{tenant}/packages',
+  access: 'producer',
+  operation: 'createPackage',
+  tag: 'Packages',
+  summary: 'Make a package',
+  description:
+    'The same call again answers the same, as long as the package was neither renamed nor described otherwise nor archived since. A key is never given twice, not after archiving either.',
+  body: PackageCreation,
+  answers: {
+    201: {
+      description: 'The package is there.',
+      schema: CreatedPackage,
+      headers: { Location: 'Path of the package.' },
+    },
+  },
+  problems: ['package_key_conflict'],
+  async handle({ world, objects }, { tenant, body }) {
+    const object = { namespace: tenant.name, name: slugOf(body.name, 'p') };
+    const present = await objects.edit(async () => {
+      const before = await world.live('Package', object);
+      if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
+        if (isAsCreated(before, body)) return before;
+        throw keyTaken(before);
+      }
+      if (before !== undefined && (await isKept(world, before))) throw keyTaken(before);
+      return objects.apply('Package', object, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['name', 'displayName', 'description'],
+        spec: body.description === undefined ? { name: body.name } : body,
+      });
+    }, turnOf(object));
+    const pkg = createdPackage(await objects.waitFor('Package', present));
+    const headers = { location: `/waas/producer/${tenant.publicId}/packages/${pkg.publicId}` };
+    return { status: 201, body: pkg, headers, about: { kind: 'Package', ...object } };
+  },
+});
+
+const updatePackage = defineRoute({
+  method: 'PUT',
+  path: '/waas/producer/{tenant}/packages/{pkg}',
+  access: 'producer',
+  operation: 'updatePackage',
+  tag: 'Packages',
+  summary: 'Rename or describe a package',
+  body: PackageUpdate,
+  answers: { 200: { description: 'The package as it is now.', schema: PackageDetail } },
+  problems: ['unknown_resource', 'package_archived'],
+  async handle({ world, objects }, { tenant, params, body }) {
+    const found = await findOwned(world, 'Package', tenant.name, params.pkg);
+    const object = { namespace: tenant.name, name: found.metadata.name };
+    const applied = await objects.edit(async () => {
+      const before = await readForChange(world, object);
+      if (before.spec.archived === true) throw new Refusal('package_archived');
+      return objects.apply('Package', object, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        // Archived in between, it may not be renamed any more.
+        exactly: true,
+        concern: ['name', 'displayName', 'description'],
+        spec: {
+          // An apply without it would take it away, which the rule that it never changes refuses.
+          ...(before.spec.name === undefined ? {} : { name: before.spec.name }),
+          displayName: body.name,
+          ...(body.description === undefined ? {} : { description: body.description }),
+        },
+      });
+    }, turnOf(object));
+    const pkg = await objects.waitFor('Package', applied);
+    return { status: 200, body: packageDetail(pkg), about: { kind: 'Package', ...object } };
+  },
+});
+
+const listPackages = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/packages',
+  access: 'producer',
+  operation: 'listPackages',
+  tag: 'Packages',
+  summary: 'List packages',
+  query: PageQuery.extend({
+    status: z.enum(['Active', 'Archived', 'all']).optional().meta({
+      description: 'Which packages. Default Active.',
+      example: 'Active',
+    }),
+  }),
+  answers: { 200: { description: 'A page of packages, by key.', schema: pageOf(PackageEntry) } },
+  problems: ['malformed_cursor'],
+  async handle({ world }, { tenant, query }) {
+    const { status = 'Active' } = query;
+    const packages = world
+      .list('Package', tenant.name)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .filter(({ spec }) => status === 'all' || (spec.archived === true) === (status === 'Archived'));
+    const { data, nextCursor } = paginate(packages, ({ metadata }) => metadata.name, query);
+    return { status: 200, body: { data: data.map(packageEntry), nextCursor } };
+  },
+});
+
+const getPackage = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/packages/{pkg}',
+  access: 'producer',
+  operation: 'getPackage',
+  tag: 'Packages',
+  summary: 'Read one package',
+  answers: { 200: { description: 'The package with its streams.', schema: PackageDetail } },
+  problems: ['unknown_resource'],
+  async handle({ world }, { tenant, params }) {
+    return { status: 200, body: packageDetail(await findOwned(world, 'Package', tenant.name, params.pkg)) };
+  },
+});
+
+export const PACKAGE_ROUTES = [createPackage, updatePackage, listPackages, getPackage];

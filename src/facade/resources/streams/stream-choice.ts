@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { publicId } from '../../../core/ids/ids.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
+
+/** A stream by its public id, or by its key, which is the name of its queue. */
+export const StreamChoice = z
+  .string()
+  .max(63)
+  .regex(/^(cat_[0-9a-hjkmnp-tv-z]{20}|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/, 'has to be an id cat_… or the key of a stream')
+  .meta({ description: 'The stream: its public id, or its key.', example: 'cat_0123456789abcdefghjk' });
+
+export const StreamName = z
+  .object({
+    publicId: publicIdField('CatalogStream'),
+    key: z.string().meta({ description: 'Key of the stream, and name of its queue.' }),
+  })
+  .meta({ id: 'StreamName' });
+
+export function streamName({ metadata }: Cached<'CatalogStream'>): z.output<typeof StreamName> {
+  return { publicId: publicId('CatalogStream', metadata.namespace ?? '', metadata.name), key: metadata.name };
+}
+
+/** The stream that was chosen. @throws Refusal 404 */
+export async function chooseStream(
+  facade: Facade,
+  namespace: string,
+  choice: string,
+): Promise<Cached<'CatalogStream'>> {
+  if (choice.startsWith('cat_')) return findOwned(facade.world, 'CatalogStream', namespace, choice);
+  const name = { namespace, name: choice };
+  const stream = facade.world.get('CatalogStream', name) ?? (await facade.world.live('CatalogStream', name));
+  if (stream === undefined) throw unknownObject('CatalogStream');
+  return stream;
+}
+
+/** All integrations of a workspace, or the one that was named. @throws Refusal 404 */
+export async function chooseIntegrations(
+  { world }: Facade,
+  namespace: string,
+  id: string | undefined,
+): Promise<readonly Cached<'Integration'>[]> {
+  if (id === undefined) {
+    return world.list('Integration', namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  }
+  return [await findOwned(world, 'Integration', namespace, id)];
+}

@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { CatalogStreamSpec } from '../../../api/kinds/catalog-stream.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { slugOf } from '../../../core/ids/slug.ts';
+import { refuseBecause } from '../../../http/refusal.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+import { findOwned } from '../../objects/owned-objects.ts';
+
+const spec = CatalogStreamSpec.shape;
+
+const StreamApply = z
+  .strictObject({
+    producerTenantPublicId: publicIdField('Workspace'),
+    name: spec.name.unwrap().meta({
+      description:
+        'Name of the stream, 1 to 128 characters. Its slug is the key, and the name of the queue: lower-case Latin letters, digits and -. A name without any becomes s- and a hash.',
+      example: 'Orders',
+    }),
+    description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
+    eventTypes: spec.eventTypes.meta({ example: ['order.made', 'order.paid'] }),
+    payloadSchema: spec.payloadSchema.meta({ example: '{"type":"object"}' }),
+    isPublic: z
+      .boolean()
+      .optional()
+      .meta({ description: 'True: Published. False or absent: Deprecated.', example: true }),
+  })
+  .meta({ id: 'StreamApply', description: 'A stream as it is wanted. Optional fields that are absent are cleared.' });
+
+const StreamState = z.enum(['Published', 'Deprecated']).meta({
+  description: 'Published: in the catalog, and open for subscriptions. Deprecated: those that there are go on.',
+});
+
+const AppliedStream = z
+  .object({
+    publicId: publicIdField('CatalogStream'),
+    key: z.string().meta({ description: 'Key of the stream, and name of its queue.', example: 'orders' }),
+    status: StreamState,
+  })
+  .meta({ id: 'AppliedStream' });
+
+/** A catalog entry as lists have it: schemas of a whole page could be 32 MiB. */
+const ListedCatalogEntry = AppliedStream.extend({
+  name: z.string().meta({ description: 'Name of the stream, as it was given.' }),
+  description: z.string().nullable().meta({ description: 'What it carries; null where nothing is said.' }),
+  eventTypes: z.array(z.string()).meta({ description: 'Empty: every type is taken.' }),
+  payloadSchemaBytes: z
+    .int()
+    .min(0)
+    .nullable()
+    .meta({ description: 'Bytes of its payloadSchema as UTF-8; null where there is none.', example: 17 }),
+  payloadSchemaSha256: z.string().nullable().meta({
+    description: 'SHA-256 of its payloadSchema as UTF-8, in hex; null where there is none.',
+  }),
+  queue: z
+    .object({
+      name: z.string().meta({ description: 'Name of the queue: the key of the stream.', example: 'orders' }),
+      visibility: z.literal('Public').meta({ description: 'Every linked partner may see the stream.' }),
+    })
+    .meta({ description: 'The queue of the stream.' }),
+  ingressPath: z.string().meta({ description: 'Where events of the stream are sent to.' }),
+}).meta({ id: 'ListedCatalogEntry' });
+
+const CatalogEntry = ListedCatalogEntry.extend({
+  payloadSchema: z
+    .string()
+    .nullable()
+    .meta({ description: 'Schema of its payloads, verbatim; null where there is none.' }),
+}).meta({ id: 'CatalogEntry' });
+
+/** What a stream is to the specification: `Published` or `Deprecated`. */
+export function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
+  return spec.public === true ? 'Published' : 'Deprecated';
+}
+
+function appliedStream(stream: Cached<'CatalogStream'>): z.output<typeof AppliedStream> {
+  const { namespace = '', name } = stream.metadata;
+  return { publicId: publicId('CatalogStream', namespace, name), key: name, status: streamStatus(stream) };
+}
+
+/** By the spec that a cache holds: hashing the schemas of a page at each call would take as long as sending them. */
+const fingerprints = new WeakMap<object, { readonly bytes: number; readonly sha256: string }>();
+
+function fingerprintOf({ spec }: Cached<'CatalogStream'>): {
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+} {
+  if (spec.payloadSchema === undefined) return { bytes: null, sha256: null };
+  let known = fingerprints.get(spec);
+  if (known === undefined) {
+    const text = Buffer.from(spec.payloadSchema);
+    known = { bytes: text.length, sha256: createHash('sha256').update(text).digest('hex') };
+    fingerprints.set(spec, known);
+  }
+  return known;
+}
+
+/** Returns a catalog entry as both sides see it in a list. */
+export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
+  const { metadata, spec } = stream;
+  const { bytes, sha256 } = fingerprintOf(stream);
+  return {
+    ...appliedStream(stream),
+    name: spec.name ?? metadata.name,
+    description: spec.description ?? null,
+    eventTypes: spec.eventTypes ?? [],
+    payloadSchemaBytes: bytes,
+    payloadSchemaSha256: sha256,
+    queue: { name: metadata.name, visibility: 'Public' },
+    ingressPath: `/events/${tenantId(metadata.namespace ?? '')}/${metadata.name}`,
+  };
+}
+
+function catalogEntry(stream: Cached<'CatalogStream'>): z.output<typeof CatalogEntry> {
+  return { ...listedEntry(stream), payloadSchema: stream.spec.payloadSchema ?? null };
+}
+
+const applyStream = defineRoute({
+  method: 'PUT',
+  path: '/waas/streams',
+  access: 'producer',
+  operation: 'applyStream',
+  tag: 'Streams',
+  summary: 'Apply a stream',
+  description:
+    'Declarative and idempotent: makes the stream as it is described, or changes it into that. The first stream makes the workspace a producer. Answers when the queue takes events.',
+  body: StreamApply,
+  largeBody: true,
+  answers: { 200: { description: 'The stream is as described, and in force.', schema: AppliedStream } },
+  problems: ['stream_name_conflict', 'field_managed'],
+  async handle({ world, objects }, { tenant, body }) {
+    const object = { namespace: tenant.name, name: slugOf(body.name, 's') };
+    const applied = await objects.edit(async () => {
+      const before = await world.live('CatalogStream', object);
+      if (before !== undefined && (before.spec.name ?? object.name) !== body.name) {
+        const detail = `The stream ${JSON.stringify(before.spec.name ?? object.name)} has the key ${object.name}.`;
+        throw refuseBecause('stream_name_conflict', detail);
+      }
+      const { description, payloadSchema } = body;
+      const eventTypes = [...new Set(body.eventTypes)].toSorted();
+      return objects.apply('CatalogStream', object, {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
+        spec: {
+          // Where it was never set it is the object's own name, and stays unset.
+          ...(before !== undefined && before.spec.name === undefined ? {} : { name: body.name }),
+          ...(description === undefined ? {} : { description }),
+          ...(eventTypes.length === 0 ? {} : { eventTypes }),
+          ...(payloadSchema === undefined ? {} : { payloadSchema }),
+          public: body.isPublic ?? false,
+        },
+      });
+    });
+    const stream = await objects.waitFor('CatalogStream', applied);
+    return { status: 200, body: appliedStream(stream), about: { kind: 'CatalogStream', ...object } };
+  },
+});
+
+const listCatalog = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/catalog',
+  access: 'producer',
+  operation: 'listCatalog',
+  tag: 'Streams',
+  summary: "List the producer's streams",
+  description:
+    'Without their payload schemas, which the single entry has. A page ends at `limit` entries or at 1 MiB, whichever comes first.',
+  query: PageQuery.extend({
+    status: z
+      .enum(['Published', 'Deprecated', 'all'])
+      .optional()
+      .meta({ description: 'Which streams. Default Published.' }),
+  }),
+  answers: { 200: { description: 'A page of catalog entries, by key.', schema: pageOf(ListedCatalogEntry) } },
+  problems: ['malformed_cursor'],
+  async handle({ world }, { tenant, query }) {
+    const { status = 'Published' } = query;
+    const streams = world
+      .list('CatalogStream', tenant.name)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .filter(stream => status === 'all' || streamStatus(stream) === status);
+    const { data, nextCursor } = paginate(streams, ({ metadata }) => metadata.name, query, listedEntry);
+    return { status: 200, body: { data: data.map(listedEntry), nextCursor } };
+  },
+});
+
+const getStream = defineRoute({
+  method: 'GET',
+  path: '/waas/producer/{tenant}/catalog/{catalogEntryPublicId}',
+  access: 'producer',
+  operation: 'getCatalogEntry',
+  tag: 'Streams',
+  summary: 'Read one stream',
+  answers: { 200: { description: 'The catalog entry.', schema: CatalogEntry } },
+  problems: ['unknown_resource'],
+  async handle(facade, { tenant, params }) {
+    return {
+      status: 200,
+      body: catalogEntry(await findOwned(facade.world, 'CatalogStream', tenant.name, params.catalogEntryPublicId)),
+    };
+  },
+});
+
+export const STREAM_ROUTES = [applyStream, listCatalog, getStream];

@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import { publicId } from '../../../core/ids/ids.ts';
+import { coverage } from '../../../core/routing/coverage.ts';
+import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { World } from '../../objects/caches.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
+import type { OwnedIntegration } from '../../objects/ownership.ts';
+import { assertActive } from '../integrations/active-integration.ts';
+import { IntegrationStatus } from '../integrations/integration-entry.ts';
+import { listedEntry } from '../streams/streams.ts';
+
+const PartnerIntegration = z
+  .object({
+    publicId: publicIdField('Integration'),
+    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'Who produces.' }),
+    receivingTenantPublicId: publicIdField('Workspace').meta({ description: 'Who receives: your workspace.' }),
+    status: IntegrationStatus,
+  })
+  .meta({ id: 'PartnerIntegration' });
+
+const ListedPartnerEntry = z
+  .object({
+    publicId: publicIdField('CatalogStream'),
+    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
+    name: z.string().meta({ description: 'Name of the stream.' }),
+    description: z.string().nullable().meta({ description: 'What it carries, or null.' }),
+    status: z.enum(['Published', 'Deprecated']).meta({ description: 'Deprecated: takes no new subscriptions.' }),
+    eventTypes: z.array(z.string()).meta({ description: 'Empty: every type may come.' }),
+    payloadSchemaBytes: z.int().min(0).nullable().meta({
+      description: 'Bytes of its payloadSchema as UTF-8; null where there is none.',
+      example: 17,
+    }),
+    payloadSchemaSha256: z.string().nullable().meta({
+      description: 'SHA-256 of its payloadSchema as UTF-8, in hex; null where there is none.',
+    }),
+    subscribed: z.boolean().meta({ description: 'Whether this integration has a subscription to it.' }),
+    subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, or null.' }),
+    blocked: z.boolean().meta({ description: 'Whether the producer keeps it from this integration at the moment.' }),
+  })
+  .meta({ id: 'ListedPartnerCatalogEntry' });
+
+const PartnerCatalogEntry = ListedPartnerEntry.extend({
+  payloadSchema: z.string().nullable().meta({ description: 'As the producer gave it, or null.' }),
+}).meta({ id: 'PartnerCatalogEntry' });
+
+/** Subscriptions of one integration in its receiving workspace, of all that the caches know. */
+export function subscriptionsOf(
+  world: World,
+  { producer, name, recipient }: OwnedIntegration,
+): Cached<'Subscription'>[] {
+  return world
+    .by('Subscription', 'integration', `${producer}/${name}`)
+    .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
+}
+
+/** Whether a stream is covered for an integration, by these objects. */
+export function isCoveredBy(
+  packages: readonly Cached<'Package'>[],
+  blocks: readonly Cached<'Block'>[],
+): (integration: string, stream: string) => boolean {
+  const named = packages.map(({ metadata, spec }) => ({ name: metadata.name, spec }));
+  const covering = coverage({ packages: named, blocks });
+  return (integration, stream) => covering(integration, stream).length > 0;
+}
+
+const getPartnerIntegration = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}',
+  access: 'recipient',
+  operation: 'getPartnerIntegration',
+  tag: 'Receiving',
+  summary: 'Read an integration as its partner',
+  answers: { 200: { description: 'The integration.', schema: PartnerIntegration } },
+  async handle({ wallMs }, { integration }) {
+    const body: z.output<typeof PartnerIntegration> = {
+      publicId: integration.publicId,
+      producerTenantPublicId: integration.producerPublicId,
+      receivingTenantPublicId: integration.recipient.publicId,
+      status: integrationStatus(integration.object, wallMs()),
+    };
+    return { status: 200, body };
+  },
+});
+
+const listPartnerCatalog = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}/catalog',
+  access: 'recipient',
+  operation: 'listPartnerCatalog',
+  tag: 'Receiving',
+  summary: 'List the streams that a partner may subscribe to',
+  description:
+    "The producer's published streams, in a package or not, and of the deprecated ones those that are subscribed to. A blocked stream is listed, and takes no subscription until the producer un-blocks it. Payload schemas are left out; the single entry has its own. A page ends at `limit` entries or at 1 MiB, whichever comes first.",
+  query: PageQuery,
+  answers: { 200: { description: 'A page of streams, by key.', schema: pageOf(ListedPartnerEntry) } },
+  problems: ['malformed_cursor', 'integration_not_active'],
+  async handle(facade, { integration, query }) {
+    const view = await openCatalog(facade, integration);
+    const { data, nextCursor } = paginate(view.streams, ({ metadata }) => metadata.name, query, view.entryOf);
+    return { status: 200, body: { data: data.map(view.entryOf), nextCursor } };
+  },
+});
+
+const getPartnerCatalogEntry = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}/catalog/{catalogEntryPublicId}',
+  access: 'recipient',
+  operation: 'getPartnerCatalogEntry',
+  tag: 'Receiving',
+  summary: 'Read one stream that a partner may subscribe to, with its payload schema',
+  answers: { 200: { description: 'The stream.', schema: PartnerCatalogEntry } },
+  problems: ['unknown_resource', 'integration_not_active'],
+  async handle(facade, { integration, params }) {
+    const view = await openCatalog(facade, integration);
+    const stream = await findOwned(facade.world, 'CatalogStream', integration.producer, params.catalogEntryPublicId);
+    if (!view.isListed(stream)) throw unknownObject('CatalogStream');
+    const body = { ...view.entryOf(stream), payloadSchema: stream.spec.payloadSchema ?? null };
+    return { status: 200, body };
+  },
+});
+
+/** What one partner sees of a producer's catalog. @throws Refusal 409 `integration_not_active` */
+async function openCatalog(facade: Facade, integration: OwnedIntegration) {
+  const { world } = facade;
+  const { producer, name } = integration;
+  await assertActive(facade, integration);
+  const subscriptions = new Map(subscriptionsOf(world, integration).map(each => [each.spec.stream, each]));
+  const isCovered = isCoveredBy(
+    world.list('Package', producer),
+    world.by('Block', 'integration', `${producer}/${name}`),
+  );
+  const isListed = ({ metadata, spec }: Cached<'CatalogStream'>): boolean =>
+    metadata.deletionTimestamp === undefined && (spec.public === true || subscriptions.has(metadata.name));
+  return {
+    isListed,
+    streams: world.list('CatalogStream', producer).filter(isListed),
+    entryOf: (stream: Cached<'CatalogStream'>): z.output<typeof ListedPartnerEntry> => {
+      const { ingressPath: _path, queue: _queue, ...entry } = listedEntry(stream);
+      const own = subscriptions.get(stream.metadata.name)?.metadata;
+      return {
+        ...entry,
+        subscribed: own !== undefined,
+        subscriptionPublicId: own === undefined ? null : publicId('Subscription', own.namespace ?? '', own.name),
+        blocked: isCovered(name, stream.metadata.name),
+      };
+    },
+  };
+}
+
+export const PARTNER_CATALOG_ROUTES = [getPartnerIntegration, listPartnerCatalog, getPartnerCatalogEntry];

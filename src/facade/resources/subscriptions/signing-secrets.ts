@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import { ENDPOINT_DEFAULTS, type Endpoint } from '../../../api/endpoint.ts';
+import type { SubscriptionSpec } from '../../../api/kinds/subscription.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { ROTATION_OVERLAP_MS, signingSecret, signingVersions } from '../../../core/delivery/signing-secret.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { ownedPart } from '../../objects/owned-part.ts';
+import type { OwnedIntegration } from '../../objects/ownership.ts';
+import { assertActive } from '../integrations/active-integration.ts';
+import { assertStream } from '../streams/producer-stream.ts';
+import { SubscriptionEntry } from './subscription-views.ts';
+import { entryOf, readSubscription } from './subscriptions.ts';
+
+const version = (description: string) => z.int().min(1).max(1_000_000).meta({ description, example: 2 });
+const secret = (description: string) => z.string().meta({ description, example: 'whsec_…' });
+
+const SigningSecrets = z
+  .object({
+    secretVersion: version('Version of the secret. Each rotation adds one.'),
+    secret: secret('What deliveries are signed with (Standard Webhooks): whsec_ and base64.'),
+    previous: z
+      .object({
+        secret: secret('The secret before it, which signs as well.'),
+        until: z
+          .string()
+          .meta({ format: 'date-time', description: 'How long it does (RFC 3339): 24 hours from the rotation.' }),
+      })
+      .nullable()
+      .meta({ description: 'While a rotation is young; else null.' }),
+  })
+  .meta({ id: 'SigningSecrets' });
+
+const Rotation = z
+  .strictObject({
+    secretVersion: version(
+      'The version that is wanted: one more than the present one, also while the last rotation is young.',
+    ).optional(),
+  })
+  .meta({ id: 'Rotation' });
+
+function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
+  if (spec.endpoint === undefined) throw new Refusal('no_endpoint');
+  return spec.endpoint;
+}
+
+const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
+
+/** What signs now. A version that has not signed yet is rotated to now. */
+function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
+  const { metadata, status } = subscription;
+  const id = publicId('Subscription', metadata.namespace ?? '', metadata.name);
+  const secretVersion = versionOf(endpointOf(subscription));
+  const { version: signed, rotatedAt } = status?.signing ?? {};
+  const rotated = signed !== undefined && secretVersion > signed;
+  const rotatedMs = rotated ? wallMs() : rotatedAt === undefined ? undefined : Date.parse(rotatedAt);
+  const [, previous] = signingVersions(secretVersion, rotatedMs, wallMs());
+  return {
+    secretVersion,
+    secret: signingSecret(rootKey, id, secretVersion),
+    previous:
+      previous === undefined || rotatedMs === undefined
+        ? null
+        : {
+            secret: signingSecret(rootKey, id, previous),
+            until: new Date(rotatedMs + ROTATION_OVERLAP_MS).toISOString(),
+          },
+  };
+}
+
+/**
+ * Changes fields of the endpoint and nothing else, whoever manages the rest: with what this manager said before, which it
+ * would take back otherwise. An edit that answers nothing changes nothing.
+ */
+async function editEndpoint(
+  facade: Facade,
+  integration: OwnedIntegration,
+  id: string,
+  edit: (endpoint: Endpoint, before: Cached<'Subscription'>) => Partial<Endpoint> | undefined,
+): Promise<Cached<'Subscription'>> {
+  const { objects } = facade;
+  await assertActive(facade, integration);
+  const applied = await objects.edit(async () => {
+    const before = await readSubscription(facade, integration, id);
+    await assertStream(facade, integration.producer, before.spec.stream);
+    const change = edit(endpointOf(before), before);
+    if (change === undefined) return before;
+    const manager = FIELD_MANAGER.facade;
+    const own: Partial<SubscriptionSpec> = ownedPart(before, manager);
+    const spec = { ...own, endpoint: { ...own.endpoint, ...change } as Endpoint };
+    return objects.apply('Subscription', before.metadata, { manager, before, concern: [], exactly: true, spec });
+  });
+  return objects.waitFor('Subscription', applied);
+}
+
+const aboutOf = ({ metadata }: Cached<'Subscription'>) => ({
+  kind: 'Subscription',
+  namespace: metadata.namespace,
+  name: metadata.name,
+});
+
+const getSecret = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}/subscriptions/{subscription}/secret',
+  access: 'recipient',
+  operation: 'getSigningSecret',
+  tag: 'Receiving',
+  summary: 'Read what deliveries are signed with',
+  answers: { 200: { description: 'The secret, and the one before while both sign.', schema: SigningSecrets } },
+  problems: ['unknown_resource', 'no_endpoint'],
+  async handle(facade, { integration, params }) {
+    const subscription = await readSubscription(facade, integration, params.subscription);
+    return { status: 200, body: secretsOf(facade, subscription) };
+  },
+});
+
+const rotateSecret = defineRoute({
+  method: 'POST',
+  path: '/waas/integrations/{integration}/subscriptions/{subscription}/rotate',
+  access: 'recipient',
+  operation: 'rotateSigningSecret',
+  tag: 'Receiving',
+  summary: 'Rotate the signing secret',
+  description:
+    'From the answer on both secrets sign, for 24 hours. The same call again within these hours answers the same: only one that names the next version rotates then, and ends what signed before the last rotation.',
+  body: Rotation,
+  bodyOptional: true,
+  answers: { 200: { description: 'Both secrets sign.', schema: SigningSecrets } },
+  problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
+  async handle(facade, { integration, params, body }) {
+    const wanted = body?.secretVersion;
+    const rotated = await editEndpoint(facade, integration, params.subscription, (endpoint, before) => {
+      const present = versionOf(endpoint);
+      if (wanted === present || (wanted === undefined && secretsOf(facade, before).previous !== null)) return undefined;
+      if (wanted !== undefined && wanted !== present + 1) {
+        throw new Refusal('changed_meanwhile', `The present version is ${present}; ask for ${present + 1}.`);
+      }
+      return { secretVersion: present + 1 };
+    });
+    return { status: 200, body: secretsOf(facade, rotated), about: aboutOf(rotated) };
+  },
+});
+
+const enableEndpoint = defineRoute({
+  method: 'POST',
+  path: '/waas/integrations/{integration}/subscriptions/{subscription}/enable',
+  access: 'recipient',
+  operation: 'enableEndpoint',
+  tag: 'Receiving',
+  summary: 'Enable an endpoint that was disabled',
+  description:
+    'Notes that the endpoint is there again, as of now: what had disabled it before (410, days of failures) counts no more.',
+  answers: { 200: { description: 'It is enabled.', schema: SubscriptionEntry } },
+  problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
+  async handle(facade, { integration, params }) {
+    const enabled = await editEndpoint(facade, integration, params.subscription, (_endpoint, { status }) => {
+      // Redis's clock, as that of the disabling; later than that in any case.
+      const disabledMs = Date.parse(status?.endpoint?.disabledAt ?? '') || 0;
+      return { enabledAt: new Date(Math.max(facade.nowMs(), disabledMs + 1)).toISOString() };
+    });
+    return { status: 200, body: entryOf(facade, integration, enabled), about: aboutOf(enabled) };
+  },
+});
+
+export const SIGNING_SECRET_ROUTES = [getSecret, rotateSecret, enableEndpoint];

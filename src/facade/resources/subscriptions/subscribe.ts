@@ -1,0 +1,98 @@
+import type { SubscriptionSpec } from '../../../api/kinds/subscription.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import { subscriptionObjectName } from '../../../core/ids/object-names.ts';
+import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import type { OwnedIntegration } from '../../objects/ownership.ts';
+import { assertActive } from '../integrations/active-integration.ts';
+import { assertPublished } from '../streams/producer-stream.ts';
+import { isCoveredBy, subscriptionsOf } from './partner-catalog.ts';
+import { isAsWished, type SubscriptionWish, wishedFields } from './subscription-wishes.ts';
+
+/** Fields of a Subscription that the REST interface writes. */
+export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
+
+/** Whether a stream is covered for the integration: by the caches, or as the API server has it now. */
+async function isCovered(
+  { world }: Facade,
+  { producer, name }: OwnedIntegration,
+  stream: string,
+  from: 'cache' | 'live',
+): Promise<boolean> {
+  const [packages, blocks] =
+    from === 'live'
+      ? await Promise.all([world.listLive('Package', producer), world.listLive('Block', producer)])
+      : [world.list('Package', producer), world.by('Block', 'integration', `${producer}/${name}`)];
+  return isCoveredBy(packages, blocks)(name, stream);
+}
+
+/**
+ * A new subscription is judged by what the API server has now: a block that another replica has answered must be seen.
+ *
+ * @throws Refusal 404, 409 `integration_not_active`, `stream_blocked`, `stream_deprecated`
+ */
+async function assertNew(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
+  const { world, wallMs } = facade;
+  const { producer, name, recipient } = integration;
+  const [grant, covered] = await Promise.all([
+    world.live('Integration', { namespace: producer, name }),
+    isCovered(facade, integration, stream, 'live'),
+  ]);
+  const active = grant !== undefined && integrationStatus(grant, wallMs()) === 'Active';
+  if (!active || grant.spec.workspace !== recipient.name) throw new Refusal('integration_not_active');
+  await assertPublished(facade, producer, stream, covered);
+}
+
+/** One that is there is refused while it is blocked, too; nothing is refused on the caches alone. */
+async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
+  if (!(await isCovered(facade, integration, stream, 'cache'))) return;
+  if (await isCovered(facade, integration, stream, 'live')) throw new Refusal('stream_blocked');
+}
+
+/**
+ * Subscribes an integration to a stream, under a name that follows from both; where a subscription is there already,
+ * whoever made it, that one counts. @throws Refusal 409 `subscription_exists` where it says something else
+ */
+export async function subscribe(
+  facade: Facade,
+  integration: OwnedIntegration,
+  stream: string,
+  wish: SubscriptionWish,
+): Promise<{ readonly made: boolean; readonly subscription: Cached<'Subscription'> }> {
+  const { world, objects } = facade;
+  const { producer, name, recipient } = integration;
+  const known = subscriptionsOf(world, integration).find(({ spec }) => spec.stream === stream);
+  const object = {
+    namespace: recipient.name,
+    name: known?.metadata.name ?? subscriptionObjectName(producer, name, stream),
+  };
+  return objects.edit(async () => {
+    const before = await world.live('Subscription', object);
+    if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
+      await assertActive(facade, integration);
+      await assertNotBlocked(facade, integration, stream);
+      if (before.status?.admittedAt === undefined) await assertPublished(facade, producer, stream);
+      if (isAsWished(before.spec, wish)) return { made: false, subscription: before };
+      const id = publicId('Subscription', object.namespace, object.name);
+      const help =
+        before.spec.ordering === (wish.ordering ?? 'ByGroupKey')
+          ? 'change it with PUT'
+          : 'an ordering never changes: delete it, then subscribe anew';
+      throw new Refusal('subscription_exists', `${id} is there with another endpoint or ordering; ${help}.`);
+    }
+    await assertNew(facade, integration, stream);
+    const spec: Partial<SubscriptionSpec> = {
+      producer,
+      integration: name,
+      stream,
+      ordering: wish.ordering ?? 'ByGroupKey',
+      ...wishedFields(wish),
+    };
+    const manager = FIELD_MANAGER.facade;
+    const wanted = { manager, before, concern: SUBSCRIPTION_CONCERN, spec };
+    return { made: true, subscription: await objects.apply('Subscription', object, wanted) };
+  });
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import type { Balance } from '../../../core/events/tokens.ts';
+import { publicId } from '../../../core/ids/ids.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import { mayActForAccount } from '../../auth/ownership.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+
+const Plan = z.enum(['Free', 'Metered']).meta({
+  description: 'Free: distribution pauses when the included tokens are spent. Metered: tokens are only counted.',
+});
+
+const AccountEntry = z
+  .object({
+    publicId: publicIdField('Account'),
+    name: z.string().meta({ description: 'Name of the account.', example: 'shop' }),
+    displayName: z.string().nullable().meta({ description: 'Name for people; null where it has none.' }),
+    plan: Plan,
+    role: z.enum(['Owner', 'Admin']).meta({ description: 'What the caller is: Admin may all but change owners.' }),
+  })
+  .meta({ id: 'Account' });
+
+const TokenBalance = z
+  .object({
+    accountPublicId: publicIdField('Account'),
+    plan: Plan,
+    includedTokens: z
+      .int()
+      .min(0)
+      .meta({ description: "Of the Free plan, over the account's lifetime.", example: 10_000 }),
+    usedTokens: z.int().min(0).meta({
+      description: 'Spent on distribution and replays over the lifetime; may be some seconds behind.',
+      example: 250,
+    }),
+    remainingTokens: z
+      .int()
+      .min(0)
+      .nullable()
+      .meta({ description: 'null for the Metered plan, which only counts.', example: 9_750 }),
+  })
+  .meta({ id: 'TokenBalance' });
+
+function accountEntry({ metadata, spec }: Cached<'Account'>, role: 'Owner' | 'Admin'): z.output<typeof AccountEntry> {
+  return {
+    publicId: publicId('Account', '', metadata.name),
+    name: metadata.name,
+    displayName: spec.displayName ?? null,
+    plan: spec.plan,
+    role,
+  };
+}
+
+/** A balance as it is answered. */
+export function tokenBalance(accountPublicId: string, balance: Balance): z.output<typeof TokenBalance> {
+  const { plan, includedTokens, usedTokens, remainingTokens = null } = balance;
+  return { accountPublicId, plan, includedTokens, usedTokens, remainingTokens };
+}
+
+const listAccounts = defineRoute({
+  method: 'GET',
+  path: '/waas/accounts',
+  access: 'caller',
+  operation: 'listAccounts',
+  tag: 'Accounts',
+  summary: 'List the accounts that the caller may act for',
+  query: PageQuery,
+  answers: { 200: { description: 'A page of accounts, by name.', schema: pageOf(AccountEntry) } },
+  problems: ['malformed_cursor'],
+  async handle({ world }, { identity, query }) {
+    const accounts = world
+      .list('Account')
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .flatMap(account => {
+        const role = mayActForAccount(identity, account);
+        return role === undefined ? [] : [accountEntry(account, role)];
+      });
+    return { status: 200, body: paginate(accounts, ({ name }) => name, query) };
+  },
+});
+
+const getAccount = defineRoute({
+  method: 'GET',
+  path: '/waas/accounts/{account}',
+  access: 'account',
+  operation: 'getAccount',
+  tag: 'Accounts',
+  summary: 'Read one account',
+  answers: { 200: { description: 'The account.', schema: AccountEntry } },
+  async handle(_facade, { identity, account }) {
+    const role = mayActForAccount(identity, account.object);
+    if (role === undefined) throw new Refusal('forbidden');
+    return { status: 200, body: accountEntry(account.object, role) };
+  },
+});
+
+const getTokens = defineRoute({
+  method: 'GET',
+  path: '/waas/accounts/{account}/tokens',
+  access: 'account',
+  operation: 'getTokens',
+  tag: 'Accounts',
+  summary: 'Read what an account has and has spent',
+  description:
+    'One token is one started 16 KiB of an event: on the account of the producer for the first delivery to each integration, on the account of the integration for a replay.',
+  answers: { 200: { description: 'The balance.', schema: TokenBalance } },
+  async handle({ readBalance }, { account }) {
+    const balance = await readBalance(account.publicId).catch((cause: unknown) => {
+      throw new Refusal('unavailable', { cause });
+    });
+    // Made a moment ago, or Redis has lost it: the controller states it again.
+    if (balance === undefined)
+      throw new Refusal('unavailable', 'The balance of the account is not known at the moment.');
+    return { status: 200, body: tokenBalance(account.publicId, balance) };
+  },
+});
+
+export const ACCOUNT_ROUTES = [listAccounts, getAccount, getTokens];

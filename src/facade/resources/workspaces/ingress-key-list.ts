@@ -1,0 +1,68 @@
+import type { IngressKey } from '../../../api/kinds/workspace.ts';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { Cached } from '../../objects/cached.ts';
+import type { Facade } from '../../objects/facade.ts';
+import { itemOwners } from '../../objects/item-owners.ts';
+import { fieldManaged } from '../../objects/kube-failures.ts';
+
+const MOST_KEYS = 16;
+const MANAGER = FIELD_MANAGER.facadeKeys;
+
+function managed(id: string, managers: readonly string[]): Refusal {
+  const by = managers.join(', ') || 'another field manager';
+  return fieldManaged([{ pointer: '/spec/ingressKeys', detail: `spec.ingressKeys of id ${id} is managed by ${by}` }]);
+}
+
+/**
+ * Changes the keys that REST manages. An apply says all of them, so it is one of exactly what was read; keys of other
+ * managers stay as they are and are not in it.
+ *
+ * @param change of the keys that REST manages; undefined: nothing is to be written
+ */
+async function editKeys(
+  { world, objects }: Facade,
+  name: string,
+  change: (workspace: Cached<'Workspace'>, own: readonly IngressKey[]) => readonly IngressKey[] | undefined,
+): Promise<Cached<'Workspace'>> {
+  return objects.edit(async () => {
+    const before = await world.live('Workspace', { name });
+    if (before === undefined || before.metadata.deletionTimestamp !== undefined) throw new Refusal('forbidden');
+    const keys = before.spec.ingressKeys ?? [];
+    const own = keys.filter(({ id }) => itemOwners(before, 'ingressKeys', id).includes(MANAGER));
+    const wanted = change(before, own);
+    if (wanted === undefined) return before;
+    const ingressKeys = wanted.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    // No concern: of this list several managers have items, and an item of another id is in nobody's way.
+    return objects.apply(
+      'Workspace',
+      { name },
+      { manager: MANAGER, before, concern: [], spec: { ingressKeys }, exactly: true },
+    );
+  }, `Workspace/${name}/ingressKeys`);
+}
+
+/** @throws Refusal 409 `ingress_key_exists`, 422 for a seventeenth */
+export async function addIngressKey(facade: Facade, name: string, key: IngressKey): Promise<Cached<'Workspace'>> {
+  return editKeys(facade, name, ({ spec: { ingressKeys = [] } }, own) => {
+    if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');
+    if (ingressKeys.length >= MOST_KEYS) {
+      throw new Refusal('invalid_request', `A workspace has at most ${MOST_KEYS} ingress keys: delete one first.`);
+    }
+    return [...own, key];
+  });
+}
+
+/** Answers the workspace without the key, which may not be in force yet. @throws Refusal 409 `field_managed` */
+export async function removeIngressKey(facade: Facade, name: string, id: string): Promise<Cached<'Workspace'>> {
+  const left = await editKeys(facade, name, (workspace, own) => {
+    if (own.some(key => key.id === id)) return own.filter(key => key.id !== id);
+    if (workspace.spec.ingressKeys?.some(key => key.id === id)) {
+      throw managed(id, itemOwners(workspace, 'ingressKeys', id));
+    }
+    return undefined;
+  });
+  // Shared with another manager, who keeps it.
+  if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, itemOwners(left, 'ingressKeys', id));
+  return left;
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { FIELD_MANAGER } from '../../../api/well-known.ts';
+import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { Refusal } from '../../../http/refusal.ts';
+import type { Identity } from '../../auth/identity.ts';
+import { mayActFor } from '../../auth/ownership.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+
+const EnableProducer = z
+  .strictObject({ producerTenantPublicId: publicIdField('Workspace') })
+  .meta({ id: 'EnableProducer' });
+
+const EnabledProducer = z
+  .object({
+    publicId: publicIdField('Workspace'),
+    producer: z.literal(true).meta({ description: 'It may have streams and invite partners.' }),
+  })
+  .meta({ id: 'EnabledProducer' });
+
+const WorkspaceEntry = z
+  .object({
+    publicId: publicIdField('Workspace'),
+    name: z.string().meta({ description: 'Name of the workspace and of its namespace.', example: 'shop' }),
+    accountPublicId: publicIdField('Account').meta({ description: 'The account that pays.' }),
+    role: z.enum(['Owner', 'Admin']).meta({ description: 'What the caller is: Admin may all but change owners.' }),
+    producer: z.boolean().meta({ description: 'Whether it produces: marked so, or it has a stream.' }),
+  })
+  .meta({ id: 'Workspace' });
+
+function workspaceEntry(workspace: Cached<'Workspace'>, role: 'Owner' | 'Admin'): z.output<typeof WorkspaceEntry> {
+  const { metadata, spec, status } = workspace;
+  return {
+    publicId: tenantId(metadata.name),
+    name: metadata.name,
+    accountPublicId: publicId('Account', '', spec.account),
+    role,
+    producer: status?.producer ?? spec.producer ?? false,
+  };
+}
+
+function entryFor(
+  identity: Identity,
+  workspace: Cached<'Workspace'>,
+  account: Cached<'Account'> | undefined,
+): z.output<typeof WorkspaceEntry>[] {
+  const role = mayActFor(identity, workspace, account);
+  return role === undefined ? [] : [workspaceEntry(workspace, role)];
+}
+
+const listWorkspaces = defineRoute({
+  method: 'GET',
+  path: '/waas/workspaces',
+  access: 'caller',
+  operation: 'listWorkspaces',
+  tag: 'Workspaces',
+  summary: 'List the workspaces that the caller may act for',
+  query: PageQuery,
+  answers: { 200: { description: 'A page of workspaces, by name.', schema: pageOf(WorkspaceEntry) } },
+  problems: ['malformed_cursor'],
+  async handle({ world }, { identity, query }) {
+    const workspaces = world
+      .list('Workspace')
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .flatMap(workspace => entryFor(identity, workspace, world.get('Account', { name: workspace.spec.account })));
+    return { status: 200, body: paginate(workspaces, ({ name }) => name, query) };
+  },
+});
+
+const getWorkspace = defineRoute({
+  method: 'GET',
+  path: '/waas/workspaces/{tenant}',
+  access: 'producer',
+  operation: 'getWorkspace',
+  tag: 'Workspaces',
+  summary: 'Read one workspace',
+  answers: { 200: { description: 'The workspace.', schema: WorkspaceEntry } },
+  async handle({ world }, { identity, tenant }) {
+    const name = tenant.workspace.spec.account;
+    const account = world.get('Account', { name }) ?? (await world.live('Account', { name }));
+    const [entry] = entryFor(identity, tenant.workspace, account);
+    if (entry === undefined) throw new Refusal('forbidden');
+    return { status: 200, body: entry };
+  },
+});
+
+const enableProducer = defineRoute({
+  method: 'POST',
+  path: '/waas/enable-producer',
+  access: 'producer',
+  operation: 'enableProducer',
+  tag: 'Workspaces',
+  summary: 'Mark a workspace as a producer',
+  description: 'Before it has a stream: the first stream does the same. It cannot be taken back here.',
+  body: EnableProducer,
+  answers: { 200: { description: 'It is a producer, now or since before.', schema: EnabledProducer } },
+  async handle({ world, objects }, { tenant }) {
+    const { name, publicId: id } = tenant;
+    const applied = await objects.edit(async () => {
+      const before = await world.live('Workspace', { name });
+      if (before === undefined || before.metadata.deletionTimestamp !== undefined) throw new Refusal('forbidden');
+      return objects.apply(
+        'Workspace',
+        { name },
+        {
+          manager: FIELD_MANAGER.facadeProducer,
+          before,
+          concern: ['producer'],
+          spec: { producer: true },
+        },
+      );
+    });
+    // One write of the status says both: Ready, and that it produces.
+    await objects.waitFor('Workspace', applied);
+    return {
+      status: 200,
+      body: { publicId: id, producer: true } satisfies z.output<typeof EnabledProducer>,
+      about: { kind: 'Workspace', name },
+    };
+  },
+});
+
+export const WORKSPACE_ROUTES = [listWorkspaces, getWorkspace, enableProducer];

@@ -1,0 +1,114 @@
+import { createControllerMetrics } from '../../../src/controller/engine/controller-metrics.ts';
+import { createKindController, type KindControllerOptions } from '../../../src/controller/engine/kind-controller.ts';
+import type { CommonStatus } from '../../../src/controller/engine/status-writer.ts';
+import type { KubeClient } from '../../../src/kube/client.ts';
+import { errorFromStatus } from '../../../src/kube/kube-error.ts';
+import { type KubeObject, keyOf } from '../../../src/kube/object.ts';
+import { createReflected } from '../../../src/kube/reflected.ts';
+import type { Resource } from '../../../src/kube/resource.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { createRegistry } from '../../../src/telemetry/metrics.ts';
+import { createManualClock } from '../manual-clock.ts';
+
+const THINGS: Resource = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true };
+const log = createLogger({ level: 'silent' });
+type Status = CommonStatus & { readonly said?: string };
+export type Thing = KubeObject<{ readonly say: string }, Status>;
+
+export const READY = { type: 'Ready', status: 'True', reason: 'Done', message: 'done' } as const;
+
+/** For tests: the API server's side of one kind (applies, patches, telling the caches) and a controller that runs on it. */
+export function startKind(
+  room: Partial<KindControllerOptions<Thing>> & Pick<KindControllerOptions<Thing>, 'reconcile'>,
+) {
+  const clock = createManualClock();
+  const registry = createRegistry();
+  const writes: string[] = [];
+  const events: string[] = [];
+  const reflected = createReflected<Thing>({ project: object => object as Thing, log });
+  const truth = new Map<string, Thing>();
+  let version = 0;
+  let lagging = false;
+
+  const tell = (type: 'MODIFIED' | 'DELETED', object: Thing) => {
+    if (!lagging) reflected.apply({ type, object });
+  };
+  function store(object: Thing): Thing {
+    version++;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: `${version}` } };
+    const key = keyOf(stored.metadata);
+    const gone = stored.metadata.deletionTimestamp !== undefined && (stored.metadata.finalizers ?? []).length === 0;
+    if (gone) truth.delete(key);
+    else truth.set(key, stored);
+    tell(gone ? 'DELETED' : 'MODIFIED', stored);
+    return stored;
+  }
+  const client = {
+    apply: async (_resource: Resource, name: { namespace?: string; name: string }, body: { status: Status }) => {
+      const before = truth.get(keyOf(name));
+      if (before === undefined) throw errorFromStatus('PATCH', 404, undefined);
+      writes.push(`status ${keyOf(name)}`);
+      return store({ ...before, status: body.status });
+    },
+    mergePatch: async (_r: Resource, name: { name: string }, patch: { metadata: Thing['metadata'] }) => {
+      const before = truth.get(keyOf(name));
+      if (before === undefined) throw errorFromStatus('PATCH', 404, undefined);
+      if (before.metadata.resourceVersion !== patch.metadata.resourceVersion) {
+        throw errorFromStatus('PATCH', 409, { kind: 'Status', reason: 'Conflict' });
+      }
+      writes.push(`finalizers ${keyOf(name)} ${patch.metadata.finalizers?.length}`);
+      return store({ ...before, metadata: { ...before.metadata, ...patch.metadata } });
+    },
+  } as unknown as Pick<KubeClient, 'apply' | 'mergePatch'>;
+
+  const controller = createKindController<Thing>({
+    name: 'things',
+    reflector: {
+      ...reflected,
+      resource: THINGS,
+      run: async () => {},
+      hasSynced: () => true,
+      synced: Promise.resolve(),
+      lastHeardMs: () => 0,
+      relist: async () => {},
+    },
+    client,
+    events: { record: (object, note) => events.push(`${object.metadata.name} ${note.reason}`) },
+    clock,
+    log,
+    metrics: createControllerMetrics(registry)('things'),
+    ...room,
+  });
+  const stop = new AbortController();
+  const lost = new AbortController();
+  const running = controller.run(stop.signal, lost.signal);
+
+  return {
+    clock,
+    controller,
+    writes,
+    events,
+    stop,
+    lost,
+    running,
+    metrics: () => registry.metrics(),
+    lag: (behind: boolean) => {
+      lagging = behind;
+    },
+    /** Tells the caches everything at once, as a list does: of what happened to an object, only how it ended. */
+    relist: () => {
+      reflected.replace([...truth.values()].map(reflected.project), `${version}`);
+    },
+    get: (name: string) => truth.get(`ns/${name}`),
+    condition: (name: string, type: string) =>
+      truth.get(`ns/${name}`)?.status?.conditions?.find(condition => condition.type === type),
+    /** Takes an object over as another world left it. */
+    adopt: (object: Thing) => store(object),
+    put: (name: string, say: string, meta: Partial<Thing['metadata']> = {}) => {
+      const before = truth.get(`ns/${name}`);
+      const generation = (before?.metadata.generation ?? 0) + 1;
+      const base = before?.metadata ?? { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '0' };
+      return store({ ...before, metadata: { ...base, ...meta, generation }, spec: { say } });
+    },
+  };
+}

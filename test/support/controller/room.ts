@@ -1,0 +1,116 @@
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
+import { type Cached, INDEXES, type World } from '../../../src/controller/caches/caches.ts';
+import type { Room } from '../../../src/controller/context/context.ts';
+import type { Deliveries } from '../../../src/controller/kinds/integration/deliveries.ts';
+import type { EndpointHealths } from '../../../src/controller/kinds/subscription/endpoint-healths.ts';
+import type { CompiledTenant } from '../../../src/core/routing/compile-routes.ts';
+import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
+import { createStore, type Indexers } from '../../../src/kube/store.ts';
+
+/** Everything that a test of one room leaves as it is in most cases. */
+export function objectOf<K extends KindName>(
+  name: string,
+  spec: Cached<K>['spec'],
+  more: {
+    readonly namespace?: string | undefined;
+    readonly metadata?: Partial<AnyObject['metadata']>;
+    readonly status?: object;
+  } = {},
+): Cached<K> {
+  const namespace = 'namespace' in more ? more.namespace : 'acme';
+  return {
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      uid: `uid-${name}`,
+      resourceVersion: '1',
+      generation: 1,
+      finalizers: ['sluice.dev/finalizer'],
+      ...more.metadata,
+    },
+    spec,
+    ...(more.status === undefined ? {} : { status: more.status }),
+  } as Cached<K>;
+}
+
+/** What some kinds need besides. */
+interface OfKinds {
+  readonly deliveries: Pick<Deliveries, 'of'>;
+  readonly endpointHealths: Pick<EndpointHealths, 'look'>;
+}
+
+/** The caches of a room, filled by hand; the namespace of each Workspace is its own. */
+export type Caches = { readonly [K in KindName]?: readonly Cached<K>[] };
+
+/**
+ * A room on caches that a test fills, without an API server and without Redis: it records what had to be in force, and
+ * what was asked of the API server.
+ */
+export function createTestRoom(
+  caches: Caches,
+  options: {
+    readonly paused?: CompiledTenant['paused'];
+    readonly namespaceDeleting?: boolean;
+    /** How each Subscription was closed while its workspace is paused. */
+    readonly closure?: 'Blocked' | 'Ended';
+    readonly wallMs?: number;
+    readonly deletingForMs?: number;
+    readonly awayForMs?: number;
+  } = {},
+) {
+  const inForce: string[] = [];
+  const asked: string[] = [];
+  const letGo: string[] = [];
+  const namespaces = createStore<object>();
+  for (const { metadata } of caches.Workspace ?? []) {
+    namespaces.set(metadata.name, { workspace: metadata.name, deleting: options.namespaceDeleting === true });
+  }
+  const kinds = Object.fromEntries(
+    Object.entries(INDEXES).map(([kind, indexers]) => {
+      const store = createStore(indexers as Indexers<AnyObject>);
+      for (const object of caches[kind as KindName] ?? []) store.set(keyOf(object.metadata), object);
+      return [kind, { store }];
+    }),
+  );
+  const ingressKeys = createStore<object>({ namespace: () => [] });
+  const invitationSecrets = createStore<object>();
+  const world = {
+    ...kinds,
+    namespaces: { store: namespaces },
+    ingressKeys: { store: ingressKeys },
+    invitationSecrets: { store: invitationSecrets },
+    signingSecrets: { store: createStore<object>() },
+  };
+  const room = {
+    world: world as unknown as World,
+    wallMs: () => options.wallMs ?? 0,
+    nowMs: () => options.wallMs ?? 0,
+    deletingForMs: () => options.deletingForMs ?? 0,
+    dataPlane: { awayForMs: () => options.awayForMs ?? 0, note: () => {} },
+    shortages: { isShort: () => undefined, note: () => {} },
+    rootKey: Buffer.alloc(32, 7),
+    deliveries: { of: () => undefined },
+    isBacklogAtRisk: () => undefined,
+    endpointHealths: { look: async () => 'unknown' as const },
+    tellLetGo: (_kind: KindName, { metadata }: AnyObject, waitedFor: string) =>
+      letGo.push(`${metadata.name} ${waitedFor}`),
+    tenants: {
+      inForce: async (tenant: string, { metadata }: AnyObject) => {
+        inForce.push(`${tenant} ${metadata.name}`);
+        return { paused: options.paused ?? new Map(), verdicts: new Map() };
+      },
+      closedBy: async (tenant: string, { metadata }: AnyObject) => {
+        inForce.push(`${tenant} ${metadata.name}, closed`);
+        return { paused: options.paused ?? new Map() };
+      },
+      closureOf: () => options.closure,
+    },
+    client: {
+      get: async (_resource: object, { name }: { readonly name: string }) => {
+        asked.push(name);
+        return { metadata: options.namespaceDeleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {} };
+      },
+    },
+  };
+  return { room: room as unknown as Room & OfKinds, inForce, asked, letGo };
+}

@@ -1,0 +1,44 @@
+import type { Clock } from '../../src/time/clock.ts';
+
+export type ManualClock = Clock & {
+  /** Lets everything that is ready run, then moves time to each timer in turn, `ms` in all. */
+  readonly advance: (ms: number) => Promise<void>;
+  readonly pendingTimers: () => number;
+};
+
+/** A clock for tests: stands still until it is moved. `wallMs` starts at 2026-01-01. */
+export function createManualClock(): ManualClock {
+  const epochMs = Date.UTC(2026, 0, 1);
+  const timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
+  let now = 0;
+
+  /** Promise chains of any length, and immediates they set, run to their end. */
+  async function settle(): Promise<void> {
+    for (let i = 0; i < 3; i++) await new Promise(resolve => setImmediate(resolve));
+  }
+
+  return {
+    nowMs: () => now,
+    wallMs: () => epochMs + now,
+    setTimer: (run, delayMs) => {
+      const timer = { atMs: now + Math.max(0, delayMs), run };
+      timers.add(timer);
+      return () => timers.delete(timer);
+    },
+    advance: async ms => {
+      const until = now + ms;
+      for (;;) {
+        await settle();
+        let next: { readonly atMs: number; readonly run: () => void } | undefined;
+        for (const timer of timers) if (next === undefined || timer.atMs < next.atMs) next = timer;
+        if (next === undefined || next.atMs > until) break;
+        timers.delete(next);
+        now = next.atMs;
+        next.run();
+      }
+      now = until;
+      await settle();
+    },
+    pendingTimers: () => timers.size,
+  };
+}

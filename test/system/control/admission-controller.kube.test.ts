@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { FINALIZER } from '../../../src/api/well-known.ts';
+import type { AnyObject } from '../../../src/kube/object.ts';
+import { EVENTS, LEASES, NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
+import { type Accounts, applying, KIND_NAMES, of, openAccounts, refusal, SPECS } from '../support/accounts.ts';
+
+// All of this is tried with the token of the controller's service account.
+let at: Accounts;
+
+beforeAll(async () => {
+  at = await openAccounts(inject('kubeconfig'), 'admission-controller');
+});
+
+afterAll(async () => {
+  await at?.admin.remove(NAMESPACES, { name: `${at.namespace}-made` });
+  await at?.close();
+});
+
+const WITH_FINALIZER = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
+const CHANGES: Readonly<Record<(typeof WITH_FINALIZER)[number], object>> = {
+  Workspace: { producer: true },
+  CatalogStream: { public: false },
+  Package: { displayName: null },
+  Subscription: { suspended: true },
+};
+
+describe('every kind', () => {
+  it.each(KIND_NAMES)('%s: writes the status', async kind => {
+    const { metadata } = await at.make(kind);
+    const body = { metadata: { uid: metadata.uid }, status: { observedGeneration: 1 } };
+    const options = { fieldManager: 'sluice-controller', force: true, subresource: 'status' } as const;
+    const { status } = await at.controller.apply<AnyObject & { status: object }>(of(kind), metadata, body, options);
+    expect(status).toEqual({ observedGeneration: 1 });
+  });
+
+  it.each(WITH_FINALIZER)('%s: sets and removes its finalizer, also the last one of what is deleted', async kind => {
+    const { metadata } = await at.make(kind);
+    const others = await at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers: [FINALIZER] } });
+    expect(others.metadata.finalizers).toEqual([FINALIZER]);
+    expect(await at.admin.remove(of(kind), metadata)).toBe(true);
+    await at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers: [] } });
+    expect(await at.admin.get(of(kind), metadata)).toBeUndefined();
+  });
+
+  it.each(WITH_FINALIZER)('%s: leaves the finalizers of others alone', async kind => {
+    const { metadata } = await at.make(kind, SPECS[kind], { finalizers: ['example.com/theirs'] });
+    const patch = (finalizers: string[]) => at.controller.mergePatch(of(kind), metadata, { metadata: { finalizers } });
+    await patch(['example.com/theirs', FINALIZER]);
+    expect(await refusal(patch([FINALIZER]))).toMatch(/^403 .*and no other/);
+    expect(await refusal(patch(['example.com/theirs', FINALIZER, 'example.com/mine']))).toMatch(/^403 .*and no other/);
+    await at.admin.mergePatch(of(kind), metadata, { metadata: { finalizers: [] } });
+  });
+
+  it.each(WITH_FINALIZER)('%s: does not change the spec, nor give it an owner', async kind => {
+    const { metadata } = await at.make(kind);
+    const changing = at.controller.mergePatch(of(kind), metadata, { spec: CHANGES[kind] });
+    expect(await refusal(changing)).toMatch(/^403 .*does not write a spec/);
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '00000000-0000-0000-0000-000000000000' };
+    const giving = at.controller.mergePatch(of(kind), metadata, { metadata: { ownerReferences: [owner] } });
+    expect(await refusal(giving)).toMatch(/^403 .*to an owner/);
+  });
+
+  it.each(KIND_NAMES)('%s: makes none', async kind => {
+    const making = applying(at.controller, kind, at.fresh(kind), { spec: SPECS[kind] });
+    expect(await refusal(making)).toMatch(/^403 .*cannot (create|patch) resource/);
+    const created = at.controller.create(of(kind), at.fresh(kind), { spec: SPECS[kind] });
+    expect(await refusal(created)).toMatch(/^403 .*cannot create resource/);
+  });
+
+  it('deletes revoked activations and no others', async () => {
+    const { metadata } = await at.make('Activation');
+    expect(await refusal(at.controller.remove(of('Activation'), metadata))).toMatch(/^403 .*revoked activations only/);
+    await at.admin.mergePatch(of('Activation'), metadata, { spec: { revoked: true } });
+    expect(await at.controller.remove(of('Activation'), metadata)).toBe(true);
+    for (const kind of KIND_NAMES.filter(each => each !== 'Activation')) {
+      const object = await at.make(kind);
+      expect(await refusal(at.controller.remove(of(kind), object.metadata))).toMatch(/^403 .*cannot delete/);
+    }
+  });
+});
+
+describe('what is not of the kinds', () => {
+  const data = { data: { secret: 'eA==' } };
+
+  it.each(['sluice.dev/signing', 'sluice.dev/invitation'])('writes Secrets of the type %s', async type => {
+    const name = { namespace: at.namespace, name: `${type.split('/')[1]}-mine` };
+    const write = (body: object) =>
+      at.controller.apply(SECRETS, name, body, { fieldManager: 'sluice-controller', force: true });
+    await write({ type, ...data });
+    await write({ type, data: { secret: 'eQ==' } });
+  });
+
+  it.each(['Opaque', 'kubernetes.io/service-account-token', 'sluice.dev/ingress-key'])(
+    'writes no Secret of the type %s',
+    async type => {
+      const annotations = { 'kubernetes.io/service-account.name': 'sluice-facade' };
+      const body = { metadata: { annotations }, type, ...data };
+      const name = { namespace: at.namespace, name: 'forbidden' };
+      const options = { fieldManager: 'sluice-controller', force: true };
+      expect(await refusal(at.controller.apply(SECRETS, name, body, options))).toMatch(
+        /^403 .*writes Secrets of the types/,
+      );
+    },
+  );
+
+  it('changes no Secret of somebody else', async () => {
+    const name = { namespace: at.namespace, name: 'theirs' };
+    await at.admin.create(SECRETS, name, data);
+    const changing = at.controller.mergePatch(SECRETS, name, { data: { secret: 'eQ==' } });
+    expect(await refusal(changing)).toMatch(/^403 .*writes Secrets of the types/);
+  });
+
+  it('makes namespaces and deletes none', async () => {
+    const name = { name: `${at.namespace}-made` };
+    await at.controller.create(NAMESPACES, name, {});
+    expect(await refusal(at.controller.remove(NAMESPACES, name))).toMatch(/^403 .*cannot delete/);
+    const labelling = at.controller.mergePatch(NAMESPACES, name, { metadata: { labels: { other: 'x' } } });
+    expect(await refusal(labelling)).toMatch(/^403 .*cannot patch/);
+  });
+
+  it('records Events, and has its Lease in its own namespace only', async () => {
+    const event = { involvedObject: { kind: 'Workspace', name: 'x' }, type: 'Normal', reason: 'Tested', message: 'x' };
+    const name = { namespace: 'default', name: `${at.namespace}-event` };
+    await at.controller.create(EVENTS, name, event);
+    await at.controller.mergePatch(EVENTS, name, { count: 2 });
+    const elsewhere = at.controller.create(
+      LEASES,
+      { namespace: at.namespace, name: 'sluice-controller' },
+      { spec: {} },
+    );
+    expect(await refusal(elsewhere)).toMatch(/^403 .*cannot create resource "leases"/);
+  });
+});

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
+import type { AnyObject } from '../../../src/kube/object.ts';
+import { NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
+import { type Accounts, applying, KIND_NAMES, OWNERS, of, openAccounts, refusal, SPECS } from '../support/accounts.ts';
+
+const STRANGERS = [{ issuer: 'https://login.example.com', subject: 'eve', role: 'Owner' }];
+const KEY = { id: 'first', sha256: 'a'.repeat(64) };
+
+// All of this is tried with the token of the facade's service account.
+let at: Accounts;
+
+beforeAll(async () => {
+  at = await openAccounts(inject('kubeconfig'), 'admission-facade');
+});
+
+afterAll(() => at?.close());
+
+describe('accounts', () => {
+  it('makes a free one, and says the same again', async () => {
+    const name = at.fresh('Account');
+    const made = await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
+    const again = await applying(at.facade, 'Account', name, { spec: { owners: OWNERS } });
+    expect(again.metadata.resourceVersion).toBe(made.metadata.resourceVersion);
+  });
+
+  it.each([
+    ['a metered one', { plan: 'Metered' }],
+    ['one with more tokens', { includedTokens: 10_001 }],
+    ['one with fewer', { includedTokens: 0 }],
+  ])('does not make %s', async (_, extra) => {
+    const making = applying(at.facade, 'Account', at.fresh('Account'), { spec: { owners: OWNERS, ...extra } });
+    expect(await refusal(making)).toMatch(/^403 .*accounts of the plan Free with 10000 included tokens only/);
+    const created = at.facade.create(of('Account'), at.fresh('Account'), { spec: { owners: OWNERS, ...extra } });
+    expect(await refusal(created)).toMatch(/^403 .*accounts of the plan Free/);
+  });
+
+  it.each([
+    ['its plan', { owners: OWNERS, plan: 'Metered' }],
+    ['its tokens', { owners: OWNERS, includedTokens: 99_999 }],
+    ['its owners', { owners: STRANGERS }],
+    ['its name for people', { owners: OWNERS, displayName: 'Eve' }],
+  ])('does not change %s', async (_, spec) => {
+    const { metadata } = await at.make('Account');
+    const applied = applying(at.facade, 'Account', metadata, { spec });
+    expect(await refusal(applied)).toMatch(/^403 .*does not change accounts/);
+    const patched = at.facade.mergePatch(of('Account'), metadata, { spec });
+    expect(await refusal(patched)).toMatch(/^403 .*does not change accounts/);
+  });
+
+  it('does not delete one', async () => {
+    const { metadata } = await at.make('Account');
+    expect(await refusal(at.facade.remove(of('Account'), metadata))).toMatch(/^403 .*cannot delete/);
+  });
+});
+
+describe('workspaces', () => {
+  it('makes one, with its first key', async () => {
+    await applying(at.facade, 'Workspace', at.fresh('Workspace'), { spec: { account: 'ada', ingressKeys: [KEY] } });
+  });
+
+  it('sets producer and keys of one that is there, and takes them away, by server-side apply', async () => {
+    const { metadata } = await at.make('Workspace', { account: 'ada', owners: OWNERS });
+    const set = (spec: object) =>
+      at.facade.apply<AnyObject & { spec: object }>(
+        of('Workspace'),
+        metadata,
+        { spec },
+        { fieldManager: 'sluice-facade' },
+      );
+    const { spec } = await set({ producer: true, ingressKeys: [KEY] });
+    expect(spec).toEqual({ account: 'ada', owners: OWNERS, producer: true, ingressKeys: [KEY] });
+    expect((await set({})).spec).toEqual({ account: 'ada', owners: OWNERS });
+  });
+
+  it.each([
+    ['its owners', { spec: { owners: STRANGERS } }, /spec.owners of a workspace/],
+    ['its owners, taking them away', { spec: { owners: null } }, /spec.owners of a workspace/],
+    ['its account', { spec: { account: 'eve' } }, /account is immutable|spec.account of a workspace/],
+    ['whether it is paused', { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }, /does not pause/],
+  ])('does not change %s', async (_, patch, words) => {
+    const { metadata } = await at.make('Workspace', { account: 'ada', owners: OWNERS });
+    expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, patch))).toMatch(words);
+  });
+
+  it('may change one that is paused, and not end the pause', async () => {
+    const paused = { annotations: { [PAUSED_ANNOTATION]: 'true', other: 'note' } };
+    const { metadata } = await at.make('Workspace', { account: 'ada' }, paused);
+    await at.facade.mergePatch(of('Workspace'), metadata, { spec: { producer: true } });
+    const ending = { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } };
+    expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, ending))).toMatch(/^403 .*does not pause/);
+  });
+});
+
+describe('every kind', () => {
+  it.each(KIND_NAMES)('%s: makes it by server-side apply, and no finalizer, owner or status', async kind => {
+    const made = await applying(at.facade, kind, at.fresh(kind), { spec: SPECS[kind] });
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: '00000000-0000-0000-0000-000000000000' };
+    const metadatas = [{ finalizers: ['example.com/mine'] }, { ownerReferences: [owner] }];
+    for (const metadata of metadatas) {
+      const patching = at.facade.mergePatch(of(kind), made.metadata, { metadata });
+      expect(await refusal(patching)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
+      const making = applying(at.facade, kind, at.fresh(kind), { metadata, spec: SPECS[kind] });
+      expect(await refusal(making)).toMatch(/^403 .*ValidatingAdmissionPolicy 'sluice-facade-metadata'/);
+    }
+    const body = { status: { observedGeneration: 1 } };
+    const writing = at.facade.apply(of(kind), made.metadata, body, { fieldManager: 'test', subresource: 'status' });
+    expect(await refusal(writing)).toMatch(/^403 .*cannot patch resource "\w+\/status"/);
+  });
+
+  it('leaves the finalizer of the controller on', async () => {
+    const { metadata } = await at.make('Package', {}, { finalizers: [FINALIZER] });
+    const removing = at.facade.mergePatch(of('Package'), metadata, { metadata: { finalizers: [] } });
+    expect(await refusal(removing)).toMatch(/^403 .*finalizers/);
+    await at.facade.mergePatch(of('Package'), metadata, { spec: { displayName: 'Renamed' } });
+    await at.admin.mergePatch(of('Package'), metadata, { metadata: { finalizers: [] } });
+  });
+
+  it('deletes Blocks and Subscriptions', async () => {
+    for (const kind of ['Block', 'Subscription'] as const) {
+      expect(await at.facade.remove(of(kind), (await at.make(kind)).metadata)).toBe(true);
+    }
+  });
+
+  it('reads no Secret and no namespace', async () => {
+    expect(await refusal(at.facade.get(SECRETS, { namespace: at.namespace, name: 'any' }))).toMatch(
+      /^403 .*cannot get/,
+    );
+    expect(await refusal(at.facade.list(SECRETS, object => object))).toMatch(/^403 .*cannot list/);
+    expect(await refusal(at.facade.get(NAMESPACES, { name: at.namespace }))).toMatch(/^403 .*cannot get/);
+  });
+});

@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PAUSED_ANNOTATION, SIGNING_SECRET_TYPE, WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
+import { EVE, type Intrusion, KEY, NORTH, openIntrusion, type Said } from '../delivery/intrusion.ts';
+import { eventually } from '../support/deadline.ts';
+import { makeSample } from '../support/publisher.ts';
+import { feedOf, INTEGRATION, ingressSecret, keyOf, secret } from '../support/twins.ts';
+import {
+  activation,
+  activationName,
+  block,
+  integration,
+  kubectl,
+  type Manifest,
+  stream,
+  tenant,
+} from '../support/world.ts';
+
+let world: Intrusion;
+
+beforeAll(async () => {
+  world = await openIntrusion();
+});
+
+afterAll(() => world?.close());
+
+describe('keys, Secrets, labels, annotations and accounts', () => {
+  const workspace = (spec: object, metadata: object = {}) => {
+    const made = tenant('eve')[2] as Manifest;
+    return world.observer.apply({
+      ...made,
+      metadata: { ...made.metadata, ...metadata },
+      spec: { account: 'eve', ...spec },
+    });
+  };
+  const ready: Said = ['Workspace', 'eve', undefined, 'Ready', 'True/NamespaceReady'];
+  const label = (value: string) =>
+    kubectl(world.installed.cluster, ['label', 'namespace', 'eve', '--overwrite', `${WORKSPACE_LABEL}=${value}`]);
+  const sha256 = createHash('sha256').update(keyOf(NORTH)).digest('hex');
+  const stolen = () => makeSample('stolen', KEY, 'x');
+
+  it("a copy of the hash of north's key opens eve's own ingress, and ends nothing of north's", async () => {
+    for (const expiresAt of ['2020-01-01T00:00:00Z', '2099-01-01T00:00:00Z']) {
+      await world.expectUntouched(() => workspace({ ingressKeys: [{ id: 'copy', sha256, expiresAt }] }), [ready]);
+    }
+    expect((await world.eve.post(stolen(), { key: keyOf(NORTH) })).status).toBe(202);
+    expect((await world.north.post(stolen(), { key: keyOf(EVE) })).status).toBe(401);
+    await world.expectUntouched(() => workspace({}), [ready]);
+    await world.expectUntouched(() => world.put(ingressSecret('eve', 'copy', keyOf(NORTH))));
+    await world.expectUntouched(() => kubectl(world.installed.cluster, ['delete', 'secret', 'copy', '-n', 'eve']));
+    expect((await world.north.post(stolen(), { key: keyOf(EVE) })).status).toBe(401);
+  });
+
+  it("a Secret that says that it is the mirror of anna's changes nothing", async () => {
+    const { cluster } = world.installed;
+    const uid = await kubectl(cluster, [
+      'get',
+      'wsub',
+      feedOf('orders'),
+      '-n',
+      'anna',
+      '-o',
+      'jsonpath={.metadata.uid}',
+    ]);
+    const owner = (name: string) => ({
+      ownerReferences: [{ apiVersion: 'sluice.dev/v1alpha1', kind: 'Subscription', name, uid }],
+    });
+    await world.expectUntouched(() =>
+      world.put(
+        secret('eve', 'mirror', SIGNING_SECRET_TYPE, { secret: 'whsec_x' }, owner(feedOf('orders'))),
+        secret(
+          'eve',
+          'mirror-by-path',
+          SIGNING_SECRET_TYPE,
+          { secret: 'whsec_x' },
+          owner(`../anna/${feedOf('orders')}`),
+        ),
+      ),
+    );
+  });
+
+  it("a namespace that says that it is north's lends its objects to nobody", async () => {
+    await world.expectUntouched(
+      () =>
+        world.put(
+          { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'squat', labels: { [WORKSPACE_LABEL]: 'north' } } },
+          stream('squat', 'orders', { eventTypes: ['none'] }),
+          integration('squat', INTEGRATION, { workspace: 'eve' }),
+          activation('squat', INTEGRATION, KEY, { revoked: true }),
+          block('squat', 'all', { integration: INTEGRATION, target: { kind: 'CatalogStream', name: 'orders' } }),
+          ingressSecret('squat', 'ingress', keyOf(EVE)),
+        ),
+      [['CatalogStream', 'orders', 'squat', 'Ready', 'Unknown/WaitingForWorkspace']],
+    );
+    expect((await world.north.post(stolen(), { key: keyOf(EVE) })).status).toBe(401);
+    await world.expectUntouched(
+      () => label('north'),
+      [['Workspace', 'eve', undefined, 'Ready', 'False/NamespaceNotAdopted']],
+    );
+    await world.expectUntouched(() => label('eve'), [ready]);
+  });
+
+  it('a Workspace takes no namespace that was not meant for it, and pays with whose account it names', async () => {
+    await world.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'plain' } });
+    const named = (name: string, account: string) => ({ ...(tenant(name)[2] as Manifest), spec: { account } });
+    await world.expectUntouched(
+      () => world.put(named('plain', 'eve'), named('mallory', 'north')),
+      [
+        ['Workspace', 'plain', undefined, 'Ready', 'False/NamespaceNotAdopted'],
+        ['Workspace', 'mallory', undefined, 'Ready', 'True/NamespaceReady'],
+      ],
+    );
+  });
+
+  it('a pause is of the workspace that is annotated, and of no other object', async () => {
+    await world.expectUntouched(() => workspace({}, { annotations: { [PAUSED_ANNOTATION]: 'true' } }));
+    await world.observer.apply(activation('eve', INTEGRATION, 'meanwhile'));
+    const paused: Said = [
+      'Activation',
+      activationName(INTEGRATION, 'meanwhile'),
+      'eve',
+      'Ready',
+      'Unknown/WorkspacePaused',
+    ];
+    await world.observer.until(paused);
+    await world.expectUntouched(() => workspace({}), [ready]);
+    const annotate = (...what: string[]) =>
+      kubectl(world.installed.cluster, ['annotate', ...what, '-n', 'eve', `${PAUSED_ANNOTATION}=true`]);
+    await world.expectUntouched(async () => {
+      await annotate('namespace/eve');
+      await annotate(`integration/${INTEGRATION}`);
+      await annotate(`wsub/${feedOf('orders')}`);
+    });
+    await world.observer.apply(activation('eve', INTEGRATION, 'afterwards'));
+    await world.observer.until([
+      'Activation',
+      activationName(INTEGRATION, 'afterwards'),
+      'eve',
+      'Ready',
+      'True/GateOpen',
+    ]);
+  });
+
+  it('an account without tokens holds up its own workspaces only', async () => {
+    const account = (spec: object) => world.observer.apply(tenant('eve', spec)[1] as Manifest);
+    await world.expectUntouched(async () => {
+      await account({ plan: 'Free', includedTokens: 0 });
+      await world.idle();
+      expect((await world.eve.post(makeSample('unpaid', KEY, 'x'))).status).toBe(202);
+    }, [['Workspace', 'eve', undefined, 'InsufficientTokens', 'True/TokensSpent']]);
+    await world.expectUntouched(
+      () => account({ plan: 'Metered' }),
+      [['Workspace', 'eve', undefined, 'InsufficientTokens', 'False/TokensLeft']],
+    );
+  });
+
+  it("a stream that is deleted with what lies in it is eve's own", async () => {
+    await world.expectUntouched(async () => {
+      await world.put(stream('eve', 'orders', { deletionPolicy: 'Delete' }));
+      await world.observer.remove('CatalogStream', 'orders', 'eve');
+      await eventually('it is gone', async () => !(await world.observer.exists('CatalogStream', 'orders', 'eve')), {
+        withinMs: 15_000,
+      });
+    });
+    expect(world.receiver.attempts.filter(({ subscription: at }) => at === 'stolen')).toEqual([]);
+  });
+});

@@ -1,0 +1,206 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Sluice } from '../../support/sluice.ts';
+import { untilCalm } from '../support/calm.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { apply, block, integration, kubectl, pkg, stream, subscription, tenant, waitForAll } from '../support/world.ts';
+
+const KEY = 'key';
+const PACKAGE = 'everything';
+const OF_STREAM = { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } };
+const OF_PACKAGE = { integration: 'ada', target: { kind: 'Package', name: PACKAGE } };
+const ENDPOINT = { retrySchedule: Array.from({ length: 16 }, () => '200ms') };
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+let count = 0;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: [KEY] });
+  publisher = world.publisherOf(sluice);
+  await world.observer.apply(pkg(PRODUCER, PACKAGE, [QUEUE]));
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+/** Sends one event; bob, whom nothing is kept from, has got it when this returns: the router is past it. */
+async function send(id: string): Promise<string> {
+  expect((await publisher.post(makeSample(id, KEY, id))).status).toBe(202);
+  await arrived(id, 'bob');
+  return id;
+}
+
+const arrived = (id: string, partner = 'ada') =>
+  eventually(`${id} arrives at ${partner}`, async () => world.receiver.delivered(partner).has(id), {
+    withinMs: 15_000,
+    everyMs: 2,
+  });
+
+const live = (is: string) => world.observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', is]);
+const enforced = (name: string, is = 'True/Enforced') =>
+  world.observer.until(['Block', name, PRODUCER, 'Enforced', is]);
+const put = (name: string, spec: object) => world.observer.apply(block(PRODUCER, name, spec));
+const lift = (name: string) => world.observer.remove('Block', name, PRODUCER);
+/** Ids that begin so, in the order in which ada took them. */
+const takenByAda = (prefix: string) =>
+  world.receiver.attempts
+    .filter(({ subscription: at, id, status }) => at === 'ada' && id.startsWith(prefix) && status === 204)
+    .map(({ id }) => id);
+
+async function fieldOf(name: string, path: string): Promise<string> {
+  return kubectl(installed.cluster, ['get', `block/${name}`, '-n', PRODUCER, '-o', `jsonpath={${path}}`]);
+}
+
+describe('a Block', () => {
+  it('is waited for with kubectl, and from then on nothing is routed', async () => {
+    const prefix = `wait${++count}`;
+    await put('by-stream', OF_STREAM);
+    await waitForAll(installed.cluster, 'block', PRODUCER, 'Enforced');
+    const during = await send(`${prefix}.during`);
+    expect(await fieldOf('by-stream', '.status.pausedSubscriptions')).toBe('1');
+    expect(await fieldOf('by-stream', '.status.publicId')).toMatch(/^blk_[0-9a-z]{20}$/);
+    expect(await world.observer.conditionOf('Block', 'by-stream', PRODUCER, 'Ready')).toBe('True/Applied');
+    expect(world.receiver.attempts.some(({ subscription: at, id }) => at === 'ada' && id === during)).toBe(false);
+    await lift('by-stream');
+    await arrived(during);
+  });
+
+  it.each([
+    ['the stream, then the package', ['by-stream', 'by-package']],
+    ['the package, then the stream', ['by-package', 'by-stream']],
+  ])(
+    'is un-blocked with another one: %s; live after the last only, in order and with nothing lost',
+    async (_order, names) => {
+      const prefix = `order${++count}`;
+      await put('by-stream', OF_STREAM);
+      await put('by-package', OF_PACKAGE);
+      for (const name of names) await enforced(name);
+      const sent = [await send(`${prefix}.both`)];
+      await lift(names[0] as string);
+      // What the routes make of it is known when another Block of the tenant, made later, is in force.
+      await put('later', { integration: 'bob', target: { kind: 'CatalogStream', name: 'not-there' } });
+      await enforced('later', 'Unknown/WaitingForTarget');
+      expect(await world.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
+      sent.push(await send(`${prefix}.one`));
+      expect(takenByAda(prefix)).toEqual([]);
+      await lift(names[1] as string);
+      await lift('later');
+      await live('True/Live');
+      sent.push(await send(`${prefix}.none`));
+      await arrived(sent[2] as string);
+      expect(takenByAda(prefix)).toEqual(sent);
+    },
+  );
+
+  it('holds from its first moment also for an integration, a stream and a package that come later', async () => {
+    const { observer, receiver } = world;
+    await put('early', { integration: 'eve', target: { kind: 'Package', name: 'to-come' } });
+    await enforced('early', 'Unknown/WaitingForIntegration');
+    await apply(installed.cluster, [
+      ...tenant('eve'),
+      integration(PRODUCER, 'eve'),
+      stream(PRODUCER, 'refunds'),
+      subscription('eve', PRODUCER, 'refunds', { url: receiver.urlOf('eve'), ...ENDPOINT }),
+    ]);
+    await enforced('early', 'Unknown/WaitingForTarget');
+    await observer.until(['Subscription', `${PRODUCER}-refunds`, 'eve', 'Live', 'True/Live']);
+    await observer.apply(pkg(PRODUCER, 'to-come', ['refunds']));
+    await enforced('early');
+    await observer.until(['Subscription', `${PRODUCER}-refunds`, 'eve', 'Live', 'False/Blocked']);
+    await eventually('it counts one', async () => (await fieldOf('early', '.status.pausedSubscriptions')) === '1', {
+      withinMs: 5_000,
+    });
+    await lift('early');
+    await observer.until(['Subscription', `${PRODUCER}-refunds`, 'eve', 'Live', 'True/Live']);
+  });
+});
+
+describe('onUnblock: SkipToNow', () => {
+  const skip = { onUnblock: 'SkipToNow' };
+
+  it('leaves out what came meanwhile, however young, and delivers what lay in the inbox before', async () => {
+    const prefix = `skip${++count}`;
+    world.receiver.behave(({ subscription: at }) => (at === 'ada' ? 503 : 204));
+    await send(`${prefix}.inbox`);
+    await eventually(
+      'an attempt',
+      async () => world.receiver.attempts.some(({ id, status }) => id === `${prefix}.inbox` && status === 503),
+      { withinMs: 5_000 },
+    );
+    await put('by-stream', { ...OF_STREAM, ...skip });
+    await put('by-package', { ...OF_PACKAGE, ...skip });
+    for (const name of ['by-stream', 'by-package']) await enforced(name);
+    world.receiver.behave(() => 204);
+    for (let n = 0; n < 5; n++) await send(`${prefix}.during-${n}`);
+    expect(takenByAda(prefix)).toEqual([]);
+    await lift('by-stream');
+    await lift('by-package');
+    await live('True/Live');
+    await send(`${prefix}.after`);
+    await arrived(`${prefix}.after`);
+    expect(takenByAda(prefix)).toEqual([`${prefix}.inbox`, `${prefix}.after`]);
+  });
+
+  it('keeps the backlog when one of the Blocks says Continue', async () => {
+    const prefix = `some${++count}`;
+    await put('by-stream', { ...OF_STREAM, ...skip });
+    await put('by-package', OF_PACKAGE);
+    for (const name of ['by-stream', 'by-package']) await enforced(name);
+    const sent = [await send(`${prefix}.during`)];
+    // Whichever is seen first: the one that says Continue is there to the end.
+    await kubectl(installed.cluster, ['delete', 'block', 'by-stream', 'by-package', '-n', PRODUCER, '--wait=false']);
+    await live('True/Live');
+    sent.push(await send(`${prefix}.after`));
+    await arrived(sent[1] as string);
+    expect(takenByAda(prefix)).toEqual(sent);
+  });
+
+  it('leaves out nothing of what came after the un-block, when the partner has suspended besides', async () => {
+    const prefix = `suspended${++count}`;
+    const suspended = (value: boolean) =>
+      world.observer.apply(
+        subscription('ada', PRODUCER, QUEUE, { url: world.receiver.urlOf('ada'), ...ENDPOINT }, { suspended: value }),
+      );
+    await put('by-stream', { ...OF_STREAM, ...skip });
+    await enforced('by-stream');
+    await suspended(true);
+    await send(`${prefix}.blocked`);
+    await lift('by-stream');
+    await live('False/Suspended');
+    await send(`${prefix}.suspended`);
+    expect(takenByAda(prefix)).toEqual([]);
+    await suspended(false);
+    await live('True/Live');
+    await arrived(`${prefix}.suspended`);
+    expect(takenByAda(prefix)).toEqual([`${prefix}.suspended`]);
+  });
+});
+
+it('leaves nothing to write once all is in force', async () => {
+  await put('by-stream', OF_STREAM);
+  await put('by-package', OF_PACKAGE);
+  for (const name of ['by-stream', 'by-package']) await enforced(name);
+  await live('False/Blocked');
+  const state = async () => {
+    const info = String(await installed.redis.command('INFO', 'persistence'));
+    const path = '{range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
+    return {
+      objects: await kubectl(installed.cluster, ['get', 'waas', '-A', '-o', `jsonpath=${path}`]),
+      redis: /rdb_changes_since_last_save:(\d+)/.exec(info)?.[1],
+    };
+  };
+  await untilCalm(async () => (await state()).redis);
+  const before = await state();
+  await delay(15_000);
+  expect(await state()).toEqual(before);
+});

@@ -1,0 +1,118 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Sluice } from '../../support/sluice.ts';
+import { untilCalm } from '../support/calm.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { kubectl, waitForAll } from '../support/world.ts';
+
+const SAMPLES = join(import.meta.dirname, '..', '..', '..', 'config', 'samples');
+const IDLE_SECONDS = 130;
+
+let installed: Installation;
+let sluice: Sluice;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  await kubectl(installed.cluster, ['apply', '-f', SAMPLES]);
+  for (const kind of ['account', 'workspace', 'catalogstream', 'integration', 'activation']) {
+    await waitForAll(installed.cluster, kind, 'acme');
+  }
+  await waitForAll(installed.cluster, 'subscription', 'globex', 'Live');
+});
+
+afterAll(() => installed?.stop());
+
+/** Every object that we or our users own, with the version that any write would change. */
+async function versions(): Promise<string[]> {
+  const path =
+    '{range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
+  const kinds = 'waas,waas-admin,namespaces,secrets';
+  const output = await kubectl(installed.cluster, ['get', kinds, '-A', '-o', `jsonpath=${path}`]);
+  return output.trim().split('\n').toSorted();
+}
+
+/** `verb resource` → requests so far that may have written something, as the API server counted them. */
+async function mutations(): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const line of (await kubectl(installed.cluster, ['get', '--raw', '/metrics'])).split('\n')) {
+    const sample = /^apiserver_request_total\{(.*)\} (\S+)$/.exec(line);
+    const label = (name: string) => new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(sample?.[1] ?? '')?.[1] ?? '';
+    if (sample === null || !/^(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION)$/.test(label('verb'))) continue;
+    // The API server's own bookkeeping: its identity lease, and what it makes of itself at the start.
+    if (label('resource') === 'leases' || label('group').endsWith('.k8s.io')) continue;
+    const name = `${label('verb')} ${label('resource')}/${label('subresource')}`;
+    counts.set(name, (counts.get(name) ?? 0) + Number(sample[2]));
+  }
+  return counts;
+}
+
+/** What changes with any write to Redis, and the commands so far. */
+async function redisState(): Promise<{ writes: number; aofBytes: number; commands: number }> {
+  const info = String(await installed.redis.command('INFO', 'everything'));
+  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]);
+  return {
+    writes: field('rdb_changes_since_last_save'),
+    aofBytes: field('aof_current_size'),
+    commands: field('total_commands_processed'),
+  };
+}
+
+it('meets nothing on its way that its log or its Events call a failure', async () => {
+  const worried = (await sluice.logLines()).filter(({ level }) => level === 'warn' || level === 'error');
+  expect(worried.map(({ msg, key, err }) => `${msg} ${key}: ${(err as Error | undefined)?.message}`)).toEqual([]);
+  const reasons = await kubectl(installed.cluster, ['get', 'events', '-A', '-o', 'jsonpath={.items[*].reason}']);
+  expect(reasons).not.toContain('Failed');
+});
+
+it('changes nothing when the same is applied again', async () => {
+  await untilCalm(async () => (await redisState()).writes);
+  const before = { versions: await versions(), redis: await redisState() };
+  expect(before.versions.length).toBeGreaterThan(10);
+  const again = await kubectl(installed.cluster, ['apply', '-f', SAMPLES]);
+  expect(
+    again
+      .trim()
+      .split('\n')
+      .filter(line => !line.endsWith(' unchanged')),
+  ).toEqual([]);
+  await delay(3_000);
+  const after = await redisState();
+  expect(await versions()).toEqual(before.versions);
+  expect(after).toMatchObject({ writes: before.redis.writes, aofBytes: before.redis.aofBytes });
+});
+
+it(`writes nothing in ${IDLE_SECONDS} idle seconds, neither to Kubernetes nor to Redis`, async () => {
+  const before = { versions: await versions(), mutations: await mutations(), redis: await redisState() };
+  await delay(IDLE_SECONDS * 1_000);
+  const after = { versions: await versions(), mutations: await mutations(), redis: await redisState() };
+  const perSecond = (after.redis.commands - before.redis.commands) / IDLE_SECONDS;
+  console.log(`idle: ${perSecond.toFixed(1)} commands to Redis a second, all roles in one process`);
+  expect(after.versions).toEqual(before.versions);
+  expect(after.mutations).toEqual(before.mutations);
+  expect(after.redis).toMatchObject({ writes: before.redis.writes, aofBytes: before.redis.aofBytes });
+  expect(perSecond).toBeLessThanOrEqual(100);
+});
+
+it('is seen when somebody writes: the counters above do count', async () => {
+  const before = { versions: await versions(), mutations: await mutations(), redis: await redisState() };
+  await kubectl(installed.cluster, ['annotate', 'catalogstream/orders', '-n', 'acme', 'example.com/note=x']);
+  await installed.redis.command('SET', 'note', 'x');
+  expect(await versions()).not.toEqual(before.versions);
+  expect(await mutations()).not.toEqual(before.mutations);
+  expect(await redisState()).not.toMatchObject({ writes: before.redis.writes });
+});
+
+it('changes no object when another process begins to lead', async () => {
+  await delay(1_000);
+  const before = await versions();
+  const startedMs = performance.now();
+  await sluice.restart();
+  await waitForAll(installed.cluster, 'subscription', 'globex', 'Live');
+  await delay(25_000);
+  const led = (await sluice.logLines()).filter(({ msg }) => msg === 'leading');
+  expect(led.length).toBe(2);
+  console.log(`killed and started again: ready after ${Math.round(performance.now() - startedMs - 25_000)} ms`);
+  expect(await versions()).toEqual(before);
+});

@@ -1,0 +1,230 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import { tenantId } from '../../../src/core/ids/ids.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { createPublisher, createRandom, makeSample, type Publisher } from '../support/publisher.ts';
+import { INGRESS_KEY, PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
+import {
+  activation,
+  apply,
+  block,
+  conditionOf,
+  ingressKey,
+  integration,
+  kubectl,
+  pkg,
+  stream,
+  subscription,
+  tenant,
+  waitForAll,
+} from '../support/world.ts';
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+
+beforeAll(async () => {
+  installed = await install({ controllerManager: true });
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
+  publisher = world.publisherOf(sluice);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+async function send(id: string, groupKey = 'key', through = publisher): Promise<void> {
+  expect((await through.post(makeSample(id, groupKey, id))).status).toBe(202);
+}
+
+const arrived = (id: string, partner: string) =>
+  eventually(`${id} arrives at ${partner}`, async () => world.receiver.delivered(partner).has(id), {
+    withinMs: 15_000,
+    everyMs: 5,
+  });
+
+describe('deleting', () => {
+  it('a stream with deletionPolicy Retain: takes nothing more, delivers what it has, then goes', async () => {
+    const { observer, receiver } = world;
+    const name = 'retained';
+    await apply(installed.cluster, [
+      stream(PRODUCER, name, { deletionPolicy: 'Retain' }),
+      subscription('ada', PRODUCER, name, {
+        url: receiver.urlOf(name),
+        retrySchedule: Array.from({ length: 16 }, () => '1s'),
+      }),
+    ]);
+    await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Live', 'True/Live']);
+    receiver.behave(({ subscription: to }) => (to === name ? 500 : 204));
+    const through = createPublisher({
+      ingressUrl: sluice.ingressUrl,
+      producer: PRODUCER,
+      queue: name,
+      key: INGRESS_KEY,
+    });
+    for (let n = 0; n < 5; n++) await send(`retained.${n}`, 'key', through);
+    await eventually('the first attempt', async () => receiver.attempts.some(({ id }) => id === 'retained.0'), {
+      withinMs: 5_000,
+    });
+    await observer.remove('CatalogStream', name, PRODUCER);
+    await observer.until(['CatalogStream', name, PRODUCER, 'Ready', 'False/Draining']);
+    const refused = await through.post(makeSample('retained.late', 'key', 'x'));
+    expect([refused.status, refused.body.code]).toEqual([409, 'stream_closing']);
+    await delay(1_000);
+    expect(await observer.exists('CatalogStream', name, PRODUCER)).toBe(true);
+    receiver.behave(() => 204);
+    const { tookMs } = await eventually(
+      'it is gone',
+      async () => !(await observer.exists('CatalogStream', name, PRODUCER)),
+      {
+        withinMs: 20_000,
+      },
+    );
+    expect([...receiver.delivered(name)]).toEqual(Array.from({ length: 5 }, (_, n) => `retained.${n}`));
+    console.log(`Retain: gone ${Math.round(tookMs)} ms after its endpoint worked again`);
+    expect((await through.post(makeSample('retained.gone', 'key', 'x'))).status).toBe(404);
+    const left = await installed.redis.command('KEYS', `{q:${tenantId(PRODUCER)}:${name}}*`);
+    expect((left as string[]).filter(key => !/:(traf|why|id):/.test(key))).toEqual([]);
+    await through.close();
+  });
+
+  it('a stream with deletionPolicy Delete: gone at once, with what it had', async () => {
+    const { observer, receiver } = world;
+    const name = 'dropped';
+    await apply(installed.cluster, [
+      stream(PRODUCER, name, { deletionPolicy: 'Delete' }),
+      subscription('ada', PRODUCER, name, {
+        url: receiver.urlOf(name),
+        retrySchedule: Array.from({ length: 16 }, () => '1s'),
+      }),
+    ]);
+    await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Live', 'True/Live']);
+    receiver.behave(({ subscription: to }) => (to === name ? 500 : 204));
+    const through = createPublisher({
+      ingressUrl: sluice.ingressUrl,
+      producer: PRODUCER,
+      queue: name,
+      key: INGRESS_KEY,
+    });
+    for (let n = 0; n < 5; n++) await send(`dropped.${n}`, 'key', through);
+    await observer.remove('CatalogStream', name, PRODUCER);
+    const { tookMs } = await eventually(
+      'it is gone',
+      async () => !(await observer.exists('CatalogStream', name, PRODUCER)),
+      {
+        withinMs: 5_000,
+        everyMs: 10,
+      },
+    );
+    console.log(`Delete: gone after ${Math.round(tookMs)} ms`);
+    await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Ready', 'Unknown/WaitingForStream']);
+
+    // Made again under its name: an empty queue, that takes events and knows nothing of the old ones.
+    receiver.behave(() => 204);
+    receiver.clear();
+    await observer.apply(stream(PRODUCER, name, { deletionPolicy: 'Delete' }));
+    await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Live', 'True/Live']);
+    await send('dropped.again', 'key', through);
+    await arrived('dropped.again', name);
+    await delay(1_500);
+    expect(receiver.attempts.map(({ id }) => id)).toEqual(['dropped.again']);
+    await through.close();
+  });
+
+  /** A full tenant and its partner, all kinds. */
+  async function fullWorld(producer: string, partner: string): Promise<string[]> {
+    await apply(installed.cluster, [
+      ...tenant(producer),
+      ...tenant(partner),
+      stream(producer, QUEUE),
+      ingressKey(producer, INGRESS_KEY),
+      pkg(producer, 'everything', [QUEUE]),
+      integration(producer, partner),
+      activation(producer, partner, 'key'),
+      block(producer, 'blocked', { integration: partner, target: { kind: 'Package', name: 'everything' } }),
+      subscription(partner, producer, QUEUE, { url: world.receiver.urlOf(partner) }),
+    ]);
+    await waitForAll(installed.cluster, 'catalogstream', producer);
+    await waitForAll(installed.cluster, 'subscription', partner);
+    return [
+      `catalogstream/${QUEUE} -n ${producer}`,
+      `package/everything -n ${producer}`,
+      `integration/${partner} -n ${producer}`,
+      `activation/${activation(producer, partner, 'key').metadata.name} -n ${producer}`,
+      `block/blocked -n ${producer}`,
+      `subscription/${producer}-${QUEUE} -n ${partner}`,
+      `workspace/${producer}`,
+      `workspace/${partner}`,
+      `account/${producer}`,
+      `account/${partner}`,
+      `namespace/${producer}`,
+      `namespace/${partner}`,
+    ];
+  }
+
+  const kinds = Object.values(KINDS).map(({ plural }) => `${plural}.sluice.dev`);
+
+  async function leftOf(...names: string[]): Promise<string[]> {
+    const all = await kubectl(installed.cluster, ['get', [...kinds, 'namespaces'].join(','), '-A', '--no-headers']);
+    return all.split('\n').filter(line => names.some(name => line.includes(name)));
+  }
+
+  it.each([1, 2, 3, 4])('objects and namespaces in any order: all go (order %i)', async seed => {
+    const [producer, partner] = [`prod${seed}`, `part${seed}`];
+    const objects = await fullWorld(producer, partner);
+    const random = createRandom(seed);
+    const shuffled = objects
+      .map(object => ({ object, at: random() }))
+      .toSorted((a, b) => a.at - b.at)
+      .map(({ object }) => object);
+    const startedMs = performance.now();
+    for (const object of shuffled) {
+      await installed.cluster.kubectl(['delete', ...object.split(' '), '--wait=false', '--ignore-not-found']);
+    }
+    await eventually('all are gone', async () => (await leftOf(producer, partner)).length === 0, {
+      withinMs: 60_000,
+      everyMs: 500,
+    }).catch(async (error: unknown) => {
+      throw new Error(`left after ${shuffled.join(', ')}:\n${(await leftOf(producer, partner)).join('\n')}`, {
+        cause: error,
+      });
+    });
+    console.log(`order ${seed}: all gone after ${Math.round(performance.now() - startedMs)} ms`);
+    const keys = (await installed.redis.command('KEYS', `*${tenantId(producer)}*`)) as string[];
+    // Only what has an end of its own (traffic, ids) or marks that the tenant was here.
+    console.log(`left of ${producer} in Redis: ${keys.map(key => key.replace(/.*\}:/, '')).join(', ')}`);
+    expect(keys.filter(key => /:(m|b):|:behind$|:gates$|:keys$|:subs:/.test(key))).toEqual([]);
+  });
+
+  it('with Redis away: everything is let go within its bound', async () => {
+    const { cluster, redis } = installed;
+    await fullWorld('prod9', 'part9');
+    await redis.kill('SIGKILL');
+    const startedMs = performance.now();
+    await kubectl(cluster, ['delete', 'namespace', 'prod9', 'part9', '--wait=false']);
+    await kubectl(cluster, ['delete', 'workspace', 'prod9', 'part9', '--wait=false']);
+    await delay(5_000);
+    console.log(`Redis away: the stream says ${await conditionOf(cluster, `catalogstream/${QUEUE}`, 'prod9')}`);
+    await eventually(
+      'the objects are gone',
+      async () => (await leftOf('prod9', 'part9')).filter(line => !line.startsWith('account')).length === 0,
+      { withinMs: 110_000, everyMs: 1_000 },
+    ).catch(async (error: unknown) => {
+      throw new Error(`left with Redis away:\n${(await leftOf('prod9', 'part9')).join('\n')}`, { cause: error });
+    });
+    const tookMs = performance.now() - startedMs;
+    console.log(`Redis away: all gone after ${Math.round(tookMs)} ms`);
+    expect(tookMs).toBeLessThan(100_000);
+    // Those in the namespaces went with them.
+    expect(await world.observer.events()).toContain('Workspace/prod9 LetGoWithoutRedis');
+    await redis.restart();
+    await publisher.publish(makeSample('after-all.0', 'key', 'x'));
+    await arrived('after-all.0', 'ada');
+  });
+});

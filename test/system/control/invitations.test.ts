@@ -1,0 +1,254 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
+import { hashInvitationToken } from '../../../src/core/ids/invitation.ts';
+import { freePort } from '../../support/free-port.ts';
+import { type MailServer, type ReceivedMail, startMailServer } from '../../support/mail/mail-server.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { type Observer, observe } from '../support/observer.ts';
+import { apply, integration, kubectl, type Manifest, tenant, waitForAll } from '../support/world.ts';
+
+const PRODUCER = 'shop';
+const LOGIN = { user: 'relay', password: 'p@ss' };
+
+interface Invited {
+  readonly metadata: { readonly uid: string };
+  readonly status?: {
+    readonly invitation?: {
+      readonly tokenHash: string;
+      readonly issuedAt: string;
+      readonly expiresAt: string;
+      readonly sentAt?: string;
+    };
+    readonly conditions?: readonly { readonly type: string; readonly message: string }[];
+  };
+}
+
+let installed: Installation;
+let observer: Observer;
+let mailPort: number;
+let mail: MailServer;
+let controller: Sluice;
+/** All mails, also those that a server took which has been closed since. */
+const taken: ReceivedMail[] = [];
+const logs: string[] = [];
+
+const addressOf = (partner: string) => `${partner}@partner.example`;
+const invite = (partner: string, spec: object = {}): Manifest =>
+  integration(PRODUCER, partner, { workspace: undefined, invitedEmail: addressOf(partner), ...spec });
+/** kubectl; further arguments may hold blanks. */
+const run = (command: string, ...more: string[]) => kubectl(installed.cluster, [...command.split(' '), ...more]);
+const read = async (partner: string): Promise<Invited> =>
+  JSON.parse(await run(`get intg ${partner} -n ${PRODUCER} -o json`)) as Invited;
+const patch = (what: string, fields: object) =>
+  run(`patch ${what} -n ${PRODUCER} --type=merge -p`, JSON.stringify(fields));
+const mailsTo = (partner: string) => [...taken, ...mail.received].filter(({ to }) => to.includes(addressOf(partner)));
+const tokensIn = (text: string) => text.match(/sinv_[A-Za-z0-9_-]{43}/g) ?? [];
+const until = (partner: string, type: string, is: string) =>
+  observer.until(['Integration', partner, PRODUCER, type, is], 40_000);
+
+const withMail = () => ({
+  SLUICE_SMTP_URL: `smtp://${LOGIN.user}:${encodeURIComponent(LOGIN.password)}@127.0.0.1:${mailPort}`,
+  SLUICE_SMTP_FROM: 'Shop Events <events@shop.example>',
+  SLUICE_INVITATION_URL: 'https://partners.shop.example/invitation',
+});
+
+async function startController(env: Record<string, string>): Promise<Sluice> {
+  const started = await installed.start({ role: 'controller', env: { SLUICE_LOG_LEVEL: 'trace', ...env } });
+  logs.push(started.log);
+  return started;
+}
+
+async function closeMailServer(): Promise<void> {
+  taken.push(...mail.received);
+  await mail.close();
+}
+
+const openMailServer = async () => {
+  mail = await startMailServer({ port: mailPort, login: LOGIN });
+};
+
+async function secretOf(
+  partner: string,
+): Promise<{ type: string; data?: { token?: string }; metadata: object } | undefined> {
+  const { code, stdout } = await installed.cluster.kubectl([
+    'get',
+    'secret',
+    `${partner}-invitation`,
+    '-n',
+    PRODUCER,
+    '-o',
+    'json',
+  ]);
+  return code === 0 ? JSON.parse(stdout) : undefined;
+}
+
+const tokenInSecret = async (partner: string) =>
+  Buffer.from((await secretOf(partner))?.data?.token ?? '', 'base64').toString();
+
+beforeAll(async () => {
+  [installed, mailPort] = await Promise.all([install(), freePort()]);
+  observer = observe(installed.cluster.kubeconfig);
+  await openMailServer();
+  controller = await startController(withMail());
+  await apply(installed.cluster, tenant(PRODUCER));
+  await waitForAll(installed.cluster, 'workspace', PRODUCER);
+});
+
+afterAll(async () => {
+  await observer?.close();
+  await installed?.stop();
+  await mail?.close();
+});
+
+it('mails an invitation that kubectl made: once, with the token whose hash the status has', async () => {
+  await apply(installed.cluster, [invite('ada')]);
+  await until('ada', 'Ready', 'True/Pending');
+  // Committed with the first Ready, mailed or not.
+  const committed = (await read('ada')).status?.invitation;
+  expect(committed?.tokenHash).toMatch(/^[0-9a-f]{64}$/);
+  await until('ada', 'InvitationSent', 'True/Sent');
+
+  const [received, ...more] = mailsTo('ada');
+  expect(more).toEqual([]);
+  expect(received?.from).toBe('events@shop.example');
+  expect(received?.headers.get('subject')).toBe(`Invitation to receive events from ${PRODUCER}`);
+  const [token = ''] = tokensIn(received?.body ?? '');
+  expect(received?.body).toContain(`https://partners.shop.example/invitation#token=${token}`);
+
+  const { invitation } = (await read('ada')).status ?? {};
+  expect(invitation).toEqual({ ...committed, sentAt: expect.any(String) });
+  expect(hashInvitationToken(token)).toBe(invitation?.tokenHash);
+  const lifetimeMs = Date.parse(invitation?.expiresAt ?? '') - Date.parse(invitation?.issuedAt ?? '');
+  expect(lifetimeMs).toBe(14 * 24 * 60 * 60 * 1_000);
+  expect(await controller.metric('sluice_controller_invitation_mails_total', { result: 'sent' })).toBe(1);
+});
+
+it('mails nothing to whom was granted directly, or revoked before', async () => {
+  await apply(installed.cluster, [integration(PRODUCER, 'bob'), invite('eve', { revoked: true })]);
+  await until('bob', 'Accepted', 'True/DirectGrant');
+  await until('eve', 'Accepted', 'False/Revoked');
+  expect((await read('bob')).status?.invitation).toBeUndefined();
+  expect((await read('eve')).status?.invitation).toBeUndefined();
+});
+
+it('says so while the mail server does not take it, and sends the same token when it does', async () => {
+  mail.refuseWith(451);
+  await apply(installed.cluster, [invite('cleo')]);
+  await until('cleo', 'InvitationSent', 'False/SmtpFailed');
+  const refused = await read('cleo');
+  expect(refused.status?.conditions?.find(({ type }) => type === 'InvitationSent')?.message).toBe(
+    'the mail server did not take the invitation (451); it is tried again',
+  );
+  expect(await observer.conditionOf('Integration', 'cleo', PRODUCER)).toBe('True/Pending');
+
+  // Away altogether; and the process that knew of it dies.
+  await closeMailServer();
+  await apply(installed.cluster, [invite('dora')]);
+  await until('dora', 'InvitationSent', 'False/SmtpFailed');
+  const before = { cleo: (await read('cleo')).status?.invitation, dora: (await read('dora')).status?.invitation };
+  await controller.restart();
+  await openMailServer();
+  for (const partner of ['cleo', 'dora'] as const) {
+    await until(partner, 'InvitationSent', 'True/Sent');
+    expect((await read(partner)).status?.invitation).toEqual({ ...before[partner], sentAt: expect.any(String) });
+    const tokens = mailsTo(partner).flatMap(({ body }) => tokensIn(body));
+    expect(tokens.map(hashInvitationToken)).toEqual([before[partner]?.tokenHash]);
+  }
+});
+
+it('mails nothing while the workspace is paused, and what was due after it', async () => {
+  const pause = (value: string) => run(`annotate --overwrite workspace ${PRODUCER} ${PAUSED_ANNOTATION}=${value}`);
+  const turns = () =>
+    controller.metric('controller_runtime_reconcile_total', { controller: 'invitation', result: 'success' });
+  mail.refuseWith(451);
+  await apply(installed.cluster, [invite('hal')]);
+  await until('hal', 'InvitationSent', 'False/SmtpFailed');
+  const before = await turns();
+  await pause('true');
+  const all = (await run(`get intg -n ${PRODUCER} -o name`)).trim().split('\n').length;
+  // Each has its turn at once, and nothing is due any more.
+  await eventually('the pause is heard', async () => (await turns()) >= before + all, { withinMs: 20_000 });
+  mail.refuseWith(undefined);
+  await delay(1_000);
+  expect(mailsTo('hal')).toEqual([]);
+  await pause('false');
+  await until('hal', 'InvitationSent', 'True/Sent');
+  expect(mailsTo('hal')).toHaveLength(1);
+});
+
+it('mails nothing again, whatever restarts', async () => {
+  const count = mailsTo('ada').length + mailsTo('cleo').length + mailsTo('dora').length;
+  await controller.stop();
+  controller = await startController(withMail());
+  await apply(installed.cluster, [invite('fay')]);
+  // Begun and working: it had all the others before it.
+  await until('fay', 'InvitationSent', 'True/Sent');
+  await delay(1_000);
+  expect(mailsTo('ada').length + mailsTo('cleo').length + mailsTo('dora').length).toBe(count);
+  expect(mailsTo('fay')).toHaveLength(1);
+  expect([...mailsTo('bob'), ...mailsTo('eve')]).toEqual([]);
+});
+
+it('invites anew whose status was lost', async () => {
+  const before = (await read('fay')).status?.invitation;
+  // Issued in another second, as any restore is.
+  await delay(1_100);
+  await patch('intg fay --subresource=status', { status: { invitation: null } });
+  await eventually('a second mail', async () => mailsTo('fay').length === 2, { withinMs: 20_000 });
+  await until('fay', 'InvitationSent', 'True/Sent');
+  const after = (await read('fay')).status?.invitation;
+  expect(after?.tokenHash).not.toBe(before?.tokenHash);
+  expect(tokensIn(mailsTo('fay')[1]?.body ?? '').map(hashInvitationToken)).toEqual([after?.tokenHash]);
+});
+
+it('without a mail server writes the token into a Secret, mends it, and empties it when it is used', async () => {
+  await controller.stop();
+  controller = await startController({});
+  await apply(installed.cluster, [invite('gil')]);
+  await until('gil', 'InvitationSent', 'True/SecretWritten');
+  const { metadata, status } = await read('gil');
+  expect(await secretOf('gil')).toMatchObject({
+    type: 'sluice.dev/invitation',
+    metadata: { ownerReferences: [{ kind: 'Integration', name: 'gil', uid: metadata.uid }] },
+  });
+  const token = await tokenInSecret('gil');
+  expect(hashInvitationToken(token)).toBe(status?.invitation?.tokenHash);
+
+  await run(`delete secret gil-invitation -n ${PRODUCER}`);
+  await eventually('it is written again', async () => (await tokenInSecret('gil')) === token, { withinMs: 20_000 });
+  const wrong = Buffer.from('sinv_another').toString('base64');
+  await patch('secret gil-invitation', { data: { token: wrong } });
+  await eventually('it is mended', async () => (await tokenInSecret('gil')) === token, { withinMs: 20_000 });
+  expect((await read('gil')).status?.invitation).toEqual(status?.invitation);
+
+  await patch('intg gil', { spec: { workspace: 'gil' } });
+  // The producer granted it itself: nobody accepted.
+  await until('gil', 'Accepted', 'True/DirectGrant');
+  await eventually('it is emptied', async () => (await secretOf('gil'))?.data === undefined, { withinMs: 20_000 });
+  expect(await observer.conditionOf('Integration', 'gil', PRODUCER, 'InvitationSent')).toBe('True/SecretWritten');
+
+  // What was mailed before stays as it is.
+  expect(await observer.conditionOf('Integration', 'ada', PRODUCER, 'InvitationSent')).toBe('True/Sent');
+  expect(await secretOf('ada')).toBeUndefined();
+});
+
+it('keeps address and token out of logs, Events, statuses and metrics', async () => {
+  const written = (await Promise.all(logs.map(log => readFile(log, 'utf8')))).join('\n');
+  const statuses = await run('get intg -A -o', 'jsonpath={.items[*].status}');
+  const events = await run('get events -A -o json');
+  const metrics = await (await fetch(`${controller.opsUrl}/metrics`)).text();
+  // They are what they are taken for.
+  expect(written).toContain(`${PRODUCER}/cleo`);
+  expect(statuses).toContain('InvitationSent');
+  expect(events).toContain('InvitationSmtpFailed');
+  for (const text of [written, statuses, events, metrics]) {
+    expect(text).not.toContain('partner.example');
+    expect(tokensIn(text)).toEqual([]);
+    expect(text).not.toContain(LOGIN.password);
+    expect(text).not.toContain(encodeURIComponent(LOGIN.password));
+  }
+});

@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import { ensureBinaries } from '../../support/kubernetes/binaries.ts';
+import { type Kubectl, kubectlFor } from '../../support/kubernetes/kubectl.ts';
+import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
+import { manifestOf } from './manifests/case.ts';
+import { MANIFESTS } from './manifests/table.ts';
+
+const CRDS = join(import.meta.dirname, '..', '..', '..', 'crds');
+const RUN = `manifests-${process.pid}`;
+
+let folder: TemporaryFolder;
+let kubectl: Kubectl;
+
+async function succeed(args: readonly string[], stdin = ''): Promise<string> {
+  const { code, stdout, stderr } = await kubectl(args, { stdin });
+  if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}
+
+// Creating sends JSON. Applying sends YAML, whose reader folds or refuses some control characters before any rule is
+// asked, so it is only used where an earlier object is there.
+const CREATE = ['create', '--field-manager=manifests', '-f', '-'];
+const APPLY = ['apply', '--server-side', '--field-manager=manifests', '-f', '-'];
+
+beforeAll(async () => {
+  folder = await temporaryFolder('manifests');
+  const { kubectl: binary } = await ensureBinaries(['kubectl']);
+  kubectl = kubectlFor({ binary, kubeconfig: inject('kubeconfig'), cache: folder.path });
+  // With kubectl, as users do: the rules under test have to be those of the files, byte by byte.
+  await succeed(['apply', '--server-side', '--force-conflicts', '--field-manager=sluice-tests', `--filename=${CRDS}`]);
+  await succeed(['create', 'namespace', RUN]);
+});
+
+afterAll(async () => {
+  await kubectl(['delete', 'workspaces,accounts', '--selector', `run=${RUN}`, '--wait=false']);
+  await kubectl(['delete', 'namespace', RUN, '--wait=false']);
+  await folder.remove();
+});
+
+describe.each(Object.values(KINDS))('$kind', ({ kind, plural, scope }) => {
+  const cases = MANIFESTS.filter(found => found.kind === kind).map((found, index) => ({
+    ...found,
+    verdict: found.refusal === undefined ? 'accepts' : 'refuses',
+    name: found.name ?? `${RUN}-${index}`,
+  }));
+
+  it.each(cases)('$verdict $title', async found => {
+    const at = { name: found.name, namespace: RUN };
+    if (found.before) {
+      await succeed(APPLY, manifestOf(found, { ...at, spec: found.before }));
+      const label = ['label', `${plural}.sluice.dev`, found.name, `run=${RUN}`];
+      await succeed(scope === 'Namespaced' ? [...label, `--namespace=${RUN}`] : label);
+    }
+    if (found.status) {
+      const manifest = manifestOf(found, { ...at, spec: found.before ?? {}, status: found.status });
+      await succeed([...APPLY, '--subresource=status'], manifest);
+    }
+
+    const answer = await kubectl([...(found.before ? APPLY : CREATE), '--dry-run=server'], {
+      stdin: manifestOf(found, { ...at, spec: found.spec }),
+    });
+
+    expect(answer).toMatchObject({
+      code: found.refusal === undefined ? 0 : 1,
+      stderr: expect.stringContaining(found.refusal ?? ''),
+    });
+  });
+});

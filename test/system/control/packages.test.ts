@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { createPublisher, makeSample, type Publisher } from '../support/publisher.ts';
+import { INGRESS_KEY, PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { apply, block, kubectl, pkg, stream, subscription } from '../support/world.ts';
+
+const KEY = 'key';
+const OTHER = 'refunds';
+const BLOCK = { integration: 'ada', target: { kind: 'Package', name: 'sales' } };
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let refunds: Publisher;
+let orders: Publisher;
+
+beforeAll(async () => {
+  installed = await install({ controllerManager: true });
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: [KEY] });
+  orders = world.publisherOf(sluice);
+  refunds = createPublisher({ ingressUrl: sluice.ingressUrl, producer: PRODUCER, queue: OTHER, key: INGRESS_KEY });
+  const endpoint = (partner: string) => ({ url: world.receiver.urlOf(`${partner}-${OTHER}`) });
+  await apply(installed.cluster, [
+    stream(PRODUCER, OTHER),
+    ...['ada', 'bob'].map(partner => subscription(partner, PRODUCER, OTHER, endpoint(partner))),
+  ]);
+  for (const partner of ['ada', 'bob']) {
+    await world.observer.until(['Subscription', `${PRODUCER}-${OTHER}`, partner, 'Live', 'True/Live']);
+  }
+});
+
+afterAll(async () => {
+  await refunds?.close();
+  await world?.close();
+  await installed?.stop();
+});
+
+const put = (streams: readonly string[], more: object = {}) => {
+  const { spec, ...manifest } = pkg(PRODUCER, 'sales', streams);
+  return world.observer.apply({ ...manifest, spec: { ...(spec as object), ...more } });
+};
+const ready = (is = 'True/Compiled') => world.observer.until(['Package', 'sales', PRODUCER, 'Ready', is]);
+const live = (name: string, is: string) => world.observer.until(['Subscription', name, 'ada', 'Live', is]);
+
+/** Sends one event; bob has got it when this returns: the router is past it. */
+async function send(id: string, through = refunds, at = `bob-${OTHER}`): Promise<void> {
+  expect((await through.post(makeSample(id, KEY, id))).status).toBe(202);
+  await arrived(id, at);
+}
+
+const arrived = (id: string, at: string) =>
+  eventually(`${id} arrives at ${at}`, async () => world.receiver.delivered(at).has(id), {
+    withinMs: 15_000,
+    everyMs: 2,
+  });
+const attempts = (at: string, prefix: string) =>
+  world.receiver.attempts.filter(({ subscription: to, id }) => to === at && id.startsWith(prefix)).map(({ id }) => id);
+const messageOf = async (type: string) =>
+  kubectl(installed.cluster, [
+    'get',
+    'package/sales',
+    '-n',
+    PRODUCER,
+    '-o',
+    `jsonpath={.status.conditions[?(@.type=="${type}")].message}`,
+  ]);
+
+describe('a Package', () => {
+  it('says which of its streams do not exist, and takes note when they come', async () => {
+    await put([QUEUE, 'b-missing', 'a-missing', QUEUE]);
+    await ready();
+    const resolved = ['Package', 'sales', PRODUCER, 'StreamsResolved'] as const;
+    await world.observer.until([...resolved, 'False/StreamsMissing']);
+    expect(await messageOf('StreamsResolved')).toMatch(/: a-missing, b-missing$/);
+    const printed = await kubectl(installed.cluster, ['get', 'pkg/sales', '-n', PRODUCER, '--no-headers']);
+    expect(printed.trim().split(/\s+/).slice(0, 2)).toEqual(['sales', '3']);
+    await apply(installed.cluster, [stream(PRODUCER, 'a-missing'), stream(PRODUCER, 'b-missing')]);
+    await world.observer.until([...resolved, 'True/AllFound']);
+    await world.observer.remove('CatalogStream', 'b-missing', PRODUCER);
+    await world.observer.until([...resolved, 'False/StreamsMissing']);
+    await put([QUEUE]);
+    await world.observer.until([...resolved, 'True/AllFound']);
+  });
+
+  it('that is blocked pauses a stream that is added, from the moment it is Ready, and resumes one that is taken out', async () => {
+    await put([QUEUE]);
+    await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
+    await live(SUBSCRIPTION, 'False/Blocked');
+    for (let n = 0; n < 10; n++) {
+      await put([QUEUE, OTHER]);
+      await ready();
+      await send(`added.${n}.0`);
+      await send(`added.${n}.1`);
+      expect(attempts(`ada-${OTHER}`, `added.${n}`)).toEqual([]);
+      await put([QUEUE]);
+      await live(`${PRODUCER}-${OTHER}`, 'True/Live');
+      await arrived(`added.${n}.1`, `ada-${OTHER}`);
+      expect(attempts(`ada-${OTHER}`, `added.${n}`)).toEqual([`added.${n}.0`, `added.${n}.1`]);
+    }
+  });
+
+  it('that is archived goes on blocking; streams can be taken out, and not be added', async () => {
+    await put([QUEUE, OTHER], { archived: true });
+    await ready();
+    await send('archived.0');
+    await send('archived.1', orders, 'bob');
+    await expect(put([QUEUE, OTHER, 'a-missing'], { archived: true })).rejects.toMatchObject({
+      status: 422,
+      detail: expect.stringContaining('only be taken out'),
+    });
+    await put([QUEUE], { archived: true });
+    await arrived('archived.0', `ada-${OTHER}`);
+    expect(attempts('ada', 'archived')).toEqual([]);
+  });
+
+  it('that is deleted with a Block on it stays and goes on blocking, until the Block is deleted', async () => {
+    await world.observer.remove('Package', 'sales', PRODUCER);
+    await ready('False/StillBlocking');
+    expect(await messageOf('Ready')).toMatch(/: no-sales$/);
+    await send('deleting.0', orders, 'bob');
+    expect(attempts('ada', 'deleting')).toEqual([]);
+    expect(await world.observer.events()).toContain('Package/sales StillBlocking');
+    await world.observer.remove('Block', 'no-sales', PRODUCER);
+    const gone = async () => !(await world.observer.exists('Package', 'sales', PRODUCER));
+    const { tookMs } = await eventually('the package is gone', gone, { withinMs: 10_000 });
+    console.log(`package gone ${Math.round(tookMs)} ms after its last Block`);
+    await arrived('deleting.0', 'ada');
+    expect(attempts('ada', 'archived')).toEqual(['archived.1']);
+  });
+
+  it('does not keep its namespace: that goes with the Block, and nothing is routed on the way out', async () => {
+    await put([QUEUE, OTHER]);
+    await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
+    await world.observer.until(['Block', 'no-sales', PRODUCER, 'Enforced', 'True/Enforced']);
+    await send('namespace.0', orders, 'bob');
+    await kubectl(installed.cluster, ['delete', 'namespace', PRODUCER, '--wait=false']);
+    await kubectl(installed.cluster, ['wait', '--for=delete', `namespace/${PRODUCER}`, '--timeout=60s']);
+    expect(attempts('ada', 'namespace')).toEqual([]);
+  });
+});

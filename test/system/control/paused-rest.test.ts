@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { type FacadeWorld, makeTenants, openFacadeWorld } from '../rest/support/facade-world.ts';
+import { eventually } from '../support/deadline.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { kubectl } from '../support/world.ts';
+
+const PARTNERS = ['ada', 'bob', 'eve'];
+
+let world: FacadeWorld;
+let small: Running;
+let publisher: Publisher;
+let owner: RestClient;
+let bob: RestClient;
+let shop: string;
+
+const intg = (partner: string) => publicId('Integration', PRODUCER, partner);
+const pair = (groupKey: string, partner = 'ada') => ({
+  producerTenantPublicId: shop,
+  groupKey,
+  integrationPublicId: intg(partner),
+});
+const blockOf = (partner: string) =>
+  `/waas/producer/${shop}/integrations/${intg(partner)}/blocks/streams/${publicId('CatalogStream', PRODUCER, QUEUE)}`;
+const annotate = (value: string) =>
+  kubectl(world.installation.cluster, ['annotate', '--overwrite', 'workspace', PRODUCER, `sluice.dev/paused${value}`]);
+const attemptsOf = (id: string) =>
+  small.receiver.attempts.filter(attempt => attempt.id === id).map(attempt => attempt.subscription);
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  const sluice = await world.start();
+  small = await settle(world.installation, { partners: PARTNERS, groupKeys: ['kept', 'closed'] });
+  publisher = small.publisherOf(sluice);
+  ({ [PRODUCER]: shop = '' } = await makeTenants(world, { [PRODUCER]: 'owner', bob: 'bob' }));
+  [owner, bob] = await Promise.all([world.as(sluice, 'owner'), world.as(sluice, 'bob')]);
+  await annotate('=true');
+  const refused = async () => (await owner.post<Problem['body']>('/waas/activations', pair('new'))).body.code;
+  await eventually('the facade knows of the pause', async () => (await refused()) === 'workspace_paused', {
+    withinMs: 10_000,
+  });
+});
+
+afterAll(async () => {
+  await small?.close();
+  await world?.stop();
+});
+
+/** Sends one event, and waits until the router is past it: somebody who may have it has got it. */
+async function send(id: string, groupKey: string, to: string): Promise<void> {
+  expect((await publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
+  await eventually(`${id} arrives`, async () => attemptsOf(id).includes(to), { withinMs: 15_000 });
+}
+
+async function expectStatus(call: Promise<Reply>, status: number): Promise<void> {
+  const reply = await call;
+  expect(reply.status, JSON.stringify(reply.body)).toBe(status);
+}
+
+async function expectPaused(call: Promise<Reply>): Promise<void> {
+  const { status, body } = (await call) as Problem;
+  expect([status, body.code]).toEqual([409, 'workspace_paused']);
+}
+
+test('what a call closes in a paused workspace is closed when it is answered', async () => {
+  await send('before', 'closed', 'ada');
+  await expectStatus(owner.remove('/waas/activations', pair('closed')), 204);
+  await send('deactivated', 'closed', 'bob');
+  expect(attemptsOf('deactivated')).not.toContain('ada');
+
+  await expectStatus(owner.post(blockOf('ada')), 204);
+  await send('blocked', 'kept', 'bob');
+  expect(attemptsOf('blocked')).not.toContain('ada');
+
+  const subscription = `/waas/integrations/${intg('bob')}/subscriptions/${publicId('Subscription', 'bob', SUBSCRIPTION)}`;
+  await expectStatus(bob.remove(subscription), 204);
+  await send('unsubscribed', 'kept', 'eve');
+  expect(attemptsOf('unsubscribed')).toEqual(['eve']);
+
+  await expectStatus(owner.post(`/waas/producer/${shop}/integrations/${intg('eve')}/revoke`), 204);
+  expect((await publisher.post(makeSample('revoked', 'kept', 'revoked'))).status).toBe(202);
+});
+
+test('each of them may be repeated, and none is taken back', async () => {
+  await expectStatus(owner.remove('/waas/activations', pair('closed')), 204);
+  await expectStatus(owner.post(blockOf('ada')), 204);
+  await expectPaused(owner.remove(blockOf('ada')));
+  await expectPaused(owner.post('/waas/activations', pair('closed')));
+  await expectPaused(owner.put('/waas/streams', { producerTenantPublicId: shop, name: QUEUE }));
+  const again = { catalogEntryPublicId: publicId('CatalogStream', PRODUCER, QUEUE) };
+  await expectPaused(bob.post(`/waas/integrations/${intg('bob')}/subscriptions`, again));
+});
+
+test('after the pause all of it is still closed, and what was held comes', async () => {
+  await annotate('-');
+  await eventually('it goes on', async () => (await owner.remove(blockOf('ada'))).status === 204, { withinMs: 15_000 });
+  await eventually('what was blocked arrives', async () => attemptsOf('blocked').includes('ada'), { withinMs: 15_000 });
+  expect(attemptsOf('deactivated')).not.toContain('ada');
+  await send('after', 'kept', 'ada');
+  expect(attemptsOf('after')).toEqual(['ada']);
+  expect(attemptsOf('revoked')).not.toContain('eve');
+});

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { ensureBinaries } from '../../support/kubernetes/binaries.ts';
+import { type Kubectl, kubectlFor } from '../../support/kubernetes/kubectl.ts';
+import { applyPermissions } from '../../support/kubernetes/permissions.ts';
+import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Authorizer, openAuthorizer, type Subject } from '../support/rights.ts';
+
+const RUN = `rbac-${process.pid}`;
+/** The tenant's own namespace, and somebody else's. */
+const OWN = `${RUN}-own`;
+const OTHER = `${RUN}-other`;
+
+const serviceAccount = (name: string): Subject => ({
+  user: `system:serviceaccount:sluice-system:${name}`,
+  groups: ['system:serviceaccounts', 'system:serviceaccounts:sluice-system'],
+});
+const EDITOR = `${RUN}-editor`;
+const VIEWER = `${RUN}-viewer`;
+const PLATFORM = `${RUN}-platform`;
+
+const OURS = ['accounts', 'workspaces', 'catalogstreams', 'packages', 'integrations', 'activations', 'blocks'].concat(
+  'subscriptions',
+);
+const RBAC = 'rbac.authorization.k8s.io';
+/** All of ours, and of Kubernetes what is worth having. */
+const RESOURCES = OURS.flatMap(plural => [`${plural}.sluice.dev`, `${plural}.sluice.dev/status`]).concat(
+  ['secrets', 'configmaps', 'events', 'namespaces', 'namespaces/finalize', 'pods', 'pods/exec', 'services', 'nodes'],
+  ['serviceaccounts', 'serviceaccounts/token', 'persistentvolumes'],
+  ['deployments.apps', 'events.events.k8s.io', 'leases.coordination.k8s.io'],
+  ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'].map(plural => `${plural}.${RBAC}`),
+  ['customresourcedefinitions.apiextensions.k8s.io', 'certificatesigningrequests.certificates.k8s.io'],
+  ['validatingadmissionpolicies', 'validatingadmissionpolicybindings', 'mutatingwebhookconfigurations'].map(
+    plural => `${plural}.admissionregistration.k8s.io`,
+  ),
+);
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection'];
+/** Verbs that few resources know, and what they are about. */
+const ESCALATIONS = ['bind', 'escalate', 'impersonate'];
+const ESCALATED = ['users', 'groups', 'serviceaccounts', `roles.${RBAC}`, `clusterroles.${RBAC}`];
+const READ = 'get list watch';
+const ALL = 'get list watch create update patch delete deletecollection';
+
+let folder: TemporaryFolder;
+let kubectl: Kubectl;
+let authorizer: Authorizer;
+
+async function succeed(args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await kubectl(args);
+  if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}
+
+beforeAll(async () => {
+  folder = await temporaryFolder('rbac');
+  const { kubectl: binary } = await ensureBinaries(['kubectl']);
+  kubectl = kubectlFor({ binary, kubeconfig: inject('kubeconfig'), cache: folder.path });
+  await applyPermissions({ kubectl });
+  for (const namespace of [OWN, OTHER]) await succeed(['create', 'namespace', namespace]);
+  const bind = (role: string, user: string) => [`--clusterrole=${role}`, `--user=${user}`, `--namespace=${OWN}`];
+  await succeed(['create', 'rolebinding', 'editor', ...bind('sluice-tenant-edit', EDITOR)]);
+  await succeed(['create', 'rolebinding', 'viewer', ...bind('sluice-tenant-view', VIEWER)]);
+  await succeed(['create', 'clusterrolebinding', RUN, '--clusterrole=sluice-admin', `--user=${PLATFORM}`]);
+  authorizer = openAuthorizer(inject('kubeconfig'));
+  // The authorizer learns of bindings by a watch; the last one brings the others with it.
+  const known = () => authorizer.may({ user: PLATFORM }, { verb: 'list', resource: 'accounts.sluice.dev' });
+  await eventually('the bindings are known', known, { withinMs: 10_000 });
+});
+
+afterAll(async () => {
+  await authorizer?.close();
+  await kubectl(['delete', 'clusterrolebinding', RUN]);
+  await kubectl(['delete', 'namespace', OWN, OTHER, '--wait=false']);
+  await folder.remove();
+});
+
+/** What is allowed of everything above. */
+async function rightsOf(subject: Subject, namespace?: string): Promise<Record<string, string>> {
+  const where = namespace === undefined ? {} : { namespace };
+  return {
+    ...(await authorizer.rightsOf(subject, { resources: ESCALATED, verbs: ESCALATIONS, ...where })),
+    ...(await authorizer.rightsOf(subject, { resources: RESOURCES, verbs: VERBS, ...where })),
+  };
+}
+
+const each = (kinds: readonly string[], verbs: string, subresource = '') =>
+  Object.fromEntries(kinds.map(kind => [`${kind}.sluice.dev${subresource}`, verbs]));
+
+const TENANT_KINDS = OURS.slice(2);
+
+describe('the controller', () => {
+  const everywhere = {
+    ...each(OURS, READ),
+    ...each(OURS, 'patch', '/status'),
+    ...each(['workspaces', 'catalogstreams', 'packages', 'subscriptions'], `${READ} patch`),
+    ...each(['activations'], `${READ} delete`),
+    namespaces: `${READ} create`,
+    secrets: `${READ} create patch`,
+    events: 'create patch',
+  };
+
+  it('may this in every namespace, and nothing else', async () => {
+    expect(await rightsOf(serviceAccount('sluice-controller'))).toEqual(everywhere);
+    expect(await rightsOf(serviceAccount('sluice-controller'), OWN)).toEqual(everywhere);
+  });
+
+  it('may look at the CustomResourceDefinitions of Sluice, and at no others', async () => {
+    const may = (verb: string, name: string) =>
+      authorizer.may(serviceAccount('sluice-controller'), {
+        verb,
+        resource: 'customresourcedefinitions.apiextensions.k8s.io',
+        name,
+      });
+    for (const plural of OURS) expect(await may('get', `${plural}.sluice.dev`)).toBe(true);
+    expect(await may('get', 'certificates.cert-manager.io')).toBe(false);
+    expect(await may('patch', 'accounts.sluice.dev')).toBe(false);
+  });
+
+  it('may have one Lease, in its own namespace', async () => {
+    const leases = 'leases.coordination.k8s.io';
+    const rights = await rightsOf(serviceAccount('sluice-controller'), 'sluice-system');
+    expect(rights).toEqual({ ...everywhere, [leases]: 'create' });
+    const mayHave = (name: string) =>
+      Promise.all(
+        VERBS.map(verb =>
+          authorizer.may(serviceAccount('sluice-controller'), {
+            verb,
+            resource: leases,
+            namespace: 'sluice-system',
+            name,
+          }),
+        ),
+      ).then(allowed => VERBS.filter((_, index) => allowed[index]));
+    expect(await mayHave('sluice-controller')).toEqual(['get', 'create', 'update']);
+    expect(await mayHave('another')).toEqual(['create']);
+  });
+});
+
+it('the facade may write the kinds and nothing else: no status, no Secret, no namespace', async () => {
+  const everywhere = {
+    ...each(OURS, `${READ} create patch`),
+    ...each(['blocks', 'subscriptions'], `${READ} create patch delete`),
+  };
+  for (const namespace of [undefined, OWN, 'sluice-system']) {
+    expect(await rightsOf(serviceAccount('sluice-facade'), namespace)).toEqual(everywhere);
+  }
+});
+
+describe.each(['sluice-ingress', 'sluice-router', 'sluice-dispatcher'])('%s', name => {
+  it('may nothing, and its pods get no token', async () => {
+    for (const namespace of [undefined, OWN, 'sluice-system']) {
+      expect(await rightsOf(serviceAccount(name), namespace)).toEqual({});
+    }
+    const mounted = ['-n', 'sluice-system', '-o', 'jsonpath={.automountServiceAccountToken}'];
+    expect(await succeed(['get', 'serviceaccount', name, ...mounted])).toBe('false');
+  });
+});
+
+describe('sluice-tenant-edit', () => {
+  it('may everything with the kinds and Secrets of its namespace, but no status', async () => {
+    const rights = { ...each(TENANT_KINDS, ALL), secrets: ALL, events: READ };
+    expect(await rightsOf({ user: EDITOR }, OWN)).toEqual(rights);
+  });
+
+  it('may nothing elsewhere, and nothing with the kinds of the cluster', async () => {
+    expect(await rightsOf({ user: EDITOR }, OTHER)).toEqual({});
+    expect(await rightsOf({ user: EDITOR })).toEqual({});
+  });
+
+  it('is what kubectl meets', async () => {
+    const stream = (namespace: string) => ({
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind: 'CatalogStream',
+      metadata: { name: 'orders', namespace },
+      spec: {},
+    });
+    const apply = (namespace: string, ...args: string[]) =>
+      kubectl(['apply', '--server-side', `--as=${EDITOR}`, ...args, '-f', '-'], {
+        stdin: JSON.stringify(stream(namespace)),
+      });
+    expect(await apply(OWN)).toMatchObject({ code: 0 });
+    expect((await apply(OTHER)).stderr).toContain(`cannot patch resource "catalogstreams"`);
+    expect((await apply(OWN, '--subresource=status')).stderr).toContain(
+      'cannot patch resource "catalogstreams/status"',
+    );
+    expect(await kubectl(['get', 'waas', '-n', OWN, `--as=${EDITOR}`])).toMatchObject({ code: 0, stderr: '' });
+    expect((await kubectl(['get', 'waas-admin', `--as=${EDITOR}`])).stderr).toContain(
+      'cannot list resource "accounts"',
+    );
+  });
+});
+
+describe('sluice-tenant-view', () => {
+  it('may read its namespace, without Integrations and Secrets', async () => {
+    const readable = TENANT_KINDS.filter(plural => plural !== 'integrations');
+    expect(await rightsOf({ user: VIEWER }, OWN)).toEqual({ ...each(readable, READ), events: READ });
+  });
+
+  it('may nothing elsewhere', async () => {
+    expect(await rightsOf({ user: VIEWER }, OTHER)).toEqual({});
+    expect(await rightsOf({ user: VIEWER })).toEqual({});
+  });
+
+  it('is told by kubectl what it may not see, and sees the rest', async () => {
+    const stream = { apiVersion: 'sluice.dev/v1alpha1', kind: 'CatalogStream', metadata: { name: 'seen' }, spec: {} };
+    const stored = await kubectl(['apply', '--server-side', '-n', OWN, '-f', '-'], { stdin: JSON.stringify(stream) });
+    expect(stored.code).toBe(0);
+    const { stdout, stderr } = await kubectl(['get', 'waas', '-n', OWN, `--as=${VIEWER}`]);
+    expect(stdout).toContain('catalogstream.sluice.dev/seen');
+    expect(stderr).toContain('cannot list resource "integrations"');
+  });
+});
+
+describe('sluice-admin', () => {
+  it('may everything with workspaces and accounts, and bind roles, but nothing of the tenants', async () => {
+    const rights = {
+      ...each(['accounts', 'workspaces'], ALL),
+      events: READ,
+      [`rolebindings.${RBAC}`]: `${READ} create update patch`,
+    };
+    expect(await rightsOf({ user: PLATFORM })).toEqual(rights);
+    expect(await rightsOf({ user: PLATFORM }, OWN)).toEqual(rights);
+  });
+
+  it('hands out the two roles of tenants and no others', async () => {
+    const bind = (role: string) =>
+      kubectl(['create', 'rolebinding', role, `--clusterrole=${role}`, '--user=new', '-n', OTHER, `--as=${PLATFORM}`]);
+    expect(await bind('sluice-tenant-edit')).toMatchObject({ code: 0 });
+    expect(await bind('sluice-tenant-view')).toMatchObject({ code: 0 });
+    for (const role of ['cluster-admin', 'system:auth-delegator', 'sluice-facade', 'sluice-controller']) {
+      expect((await bind(role)).stderr).toContain('attempting to grant RBAC permissions not currently held');
+    }
+    const patch = (subjects: string) => ['--type=merge', `--patch={"subjects":${subjects}}`, `--as=${PLATFORM}`];
+    const taken = ['patch', 'rolebinding', 'sluice-tenant-edit', '-n', OTHER, ...patch('[]')];
+    expect(await kubectl(taken)).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,191 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { generationOf, publicId } from '../../../src/core/ids/ids.ts';
+import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
+import { createHintIndex } from '../../../src/redis/hints.ts';
+import { createInboxRecovery } from '../../../src/redis/inbox-recovery.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { readApiWrites } from '../../scale/api-writes.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import {
+  activation,
+  apply,
+  integration,
+  kubectl,
+  type Manifest,
+  subscription,
+  tenant,
+  waitForAll,
+} from '../support/world.ts';
+
+const MANY = 200;
+const NAMES = Array.from({ length: MANY }, (_, n) => `many-${String(n).padStart(3, '0')}`);
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+let redis: RedisClient;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'], endpoint: { retrySchedule: ['1h'] } });
+  publisher = world.publisherOf(sluice);
+  redis = await connectRedis(installed.redis.url, createLogger({ level: 'silent' }));
+});
+
+afterAll(async () => {
+  await redis?.close();
+  await world?.close();
+  await installed?.stop();
+});
+
+/** The row of `kubectl get` by its headers. */
+async function row(name: string, namespace: string): Promise<Readonly<Record<string, string>>> {
+  const text = await kubectl(installed.cluster, ['get', 'wsub', name, '-n', namespace]);
+  const [head = '', line = ''] = text.split('\n');
+  const titles = [...head.matchAll(/\S+(?: \S+)*/g)].map(match => ({ title: match[0], at: match.index }));
+  return Object.fromEntries(titles.map(({ title, at }, i) => [title, line.slice(at, titles[i + 1]?.at).trim()]));
+}
+
+const shows = (wanted: Readonly<Record<string, string>>, withinMs = 15_000) =>
+  eventually(
+    `kubectl get shows ${JSON.stringify(wanted)}`,
+    async () => {
+      const has = await row(SUBSCRIPTION, 'ada');
+      return Object.entries(wanted).every(([title, is]) => has[title] === is);
+    },
+    { withinMs, everyMs: 200 },
+  );
+
+async function recover(): Promise<void> {
+  const path = 'jsonpath={.metadata.uid}';
+  const uid = await kubectl(installed.cluster, ['get', `wsub/${SUBSCRIPTION}`, '-n', 'ada', '-o', path]);
+  const inbox = {
+    integration: publicId('Integration', PRODUCER, 'ada'),
+    sub: publicId('Subscription', 'ada', SUBSCRIPTION),
+    inc: generationOf(uid),
+  };
+  const recovery = createInboxRecovery({ redis, nowMs: Date.now, lower: createHintIndex(redis, 'd').lower });
+  expect(await recovery.recover(inbox, { sinceMs: 0 })).toMatchObject({ answer: 'OK' });
+}
+
+it('shows a failing endpoint and what waits for it, and that it recovered', async () => {
+  const { receiver } = world;
+  expect(await row(SUBSCRIPTION, 'ada')).toMatchObject({
+    LIVE: 'True',
+    'LAST ATTEMPT': '',
+    DEAD: 'false',
+    BACKLOG: '0',
+  });
+  await publisher.publish(makeSample('well', 'key', 'x'));
+  await shows({ 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0' });
+  receiver.behave(() => 500);
+  for (let n = 0; n < 12; n++) await publisher.publish(makeSample(`waits.${n}`, 'key', 'x'));
+  await shows({ 'LAST ATTEMPT': 'HttpError', LIVE: 'True', REASON: 'Admitted', DEAD: 'false' });
+  await shows({ BACKLOG: '10+' }, 30_000);
+  receiver.behave(() => 204);
+  await recover();
+  await shows({ 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0', DEAD: 'false' }, 30_000);
+});
+
+it('shows a dead letter and tells of it by an Event, until it is recovered', async () => {
+  const { receiver, observer } = world;
+  const endpoint = { url: receiver.urlOf('ada'), retrySchedule: ['1ms'] };
+  await apply(installed.cluster, [subscription('ada', PRODUCER, QUEUE, endpoint)]);
+  await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
+  receiver.behave(() => 500);
+  await publisher.publish(makeSample('dies', 'key', 'a secret of the payload'));
+  await publisher.publish(makeSample('dies.too', 'key', 'a secret of the payload'));
+  await shows({ DEAD: 'true', 'LAST ATTEMPT': 'HttpError', BACKLOG: '0' }, 30_000);
+  const text = await kubectl(installed.cluster, ['describe', `wsub/${SUBSCRIPTION}`, '-n', 'ada']);
+  const told = text.split('\n').filter(line => line.includes('DeadLetter'));
+  expect(told).toEqual([expect.stringMatching(/Warning +DeadLetter .*event evt_[0-9a-z]{35} is a dead letter/)]);
+  expect(text).not.toContain('a secret of the payload');
+  receiver.behave(() => 204);
+  await recover();
+  await shows({ DEAD: 'false', 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0' }, 30_000);
+});
+
+/** Writes of statuses of Subscriptions that were asked for so far. */
+async function statusWrites(): Promise<number> {
+  const writes = await readApiWrites(installed.cluster);
+  return [...writes].reduce((sum, [key, count]) => (key.endsWith('subscriptions/status') ? sum + count : sum), 0);
+}
+
+interface SubscriptionList {
+  readonly items: readonly {
+    readonly metadata: { readonly resourceVersion: string };
+    readonly status: { readonly delivery: Readonly<Record<string, unknown>> };
+  }[];
+}
+
+async function many(): Promise<SubscriptionList['items']> {
+  const text = await kubectl(installed.cluster, ['get', 'wsub', '-n', 'many', '-o', 'json']);
+  return (JSON.parse(text) as SubscriptionList).items;
+}
+
+it('writes at most five statuses a second when 200 endpoints flap, ends right, and writes nothing then', async () => {
+  const { receiver } = world;
+  const endpoint = { url: receiver.urlOf('many'), retrySchedule: Array.from({ length: 16 }, () => '3s') };
+  const named = (manifest: Manifest, name: string): Manifest => ({
+    ...manifest,
+    metadata: { ...manifest.metadata, name },
+  });
+  const objects = tenant('many');
+  for (const name of NAMES) {
+    objects.push(named(integration(PRODUCER, 'many'), name));
+    objects.push(named(subscription('many', PRODUCER, QUEUE, endpoint, { integration: name }), name));
+    objects.push(activation(PRODUCER, name, 'flaps'));
+  }
+  await apply(installed.cluster, objects);
+  await waitForAll(installed.cluster, 'subscription', 'many', 'Live');
+  await waitForAll(installed.cluster, 'activation', PRODUCER, 'Effective');
+  const counts: { readonly fromMs: number; readonly count: number; readonly toMs: number }[] = [];
+  const look = async () => {
+    const fromMs = performance.now();
+    counts.push({ fromMs, count: await statusWrites(), toMs: performance.now() });
+  };
+  let fails = 0;
+  receiver.behave(() => (fails++ % 3 === 2 ? 204 : 503));
+  await look();
+  for (let n = 0; n < 4; n++) {
+    await publisher.publish(makeSample(`flap.${n}`, 'flaps', 'x'));
+    for (let i = 0; i < 10; i++) {
+      await delay(500);
+      await look();
+    }
+  }
+  receiver.behave(() => 204);
+  await eventually(
+    'all show that it works',
+    async () => {
+      await look();
+      const deliveries = (await many()).map(({ status }) => status.delivery);
+      return (
+        deliveries.length === MANY &&
+        deliveries.every(each => each['lastAttempt'] === 'Succeeded' && each['backlog'] === '0' && !each['deadLetters'])
+      );
+    },
+    { withinMs: 300_000, everyMs: 500 },
+  );
+  const written = (counts.at(-1)?.count ?? 0) - (counts[0]?.count ?? 0);
+  console.log(`${written} writes in ${Math.round((counts.at(-1)?.toMs ?? 0) - (counts[0]?.fromMs ?? 0))} ms`);
+  expect(written).toBeGreaterThanOrEqual(MANY);
+  // In every window; one write may fall to each of its ends.
+  for (const [i, from] of counts.entries()) {
+    for (const to of counts.slice(i + 1)) {
+      expect(to.count - from.count).toBeLessThanOrEqual((5 * (to.toMs - from.fromMs)) / 1_000 + 2);
+    }
+  }
+  await delay(15_000);
+  const before = [await statusWrites(), (await many()).map(({ metadata }) => metadata.resourceVersion)];
+  // A whole pass of the audit.
+  await delay(65_000);
+  expect([await statusWrites(), (await many()).map(({ metadata }) => metadata.resourceVersion)]).toEqual(before);
+});

@@ -1,0 +1,169 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Sluice } from '../../support/sluice.ts';
+import { faultsOf, readInbox } from '../support/audit.ts';
+import { eventually, spread } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample, type Publisher, type Sample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { activation, block, pkg } from '../support/world.ts';
+
+/** Open for both partners from the first to the last. */
+const ALWAYS = 'always';
+const KEYS = ['north', 'east', 'south', 'west'];
+const CYCLES_PER_KEY = 50;
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: [ALWAYS] });
+  publisher = world.publisherOf(sluice);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+async function send(id: string, groupKey: string): Promise<Sample> {
+  const sample = makeSample(id, groupKey, `body of ${id}`);
+  expect((await publisher.post(sample)).status).toBe(202);
+  return sample;
+}
+
+const arrived = (id: string, partner = 'ada') =>
+  eventually(`${id} arrives at ${partner}`, async () => world.receiver.delivered(partner).has(id), {
+    withinMs: 15_000,
+    everyMs: 2,
+  });
+
+/** The router went past everything that was accepted before this: it takes a queue in order. */
+async function routerIsPast(id: string): Promise<void> {
+  await send(id, ALWAYS);
+  await arrived(id, 'bob');
+}
+
+const inboxOf = (partner: string) => readInbox(installed, { producer: PRODUCER, partner, name: SUBSCRIPTION });
+
+describe('an activation', () => {
+  it(`is exact: observed, it holds for the next event, ${KEYS.length * CYCLES_PER_KEY} times open and closed`, async () => {
+    const { observer, receiver } = world;
+    const opening: number[] = [];
+    const closing: number[] = [];
+    const closed: string[] = [];
+    const sent: Sample[] = [];
+    async function cycle(key: string, n: number): Promise<void> {
+      const { name } = activation(PRODUCER, 'ada', key).metadata;
+      let startedMs = performance.now();
+      await observer.apply(activation(PRODUCER, 'ada', key));
+      await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing']);
+      opening.push(performance.now() - startedMs);
+      sent.push(await send(`open-${key}.${n}`, key));
+      // A gate that closes before the router comes is closed for it: so it must not close before.
+      await arrived(`open-${key}.${n}`);
+      startedMs = performance.now();
+      await observer.apply(activation(PRODUCER, 'ada', key, { revoked: true }));
+      await observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked']);
+      closing.push(performance.now() - startedMs);
+      closed.push((await send(`closed-${key}.${n}`, key)).id);
+      await routerIsPast(`past-${key}.${n}`);
+    }
+    await Promise.all(
+      KEYS.map(async key => {
+        for (let n = 0; n < CYCLES_PER_KEY; n++) await cycle(key, n);
+      }),
+    );
+    console.log(`kubectl apply to effective: opening ${spread(opening)}; closing ${spread(closing)}`);
+    expect(closed).toHaveLength(KEYS.length * CYCLES_PER_KEY);
+    expect(closed.filter(id => receiver.attempts.some(attempt => attempt.id === id))).toEqual([]);
+    expect((await inboxOf('ada')).routed.filter(({ groupKey }) => KEYS.includes(groupKey))).toHaveLength(sent.length);
+    for (const key of KEYS) {
+      const ofKey = sent.filter(({ groupKey }) => groupKey === key);
+      expect(ofKey).toHaveLength(CYCLES_PER_KEY);
+    }
+  });
+
+  it('is closed by a second object for the pair that says revoked, and by nothing opened', async () => {
+    const { observer } = world;
+    const first = activation(PRODUCER, 'ada', 'pair');
+    const second = { ...first, metadata: { ...first.metadata, name: 'second' } };
+    await observer.apply(first);
+    await observer.until(['Activation', first.metadata.name, PRODUCER, 'Effective', 'True/Routing']);
+    await observer.apply({ ...second, spec: { integration: 'ada', groupKey: 'pair', revoked: true } });
+    await observer.until(['Activation', 'second', PRODUCER, 'Effective', 'False/Revoked']);
+    await observer.until(['Activation', first.metadata.name, PRODUCER, 'Effective', 'False/RevokedElsewhere']);
+    await send('pair.0', 'pair');
+    await routerIsPast('past-pair.0');
+    await observer.remove('Activation', 'second', PRODUCER);
+    await observer.until(['Activation', first.metadata.name, PRODUCER, 'Effective', 'True/Routing']);
+    await send('pair.1', 'pair');
+    await arrived('pair.1');
+    expect(world.receiver.delivered('ada').has('pair.0')).toBe(false);
+  });
+});
+
+describe('a Block', () => {
+  it.each([
+    ['a stream', { kind: 'CatalogStream', name: QUEUE }],
+    ['a package', { kind: 'Package', name: 'everything' }],
+  ])('of %s pauses, and loses nothing: 10 times', async (what, target) => {
+    const { observer, receiver } = world;
+    await observer.apply(pkg(PRODUCER, 'everything', [QUEUE]));
+    const prefix = what.replace(' ', '-');
+    const samples: Sample[] = [];
+    const pausing: number[] = [];
+    const resuming: number[] = [];
+    for (let n = 0; n < 10; n++) {
+      samples.push(await send(`${prefix}.${n}.before`, ALWAYS));
+      await observer.apply(block(PRODUCER, 'no-ada', { integration: 'ada', target }));
+      pausing.push(await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/Blocked']));
+      const { routed } = await inboxOf('ada');
+      for (let i = 0; i < 5; i++) samples.push(await send(`${prefix}.${n}.during-${i}`, ALWAYS));
+      await arrived(`${prefix}.${n}.during-4`, 'bob');
+      const after = await inboxOf('ada');
+      expect(after.routed).toHaveLength(routed.length);
+      expect(
+        receiver.attempts.filter(({ id, subscription }) => subscription === 'ada' && id.startsWith(`${prefix}.${n}.d`)),
+      ).toEqual([]);
+      await observer.remove('Block', 'no-ada', PRODUCER);
+      const startedMs = performance.now();
+      await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
+      await arrived(`${prefix}.${n}.during-4`);
+      resuming.push(performance.now() - startedMs);
+    }
+    console.log(
+      `block of ${what}: to Live=False ${spread(pausing)}; from un-block to the last held ${spread(resuming)}`,
+    );
+    const ofThis = new Set(samples.map(({ id }) => id));
+    const seen = { ...receiver, attempts: receiver.attempts.filter(({ id }) => ofThis.has(id)) };
+    expect(faultsOf(seen, 'ada', samples)).toEqual([]);
+    expect(faultsOf(seen, 'bob', samples)).toEqual([]);
+  });
+
+  it('covers as long as any does: un-blocking the stream does not lift the block of its package', async () => {
+    const { observer } = world;
+    await observer.apply(
+      block(PRODUCER, 'by-stream', { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } }),
+    );
+    await observer.apply(
+      block(PRODUCER, 'by-package', { integration: 'ada', target: { kind: 'Package', name: 'everything' } }),
+    );
+    await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/Blocked']);
+    await observer.remove('Block', 'by-stream', PRODUCER);
+    await delay(1_000);
+    await send('covered.0', ALWAYS);
+    await routerIsPast('past-covered.0');
+    expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
+    expect(world.receiver.delivered('ada').has('covered.0')).toBe(false);
+    // Taking the stream out of the package resumes, too.
+    await observer.apply(pkg(PRODUCER, 'everything', []));
+    await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
+    await arrived('covered.0');
+    await observer.remove('Block', 'by-package', PRODUCER);
+  });
+});

@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
+import { followRedisClock } from '../../../src/redis/clock.ts';
+import { createHintIndex } from '../../../src/redis/hints.ts';
+import { createInboxOperations, type InboxOperations } from '../../../src/redis/inbox-operations.ts';
+import { createInboxReader, type InboxReader } from '../../../src/redis/inbox-reader.ts';
+import { createInboxStore, type InboxRef, inboxMember } from '../../../src/redis/inbox-store.ts';
+import { accountKeys, inboxKeys, integrationKeys } from '../../../src/redis/keys.ts';
+import { readBalance } from '../../../src/redis/ledger-store.ts';
+import { createReplays, type Replays } from '../../../src/redis/replays.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { apply, subscription, tenant, waitForAll } from '../support/world.ts';
+
+const ADA = publicId('Account', '', 'ada');
+const SHOP = publicId('Account', '', PRODUCER);
+/** Two retries, then dead letter. */
+const ENDPOINT = { retrySchedule: ['200ms', '200ms'] };
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+let redis: RedisClient;
+let clock: Awaited<ReturnType<typeof followRedisClock>>;
+let inbox: InboxRef;
+let reader: InboxReader;
+let operations: InboxOperations;
+let replays: Replays;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada'], groupKeys: ['key', 'other'], endpoint: ENDPOINT });
+  publisher = world.publisherOf(sluice);
+  redis = await connectRedis(installed.redis.url, createLogger({ level: 'silent' }));
+  clock = await followRedisClock(redis);
+  inbox = await inboxOf('ada');
+  const lower = createHintIndex(redis, 'd').lower;
+  reader = createInboxReader(redis);
+  operations = createInboxOperations({ redis, nowMs: clock.nowMs, lower });
+  const lowerAccounts = createHintIndex(redis, 'a').lower;
+  replays = createReplays({ redis, nowMs: clock.nowMs, lowerInboxes: lower, lowerAccounts });
+});
+
+afterAll(async () => {
+  clock?.stop();
+  await redis?.close();
+  await world?.close();
+  await installed?.stop();
+});
+
+async function inboxOf(partner: string): Promise<InboxRef> {
+  const integration = publicId('Integration', PRODUCER, partner);
+  const sub = publicId('Subscription', partner, SUBSCRIPTION);
+  const { inc = '' } = (await createInboxStore(redis).readSubscription(integration, sub)) ?? {};
+  return { integration, sub, inc };
+}
+
+const used = async (account: string) => (await readBalance(redis, account))?.usedTokens;
+const arrivals = (id: string) => world.receiver.attempts.filter(attempt => attempt.id === id);
+
+/** Ref of the event with that id, once it is in one of the states. */
+async function refOf(id: string, ...states: Parameters<InboxReader['list']>[1]['states'] & object): Promise<string> {
+  const { value } = await eventually(
+    `${id} is ${states.join(' or ')}`,
+    async () => {
+      const page = await reader.list(inbox, { states, limit: 250 });
+      return page.answer === 'OK' && page.events.find(({ meta }) => meta?.id === id);
+    },
+    { withinMs: 30_000 },
+  );
+  return value.ref;
+}
+
+/** What was put into the inbox came out of it, or is in it (invariant 13). */
+async function expectConserved(): Promise<void> {
+  const fields = await redis.readHash(integrationKeys(inbox.integration).sub(inbox.sub));
+  const n = (name: string) => Number(fields[`n:${name}`] ?? 0);
+  const open = Number(await redis.call('zcard', inboxKeys(inbox.integration, inbox.sub, inbox.inc).pending));
+  expect(n('routed') + n('replayed')).toBe(open + n('delivered') + n('dead') + n('skipped') + n('expired'));
+}
+
+it('a dead letter is inspected with its attempts, and replayed: the partner gets it, and its account pays', async () => {
+  world.receiver.behave(({ id }) => (id === 'dead' ? 500 : 204));
+  await publisher.publish(makeSample('dead', 'key', 'x'.repeat(20_000)));
+  const ref = await refOf('dead', 'dead');
+  const inspected = await reader.inspect(inbox, ref);
+  if (inspected.answer !== 'OK') throw new Error(inspected.answer);
+  const { event } = inspected;
+  expect(event).toMatchObject({
+    groupKey: 'key',
+    meta: { id: 'dead', groupKey: 'key' },
+    bytes: 20_000,
+    tokens: 2,
+    progress: { state: 'dead', attempts: 3, reason: '500' },
+    replays: [],
+  });
+  expect(event.body?.toString()).toBe('x'.repeat(20_000));
+  expect(event.progress.history.map(({ result }) => result)).toEqual(['500', '500', '500']);
+  const [, second, third] = event.progress.history.map(({ atMs }) => atMs) as [number, number, number];
+  expect(third - second).toBeGreaterThanOrEqual(200);
+
+  world.receiver.behave(() => 204);
+  const [shop, ada] = [await used(SHOP), (await used(ADA)) ?? 0];
+  expect(await replays.price(inbox, { ref })).toMatchObject({ answer: 'OK', tokens: 2 });
+  expect(await replays.start(ADA, 'rpl_1', inbox, { ref })).toMatchObject({ answer: 'OK', tokens: 2, taken: 1 });
+  await eventually('the replay arrives', async () => world.receiver.delivered('ada').has('dead'), { withinMs: 15_000 });
+  const attempts = arrivals('dead');
+  expect(attempts.map(({ headers }) => headers['webhook-replay'])).toEqual([undefined, undefined, undefined, 'rpl_1']);
+  expect(new Set(attempts.map(({ sha256 }) => sha256)).size).toBe(1);
+  expect(await used(ADA)).toBe(ada + 2);
+  expect(await used(SHOP)).toBe(shop);
+  await eventually(
+    'its record',
+    async () => {
+      const again = await reader.inspect(inbox, ref);
+      return again.answer === 'OK' && again.event.replays[0]?.state === 'delivered';
+    },
+    { withinMs: 15_000 },
+  );
+  await expectConserved();
+});
+
+it('a skip lets the lane go on at once', async () => {
+  world.receiver.behave(({ id }) => (id === 'stuck' ? { status: 500, afterMs: 2_000 } : 204));
+  await publisher.publish(makeSample('stuck', 'key', 'x'));
+  await publisher.publish(makeSample('behind', 'key', 'x'));
+  const ref = await refOf('stuck', 'inflight', 'retrying');
+  expect(world.receiver.delivered('ada').has('behind')).toBe(false);
+  const startedMs = performance.now();
+  expect(await operations.skip(inbox, { ref })).toBe('OK');
+  await eventually('the next one', async () => world.receiver.delivered('ada').has('behind'), {
+    withinMs: 15_000,
+    everyMs: 2,
+  });
+  console.log(`the next event of the key arrived ${Math.round(performance.now() - startedMs)} ms after the skip`);
+  await refOf('stuck', 'skipped');
+  expect(await operations.skip(inbox, { ref })).toBe('skipped');
+  await eventually(
+    'nothing is open',
+    async () => {
+      const page = await reader.list(inbox, { states: ['pending', 'inflight', 'retrying'], limit: 9 });
+      return page.answer === 'OK' && page.events.length === 0;
+    },
+    { withinMs: 15_000 },
+  );
+  await expectConserved();
+});
+
+it('a range comes again in order, each once; who died after the charge is stood in for', async () => {
+  const ids = Array.from({ length: 20 }, (_, n) => `range.${n}`);
+  world.receiver.behave(({ id }) => (id.startsWith('range') ? 500 : 204));
+  const fromMs = clock.nowMs() - 1_000;
+  for (const id of ids) await publisher.publish(makeSample(id, 'other', id));
+  // Those that are the heads die one after another; a skip of the rest is free.
+  const last = await refOf('range.19', 'pending', 'inflight', 'retrying');
+  await refOf('range.2', 'dead');
+  expect(await operations.skipUpTo(inbox, last, { groupKey: 'other' })).toMatchObject({
+    answer: 'OK',
+    cursor: undefined,
+  });
+  const states = ['dead', 'skipped'] as const;
+  const range = { states, fromMs, toMs: clock.nowMs() + 1_000 };
+  const price = await replays.price(inbox, range);
+  const { events, tokens } = price.answer === 'OK' ? price : { events: [], tokens: 0 };
+  const count = events.length;
+  expect(count).toBeGreaterThanOrEqual(20);
+  world.receiver.clear();
+  world.receiver.behave(() => 204);
+  const ada = (await used(ADA)) ?? 0;
+
+  // A starter that dies after the charge, on a clock 40 s behind: the dispatcher's sweep looks at it at once.
+  const dies = createReplays({
+    redis: {
+      ...redis,
+      run: (name, keys, args) => {
+        if (name === 'enqueue') throw new Error('died');
+        return redis.run(name, keys, args);
+      },
+    },
+    nowMs: () => clock.nowMs() - 40_000,
+    lowerInboxes: createHintIndex(redis, 'd').lower,
+    lowerAccounts: createHintIndex(redis, 'a').lower,
+  });
+  await expect(dies.start(ADA, 'rpl_2', inbox, range)).rejects.toThrow('died');
+  const again = () => arrivals('range.19').length > 0;
+  await eventually('the range arrives', async () => again(), { withinMs: 30_000 });
+  const replayed = world.receiver.attempts.filter(({ id }) => id.startsWith('range'));
+  expect(replayed.map(({ id }) => id)).toEqual(ids);
+  expect(new Set(replayed.map(({ headers }) => headers['webhook-replay']))).toEqual(new Set(['rpl_2']));
+  expect(await used(ADA)).toBe(ada + tokens);
+  await eventually(
+    'it is settled',
+    async () => {
+      return (await redis.call('zcard', accountKeys(ADA).replays)) === 0;
+    },
+    { withinMs: 15_000 },
+  );
+  expect(await replays.start(ADA, 'rpl_2', inbox, range)).toMatchObject({ answer: 'OK', complete: true, taken: count });
+  expect(await used(ADA)).toBe(ada + tokens);
+  await expectConserved();
+});
+
+it('a subscription without an endpoint pulls and acknowledges, and may replay', async () => {
+  await apply(installed.cluster, [...tenant('eve', { plan: 'Free', includedTokens: 1 })]);
+  await world.observer.apply({
+    apiVersion: 'sluice.dev/v1alpha1',
+    kind: 'Integration',
+    metadata: { name: 'eve', namespace: PRODUCER },
+    spec: { workspace: 'eve' },
+  });
+  await apply(installed.cluster, [
+    subscription('eve', PRODUCER, QUEUE, undefined),
+    {
+      apiVersion: 'sluice.dev/v1alpha1',
+      kind: 'Activation',
+      metadata: { name: 'eve-key', namespace: PRODUCER },
+      spec: { integration: 'eve', groupKey: 'key' },
+    },
+  ]);
+  await waitForAll(installed.cluster, 'subscription', 'eve', 'Live');
+  await waitForAll(installed.cluster, 'activation', PRODUCER, 'Effective');
+  const of = await inboxOf('eve');
+  for (const id of ['pull.0', 'pull.1']) await publisher.publish(makeSample(id, 'key', id));
+  const pulled: string[] = [];
+  for (const want of ['pull.0', 'pull.1']) {
+    const { value } = await eventually(
+      want,
+      async () => {
+        const answer = await operations.pull(of, { limit: 10 });
+        return answer.answer === 'OK' && answer.events.find(({ meta }) => meta.id === want);
+      },
+      { withinMs: 15_000 },
+    );
+    expect(value.body.toString()).toBe(want);
+    expect(await operations.acknowledge(of, [{ ref: value.ref }])).toEqual({ answer: 'OK', answers: ['OK'] });
+    pulled.push(value.ref);
+  }
+  const [first, second] = pulled as [string, string];
+  const eve = publicId('Account', '', 'eve');
+  expect(await replays.start(eve, 'rpl_3', of, { ref: first })).toMatchObject({ answer: 'OK', taken: 1 });
+  expect(await replays.start(eve, 'rpl_4', of, { ref: second })).toEqual({ answer: 'SHORT' });
+  expect(await operations.pull(of, { limit: 10 })).toMatchObject({ events: [{ ref: first, replayId: 'rpl_3' }] });
+  const delivery = { ref: first, replayId: 'rpl_3' };
+  expect(await operations.acknowledge(of, [delivery])).toEqual({ answer: 'OK', answers: ['OK'] });
+  expect(inboxMember(of)).not.toBe(inboxMember(inbox));
+});

@@ -1,0 +1,142 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import { connect, type KubeClient } from '../../../src/kube/client.ts';
+import type { AnyObject } from '../../../src/kube/object.ts';
+import { resourceOf } from '../../../src/kube/resource.ts';
+import { faultsOf } from '../support/audit.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { type Observer, observe } from '../support/observer.ts';
+import { createPublisher, makeSample, type Publisher, type Sample } from '../support/publisher.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import {
+  endpointOf,
+  feedOf,
+  GROUP_KEYS,
+  INTEGRATION,
+  keyOf,
+  openOutside,
+  type Twin,
+  twinManifests,
+} from '../support/twins.ts';
+import { apply, block, integration, type Manifest, pkg, stream, waitForAll } from '../support/world.ts';
+
+export const NORTH: Twin = { producer: 'north', partner: 'anna' };
+/** Produces for itself, and calls everything as north does. */
+export const EVE: Twin = { producer: 'eve', partner: 'eve' };
+/** What eve makes besides, and names without there being any. */
+const MORE = ['mallory', 'squat', 'plain', 'nowhere'];
+/** Integrations that eve makes in her own namespace. */
+const OWN = [INTEGRATION, 'reach', 'reach-nowhere'];
+export const [KEY = ''] = GROUP_KEYS;
+
+/** What an object has to say, as `observer.until` takes it. */
+export type Said = Parameters<Observer['until']>[0];
+
+/** North and its partner anna, whom eve, another tenant of the same cluster, tries to reach. */
+export interface Intrusion {
+  readonly installed: Installation;
+  readonly receiver: Receiver;
+  readonly observer: Observer;
+  readonly client: KubeClient;
+  /** Senders to the queue `orders` of each. */
+  readonly north: Publisher;
+  readonly eve: Publisher;
+  readonly put: (...manifests: readonly Manifest[]) => Promise<string>;
+  /** The controller has nothing to do, and has had nothing for a moment. */
+  readonly idle: () => Promise<void>;
+  /** North's events go where they went, and nowhere else. */
+  readonly expectDelivery: () => Promise<void>;
+  /** Does it, lets it come into force, and finds nothing changed that is not eve's: nothing in Redis, no object. */
+  readonly expectUntouched: (act: () => Promise<unknown>, says?: readonly Said[]) => Promise<void>;
+  /** A status of eve's without what is the object's own: its id, its times, the `names` that it was given. */
+  readonly statusOf: (kind: KindName, name: string, names: readonly string[]) => Promise<string>;
+  readonly close: () => Promise<void>;
+}
+
+export async function openIntrusion(): Promise<Intrusion> {
+  const installed = await install();
+  const { cluster } = installed;
+  const receiver = await startReceiver();
+  const observer = observe(cluster.kubeconfig);
+  const client = connect({ kubeconfig: cluster.kubeconfig });
+  const sluice = await installed.start();
+  await apply(cluster, [
+    ...twinManifests(NORTH, receiver.urlOf),
+    ...twinManifests(EVE, receiver.urlOf),
+    stream('north', 'old', { public: false }),
+    stream('north', 'invoices'),
+    pkg('north', 'finance', ['invoices']),
+    integration('north', 'only-norths', { workspace: 'anna' }),
+    integration('north', 'ended', { workspace: 'eve', revoked: true }),
+    integration('north', 'declined', { workspace: 'eve', declined: true }),
+    integration('north', 'invited', { workspace: undefined, invitedEmail: 'someone@example.com' }),
+    block('north', 'no-refunds', { integration: INTEGRATION, target: { kind: 'CatalogStream', name: 'refunds' } }),
+  ]);
+  for (const producer of ['north', 'eve']) await waitForAll(cluster, 'activation', producer, 'Effective');
+  await observer.until(['Subscription', feedOf('orders'), 'anna', 'Live', 'True/Live']);
+  await observer.until(['Subscription', feedOf('refunds'), 'anna', 'Live', 'False/Blocked']);
+  await observer.until(['Block', 'no-refunds', 'north', 'Enforced', 'True/Enforced']);
+  await waitForAll(cluster, 'subscription', 'eve', 'Live');
+  const { ingressUrl } = sluice;
+  const north = createPublisher({ ingressUrl, producer: 'north', queue: 'orders', key: keyOf(NORTH) });
+  const eve = createPublisher({ ingressUrl, producer: 'eve', queue: 'orders', key: keyOf(EVE) });
+  const outside = await openOutside(installed, { workspaces: ['eve', ...MORE], integrations: OWN });
+  const sent: Sample[] = [];
+
+  async function idle(): Promise<void> {
+    const metrics = ['workqueue_depth', 'controller_runtime_active_workers'];
+    for (let calm = 0; calm < 3; calm++) {
+      await delay(100);
+      const busy = await Promise.all(metrics.map(name => sluice.metric(name)));
+      if (busy.some(n => n > 0)) calm = -1;
+    }
+  }
+
+  async function expectDelivery(): Promise<void> {
+    const sample = makeSample(`north.${sent.length}`, KEY, `of north: ${sent.length}`);
+    sent.push(sample);
+    expect((await north.post(sample)).status).toBe(202);
+    const endpoint = endpointOf(NORTH, 'orders');
+    await eventually('it arrives', async () => receiver.delivered(endpoint).has(sample.id), { withinMs: 15_000 });
+    const isNoted = async () => ((await outside.redis.call('keys', '*:pend')) as string[]).length === 0;
+    await eventually('its delivery is noted', isNoted, { withinMs: 15_000 });
+    expect(faultsOf(receiver, endpoint, sent)).toEqual([]);
+    const norths = receiver.attempts.filter(({ id }) => id.startsWith('north.'));
+    expect(norths.filter(each => each.subscription !== endpoint)).toEqual([]);
+  }
+
+  await idle();
+  return {
+    installed,
+    receiver,
+    observer,
+    client,
+    north,
+    eve,
+    idle,
+    expectDelivery,
+    put: (...manifests) => apply(cluster, manifests),
+    expectUntouched: async (act, says = []) => {
+      const before = await outside.look();
+      await act();
+      for (const said of says) await observer.until(said);
+      await idle();
+      expect(await outside.look()).toEqual(before);
+      await expectDelivery();
+    },
+    statusOf: async (kind, name, names) => {
+      const which = { namespace: 'eve', name };
+      const object = await client.get<AnyObject & { status?: object }>(resourceOf(KINDS[kind]), which);
+      const text = JSON.stringify(object?.status, (field, value) =>
+        ['publicId', 'lastTransitionTime', 'rotatedAt'].includes(field) ? undefined : value,
+      );
+      return names.reduce((all, each) => all.replaceAll(new RegExp(`\\b${each}\\b`, 'g'), '<name>'), text);
+    },
+    close: async () => {
+      for (const each of [north, eve, outside, client, observer, receiver]) await each.close();
+      await installed.stop();
+    },
+  };
+}

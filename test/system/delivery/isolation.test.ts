@@ -1,0 +1,223 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { integrationKeys } from '../../../src/redis/keys.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { faultsOf, readInbox, readTraffic } from '../support/audit.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { type Observer, observe } from '../support/observer.ts';
+import { countStatuses, createPublisher, makeSample, type Publisher, type Sample } from '../support/publisher.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import {
+  endpointOf,
+  feed,
+  feedOf,
+  GROUP_KEYS,
+  INTEGRATION,
+  keyOf,
+  type Outside,
+  openOutside,
+  PACKAGE,
+  QUEUES,
+  type Twin,
+  twinManifests,
+} from '../support/twins.ts';
+import { activation, apply, block, integration, pkg, stream, waitForAll } from '../support/world.ts';
+
+const NORTH: Twin = { producer: 'north', partner: 'anna' };
+const SOUTH: Twin = { producer: 'south', partner: 'bert' };
+const TWINS = [NORTH, SOUTH];
+const PER_KEY = 10;
+
+let installed: Installation;
+let sluice: Sluice;
+let receiver: Receiver;
+let observer: Observer;
+let notNorth: Outside;
+/** `producer/queue` → a sender to it. */
+const publishers = new Map<string, Publisher>();
+
+beforeAll(async () => {
+  installed = await install();
+  const { cluster } = installed;
+  receiver = await startReceiver();
+  observer = observe(cluster.kubeconfig);
+  sluice = await installed.start();
+  await apply(
+    cluster,
+    TWINS.flatMap(twin => twinManifests(twin, receiver.urlOf)),
+  );
+  for (const { producer, partner } of TWINS) {
+    await waitForAll(cluster, 'activation', producer, 'Effective');
+    await waitForAll(cluster, 'subscription', partner, 'Live');
+  }
+  notNorth = await openOutside(installed, { workspaces: [NORTH.producer, NORTH.partner], integrations: [INTEGRATION] });
+  for (const twin of TWINS) {
+    const { ingressUrl } = sluice;
+    for (const queue of QUEUES) {
+      const publisher = createPublisher({ ingressUrl, producer: twin.producer, queue, key: keyOf(twin) });
+      publishers.set(`${twin.producer}/${queue}`, publisher);
+    }
+  }
+});
+
+afterAll(async () => {
+  await Promise.all([...publishers.values()].map(publisher => publisher.close()));
+  await notNorth?.close();
+  await observer?.close();
+  await receiver?.close();
+  await installed?.stop();
+});
+
+/** The same ids and group keys for everybody; another body for each. */
+const samplesOf = ({ producer }: Twin, queue: string, round: string): Sample[] =>
+  Array.from({ length: PER_KEY }, (_, n) => n).flatMap(n =>
+    GROUP_KEYS.map(groupKey => makeSample(`${round}.${groupKey}.${n}`, groupKey, `${n} of ${queue} of ${producer}`)),
+  );
+
+/** Everything that was published so far, by endpoint. */
+const published = new Map<string, Sample[]>();
+
+async function publish(twin: Twin, queue: string, round: string): Promise<void> {
+  const samples = samplesOf(twin, queue, round);
+  const answers = await publishers.get(`${twin.producer}/${queue}`)?.publishAll(samples, 4);
+  expect(countStatuses(answers?.values() ?? [])).toEqual({ 202: samples.length });
+  const endpoint = endpointOf(twin, queue);
+  published.set(endpoint, [...(published.get(endpoint) ?? []), ...samples]);
+}
+
+async function arrived(twin: Twin, queue: string): Promise<void> {
+  const endpoint = endpointOf(twin, queue);
+  const samples = published.get(endpoint) ?? [];
+  const all = async () => receiver.delivered(endpoint).size >= samples.length;
+  await eventually(`everything is at ${endpoint}`, all, { withinMs: 30_000 });
+  expect(faultsOf(receiver, endpoint, samples)).toEqual([]);
+}
+
+describe('two tenants that call everything alike', () => {
+  it('get each their own, at the same time, and the counters of one know nothing of the other', async () => {
+    const everywhere = TWINS.flatMap(twin => QUEUES.map(queue => [twin, queue] as const));
+    await Promise.all(everywhere.map(([twin, queue]) => publish(twin, queue, 'first')));
+    for (const [twin, queue] of everywhere) await arrived(twin, queue);
+    // Once more to one of them only.
+    await publish(NORTH, 'orders', 'second');
+    await arrived(NORTH, 'orders');
+    const once = PER_KEY * GROUP_KEYS.length;
+    for (const [twin, queue] of everywhere) {
+      const { producer, partner } = twin;
+      const wanted = twin === NORTH && queue === 'orders' ? 2 * once : once;
+      const traffic = await readTraffic(installed.redis, producer, queue);
+      expect(traffic).toMatchObject({ in: wanted, routed: wanted, tokens: wanted });
+      const name = { producer, partner, name: feedOf(queue), integration: INTEGRATION };
+      const settled = async () => {
+        const { counters } = await readInbox(installed, name);
+        return counters.delivered === wanted && counters;
+      };
+      const { value } = await eventually('all attempts are settled', settled, { withinMs: 5_000 });
+      expect(value).toEqual({ routed: wanted, delivered: wanted });
+    }
+    for (const [twin, total] of [
+      [NORTH, 3 * once],
+      [SOUTH, 2 * once],
+    ] as const) {
+      const { ledger } = integrationKeys(publicId('Integration', twin.producer, INTEGRATION));
+      const payer = publicId('Account', '', twin.producer);
+      expect(Number(await installed.redis.command('HGET', ledger, payer))).toBe(total);
+    }
+  });
+
+  /** All that is not north's, once nothing of it changes by itself any more. */
+  async function settled(): ReturnType<Outside['look']> {
+    for (let last = await notNorth.look(); ; ) {
+      await delay(500);
+      const now = await notNorth.look();
+      if (isDeepStrictEqual(now, last)) return now;
+      last = now;
+    }
+  }
+
+  /** Of every group key and every queue, what south is sent now arrives, and nothing else. */
+  async function expectSouthServed(round: string): Promise<void> {
+    for (const queue of QUEUES) {
+      await publish(SOUTH, queue, round);
+      await arrived(SOUTH, queue);
+    }
+  }
+
+  const { producer, partner } = NORTH;
+  const target = { kind: 'CatalogStream', name: 'orders' };
+  const first = feedOf('orders');
+  const key = activation(producer, INTEGRATION, 'red');
+  const put = (manifest: Parameters<Observer['apply']>[0]) => observer.apply(manifest);
+
+  it.each<[string, () => Promise<unknown>, Parameters<Observer['until']>[0]]>([
+    [
+      'deactivates a group key',
+      () => put(activation(producer, INTEGRATION, 'red', { revoked: true })),
+      ['Activation', key.metadata.name, producer, 'Effective', 'False/Revoked'],
+    ],
+    [
+      'blocks a stream',
+      () => put(block(producer, 'no-orders', { integration: INTEGRATION, target })),
+      ['Subscription', first, partner, 'Live', 'False/Blocked'],
+    ],
+    [
+      'blocks a package',
+      () =>
+        put(block(producer, 'no-package', { integration: INTEGRATION, target: { kind: 'Package', name: PACKAGE } })),
+      ['Subscription', feedOf('refunds'), partner, 'Live', 'False/Blocked'],
+    ],
+    [
+      'archives the package',
+      () => put({ ...pkg(producer, PACKAGE, QUEUES), spec: { streams: QUEUES, archived: true } }),
+      ['Package', PACKAGE, producer, 'Ready', 'True/Compiled'],
+    ],
+    [
+      'un-blocks the package',
+      () => observer.remove('Block', 'no-package', producer),
+      ['Subscription', feedOf('refunds'), partner, 'Live', 'True/Live'],
+    ],
+    [
+      'suspends',
+      () => put(feed(NORTH, 'refunds', endpoint => receiver.urlOf(endpoint), { suspended: true })),
+      ['Subscription', feedOf('refunds'), partner, 'Live', 'False/Suspended'],
+    ],
+    [
+      'declares event types',
+      () => put(stream(producer, 'refunds', { eventTypes: ['x'], public: false })),
+      ['CatalogStream', 'refunds', producer, 'Published', 'False/Deprecated'],
+    ],
+    [
+      'revokes the integration',
+      () => put(integration(producer, INTEGRATION, { workspace: partner, revoked: true })),
+      ['Integration', INTEGRATION, producer, 'Accepted', 'False/Revoked'],
+    ],
+  ])('one %s: nothing of the other changes', async (what, act, until) => {
+    const before = await settled();
+    await act();
+    await observer.until(until);
+    expect(await settled()).toEqual(before);
+    await expectSouthServed(what.replaceAll(' ', '-'));
+  });
+
+  it('one goes altogether: nothing of the other changes, and its events arrive', async () => {
+    const before = await settled();
+    for (const name of QUEUES) {
+      await put(stream(producer, name, { deletionPolicy: 'Delete', ...(name === 'refunds' ? { public: false } : {}) }));
+      await observer.remove('CatalogStream', name, producer);
+      await observer.remove('Subscription', feedOf(name), partner);
+    }
+    await observer.remove('Workspace', producer);
+    await observer.remove('Account', producer);
+    const isGone = async () =>
+      !(await observer.exists('Workspace', producer)) && !(await observer.exists('Subscription', first, partner));
+    await eventually('it is gone', isGone, { withinMs: 30_000 });
+    expect(await settled()).toEqual(before);
+    await expectSouthServed('last');
+    expect(new Set(receiver.attempts.map(({ subscription }) => subscription))).toEqual(
+      new Set(TWINS.flatMap(twin => QUEUES.map(queue => endpointOf(twin, queue)))),
+    );
+  });
+});

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RunReport } from '../../../src/api/sandbox.ts';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { connectRedis } from '../../../src/redis/client.ts';
+import { readBalance } from '../../../src/redis/ledger-store.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { INGRESS_KEY, PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
+
+const TENANT = publicId('Workspace', '', PRODUCER);
+const ADA = publicId('Integration', PRODUCER, 'ada');
+/** 75 hours in production. */
+const SCHEDULE = ['5s', '5m', '30m', '2h', '5h', '10h', '14h', '20h', '24h'];
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, {
+    partners: ['ada'],
+    groupKeys: ['key'],
+    endpoint: { retrySchedule: SCHEDULE, headers: [{ name: 'x-team', value: 'of-ada' }] },
+  });
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+const auth = { authorization: `Bearer ${INGRESS_KEY}` };
+
+async function publish(query: string, id: string, groupKey = 'key') {
+  const headers = { ...auth, 'webhook-id': id, 'x-sluice-group-key': groupKey, 'content-type': 'text/plain' };
+  const url = `${sluice.ingressUrl}/events/sandbox/${TENANT}/${QUEUE}${query}`;
+  const response = await fetch(url, { method: 'POST', headers, body: `body of ${id}` });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+async function read(run: string) {
+  const response = await fetch(`${sluice.ingressUrl}/events/sandbox/${TENANT}/runs/${run}`, { headers: auth });
+  expect(response.status).toBe(200);
+  return RunReport.parse(await response.json());
+}
+
+async function ended(run: string) {
+  const look = async () => {
+    const report = await read(run);
+    return report.totals.pending === 0 && report.totals.deliveries > 0 && report;
+  };
+  return (await eventually(`run ${run} ends`, look, { withinMs: 60_000 })).value;
+}
+
+it('tries 75 hours of retries in seconds, calls nobody, charges nothing, and is not among the numbers of production', async () => {
+  const redis = await connectRedis(installed.redis.url, createLogger({ level: 'silent' }));
+  const account = publicId('Account', '', PRODUCER);
+  const production = async () => ({
+    attempts: world.receiver.attempts.length,
+    tokens: (await readBalance(redis, account))?.usedTokens,
+    routed: await sluice.metric('sluice_router_routed_total'),
+    accepted: await sluice.metric('sluice_ingress_events_total', { result: 'accepted' }),
+    made: await sluice.metric('sluice_dispatcher_attempts_total'),
+    keys: ((await redis.callAll('KEYS', '*')).flat() as string[]).filter(key => /^\{[qita]:/.test(key)).toSorted(),
+  });
+  const before = await production();
+
+  expect(await publish('?runId=long&sb_fail_code=503', 'dies')).toEqual({
+    status: 202,
+    body: {
+      id: 'dies',
+      duplicate: false,
+      groupKey: expect.any(String),
+      sandbox: true,
+      runId: 'long',
+      run: `/events/sandbox/${TENANT}/runs/long`,
+    },
+  });
+  expect((await publish('?runId=long&sb_fail_count=1', 'behind')).status).toBe(202);
+  expect((await publish('?runId=long', 'elsewhere', 'closed')).status).toBe(202);
+  const report = await ended('long');
+  expect(report.totals).toMatchObject({ events: 3, deliveries: 2, delivered: 1, dead: 1, tokens: 2 });
+  const [dies, behind, elsewhere] = report.data.map(({ integrations }) => integrations[0]);
+  expect(dies).toMatchObject({ integrationPublicId: ADA, verdict: 'routed', delivery: { state: 'dead' } });
+  expect(dies?.delivery?.attempts.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => '503'));
+  expect(dies?.delivery?.expected?.attempts).toHaveLength(10);
+  const hours = (dies?.delivery?.expected?.attempts ?? []).reduce((sum, { delayMs }) => sum + delayMs, 0) / 3_600_000;
+  expect(Math.round(hours)).toBe(76);
+  expect(behind?.delivery?.attempts.map(({ status }) => status)).toEqual(['500', '200']);
+  // In order: the later event of the key waited for the end of the first.
+  const last = dies?.delivery?.attempts.at(-1)?.at ?? '';
+  expect((behind?.delivery?.attempts[0]?.at ?? '') >= last).toBe(true);
+  expect(elsewhere).toMatchObject({ verdict: 'not_routed', reason: 'not_activated', delivery: null });
+  const headers = new Map(dies?.delivery?.headers?.map(({ name, value }) => [name, value]));
+  expect([headers.get('webhook-id'), headers.get('webhook-signature'), headers.get('x-team')]).toEqual([
+    'dies',
+    'v1,…',
+    '…',
+  ]);
+  expect(await production()).toEqual(before);
+  expect(await sluice.metric('sluice_sandbox_requests_total', { code: '202' })).toBe(3);
+  await redis.close();
+}, 60_000);
+
+it('goes on after the process that drives it was killed', async () => {
+  // Two seconds each, one after the other.
+  for (const id of ['1', '2', '3']) expect((await publish('?runId=killed&sb_fail_count=6', id)).status).toBe(202);
+  await sluice.restart();
+  const { totals } = await ended('killed');
+  expect(totals).toMatchObject({ events: 3, deliveries: 3, delivered: 3 });
+}, 120_000);
+
+it('answers what it does not take as production does, and production takes no sandbox parameter', async () => {
+  expect((await publish('?sb_fail_code=200', 'bad')).status).toBe(422);
+  expect((await publish('?runId=', 'bad')).status).toBe(422);
+  const url = `${sluice.ingressUrl}/events/${TENANT}/${QUEUE}?runId=`;
+  const refused = await fetch(url, { method: 'POST', headers: auth, body: 'x' });
+  expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, 'sandbox_parameter']);
+  const unknown = await fetch(`${sluice.ingressUrl}/events/sandbox/${TENANT}/runs/none`, { headers: auth });
+  expect(unknown.status).toBe(404);
+  const keyless = await fetch(`${sluice.ingressUrl}/events/sandbox/${TENANT}/runs/long`);
+  expect(keyless.status).toBe(401);
+});

@@ -1,0 +1,116 @@
+import type { AddressInfo } from 'node:net';
+import { createServer, type Server } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Sluice } from '../../support/sluice.ts';
+import { readInbox } from '../support/audit.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { activation, apply, integration, kubectl, subscription, tenant } from '../support/world.ts';
+
+/** What an endpoint may look like that means this machine; `refused` is seen without asking a name server. */
+const DISGUISES: readonly { readonly partner: string; readonly host: string; readonly refused: boolean }[] = [
+  { partner: 'plain', host: '127.0.0.1', refused: true },
+  { partner: 'short', host: '127.1', refused: true },
+  { partner: 'number', host: '2130706433', refused: true },
+  { partner: 'hex', host: '0x7f000001', refused: true },
+  { partner: 'octal', host: '0177.0.0.1', refused: true },
+  { partner: 'mapped', host: '[::ffff:127.0.0.1]', refused: true },
+  { partner: 'six', host: '[::1]', refused: true },
+  { partner: 'zero', host: '0.0.0.0', refused: true },
+  { partner: 'name', host: 'localhost', refused: false },
+];
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+let listener: Server;
+let connections = 0;
+let port = 0;
+
+beforeAll(async () => {
+  // On all addresses of this machine, of both families.
+  listener = createServer(socket => {
+    connections++;
+    socket.on('error', () => {});
+    socket.end('HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n');
+  });
+  await new Promise<void>(resolve => listener.listen(0, '::', resolve));
+  port = (listener.address() as AddressInfo).port;
+  installed = await install();
+  sluice = await installed.start({ env: { SLUICE_ALLOWED_NETWORKS: '' } });
+  world = await settle(installed, { partners: [], groupKeys: [] });
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+  listener?.close();
+});
+
+const live = (partner: string) => world.observer.conditionOf('Subscription', SUBSCRIPTION, partner, 'Live');
+
+it('connects to no address of this machine, however it is written', async () => {
+  const { cluster } = installed;
+  for (const scheme of ['https', 'http']) {
+    const partners = DISGUISES.map(({ partner, host }) => ({ name: `${partner}-${scheme}`, host }));
+    await apply(
+      cluster,
+      partners.flatMap(({ name, host }) => [
+        ...tenant(name),
+        integration(PRODUCER, name),
+        activation(PRODUCER, name, 'key'),
+        subscription(name, PRODUCER, QUEUE, { url: `${scheme}://${host}:${port}/`, retrySchedule: ['200ms', '200ms'] }),
+      ]),
+    );
+  }
+  publisher = world.publisherOf(sluice);
+  for (const { partner, refused } of DISGUISES) {
+    const { observer } = world;
+    await observer.until(['Subscription', SUBSCRIPTION, `${partner}-http`, 'Live', 'False/EndpointRefused']);
+    // A name is judged when it is connected to: before that, nobody knows its address.
+    const expected = refused ? 'False/EndpointRefused' : 'True/Live';
+    await observer.until(['Subscription', SUBSCRIPTION, `${partner}-https`, 'Live', expected]);
+    for (const scheme of ['http', 'https']) {
+      const { name } = activation(PRODUCER, `${partner}-${scheme}`, 'key').metadata;
+      await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing']);
+    }
+  }
+  expect((await publisher.post(makeSample('secret.0', 'key', 'x'))).status).toBe(202);
+  const inbox = (partner: string) => readInbox(installed, { producer: PRODUCER, partner, name: SUBSCRIPTION });
+  await eventually(
+    'the name was tried until it was given up',
+    async () => (await inbox('name-https')).counters['dead'] === 1,
+    {
+      withinMs: 10_000,
+    },
+  );
+  await delay(1_000);
+  expect(connections).toBe(0);
+  expect(await sluice.metric('sluice_dispatcher_attempts_total', { reason: 'address_refused' })).toBe(3);
+  // Refused ones keep their events.
+  expect(await inbox('plain-https')).toMatchObject({ open: 1, counters: { routed: 1 } });
+  const message = '{.status.conditions[?(@.type=="Live")].message}';
+  console.log(
+    await kubectl(cluster, ['get', `subscription/${SUBSCRIPTION}`, '-n', 'plain-https', '-o', `jsonpath=${message}`]),
+  );
+});
+
+it('connects, and delivers what was kept, once the operator allows the network', async () => {
+  await sluice.stop();
+  sluice = await installed.start({ env: { SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8' } });
+  const { tookMs } = await eventually('it is live', async () => (await live('plain-http')) === 'True/Live', {
+    withinMs: 30_000,
+  });
+  await eventually('a connection', async () => connections > 0, { withinMs: 10_000 });
+  const inbox = () => readInbox(installed, { producer: PRODUCER, partner: 'plain-http', name: SUBSCRIPTION });
+  await eventually('it is delivered', async () => (await inbox()).counters['delivered'] === 1, { withinMs: 10_000 });
+  console.log(`allowed: live ${Math.round(tookMs)} ms after the restart`);
+  // Only that network: the others stay refused.
+  expect([await live('six-https'), await live('zero-https'), await live('name-http')]).toEqual(
+    Array.from({ length: 3 }, () => 'False/EndpointRefused'),
+  );
+});

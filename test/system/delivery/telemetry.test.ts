@@ -1,0 +1,255 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Pool } from 'undici';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { tenantId } from '../../../src/core/ids/ids.ts';
+import { ALERT_RULES } from '../../../tools/generate/alerts/alert-rules.ts';
+import { PANEL_ROWS } from '../../../tools/generate/dashboards/panels.ts';
+import { packagesIn } from '../../support/loaded-packages.ts';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../support/otlp-receiver.ts';
+import { keyOfSeries, parseExposition, type Series } from '../../support/prometheus/exposition.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { missingFrom } from '../../telemetry/selectors.ts';
+import { type FacadeWorld, openFacadeWorld } from '../rest/support/facade-world.ts';
+import { eventually } from '../support/deadline.ts';
+import { createPublisher, makeSample } from '../support/publisher.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { liveOneDay, QUEUE } from './telemetry-day.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+
+let world: FacadeWorld;
+let sluice: Sluice;
+let receiver: Receiver;
+let collector: OtlpReceiver;
+
+const TRACED = { OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '200' };
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  receiver = await startReceiver();
+  collector = await startOtlpReceiver();
+  // Every role, in one process.
+  sluice = await world.start({
+    env: { ...TRACED, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, SLUICE_LOG_LEVEL: 'debug' },
+  });
+});
+
+afterAll(async () => {
+  await receiver?.close();
+  await world?.stop();
+  await collector?.close();
+});
+
+async function scrape(): Promise<{ readonly text: string; readonly series: Series[] }> {
+  const text = await (await fetch(`${sluice.opsUrl}/metrics`)).text();
+  return { text, series: parseExposition(text) };
+}
+
+const liveADay = (name: string) => liveOneDay({ world, sluice, receiver }, name);
+
+/** Not ours, and of the process alone. */
+const OF_NODE = /^(?:process|nodejs)_/;
+
+test('every documented metric is seen, and none of ours is undocumented', async () => {
+  await liveADay('first');
+  const { text } = await scrape();
+  const seen = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
+  const page = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8');
+  const documented = [...page.matchAll(/^\| `(\w+)` \| /gm)].map(([, name = '']) => name);
+  expect(documented.length).toBeGreaterThan(50);
+  expect(seen.filter(name => !OF_NODE.test(name)).toSorted()).toEqual(documented.toSorted());
+  expect(seen).toEqual(expect.arrayContaining(['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds']));
+});
+
+test('what happened is counted', async () => {
+  let series: Series[] = [];
+  const valueOf = (key: string) => series.find(each => keyOfSeries(each) === key)?.value;
+  await eventually(
+    'the last delivery is dead',
+    async () => {
+      ({ series } = await scrape());
+      return valueOf('sluice_dispatcher_events_total{result="dead"}') === 1;
+    },
+    { withinMs: 5_000 },
+  );
+  expect({
+    accepted: valueOf('sluice_ingress_events_total{result="accepted"}'),
+    duplicate: valueOf('sluice_ingress_events_total{result="duplicate"}'),
+    keyless: valueOf('sluice_router_not_routed_total{reason="missing_group_key"}'),
+    routed: valueOf('sluice_router_routed_total{}'),
+    delivered: valueOf('sluice_dispatcher_events_total{result="delivered"}'),
+    ages: valueOf('sluice_dispatcher_delivery_age_seconds_count{}'),
+    missing: valueOf('sluice_facade_refused_tokens_total{reason="missing"}'),
+    leads: valueOf('leader_election_master_status{name="sluice-controller"}'),
+    streams: valueOf('sluice_controller_objects{kind="CatalogStream"}'),
+    failures: valueOf('sluice_router_failures_total{}'),
+    redis: valueOf('sluice_redis_connected{}'),
+    ready: series.filter(({ name, value }) => name === 'sluice_role_ready' && value === 1).length,
+  }).toEqual({
+    accepted: 4,
+    duplicate: 1,
+    keyless: 1,
+    routed: 3,
+    delivered: 2,
+    ages: 2,
+    missing: 1,
+    leads: 1,
+    streams: 1,
+    failures: 0,
+    redis: 1,
+    ready: 5,
+  });
+  expect(valueOf('sluice_redis_memory_used_bytes{}')).toBeGreaterThan(100_000);
+  // Sampled: what was open a moment ago may still be said.
+  expect(valueOf('sluice_dispatcher_open_deliveries{}')).toBeLessThan(4);
+});
+
+test('alerts and dashboard ask for nothing that is not there', async () => {
+  const { series } = await scrape();
+  const queries = PANEL_ROWS.flatMap(({ panels }) => panels).flatMap(panel => Object.keys(panel.queries));
+  const expressions = [...ALERT_RULES.map(({ expr }) => expr), ...queries];
+  expect(expressions.length).toBeGreaterThan(80);
+  expect(expressions.flatMap(expression => missingFrom(series, expression))).toEqual([]);
+});
+
+test('more workspaces make no more series, and no label names one of them', async () => {
+  await liveADay('second');
+  const before = new Set((await scrape()).series.map(keyOfSeries));
+  for (const name of ['third', 'fourth', 'fifth']) await liveADay(name);
+  const { series } = await scrape();
+  // How calls to the API server end is a matter of timing; the codes are few.
+  const grown = series.filter(each => !before.has(keyOfSeries(each)) && !each.name.startsWith('rest_client_'));
+  expect(grown.filter(({ name }) => !OF_NODE.test(name)).map(keyOfSeries)).toEqual([]);
+  const values = [...new Set(series.flatMap(({ labels }) => Object.values(labels)))];
+  const names = ['first', 'second', 'third', 'fourth', 'fifth', QUEUE, 'open', '127.0.0.1'];
+  const ids = /(?:ten|int|sub|acc|evt|str|act|blk)_[0-9a-hjkmnp-tv-z]{20}/;
+  expect(values.filter(value => ids.test(value) || names.some(name => value.includes(name)))).toEqual([]);
+});
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const CALLER = '00f067aa0ba902b7';
+
+/** All spans of a trace, when as many have come: they are sent in batches. */
+async function spansOf(traceId: string, count: number): Promise<ReceivedSpan[]> {
+  const { value } = await eventually(
+    'the spans',
+    async () => {
+      const spans = collector.spans.filter(span => span.traceId === traceId);
+      return spans.length >= count && spans;
+    },
+    { withinMs: 15_000 },
+  );
+  return value;
+}
+
+test("one trace leads from the producer's request to the partner's, over router and retry", async () => {
+  const key = 'an-ingress-key-of-first';
+  const publisher = createPublisher({ ingressUrl: sluice.ingressUrl, producer: 'first', queue: QUEUE, key });
+  receiver.clear();
+  await publisher.post(makeSample('traced.late', 'open', 'body'), {
+    headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
+  });
+  await publisher.close();
+  const spans = await spansOf(TRACE, 4);
+  expect(spans).toHaveLength(4);
+  const accepted = spans.find(({ kind }) => kind === 2) as ReceivedSpan;
+  expect(accepted).toMatchObject({
+    service: 'sluice',
+    name: 'POST /events/:tenant/:queue',
+    parentSpanId: CALLER,
+    attributes: { 'http.route': '/events/:tenant/:queue', 'http.response.status_code': 202 },
+  });
+  const routed = spans.find(({ kind }) => kind === 5) as ReceivedSpan;
+  expect(routed).toMatchObject({ name: 'route orders', parentSpanId: accepted.spanId });
+  expect(routed.attributes).toMatchObject({ 'messaging.system': 'sluice', 'sluice.tenant': tenantId('first') });
+  const attempts = spans.filter(({ kind }) => kind === 3).toSorted((a, b) => Number(a.startNs - b.startNs));
+  expect(attempts).toMatchObject([
+    { parentSpanId: accepted.spanId, failed: true, attributes: { 'http.response.status_code': 500 } },
+    { parentSpanId: accepted.spanId, failed: false, attributes: { 'http.response.status_code': 204 } },
+  ]);
+  expect(attempts[1]?.attributes).toMatchObject({
+    'http.request.resend_count': 1,
+    'server.address': '127.0.0.1',
+    'messaging.destination.name': QUEUE,
+  });
+  // What the partner gets names the attempt, not what is behind it.
+  const passedOn = receiver.attempts.map(({ headers }) => headers.traceparent);
+  expect(passedOn).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
+});
+
+test('a call of REST is traced to its audit line, and reconciliations are traced', async () => {
+  const producer = await world.as(sluice, 'first');
+  const traceId = 'a'.repeat(32);
+  const path = `/waas/producer/${tenantId('first')}/packages`;
+  const traceparent = `00-${traceId}-${CALLER}-01`;
+  expect((await producer.call('POST', path, { name: 'Traced' }, { traceparent })).status).toBe(201);
+  const [call] = await spansOf(traceId, 1);
+  expect(call).toMatchObject({ kind: 2, parentSpanId: CALLER, attributes: { 'http.response.status_code': 201 } });
+  expect(call?.attributes['http.route']).toMatch(/^\/waas\/producer\/:\w+\/packages$/);
+  const audited = (await sluice.logLines()).filter(line => line['audit'] === true && line['traceId'] === traceId);
+  expect(audited).toMatchObject([{ operation: 'createPackage', status: 201 }]);
+  const reconciled = collector.spans.filter(({ name }) => name.startsWith('reconcile '));
+  expect(new Set(reconciled.map(({ name }) => name)).size).toBeGreaterThan(5);
+});
+
+test('what is traced and logged names no secret and no address of a person', async () => {
+  const lines = await sluice.logLines();
+  expect(lines.length).toBeGreaterThan(3);
+  for (const line of lines) {
+    expect(line).toMatchObject({ level: expect.any(String), time: expect.any(String), msg: expect.any(String) });
+  }
+  const said = JSON.stringify([lines, collector.spans.map(({ name, attributes }) => [name, attributes])]);
+  expect(said).not.toMatch(/an-ingress-key-of|Bearer |@/);
+});
+
+test('where tracing is off, nothing of it is loaded', async () => {
+  async function loadedBy(env: Readonly<Record<string, string>>): Promise<string[]> {
+    const coverage = await temporaryFolder('coverage');
+    const more = { ...env, NODE_V8_COVERAGE: coverage.path };
+    await (await world.installation.start({ role: 'router', env: more })).stop();
+    const packages = await packagesIn(coverage.path);
+    await coverage.remove();
+    expect(packages).toContain('ioredis');
+    return packages.filter(name => name.startsWith('@opentelemetry/'));
+  }
+  // Of prom-client, for its exemplars.
+  expect(await loadedBy({})).toEqual(['@opentelemetry/api']);
+  const on = await loadedBy({ ...TRACED, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  expect(on).toEqual(expect.arrayContaining(['@opentelemetry/api', '@opentelemetry/sdk-trace']));
+});
+
+test('a process that is to end is not ready at once, serves on for a while, and loses no request', async () => {
+  const ending = await world.start({ env: { SLUICE_SHUTDOWN_DELAY_SECONDS: '4' } });
+  const agent = new Pool(ending.ingressUrl, { connections: 1, pipelining: 1 });
+  const key = 'an-ingress-key-of-first';
+  const post = async (id: string) => {
+    const response = await agent.request({
+      method: 'POST',
+      path: `/events/${tenantId('first')}/${QUEUE}`,
+      headers: { authorization: `Bearer ${key}`, 'webhook-id': id },
+      body: 'body',
+    });
+    await response.body.dump();
+    return { status: response.statusCode, connection: response.headers.connection };
+  };
+  expect(await post('ending.0')).toMatchObject({ status: 202, connection: 'keep-alive' });
+  const rest = () => fetch(`${ending.facadeUrl}/waas/producer/${tenantId('first')}/catalog`);
+  expect((await rest()).headers.get('connection')).toBe('keep-alive');
+  const signalledMs = performance.now();
+  const ended = ending.stop();
+  await eventually('it is not ready', async () => (await fetch(`${ending.opsUrl}/readyz`)).status === 503, {
+    withinMs: 3_000,
+    everyMs: 10,
+  });
+  expect(await (await fetch(`${ending.opsUrl}/readyz`)).text()).toBe('process: The process is stopping.\n');
+  let answered = 0;
+  while (answered < 10) expect(await post(`ending.${++answered}`)).toEqual({ status: 202, connection: 'close' });
+  const late = await rest();
+  expect([late.status, late.headers.get('connection')]).toEqual([401, 'close']);
+  expect(await ended).toMatchObject({ code: 0 });
+  expect(performance.now() - signalledMs).toBeGreaterThan(4_000);
+  await expect(post('ending.late')).rejects.toThrow();
+  await agent.destroy();
+});

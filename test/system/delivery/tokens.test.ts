@@ -1,0 +1,184 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { tokensOf } from '../../../src/core/events/tokens.ts';
+import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { accountKeys, integrationKeys, queueKeys, tenantKeys } from '../../../src/redis/keys.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { faultsOf, readTraffic } from '../support/audit.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { countStatuses, makeSample, makeSamples, type Publisher, type Sample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { type Manifest, tenant } from '../support/world.ts';
+
+const ROLES = ['controller', 'ingress', 'router', 'dispatcher'] as const;
+const PARTNERS = ['ada', 'bob'];
+const GROUP_KEYS = ['a', 'b', 'c', 'd'];
+const ACCOUNT = publicId('Account', '', PRODUCER);
+
+let installed: Installation;
+let world: Running;
+let publisher: Publisher;
+const processes = new Map<string, Sluice>();
+/** Everything that was accepted so far, over all tests. */
+const accepted: Sample[] = [];
+
+beforeAll(async () => {
+  installed = await install();
+  for (const role of ROLES) processes.set(role, await installed.start({ role }));
+  world = await settle(installed, { partners: PARTNERS, groupKeys: GROUP_KEYS });
+  publisher = world.publisherOf(processes.get('ingress') as Sluice);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+/** Gives the producer's account so many tokens. */
+async function include(includedTokens: number): Promise<void> {
+  const account = tenant(PRODUCER, { plan: 'Free', includedTokens }).find(({ kind }) => kind === 'Account');
+  await world.observer.apply(account as Manifest);
+}
+
+const hashField = async (key: string, field: string): Promise<number> =>
+  Number((await installed.redis.command('HGET', key, field)) ?? 0);
+
+const used = () => hashField(accountKeys(ACCOUNT).meta, 'used');
+const charged = (partner: string) =>
+  hashField(integrationKeys(publicId('Integration', PRODUCER, partner)).ledger, ACCOUNT);
+const costOf = (samples: readonly Sample[]) => samples.reduce((sum, { body }) => sum + tokensOf(body.length), 0);
+
+async function publishAll(samples: readonly Sample[]): Promise<void> {
+  const published = await publisher.publishAll(samples, 4);
+  expect(countStatuses(published.values())).toEqual({ 202: samples.length });
+  accepted.push(...samples);
+}
+
+/** Everything delivered, and the ledgers, the account and the traffic say what an independent count says. */
+async function compare(crashes = 0): Promise<void> {
+  const { receiver } = world;
+  const everything = async () => PARTNERS.every(partner => receiver.delivered(partner).size >= accepted.length);
+  await eventually('every delivery', everything, { withinMs: 60_000 });
+  for (const partner of PARTNERS) expect(faultsOf(receiver, partner, accepted, { crashes })).toEqual([]);
+  const count = costOf(accepted);
+  for (const partner of PARTNERS) expect(await charged(partner)).toBe(count);
+  await eventually('the account is told', async () => (await used()) === PARTNERS.length * count, { withinMs: 5_000 });
+  expect((await readTraffic(installed.redis, PRODUCER, QUEUE)).tokens).toBe(PARTNERS.length * count);
+  expect(await installed.redis.command('HLEN', accountKeys(ACCOUNT).hold)).toBe(0);
+}
+
+it('delivers to a partner whose own account has no tokens', async () => {
+  const account = tenant('ada', { plan: 'Free', includedTokens: 0 }).find(({ kind }) => kind === 'Account');
+  await world.observer.apply(account as Manifest);
+  const { meta } = accountKeys(publicId('Account', '', 'ada'));
+  const plan = async () => String(await installed.redis.command('HGET', meta, 'plan'));
+  await eventually('the account has none', async () => (await plan()) === 'Free', { withinMs: 15_000 });
+  expect(await hashField(meta, 'included')).toBe(0);
+  const sample = makeSample('partner.broke', 'a', 'x'.repeat(40_000));
+  await publishAll([sample]);
+  await eventually('it arrives', async () => world.receiver.delivered('ada').has(sample.id), { withinMs: 15_000 });
+  expect(await hashField(meta, 'used')).toBe(0);
+});
+
+it('pauses when the tokens are spent, says so, and goes on in order when the account is topped up', async () => {
+  const { observer, receiver } = world;
+  await include(60);
+  await observer.until(['Account', PRODUCER, undefined, 'Ready', 'True/LedgerReady']);
+  const planOf = (key: string) => installed.redis.command('HGET', key, 'plan');
+  const stated = [accountKeys(ACCOUNT).meta, tenantKeys(tenantId(PRODUCER)).meta];
+  const enforced = async () => (await Promise.all(stated.map(planOf))).every(plan => plan === 'Free');
+  await eventually('the router enforces it', enforced, { withinMs: 5_000 });
+  await publishAll(makeSamples({ groupKeys: GROUP_KEYS, perKey: 12 }));
+  const spent: Parameters<typeof observer.until>[0] = [
+    'Workspace',
+    PRODUCER,
+    undefined,
+    'InsufficientTokens',
+    'True/TokensSpent',
+  ];
+  const toldMs = await observer.until(spent);
+  for (const partner of PARTNERS) {
+    await observer.until(['Subscription', SUBSCRIPTION, partner, 'Live', 'False/InsufficientTokens']);
+  }
+  // 48 events for two partners each, and 60 tokens: what was paid for is delivered, the rest waits.
+  const paid = async () => PARTNERS.every(partner => receiver.delivered(partner).size === 30);
+  await eventually('what was paid for is delivered', paid, { withinMs: 10_000 });
+  await delay(2_000);
+  expect(PARTNERS.map(partner => receiver.delivered(partner).size)).toEqual([30, 30]);
+  expect(await used()).toBe(60);
+  expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'ada')).toBe('True/Admitted');
+
+  const toppedUpMs = performance.now();
+  await include(10_000);
+  const goesOn = async () => receiver.delivered('ada').size > 30;
+  const { tookMs } = await eventually('it goes on', goesOn, { withinMs: 10_000 });
+  await observer.until(['Workspace', PRODUCER, undefined, 'InsufficientTokens', 'False/TokensLeft']);
+  for (const partner of PARTNERS) await observer.until(['Subscription', SUBSCRIPTION, partner, 'Live', 'True/Live']);
+  const clearedMs = performance.now() - toppedUpMs;
+  await compare();
+  console.log(
+    `told ${Math.round(toldMs)} ms after the last 202; topped up, the next delivery came after ${Math.round(tookMs)} ms, ` +
+      `the conditions were gone after ${Math.round(clearedMs)} ms`,
+  );
+});
+
+it('charges what an independent count says when the router and Redis are killed in the middle', async () => {
+  const { receiver } = world;
+  const sizes = [0, 1, 16_383, 16_384, 16_385, 32_768, 262_144];
+  const samples = Array.from({ length: 40 }, (_, n) => n).flatMap(n =>
+    GROUP_KEYS.map((groupKey, k) =>
+      makeSample(`sized.${groupKey}.${n}`, groupKey, Buffer.alloc(sizes[(n + k) % sizes.length] as number, n)),
+    ),
+  );
+  const before = receiver.delivered('ada').size;
+  const publishing = publishAll(samples);
+  publishing.catch(() => {});
+  for (const share of [0.2, 0.5]) {
+    const some = async () => receiver.delivered('ada').size > before + share * samples.length;
+    await eventually('a part of it is delivered', some, { withinMs: 60_000 });
+    const router = processes.get('router') as Sluice;
+    await Promise.all([router.kill('SIGKILL'), ...(share === 0.5 ? [installed.redis.kill('SIGKILL')] : [])]);
+    if (share === 0.5) await installed.redis.restart();
+    await router.restart();
+  }
+  await publishing;
+  await compare(2);
+});
+
+it('routers that are stopped in order give their queues back at once', async () => {
+  const { receiver } = world;
+  const router = processes.get('router') as Sluice;
+  const ownerOf = () => installed.redis.command('HGET', queueKeys(tenantId(PRODUCER), QUEUE).meta, 'owner');
+  // Published until the other one is seen at work: however slow the machine, there is something left for it.
+  let goingOn = false;
+  const publishing = (async () => {
+    for (let n = 0; !goingOn; n++)
+      await publishAll(makeSamples({ groupKeys: GROUP_KEYS, perKey: 10, prefix: `late.${n}.` }));
+  })();
+  publishing.catch(() => {});
+  try {
+    await eventually('it is under way', async () => receiver.delivered('ada').has('late.0.a.5'), { withinMs: 30_000 });
+    const { value: first } = await eventually('it owns the queue', async () => (await ownerOf()) ?? false, {
+      withinMs: 5_000,
+      everyMs: 1,
+    });
+    const second = await installed.start({ role: 'router' });
+    expect((await router.stop()).code).toBe(0);
+    const stoppedMs = performance.now();
+    // Not given back, it would be the first one's until its lease is over.
+    expect(await ownerOf()).not.toBe(first);
+    const attempts = receiver.attempts.length;
+    await eventually('the other one goes on', async () => receiver.attempts.length > attempts + 50, {
+      withinMs: 30_000,
+    });
+    console.log(`after a stop the other router went on within ${Math.round(performance.now() - stoppedMs)} ms`);
+    goingOn = true;
+    await publishing;
+    await compare(2);
+    await router.restart();
+    await second.stop();
+  } finally {
+    goingOn = true;
+  }
+});

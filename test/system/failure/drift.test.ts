@@ -1,0 +1,182 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../../src/redis/keys.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { untilCalm } from '../support/calm.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { kubectl } from '../support/world.ts';
+
+/** Silent damage is made good within this time. */
+const REPAIRED_WITHIN_MS = 65_000;
+
+const TENANT = tenantId(PRODUCER);
+const KEYS = {
+  t: tenantKeys(TENANT),
+  q: queueKeys(TENANT, QUEUE),
+  ada: integrationKeys(publicId('Integration', PRODUCER, 'ada')),
+  bob: integrationKeys(publicId('Integration', PRODUCER, 'bob')),
+  account: accountKeys(publicId('Account', '', PRODUCER)),
+};
+const ADA = publicId('Integration', PRODUCER, 'ada');
+const SUB = { ada: publicId('Subscription', 'ada', SUBSCRIPTION), bob: publicId('Subscription', 'bob', SUBSCRIPTION) };
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: ['red', 'green'] });
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+const redis = (...command: [string, ...(string | number)[]]) => installed.redis.command(...command);
+
+/** Fields of a hash that the controller writes, without those that say when. */
+async function controlled(key: string): Promise<string[]> {
+  const flat = (await redis('HGETALL', key)) as string[];
+  const kept =
+    /^(state|gen|cfgv|retentionMs|maxBytes|ready|inc|tenant|queue|route|send|cap|endpoint|payer|plan|included|[qis]:.*|[0-9a-f]{64}|int_.*)$/;
+  return flat.flatMap((field, i) => (i % 2 === 0 && kept.test(field) ? [`${field}=${flat[i + 1]}`] : [])).toSorted();
+}
+
+/** The control state of the producer. */
+async function dump(): Promise<Record<string, unknown>> {
+  const { t, q, ada, bob, account } = KEYS;
+  const hashes = [t.meta, t.keys, t.index, t.subs(QUEUE), q.meta, account.meta];
+  for (const [name, i] of Object.entries({ ada, bob })) hashes.push(i.meta, i.sub(SUB[name as 'ada']));
+  const entries = await Promise.all(hashes.map(async key => [key, await controlled(key)] as const));
+  return {
+    ...Object.fromEntries(entries),
+    listed: await redis('SISMEMBER', CLUSTER_KEYS.tenants, TENANT),
+    gates: await redis('ZRANGE', t.gates, 0, -1),
+    ada: ((await redis('HKEYS', ada.act)) as string[]).toSorted(),
+    bob: ((await redis('HKEYS', bob.act)) as string[]).toSorted(),
+  };
+}
+
+const passes = () => sluice.metric('sluice_controller_drift_pass_duration_seconds_count');
+
+/** Until so many passes are over that began after now. */
+async function waitForPasses(count: number): Promise<void> {
+  const before = await passes();
+  await eventually('passes', async () => (await passes()) > before + count, {
+    withinMs: (count + 1) * REPAIRED_WITHIN_MS,
+    everyMs: 500,
+  });
+}
+
+async function isDelivered(id: string, groupKey: string, partners: readonly string[]): Promise<void> {
+  const publisher = world.publisherOf(sluice);
+  await publisher.publish(makeSample(id, groupKey, id));
+  for (const partner of partners) {
+    await eventually(`${id} reaches ${partner}`, async () => world.receiver.delivered(partner).has(id), {
+      withinMs: 10_000,
+    });
+  }
+}
+
+it('looks at all of Redis and writes nothing while all is well', async () => {
+  await isDelivered('first', 'red', ['ada', 'bob']);
+  const changes = async () =>
+    Number(/^rdb_changes_since_last_save:(\d+)/m.exec(String(await redis('INFO', 'persistence')))?.[1]);
+  await untilCalm(changes);
+  const [before, state] = [await changes(), await dump()];
+  await waitForPasses(1);
+  expect(await changes()).toBe(before);
+  expect(await dump()).toEqual(state);
+  expect(await sluice.metric('sluice_controller_drift_repaired_total')).toBe(0);
+});
+
+type Damage = readonly [what: string, ...commands: [string, ...(string | number)[]][]];
+
+/** By hand, each of another kind; none is asked for by any event meanwhile. */
+const DAMAGE: readonly Damage[] = [
+  ['gate', ['ZREM', KEYS.t.gates, `red\0${ADA}`], ['ZADD', KEYS.t.gates, 0, `black\0${ADA}`]],
+  ['activation', ['HDEL', KEYS.ada.act, 'green'], ['HSET', KEYS.ada.act, 'black', 5]],
+  ['subscription', ['HSET', KEYS.ada.sub(SUB.ada), 'route', 'closed']],
+  ['integration', ['HSET', KEYS.bob.meta, 'state', 'closed']],
+  ['ready', ['HDEL', KEYS.bob.meta, 'ready']],
+  ['subscribers', ['HDEL', KEYS.t.subs(QUEUE), ADA]],
+  ['queue', ['HSET', KEYS.q.meta, 'state', 'closing', 'retentionMs', 5]],
+  ['keys', ['DEL', KEYS.t.keys]],
+  ['tenant', ['HSET', KEYS.t.meta, 'payer', 'acc_x', 'plan', 'Free']],
+  ['index', ['DEL', KEYS.t.index]],
+  ['membership', ['SREM', CLUSTER_KEYS.tenants, TENANT]],
+  ['account', ['HSET', KEYS.account.meta, 'plan', 'Free', 'included', 5]],
+];
+
+it.each([
+  ['of every kind at once', DAMAGE],
+  ['of single gates only', DAMAGE.slice(0, 2)],
+])('mends damage %s within 65 s, and says so', async (_what, damages) => {
+  const before = await dump();
+  const counted = async (what: string) => sluice.metric('sluice_controller_drift_repaired_total', { what });
+  const counts = await Promise.all(damages.map(([what]) => counted(what)));
+  for (const [, ...commands] of damages) for (const command of commands) await redis(...command);
+  const damaged = await dump();
+  for (const key of Object.keys(before)) if (damages === DAMAGE) expect([key, damaged]).not.toEqual([key, before]);
+  const { tookMs } = await eventually(
+    'the control state is whole again',
+    async () => JSON.stringify(await dump()) === JSON.stringify(before),
+    { withinMs: REPAIRED_WITHIN_MS, everyMs: 200 },
+  );
+  console.log(`${damages.length} kinds of damage: whole again after ${Math.round(tookMs)} ms`);
+  for (const [at, [what]] of damages.entries()) {
+    await eventually(`${what} is counted`, async () => (await counted(what)) > (counts[at] as number), {
+      withinMs: 10_000,
+    });
+  }
+  await eventually(
+    'the Event is there',
+    async () => (await world.observer.events()).includes(`Workspace/${PRODUCER} DriftRepaired`),
+    { withinMs: 10_000 },
+  );
+  for (const groupKey of ['red', 'green']) await isDelivered(`${damages.length}.${groupKey}`, groupKey, ['ada', 'bob']);
+});
+
+it('mends the loss of a whole slot, about which no event asks', async () => {
+  const before = await dump();
+  const lost = [KEYS.bob.meta, KEYS.bob.act, KEYS.bob.sub(SUB.bob)];
+  for (const key of lost) await redis('DEL', key);
+  await eventually('whole again', async () => JSON.stringify(await dump()) === JSON.stringify(before), {
+    withinMs: REPAIRED_WITHIN_MS,
+    everyMs: 200,
+  });
+  await isDelivered('after-the-slot', 'green', ['ada', 'bob']);
+});
+
+it('sweeps what objects left that went while nobody led, and nothing else', async () => {
+  await isDelivered('before-the-sweep', 'red', ['ada', 'bob']);
+  await sluice.stop();
+  const letGo = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
+  for (const [object, namespace] of [
+    [`subscription/${SUBSCRIPTION}`, 'bob'],
+    [`catalogstream/${QUEUE}`, PRODUCER],
+  ] as const) {
+    await kubectl(installed.cluster, ['delete', object, '-n', namespace, '--wait=false']);
+    await kubectl(installed.cluster, ['patch', object, '-n', namespace, ...letGo]);
+  }
+  await sluice.restart();
+  await eventually('the queue is closed', async () => (await redis('HGET', KEYS.q.meta, 'state')) === 'closing', {
+    withinMs: 60_000,
+  });
+  // All of it was delivered; the inbox of bob keeps what is within its retention.
+  await eventually('the queue is swept', async () => (await redis('EXISTS', KEYS.q.meta)) === 0, {
+    withinMs: 3 * REPAIRED_WITHIN_MS,
+    everyMs: 500,
+  });
+  expect(await redis('HEXISTS', KEYS.t.index, `q:${QUEUE}`)).toBe(0);
+  expect(await redis('HGET', KEYS.bob.sub(SUB.bob), 'route')).toBe('closed');
+  expect(await redis('EXISTS', KEYS.ada.sub(SUB.ada))).toBe(1);
+  expect(await sluice.metric('sluice_controller_swept_total', { what: 'queue' })).toBe(1);
+  expect(await sluice.metric('sluice_controller_drift_repaired_total')).toBe(0);
+});

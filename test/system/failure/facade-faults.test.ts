@@ -1,0 +1,197 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { type FacadeWorld, openFacadeWorld, ownedTenant } from '../rest/support/facade-world.ts';
+import { eventually } from '../support/deadline.ts';
+import { makeSample } from '../support/publisher.ts';
+import type { Problem, RestClient } from '../support/rest-client.ts';
+import { PRODUCER, type Running, settle } from '../support/small-world.ts';
+import { apply, kubectl } from '../support/world.ts';
+
+/** What the facade answers while something that it needs is away: as documented, and never later than its deadline. */
+
+const PARTNER = 'globex';
+const TENANT = tenantId(PRODUCER);
+/** The longest wait for the controller, the calls around it, and what a busy machine adds. */
+const ANSWERED_WITHIN_MS = 15_000;
+
+let world: FacadeWorld;
+let running: Running;
+/** Everything but the facade; it is killed and started again. */
+let controllers: Sluice[];
+let facade: Sluice;
+let ada: RestClient;
+
+const pair = (groupKey: string) => ({
+  producerTenantPublicId: TENANT,
+  integrationPublicId: publicId('Integration', PRODUCER, PARTNER),
+  groupKey,
+});
+
+async function timed<T>(call: Promise<T>): Promise<T> {
+  const startedMs = performance.now();
+  const reply = await call;
+  expect(performance.now() - startedMs).toBeLessThan(ANSWERED_WITHIN_MS);
+  return reply;
+}
+
+function expectUnavailable({ status, headers, body }: Problem): void {
+  expect(status, JSON.stringify(body)).toBe(503);
+  expect(headers.get('retry-after')).toMatch(/^\d+$/);
+  expect(['unavailable', 'not_in_force']).toContain(body.code);
+}
+
+/** Repeats a call as its Retry-After asks, until it is no 503. */
+async function untilServed(call: () => Promise<Problem>, withinMs = 60_000): Promise<Problem> {
+  const { value } = await eventually(
+    'the call is served again',
+    async () => {
+      const reply = await call();
+      return reply.status === 503 ? undefined : reply;
+    },
+    { withinMs, everyMs: 200 },
+  );
+  return value;
+}
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  controllers = [await world.start({ role: 'controller' }), await world.start({ role: 'controller' })];
+  for (const role of ['router', 'dispatcher'] as const) await world.start({ role });
+  facade = await world.start({ role: 'facade' });
+  running = await settle(world.installation, { partners: [PARTNER], groupKeys: [] });
+  await apply(world.installation.cluster, ownedTenant(world.issuer, PRODUCER, 'ada'));
+  ada = await world.as(facade, 'ada');
+  await untilServed(() => ada.get(`/waas/producer/${TENANT}/catalog`) as Promise<Problem>);
+});
+
+afterAll(async () => {
+  await running?.close();
+  await world?.stop();
+});
+
+afterEach(async () => {
+  const activated = async () => (await ada.post('/waas/activations', pair('between'))).status === 200;
+  await eventually('all is well again', activated, { withinMs: 60_000, everyMs: 200 });
+});
+
+test('after a flush of Redis an activation is answered 200 only when the gate is open again', async () => {
+  const ingress = await world.start({ role: 'ingress' });
+  const publisher = running.publisherOf(ingress);
+  expect((await ada.post('/waas/activations', pair('flushed'))).status).toBe(200);
+  await world.installation.redis.command('FLUSHALL');
+  // Its status still says that it is open.
+  const reply = await timed(untilServed(() => ada.post('/waas/activations', pair('flushed')) as Promise<Problem>));
+  expect(reply.status, JSON.stringify(reply.body)).toBe(200);
+  expect((await publisher.publish(makeSample('after', 'flushed', 'x'))).status).toBe(202);
+  await eventually('it is delivered', async () => running.receiver.delivered(PARTNER).has('after'), {
+    withinMs: 30_000,
+  });
+  await ingress.stop();
+});
+
+test('a paused workspace takes no changes that open anything, says so, and can be read', async () => {
+  const { cluster } = world.installation;
+  await kubectl(cluster, ['annotate', 'workspace', PRODUCER, 'sluice.dev/paused=true']);
+  await eventually(
+    'the facade knows',
+    async () =>
+      (await ada.post<{ code?: string }>('/waas/activations', pair('paused'))).body.code === 'workspace_paused',
+    { withinMs: 5_000 },
+  );
+  const streams: Problem = await ada.put('/waas/streams', { producerTenantPublicId: TENANT, name: 'more' });
+  expect(streams).toMatchObject({ status: 409, body: { code: 'workspace_paused' } });
+  expect((await ada.remove('/waas/activations', pair('never'))).status).toBe(204);
+  expect((await ada.get(`/waas/producer/${TENANT}/catalog`)).status).toBe(200);
+  await kubectl(cluster, ['annotate', 'workspace', PRODUCER, 'sluice.dev/paused-']);
+  await eventually('it goes on', async () => (await ada.post('/waas/activations', pair('paused'))).status === 200, {
+    withinMs: 10_000,
+  });
+});
+
+test('Redis away: what waits for it is 503 within the deadline, and the same call works afterwards', async () => {
+  await world.installation.redis.kill('SIGSTOP');
+  try {
+    expectUnavailable((await timed(ada.post('/waas/activations', pair('no redis')))) as Problem);
+    expectUnavailable((await timed(ada.get(`/waas/producer/${TENANT}/metrics/series`))) as Problem);
+  } finally {
+    await world.installation.redis.kill('SIGCONT');
+  }
+  const reply = await untilServed(() => ada.post('/waas/activations', pair('no redis')) as Promise<Problem>);
+  expect(reply.status).toBe(200);
+});
+
+test('a leader that is killed in the middle of a call: 503 or 200, then 200 as soon as another one leads', async () => {
+  const leading = await leaderOf();
+  const call = timed(ada.post('/waas/activations', pair('leader'))) as Promise<Problem>;
+  await leading.kill();
+  const reply = await call;
+  if (reply.status !== 200) expectUnavailable(reply);
+  const without: Problem = await timed(ada.post('/waas/activations', pair('leader, later')));
+  if (without.status !== 200) expectUnavailable(without);
+  const later = await untilServed(() => ada.post('/waas/activations', pair('leader, later')) as Promise<Problem>);
+  expect(later.status).toBe(200);
+  await leading.restart();
+});
+
+test('an API server that is away: 503 for changes at once, for everything after 30 s; then all is well again', async () => {
+  const { cluster } = world.installation;
+  await cluster.killApiServer();
+  try {
+    expectUnavailable((await timed(ada.post('/waas/activations', pair('no api')))) as Problem);
+    // What is known from before may be told for a while; never for longer than it can be trusted.
+    await eventually(
+      'nothing is told any more',
+      async () => (await ada.get(`/waas/producer/${TENANT}/catalog`)).status === 503,
+      { withinMs: 45_000, everyMs: 500 },
+    );
+    // It has worked before, and all replicas share the API server: it stays in the Service, and says what is wrong.
+    const health = await fetch(`${facade.opsUrl}/readyz`);
+    expect([health.status, await health.text()]).toEqual([200, expect.stringMatching(/^ok\nfacade: The caches of /)]);
+  } finally {
+    await cluster.startApiServer();
+  }
+  const reply = await untilServed(() => ada.post('/waas/activations', pair('no api')) as Promise<Problem>);
+  expect(reply.status, JSON.stringify(reply.body)).toBe(200);
+  await eventually(
+    'nothing keeps it from working',
+    async () => (await (await fetch(`${facade.opsUrl}/readyz`)).text()) === 'ok\n',
+    { withinMs: 30_000 },
+  );
+});
+
+test('a facade that is told to stop answers what it has begun', async () => {
+  const signalAll = (signal: NodeJS.Signals) => Promise.all(controllers.map(each => each.kill(signal)));
+  // Nothing is in force while the controllers stand still: all calls wait.
+  await signalAll('SIGSTOP');
+  const calls = Array.from({ length: 20 }, (_, n) => ada.post('/waas/activations', pair(`last ${n}`)));
+  try {
+    const inFlight = () => facade.metric('sluice_facade_requests_in_flight');
+    await eventually('all have arrived', async () => (await inFlight()) === calls.length, { withinMs: 4_000 });
+    const stopped = facade.stop();
+    await signalAll('SIGCONT');
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200));
+    expect((await stopped).code).toBe(0);
+  } finally {
+    await signalAll('SIGCONT');
+    await facade.restart();
+  }
+});
+
+/** What a controller says last when it begins to lead, and when it does not any more. */
+const TURNS = new Set(['sluice runs', 'leading', 'the lease is lost', 'stopping']);
+
+async function leaderOf(): Promise<Sluice> {
+  const { value } = await eventually(
+    'one leads',
+    async () => {
+      for (const each of controllers) {
+        const last = (await each.logLines()).findLast(({ msg }) => TURNS.has(String(msg)));
+        if (each.running() && last?.['msg'] === 'leading') return each;
+      }
+      return undefined;
+    },
+    { withinMs: 40_000 },
+  );
+  return value;
+}

@@ -1,0 +1,195 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { activationObjectName, blockObjectName } from '../../../src/core/ids/object-names.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { type FacadeWorld, makeTenants, openFacadeWorld } from '../rest/support/facade-world.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Observer, observe } from '../support/observer.ts';
+import type { Problem, RestClient } from '../support/rest-client.ts';
+import { activation, apply, integration, kubectl, stream, waitForAll } from '../support/world.ts';
+
+/** Calls that overtake each other: on the same replica, on another, and while nobody reconciles. */
+
+let world: FacadeWorld;
+let observer: Observer;
+let controller: Sluice;
+let one: RestClient;
+let other: RestClient;
+let shop: string;
+
+const INTEGRATION = publicId('Integration', 'shop', 'partner');
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  controller = await world.start({ role: 'controller' });
+  const facades = [await world.start({ role: 'facade' }), await world.start({ role: 'facade' })];
+  ({ shop = '' } = await makeTenants(world, { shop: 'owner', partner: 'partner' }));
+  const { cluster } = world.installation;
+  await apply(cluster, [stream('shop', 'orders'), integration('shop', 'partner')]);
+  await waitForAll(cluster, 'integration', 'shop');
+  observer = observe(cluster.kubeconfig);
+  [one, other] = (await Promise.all(facades.map(facade => world.as(facade, 'owner')))) as [RestClient, RestClient];
+  for (const client of [one, other]) {
+    await eventually(
+      'it knows the owner',
+      async () => (await client.get(`/waas/producer/${shop}/catalog`)).status === 200,
+      {
+        withinMs: 10_000,
+      },
+    );
+  }
+});
+
+afterAll(async () => {
+  await observer?.close();
+  await world?.stop();
+});
+
+const wantedOf = (groupKey: string) => ({
+  producerTenantPublicId: shop,
+  groupKey,
+  integrationPublicId: INTEGRATION,
+});
+const open = (client: RestClient, groupKey: string) =>
+  client.post<Problem['body']>('/waas/activations', wantedOf(groupKey));
+const close = (client: RestClient, groupKey: string) =>
+  client.remove<Problem['body']>('/waas/activations', wantedOf(groupKey));
+
+/** Waits until the object says it, whatever the controller does. */
+const says = (groupKey: string, revoked: boolean) =>
+  eventually(
+    `revoked is ${revoked}`,
+    async () => {
+      const name = activationObjectName('shop', 'partner', groupKey);
+      const path = 'jsonpath={.metadata.name} {.spec.revoked}';
+      const said = await kubectl(world.installation.cluster, ['get', `activation/${name}`, '-n', 'shop', '-o', path]);
+      return said === `${name} ${revoked ? 'true' : ''}`;
+    },
+    { withinMs: 4_000, everyMs: 5 },
+  );
+
+async function whileNobodyReconciles<T>(work: () => Promise<T>): Promise<T> {
+  await controller.kill('SIGSTOP');
+  try {
+    return await work();
+  } finally {
+    await controller.kill('SIGCONT');
+  }
+}
+
+test('an activation that a deactivation overtakes is superseded; the gate is closed', async () => {
+  for (const [first, second] of [
+    [one, one],
+    [one, other],
+  ] as const) {
+    expect((await open(one, 'a')).status).toBe(200);
+    expect((await close(one, 'a')).status).toBe(204);
+    const { opening, closing } = await whileNobodyReconciles(async () => {
+      const opening = open(first, 'a');
+      await says('a', false);
+      const closing = close(second, 'a');
+      await says('a', true);
+      return { opening, closing };
+    });
+    const [opened, closed] = await Promise.all([opening, closing]);
+    expect([opened.status, opened.body.code]).toEqual([409, 'superseded']);
+    expect(closed.status).toBe(204);
+    const name = activationObjectName('shop', 'partner', 'a');
+    expect(await observer.conditionOf('Activation', name, 'shop', 'Effective')).toBe('False/Revoked');
+  }
+});
+
+test('a deactivation that an activation overtakes is 204 all the same; the gate is open', async () => {
+  expect((await open(one, 'b')).status).toBe(200);
+  const { opening, closing } = await whileNobodyReconciles(async () => {
+    const closing = close(one, 'b');
+    await says('b', true);
+    const opening = open(other, 'b');
+    await says('b', false);
+    return { opening, closing };
+  });
+  const [opened, closed] = await Promise.all([opening, closing]);
+  expect([opened.status, closed.status]).toEqual([200, 204]);
+  const name = activationObjectName('shop', 'partner', 'b');
+  expect(await observer.conditionOf('Activation', name, 'shop', 'Effective')).toBe('True/Routing');
+});
+
+test('nothing that changes is answered while nobody reconciles, and the same call works afterwards', async () => {
+  expect((await open(one, 'c')).status).toBe(200);
+  expect((await one.post(`/waas/producer/${shop}/packages`, { name: 'Basics' })).status).toBe(201);
+  const basics = `/waas/producer/${shop}/packages/${publicId('Package', 'shop', 'basics')}`;
+  const calls: (() => Promise<{ readonly status: number; readonly headers: Headers; readonly body: unknown }>)[] = [
+    () => close(one, 'c'),
+    () => open(one, 'd'),
+    () => one.put(basics, { name: 'More than basics' }),
+    () => one.post(`${basics}/streams`, { catalogEntryPublicId: publicId('CatalogStream', 'shop', 'orders') }),
+    () => one.post(`/waas/producer/${shop}/integrations/${INTEGRATION}/blocks/packages/${basics.split('/').at(-1)}`),
+  ];
+  const refused = await whileNobodyReconciles(() => Promise.all(calls.map(call => call())));
+  for (const { status, headers, body } of refused) {
+    expect([status, (body as Problem['body']).code]).toEqual([503, 'not_in_force']);
+    expect(headers.get('retry-after')).toMatch(/^\d+$/);
+  }
+  expect(await Promise.all(calls.map(async call => (await call()).status))).toEqual([204, 200, 200, 204, 204]);
+});
+
+test('after a flush an activation is not answered by what its status said before', async () => {
+  expect((await open(one, 'e')).status).toBe(200);
+  const refused = await whileNobodyReconciles(async () => {
+    await world.installation.redis.command('FLUSHALL');
+    return open(one, 'e');
+  });
+  expect([refused.status, refused.body.code]).toEqual([503, 'not_in_force']);
+  await eventually('the gate is back', async () => (await open(one, 'e')).status === 200, { withinMs: 60_000 });
+});
+
+test('what kubectl has just deleted is closed when deactivating is answered, and not before', async () => {
+  await observer.apply(activation('shop', 'partner', 'f'));
+  const { name } = activation('shop', 'partner', 'f').metadata;
+  await observer.until(['Activation', name, 'shop', 'Effective', 'True/Routing']);
+  const early = await whileNobodyReconciles(async () => {
+    await observer.remove('Activation', name, 'shop');
+    return close(one, 'f');
+  });
+  expect([early.status, early.body?.code]).toEqual([503, 'not_in_force']);
+  expect((await close(one, 'f')).status).toBe(204);
+  expect(await observer.exists('Activation', activationObjectName('shop', 'partner', 'f'), 'shop')).toBe(false);
+});
+
+test('an activation is not refused for what the controller said of a closer that is gone', async () => {
+  const closer = activation('shop', 'partner', 'g', { revoked: true });
+  await observer.apply(closer);
+  await observer.until(['Activation', closer.metadata.name, 'shop', 'Effective', 'False/Revoked']);
+  expect((await open(one, 'g')).body.code).toBe('revoked_elsewhere');
+  const opening = await whileNobodyReconciles(async () => {
+    await observer.remove('Activation', closer.metadata.name, 'shop');
+    const reply = open(one, 'g');
+    // It is asked for, and waits, before anybody reconciles.
+    await delay(500);
+    return { reply };
+  });
+  expect((await opening.reply).status).toBe(200);
+});
+
+test('what one replica answered holds on the other at once', async () => {
+  for (let n = 0; n < 15; n++) {
+    const name = `Turn ${n}`;
+    const id = publicId('Package', 'shop', `turn-${n}`);
+    const path = `/waas/producer/${shop}/packages/${id}`;
+    const blocks = `/waas/producer/${shop}/integrations/${INTEGRATION}/blocks`;
+    expect((await one.post(`/waas/producer/${shop}/packages`, { name })).status).toBe(201);
+    const orders = publicId('CatalogStream', 'shop', 'orders');
+    expect((await other.post(`${path}/streams`, { catalogEntryPublicId: orders })).status).toBe(204);
+    expect((await other.post(`${blocks}/packages/${id}`)).status).toBe(204);
+    const object = blockObjectName('shop', 'partner', 'Package', `turn-${n}`);
+    expect((await one.remove(`${blocks}/packages/${id}`)).status).toBe(204);
+    expect(await observer.exists('Block', object, 'shop')).toBe(false);
+    expect((await other.post(`${path}/archive`)).status).toBe(204);
+    expect((await one.post<Problem['body']>(`${blocks}/packages/${id}`)).body.code).toBe('package_archived');
+    expect((await one.remove(`${path}/streams/${orders}`)).status).toBe(204);
+    expect((await other.post<Problem['body']>(`${path}/streams`, { catalogEntryPublicId: orders })).body.code).toBe(
+      'package_archived',
+    );
+  }
+});

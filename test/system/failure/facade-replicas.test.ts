@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { type FacadeWorld, openFacadeWorld, ownedTenant } from '../rest/support/facade-world.ts';
+import { eventually, spread } from '../support/deadline.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import type { RestClient } from '../support/rest-client.ts';
+import { PRODUCER, type Running, settle } from '../support/small-world.ts';
+import { apply } from '../support/world.ts';
+
+/** Reading one's own writes: three facades that share nothing, and a call at another one each time. */
+
+const PAIRS = 1_000;
+const AT_ONCE = 16;
+const PARTNER = 'globex';
+
+let world: FacadeWorld;
+let running: Running;
+let publisher: Publisher;
+let sluice: Sluice;
+let clients: readonly RestClient[];
+
+const groupKeyOf = (n: number) => `customer ${n}`;
+const pairOf = (n: number) => ({
+  producerTenantPublicId: tenantId(PRODUCER),
+  integrationPublicId: publicId('Integration', PRODUCER, PARTNER),
+  groupKey: groupKeyOf(n),
+});
+
+/** `work` for each number below `count`, so many at once. */
+async function forEachOf(count: number, work: (n: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    for (let n = next++; n < count; n = next++) await work(n);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  sluice = await world.start();
+  const facades = [sluice, await world.start({ role: 'facade' }), await world.start({ role: 'facade' })];
+  running = await settle(world.installation, { partners: [PARTNER], groupKeys: [] });
+  await apply(world.installation.cluster, ownedTenant(world.issuer, PRODUCER, 'ada'));
+  clients = await Promise.all(facades.map(facade => world.as(facade, 'ada')));
+  publisher = running.publisherOf(sluice);
+  await eventually(
+    'every facade knows the owner',
+    async () => {
+      const replies = await Promise.all(
+        clients.map(client => client.get(`/waas/producer/${tenantId(PRODUCER)}/catalog`)),
+      );
+      return replies.every(({ status }) => status === 200);
+    },
+    { withinMs: 10_000 },
+  );
+});
+
+afterAll(async () => {
+  await running?.close();
+  await world?.stop();
+});
+
+test('an event published right after an activation was answered 200 is routed, 1,000 times of 1,000', async () => {
+  const tookMs: number[] = [];
+  await forEachOf(PAIRS, async n => {
+    const startedMs = performance.now();
+    const reply = await (clients[n % clients.length] as RestClient).post('/waas/activations', pairOf(n));
+    tookMs.push(performance.now() - startedMs);
+    expect(reply.status, JSON.stringify(reply.body)).toBe(200);
+    const published = await publisher.publish(makeSample(`open.${n}`, groupKeyOf(n), `body ${n}`));
+    expect(published.status).toBe(202);
+  });
+  const { receiver } = running;
+  await eventually('all are delivered', async () => receiver.delivered(PARTNER).size === PAIRS, { withinMs: 30_000 });
+  process.stdout.write(`activation over three facades: ${spread(tookMs)}\n`);
+});
+
+test('an event published right after a deactivation was answered 204 is not, 0 times of 1,000', async () => {
+  await forEachOf(PAIRS, async n => {
+    const reply = await (clients[(n + 1) % clients.length] as RestClient).remove('/waas/activations', pairOf(n));
+    expect(reply.status, JSON.stringify(reply.body)).toBe(204);
+    expect((await publisher.publish(makeSample(`closed.${n}`, groupKeyOf(n), `body ${n}`))).status).toBe(202);
+  });
+  // Whatever was published before this one has been looked at when it arrives.
+  expect((await (clients[0] as RestClient).post('/waas/activations', pairOf(0))).status).toBe(200);
+  await publisher.publish(makeSample('the end', groupKeyOf(0), 'the end'));
+  const { receiver } = running;
+  await eventually('the last one is delivered', async () => receiver.delivered(PARTNER).has('the end'), {
+    withinMs: 30_000,
+  });
+  await eventually(
+    'every event was judged',
+    async () => (await sluice.metric('sluice_router_not_routed_total', { reason: 'not_activated' })) >= PAIRS,
+    { withinMs: 10_000 },
+  );
+  expect([...receiver.delivered(PARTNER)].filter(id => id.startsWith('closed.'))).toEqual([]);
+});
+
+test('what one facade has made is there for the others at once', async () => {
+  for (let n = 0; n < 30; n++) {
+    const [first, second, third] = [0, 1, 2].map(i => clients[(n + i) % clients.length]) as [
+      RestClient,
+      RestClient,
+      RestClient,
+    ];
+    const path = `/waas/producer/${tenantId(PRODUCER)}/packages`;
+    const made = await first.post<{ publicId: string }>(path, { name: `package ${n}` });
+    expect(made.status, JSON.stringify(made.body)).toBe(201);
+    expect((await second.get(`${path}/${made.body.publicId}`)).status).toBe(200);
+    expect((await third.post(`${path}/${made.body.publicId}/archive`)).status).toBe(204);
+  }
+});

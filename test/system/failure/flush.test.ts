@@ -1,0 +1,117 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Sluice } from '../../support/sluice.ts';
+import { faultsOf } from '../support/audit.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample, type Publication, type Publisher, type Sample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
+
+const GROUP_KEYS = ['red', 'green', 'blue'];
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: GROUP_KEYS });
+  publisher = world.publisherOf(sluice);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+interface Try {
+  readonly sample: Sample;
+  readonly answer: Publication | undefined;
+}
+
+/** Posts one event after another, one try each, until it is told to stop. */
+function publishSteadily(prefix: string): { readonly tries: Try[]; readonly stop: () => Promise<void> } {
+  const tries: Try[] = [];
+  let stopped = false;
+  const done = (async () => {
+    for (let n = 0; !stopped; n++) {
+      const sample = makeSample(`${prefix}.${n}`, GROUP_KEYS[n % GROUP_KEYS.length], `body of ${prefix} ${n}`);
+      tries.push({ sample, answer: await publisher.post(sample).catch(() => undefined) });
+      await delay(10);
+    }
+  })();
+  return {
+    tries,
+    stop: async () => {
+      stopped = true;
+      await done;
+    },
+  };
+}
+
+const acceptedOf = (tries: readonly Try[]) =>
+  tries.filter(({ answer }) => answer?.status === 202).map(({ sample }) => sample);
+
+it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %i', async time => {
+  const { observer, receiver } = world;
+  receiver.clear();
+  const told: string[] = [];
+  const steady = publishSteadily(`flush-${time}`);
+  await delay(1_000);
+  const before = acceptedOf(steady.tries).length;
+  expect(before).toBeGreaterThan(10);
+
+  await installed.redis.command('FLUSHALL');
+  const flushedMs = performance.now();
+  const rebuilt = await eventually(
+    'the control state is whole again',
+    async () => {
+      const condition = await observer.conditionOf('CatalogStream', QUEUE, PRODUCER);
+      if (told.at(-1) !== condition) told.push(condition);
+      const ready = await installed.redis.command('HGET', '{c}:meta', 'ready');
+      return ready === '1' && condition === 'True/QueueReady' && told.length > 2;
+    },
+    { withinMs: 30_000, everyMs: 20 },
+  );
+  await eventually('events are accepted', async () => steady.tries.at(-1)?.answer?.status === 202, {
+    withinMs: 10_000,
+  });
+  await delay(1_000);
+  await steady.stop();
+
+  // What follows the flush: only 503 until it is rebuilt, only 202 from then on.
+  const after = steady.tries.filter(({ answer }) => (answer?.sentMs ?? 0) > flushedMs);
+  const statuses = after.map(({ answer }) => answer?.status);
+  const firstAccepted = statuses.indexOf(202);
+  expect(new Set(statuses.slice(0, firstAccepted))).toEqual(new Set([503]));
+  expect(new Set(statuses.slice(firstAccepted))).toEqual(new Set([202]));
+  expect(after[0]?.answer?.headers['retry-after']).toMatch(/^\d+$/);
+  const recovered = after[firstAccepted]?.answer?.sentMs ?? Number.NaN;
+  console.log(
+    `flush ${time}: ingress took events again after ${Math.round(recovered - flushedMs)} ms, ` +
+      `all objects ready after ${Math.round(rebuilt.tookMs)} ms; ${firstAccepted} answers of 503; Ready: ${told.join(', ')}`,
+  );
+  expect(recovered - flushedMs).toBeLessThan(10_000);
+  expect(rebuilt.tookMs).toBeLessThan(10_000);
+  expect(told).toContain('False/RedisUnavailable');
+
+  // Everything that was accepted since is routed; before it, nothing.
+  const samples = acceptedOf(after);
+  for (const partner of ['ada', 'bob']) {
+    await eventually('delivered', async () => samples.every(({ id }) => receiver.delivered(partner).has(id)), {
+      withinMs: 10_000,
+    });
+    const early = receiver.attempts.filter(({ atMs }) => atMs > flushedMs + 1_000 && atMs < recovered);
+    expect(early).toEqual([]);
+    // Those of before the flush that arrived: in order, then the others without a gap.
+    const arrived = acceptedOf(steady.tries).filter(
+      ({ id }) => samples.some(sample => sample.id === id) || receiver.delivered(partner).has(id),
+    );
+    expect(faultsOf(receiver, partner, arrived)).toEqual([]);
+  }
+  const events = await observer.events();
+  expect(events).toContain(`Workspace/${PRODUCER} ControlStateLost`);
+  expect(events).toContain(`Workspace/${PRODUCER} ControlStateRebuilt`);
+});

@@ -1,0 +1,158 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Sluice } from '../../support/sluice.ts';
+import { faultsOf, queueLength, readInbox, readSeries } from '../support/audit.ts';
+import { eventually, spread } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { countStatuses, createRandom, makeSamples, type Publisher, type Sample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { activation } from '../support/world.ts';
+
+const ROLES = ['controller', 'ingress', 'router', 'dispatcher'] as const;
+const PARTNERS = ['ada', 'bob', 'cy'];
+const GROUP_KEYS = Array.from({ length: 50 }, (_, i) => `customer-${i}`);
+const PER_KEY = 50;
+const DOWN_MS = 1_000;
+
+let installed: Installation;
+let world: Running;
+let publisher: Publisher;
+const processes = new Map<string, Sluice>();
+/** Everything that was accepted so far, over all tests. */
+const accepted: Sample[] = [];
+
+beforeAll(async () => {
+  installed = await install();
+  for (const role of ROLES) processes.set(role, await installed.start({ role }));
+  world = await settle(installed, { partners: PARTNERS, groupKeys: GROUP_KEYS });
+  publisher = world.publisherOf(processes.get('ingress') as Sluice);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+/** A run of events with one partner failing now and then, in whose middle `disturb` is called. */
+async function run(name: string, disturb: () => Promise<void>): Promise<string> {
+  const { receiver } = world;
+  receiver.clear();
+  const random = createRandom(11);
+  receiver.behave(({ subscription }) => (subscription === 'bob' && random() < 0.1 ? 500 : 204));
+  const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: PER_KEY, prefix: `${name}.`, seed: 3 });
+  const publishing = publisher.publishAll(samples, 16);
+  // Kept from counting as unhandled while the disturbance goes on.
+  publishing.catch(() => {});
+  await eventually('a part of it is delivered', async () => receiver.delivered('ada').size > samples.length / 5, {
+    withinMs: 60_000,
+  });
+  const atMs = performance.now();
+  await disturb();
+  const downMs = performance.now() - atMs;
+  const published = await publishing;
+  expect(countStatuses(published.values())).toEqual({ 202: samples.length });
+  accepted.push(...samples);
+  const everything = async () => PARTNERS.every(partner => receiver.delivered(partner).size >= samples.length);
+  const { tookMs } = await eventually('every delivery', everything, { withinMs: 90_000 });
+
+  for (const partner of PARTNERS) expect(faultsOf(receiver, partner, samples, { crashes: 1 })).toEqual([]);
+  const repeated = receiver.attempts.length - PARTNERS.length * samples.length;
+  const failed = receiver.attempts.filter(({ status }) => status !== 204).length;
+  const arrivals = receiver.attempts.filter(each => each.earlier === 0 && each.subscription === 'ada');
+  const longest = arrivals.reduce(
+    (most, each, i) => Math.max(most, i === 0 ? 0 : each.atMs - (arrivals[i - 1]?.atMs ?? 0)),
+    0,
+  );
+  const waits = [...published.values()].map(({ sentMs, answeredMs }) => answeredMs - sentMs);
+  return (
+    `${name}: down ${Math.round(downMs)} ms, longest gap between arrivals ${Math.round(longest)} ms, all delivered ` +
+    `${Math.round(tookMs)} ms after the last 202 (${spread(waits)}); sent twice: ${repeated - failed}`
+  );
+}
+
+/** Nothing lost, nothing routed twice, nothing open: over all tests so far. */
+async function compareRedis(): Promise<void> {
+  expect(await queueLength(installed, PRODUCER, QUEUE)).toBe(accepted.length);
+  for (const partner of PARTNERS) {
+    const inbox = { producer: PRODUCER, partner, name: SUBSCRIPTION };
+    const { value } = await eventually(
+      `the inbox of ${partner} is settled`,
+      async () => {
+        const state = await readInbox(installed, inbox);
+        return state.open === 0 && state.claimed === 0 && state;
+      },
+      { withinMs: 20_000, everyMs: 200 },
+    );
+    expect(value.routed).toHaveLength(accepted.length);
+    expect(new Set(value.routed.map(({ id }) => id)).size).toBe(accepted.length);
+    expect(value.counters).toEqual({ routed: accepted.length, delivered: accepted.length });
+  }
+  // Exact, whoever died with what it had counted: somebody brings it there.
+  const { value: series } = await eventually(
+    'the series counts everything',
+    async () => {
+      const counted = await readSeries(installed.redis, PRODUCER);
+      return counted.deliveries >= PARTNERS.length * accepted.length && counted.eventsIn >= accepted.length && counted;
+    },
+    { withinMs: 30_000, everyMs: 200 },
+  );
+  expect(series).toEqual({
+    eventsIn: accepted.length,
+    deliveries: PARTNERS.length * accepted.length,
+    failures: expect.any(Number),
+    notRouted: 0,
+    bytes: accepted.reduce((sum, { body }) => sum + body.length, 0),
+    tokens: PARTNERS.length * accepted.length,
+  });
+}
+
+it.each(ROLES)('loses, reorders and routes twice nothing when the %s is killed', async role => {
+  const victim = processes.get(role) as Sluice;
+  console.log(
+    await run(role, async () => {
+      await victim.kill('SIGKILL');
+      await delay(DOWN_MS);
+      await victim.restart();
+    }),
+  );
+  await compareRedis();
+});
+
+it('loses, reorders and routes twice nothing when Redis is killed', async () => {
+  console.log(
+    await run('redis', async () => {
+      await installed.redis.kill('SIGKILL');
+      await delay(DOWN_MS);
+      await installed.redis.restart();
+    }),
+  );
+  await compareRedis();
+});
+
+it('loses, reorders and routes twice nothing when all roles and Redis are killed at once', async () => {
+  console.log(
+    await run('all', async () => {
+      await Promise.all([
+        installed.redis.kill('SIGKILL'),
+        ...[...processes.values()].map(each => each.kill('SIGKILL')),
+      ]);
+      await installed.redis.restart();
+      await Promise.all([...processes.values()].map(each => each.restart()));
+    }),
+  );
+  await compareRedis();
+});
+
+it('brings into force what was applied while the controller was away', async () => {
+  const { observer, receiver } = world;
+  const controller = processes.get('controller') as Sluice;
+  await controller.kill('SIGKILL');
+  const samples = makeSamples({ groupKeys: ['newcomer'], perKey: 1 });
+  await observer.apply(activation(PRODUCER, 'ada', 'newcomer'));
+  await controller.restart();
+  const name = activation(PRODUCER, 'ada', 'newcomer').metadata.name;
+  const tookMs = await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing']);
+  await publisher.publishAll(samples);
+  await eventually('it is delivered', async () => receiver.delivered('ada').has('newcomer.0'), { withinMs: 5_000 });
+  console.log(`an activation that was applied meanwhile: effective ${Math.round(tookMs)} ms after the start`);
+});

@@ -1,0 +1,95 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import { describeCrd } from '../../../src/kube/crds.ts';
+import { type Issuer, startIssuer } from '../../support/issuer.ts';
+import { applyPermissions, kubeconfigOf } from '../../support/kubernetes/permissions.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { apply, conditionOf, kubectl, type Manifest, tenant } from '../support/world.ts';
+
+const WITHIN = { withinMs: 60_000 };
+const CRDS = join(import.meta.dirname, '..', '..', '..', 'crds');
+
+let installed: Installation;
+let controller: Sluice;
+let issuer: Issuer;
+
+beforeAll(async () => {
+  [installed, issuer] = await Promise.all([install(), startIssuer()]);
+  await applyPermissions(installed.cluster);
+});
+
+afterAll(async () => {
+  await installed?.stop();
+  await issuer?.close();
+});
+
+async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, body: string]> {
+  const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
+  return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
+}
+
+/** The CustomResourceDefinition of Account as a version shipped it that had no public ids. */
+function olderAccounts(): Manifest {
+  const crd = structuredClone(describeCrd(KINDS.Account));
+  crd.metadata.annotations = { 'sluice.dev/schema': 'older' };
+  const schema = crd.spec.versions[0]?.schema.openAPIV3Schema as unknown as {
+    readonly properties: { readonly status: { readonly properties: Record<string, unknown> } };
+  };
+  delete schema.properties.status.properties.publicId;
+  return crd as unknown as Manifest;
+}
+
+it('a controller does not lead while a CustomResourceDefinition is older than it, and says what to apply', async () => {
+  const { cluster } = installed;
+  await apply(cluster, [olderAccounts()]);
+  const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
+  controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
+  const said =
+    'controller: CustomResourceDefinition accounts.sluice.dev is older: it does not know status.publicId. Apply those of this version: kubectl apply --server-side -f crds/\n';
+  await eventually('it says so', async () => (await readyz(controller))[1] === said, WITHIN);
+  expect((await readyz(controller))[0]).toBe(503);
+  expect(await controller.metric('sluice_role_impaired', { reason: 'OutdatedCRDs' })).toBe(1);
+  await apply(cluster, tenant('shop'));
+  expect(await kubectl(cluster, ['get', 'leases', '-n', 'sluice-system', '-o', 'name'])).toBe('');
+
+  await kubectl(cluster, ['apply', '--server-side', '-f', CRDS]);
+  await eventually('it is ready', async () => (await readyz(controller))[1] === 'ok\n', WITHIN);
+  const led = async () => (await conditionOf(cluster, 'account/shop', undefined)) === 'True/LedgerReady';
+  await eventually('it leads', led, WITHIN);
+});
+
+it('a facade with the rights of the controller says which role it lacks, until it is bound', async () => {
+  const { cluster } = installed;
+  const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
+  const facade = await installed.start({ role: 'facade', kubeconfig, env: issuer.env, unready: true });
+  const said = /^facade: Kubernetes does not grant create \w+\.sluice\.dev, .*: bind the ClusterRole sluice-facade of/;
+  await eventually('it says so', async () => said.test((await readyz(facade))[1]), WITHIN);
+  expect((await readyz(facade))[0]).toBe(503);
+  expect(await facade.metric('sluice_role_impaired', { reason: 'Forbidden' })).toBe(1);
+
+  const bind = ['create', 'clusterrolebinding', 'also-facade', '--clusterrole=sluice-facade'];
+  await kubectl(cluster, [...bind, '--serviceaccount=sluice-system:sluice-controller']);
+  await eventually('it is ready', async () => (await readyz(facade))[1] === 'ok\n', WITHIN);
+});
+
+it('a controller that starts without Redis fills its caches, and leads once Redis answers', async () => {
+  const { cluster, redis } = installed;
+  await controller.stop();
+  await redis.kill();
+  const late = await installed.start({ role: 'controller', unready: true });
+  const said = `controller: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
+  const waitsForRedisAlone = async () => {
+    const [status, body] = await readyz(late);
+    return status === 503 && body.includes(said) && !body.includes('caches');
+  };
+  await eventually('it says so, with caches that are filled', waitsForRedisAlone, WITHIN);
+  await apply(cluster, tenant('late'));
+  await redis.restart();
+  await eventually('it is ready', async () => (await readyz(late))[0] === 200, WITHIN);
+  const led = async () => (await conditionOf(cluster, 'account/late', undefined)) === 'True/LedgerReady';
+  await eventually('it leads', led, WITHIN);
+  expect(late.running()).toBe(true);
+});

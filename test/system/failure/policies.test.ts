@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { applyPermissions, kubeconfigOf } from '../../support/kubernetes/permissions.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { type FacadeWorld, makeTenants, openFacadeWorld } from '../rest/support/facade-world.ts';
+import { eventually } from '../support/deadline.ts';
+import type { Problem, RestClient } from '../support/rest-client.ts';
+import { apply, kubectl } from '../support/world.ts';
+
+let world: FacadeWorld;
+let facade: Sluice;
+let ada: RestClient;
+let shop: string;
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  const { cluster } = world.installation;
+  await applyPermissions(cluster);
+  await world.start({ role: 'controller' });
+  facade = await world.start({ role: 'facade', kubeconfig: await kubeconfigOf(cluster, 'sluice-facade') });
+  ({ shop = '' } = await makeTenants(world, { shop: 'ada' }));
+  ada = await world.as(facade, 'ada');
+});
+afterAll(() => world?.stop());
+
+const publish = (name: string) =>
+  ada.put<Problem['body']>('/waas/streams', { producerTenantPublicId: shop, name, isPublic: true });
+
+function expectProblem({ status, headers, body }: Problem, expected: number, code: string, detail: string): void {
+  expect({ status, code: body.code, detail: body.detail, retryAfter: headers.get('retry-after') }).toEqual({
+    status: expected,
+    code,
+    detail: expect.stringContaining(detail),
+    retryAfter: null,
+  });
+}
+
+test('a policy of the operator refuses for good, in its own words', async () => {
+  const policy = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: 'no-secrets' } };
+  await apply(world.installation.cluster, [
+    {
+      ...policy,
+      kind: 'ValidatingAdmissionPolicy',
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            {
+              apiGroups: ['sluice.dev'],
+              apiVersions: ['*'],
+              operations: ['CREATE', 'UPDATE'],
+              resources: ['catalogstreams'],
+            },
+          ],
+        },
+        validations: [
+          {
+            expression: "!object.metadata.name.startsWith('secret')",
+            message: 'streams are not secret here',
+            reason: 'Forbidden',
+          },
+          { expression: "!object.metadata.name.startsWith('hidden')", message: 'streams are not hidden here' },
+        ],
+      },
+    },
+    {
+      ...policy,
+      kind: 'ValidatingAdmissionPolicyBinding',
+      spec: { policyName: 'no-secrets', validationActions: ['Deny'] },
+    },
+  ] as never);
+  await eventually('the policy holds', async () => (await publish('secret')).status !== 200, { withinMs: 30_000 });
+  expectProblem(await publish('secret'), 409, 'refused_by_policy', 'streams are not secret here');
+  expectProblem(await publish('hidden'), 409, 'refused_by_policy', 'streams are not hidden here');
+  expect((await publish('orders')).status).toBe(200);
+});
+
+test('a quota of the operator refuses for good, and says which', async () => {
+  const { cluster } = world.installation;
+  const hard = { 'count/catalogstreams.sluice.dev': '0' };
+  await apply(cluster, [
+    { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'few', namespace: 'shop' }, spec: { hard } },
+  ] as never);
+  // No controller manager runs here, which would write this.
+  const status = JSON.stringify({ status: { hard, used: hard } });
+  await kubectl(cluster, [
+    'patch',
+    'resourcequota',
+    'few',
+    '-n',
+    'shop',
+    '--subresource=status',
+    '--type=merge',
+    '-p',
+    status,
+  ]);
+  await eventually('the quota holds', async () => (await publish('more')).status !== 200, { withinMs: 30_000 });
+  expectProblem(await publish('more'), 409, 'refused_by_policy', 'exceeded quota: few');
+  await kubectl(cluster, ['delete', 'resourcequota', 'few', '-n', 'shop']);
+});
+
+test('a facade without its rights says that the operator has to act', async () => {
+  const { cluster } = world.installation;
+  await kubectl(cluster, [
+    'patch',
+    'clusterrole',
+    'sluice-facade',
+    '--type=json',
+    '-p',
+    JSON.stringify([
+      {
+        op: 'replace',
+        path: '/rules',
+        value: [{ apiGroups: ['sluice.dev'], resources: ['*'], verbs: ['get', 'list', 'watch'] }],
+      },
+    ]),
+  ]);
+  await eventually('the right is gone', async () => (await publish('late')).status !== 200, { withinMs: 30_000 });
+  expectProblem(await publish('late'), 500, 'missing_permission', 'operator');
+});

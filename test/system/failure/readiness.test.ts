@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Issuer, startIssuer } from '../../support/issuer.ts';
+import type { Sluice, SluiceRole } from '../../support/sluice.ts';
+import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import { type Running, settle } from '../support/small-world.ts';
+
+const WITHIN = { withinMs: 30_000 };
+
+let installed: Installation;
+let issuer: Issuer;
+let folder: TemporaryFolder;
+let world: Running;
+let publisher: Publisher;
+let ingress: Sluice;
+
+beforeAll(async () => {
+  [installed, issuer, folder] = await Promise.all([install(), startIssuer(), temporaryFolder('readiness')]);
+  await writeFile(join(folder.path, 'other.key'), randomBytes(32));
+  const start = (role: SluiceRole) => installed.start({ role });
+  [ingress] = await Promise.all([start('ingress'), start('router'), start('controller'), start('controller')]);
+  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
+  publisher = world.publisherOf(ingress);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+  await issuer?.close();
+  await folder?.remove();
+});
+
+async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, body: string]> {
+  const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
+  return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
+}
+
+const WRONG_KEY = /^\w+: The root key is not that of the controller: .*\(SLUICE_ROOT_KEY_FILE\)\.\n$/;
+
+it('a dispatcher with another root key is not ready, and takes nothing from those with the right one', async () => {
+  const wrong = await installed.start({
+    role: 'dispatcher',
+    unready: true,
+    env: { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') },
+  });
+  await eventually('it says so', async () => WRONG_KEY.test((await readyz(wrong))[1]), WITHIN);
+  expect((await readyz(wrong))[0]).toBe(503);
+  expect(await wrong.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
+  const ids = Array.from({ length: 20 }, (_, index) => `before.${index}`);
+  for (const id of ids) await publisher.publish(makeSample(id, 'key', id));
+  const waiting = async () => (await wrong.metric('sluice_dispatcher_open_deliveries')) === ids.length;
+  await eventually('all are routed', waiting, WITHIN);
+  await installed.start({ role: 'dispatcher' });
+  await eventually('all arrive', async () => world.receiver.delivered('ada').size === ids.length, WITHIN);
+  const failures = (await wrong.logLines()).filter(({ msg }) => msg === 'work failed, tried again');
+  expect(failures).toEqual([]);
+  await wrong.kill();
+});
+
+it('a facade with another root key is not ready', async () => {
+  const env = { ...issuer.env, SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
+  const facade = await installed.start({ role: 'facade', unready: true, env });
+  await eventually('it says so', async () => WRONG_KEY.test((await readyz(facade))[1]), WITHIN);
+  expect((await readyz(facade))[0]).toBe(503);
+  await facade.kill();
+});
+
+it('a Redis that goes takes no ingress out of its Service: it answers 503 itself, and goes on afterwards', async () => {
+  await installed.redis.kill();
+  const said = `ok\ningress: Redis at ${installed.redis.url} (SLUICE_REDIS_URL) does not answer any more.\n`;
+  await eventually('it says so', async () => (await readyz(ingress))[1] === said, WITHIN);
+  expect((await readyz(ingress))[0]).toBe(200);
+  const away = await publisher.post(makeSample('away', 'key', 'x'));
+  expect(away.status).toBe(503);
+  expect(Number(away.headers['retry-after'])).toBeGreaterThan(0);
+  expect((await readyz(ingress))[0]).toBe(200);
+  await installed.redis.restart();
+  await eventually('it is whole', async () => (await readyz(ingress))[1] === 'ok\n', WITHIN);
+  expect((await publisher.publish(makeSample('back', 'key', 'x'))).status).toBe(202);
+  await eventually('it arrives', async () => world.receiver.delivered('ada').has('back'), WITHIN);
+});

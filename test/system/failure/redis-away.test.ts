@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { activation, block, stream } from '../support/world.ts';
+
+/** Long enough that pauses which double without an end would be minutes by then. */
+const AWAY_MS = 50_000;
+
+/** Objects that nobody edits while Redis is away, and whose effect does not change. */
+const APPLIED = [
+  ['Account', PRODUCER, undefined],
+  ['Integration', 'ada', PRODUCER],
+  ['Integration', 'bob', PRODUCER],
+  ['Subscription', SUBSCRIPTION, 'ada'],
+  ['Activation', activation(PRODUCER, 'ada', 'old').metadata.name, PRODUCER],
+] as const;
+
+let installed: Installation;
+let sluice: Sluice;
+let world: Running;
+let publisher: Publisher;
+
+beforeAll(async () => {
+  installed = await install();
+  sluice = await installed.start();
+  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: ['old', 'closing'] });
+  publisher = world.publisherOf(sluice);
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+it('brings into force within seconds what was applied while Redis was away', async () => {
+  const { observer, receiver } = world;
+  const nameOf = (groupKey: string) => activation(PRODUCER, 'ada', groupKey).metadata.name;
+  const versions = () =>
+    Promise.all(
+      APPLIED.map(async ([kind, name, namespace]) => [kind, name, await observer.versionOf(kind, name, namespace)]),
+    );
+  const before = await versions();
+  const workspaceBefore = await observer.versionOf('Workspace', PRODUCER);
+  await installed.redis.kill('SIGKILL');
+  await observer.apply(activation(PRODUCER, 'ada', 'new'));
+  await observer.apply(activation(PRODUCER, 'ada', 'closing', { revoked: true }));
+  await observer.apply(stream(PRODUCER, QUEUE, { eventTypes: ['order.created'] }));
+  await observer.apply(
+    block(PRODUCER, 'no-bob', { integration: 'bob', target: { kind: 'CatalogStream', name: QUEUE } }),
+  );
+  await observer.until(['CatalogStream', QUEUE, PRODUCER, 'Ready', 'False/RedisUnavailable']);
+  await observer.until(['Activation', nameOf('new'), PRODUCER, 'Ready', 'False/RedisUnavailable']);
+  await delay(AWAY_MS);
+  expect(await observer.versionOf('Workspace', PRODUCER)).toBe(workspaceBefore);
+  await observer.until(['Workspace', PRODUCER, undefined, 'DataPlaneReachable', 'False/RedisUnavailable'], 40_000);
+  expect(await observer.conditionOf('Workspace', PRODUCER)).toBe('True/NamespaceReady');
+  await installed.redis.restart();
+  const startedMs = performance.now();
+  const until = (...what: Parameters<typeof observer.until>[0]) => observer.until(what, 20_000);
+  const took = {
+    opened: until('Activation', nameOf('new'), PRODUCER, 'Effective', 'True/Routing'),
+    closed: until('Activation', nameOf('closing'), PRODUCER, 'Effective', 'False/Revoked'),
+    stream: until('CatalogStream', QUEUE, PRODUCER, 'Ready', 'True/QueueReady'),
+    reachable: until('Workspace', PRODUCER, undefined, 'DataPlaneReachable', 'True/RedisAnswers'),
+    blocked: until('Subscription', SUBSCRIPTION, 'bob', 'Live', 'False/Blocked'),
+  };
+  for (const [what, ms] of Object.entries(took)) console.log(`${what}: ${Math.round(await ms)} ms after Redis is back`);
+  expect(performance.now() - startedMs).toBeLessThan(10_000);
+
+  // What was applied stays applied: an outage is no write on it, neither at its beginning nor at its end.
+  expect(await versions()).toEqual(before);
+
+  const typed = { headers: { 'ce-type': 'order.created' } };
+  await eventually(
+    'ingress is back',
+    async () => (await publisher.post(makeSample('back', 'old', 'x'), typed)).status < 500,
+    {
+      withinMs: 5_000,
+    },
+  );
+  for (const key of ['new', 'closing', 'old']) {
+    const answer = await publisher.post(makeSample(`${key}.0`, key, 'x'), typed);
+    expect(answer.status).toBe(202);
+  }
+  expect((await publisher.post(makeSample('typeless', 'old', 'x'), { headers: { 'ce-type': 'other' } })).status).toBe(
+    422,
+  );
+  await eventually('the last arrives', async () => receiver.delivered('ada').has('old.0'), { withinMs: 5_000 });
+  await delay(500);
+  expect([...receiver.delivered('ada')].toSorted()).toEqual(['back', 'new.0', 'old.0']);
+  expect([...receiver.delivered('bob')]).toEqual([]);
+});

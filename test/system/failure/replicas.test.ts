@@ -1,0 +1,122 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Sluice, SluiceRole } from '../../support/sluice.ts';
+import { faultsOf, readInbox } from '../support/audit.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { countStatuses, makeSamples, type Publisher } from '../support/publisher.ts';
+import { PRODUCER, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+
+const PARTNERS = ['ada', 'bob'];
+const GROUP_KEYS = Array.from({ length: 100 }, (_, i) => `customer-${i}`);
+
+let installed: Installation;
+let world: Running;
+const replicas = new Map<SluiceRole, Sluice[]>();
+const publishers: Publisher[] = [];
+let accepted = 0;
+
+beforeAll(async () => {
+  installed = await install();
+  await installed.start({ role: 'controller' });
+  for (const role of ['ingress', 'router', 'dispatcher'] as const) {
+    replicas.set(role, [await installed.start({ role }), await installed.start({ role })]);
+  }
+  // A short timeout: how long the claims of a dispatcher that died hold their lanes.
+  world = await settle(installed, { partners: PARTNERS, groupKeys: GROUP_KEYS, endpoint: { timeoutSeconds: 2 } });
+  for (const ingress of of('ingress')) publishers.push(world.publisherOf(ingress));
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+const of = (role: SluiceRole): Sluice[] => replicas.get(role) ?? [];
+
+/** A run through both ingresses, half of the keys each, in whose middle `disturb` is called. */
+async function run(name: string, disturb: () => Promise<void>, crashes = 1): Promise<void> {
+  const { receiver } = world;
+  receiver.clear();
+  const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: 30, prefix: `${name}.` });
+  const half = GROUP_KEYS.length / 2;
+  const isFirst = ({ groupKey = '' }: { readonly groupKey?: string }) => GROUP_KEYS.indexOf(groupKey) < half;
+  const [one, other] = publishers as [Publisher, Publisher];
+  const publishing = Promise.all([
+    one.publishAll(samples.filter(isFirst), 8),
+    other.publishAll(
+      samples.filter(sample => !isFirst(sample)),
+      8,
+    ),
+  ]);
+  publishing.catch(() => {});
+  await eventually('a part of it is delivered', async () => receiver.delivered('ada').size > samples.length / 5, {
+    withinMs: 60_000,
+  });
+  const disturbedMs = performance.now();
+  await disturb();
+  const published = (await publishing).flatMap(each => [...each.values()]);
+  expect(countStatuses(published)).toEqual({ 202: samples.length });
+  const all = async () => PARTNERS.every(partner => receiver.delivered(partner).size >= samples.length);
+  await eventually('every delivery', all, { withinMs: 90_000 });
+  const arrivals = receiver.attempts.filter(({ subscription }) => subscription === 'ada').map(({ atMs }) => atMs);
+  const gaps = arrivals.map((atMs, i) => atMs - (arrivals[i - 1] ?? atMs));
+  console.log(
+    `${name}: all delivered ${Math.round(performance.now() - disturbedMs)} ms after the disturbance, longest gap ` +
+      `${Math.round(Math.max(...gaps))} ms, sent twice ${receiver.attempts.length - PARTNERS.length * samples.length}, ` +
+      `published again ${published.filter(({ tries }) => tries > 1).length}`,
+  );
+  for (const partner of PARTNERS) expect(faultsOf(receiver, partner, samples, { crashes })).toEqual([]);
+  accepted += samples.length;
+  for (const partner of PARTNERS) {
+    const { routed, counters } = await readInbox(installed, { producer: PRODUCER, partner, name: SUBSCRIPTION });
+    expect(routed).toHaveLength(accepted);
+    expect(counters['routed']).toBe(accepted);
+  }
+}
+
+it('shares the work of two replicas of each role', async () => {
+  await run('two', async () => {});
+});
+
+it('rolls: each process stopped in order and started again, nothing sent twice', async () => {
+  await run(
+    'roll',
+    async () => {
+      for (const role of ['ingress', 'router', 'dispatcher'] as const) {
+        for (const each of of(role)) {
+          expect(await each.stop()).toEqual({ code: 0, signal: null });
+          await each.restart();
+        }
+      }
+    },
+    0,
+  );
+});
+
+// Each in turn: whichever worked at the time.
+it.each([
+  ['router', 0],
+  ['router', 1],
+  ['dispatcher', 0],
+  ['dispatcher', 1],
+] as const)('goes on with the other when a %s is killed for good (%i)', async (role, index) => {
+  const victim = of(role)[index] as Sluice;
+  await run(`${role}-${index}`, () => victim.kill('SIGKILL'));
+  await victim.restart();
+});
+
+it.each(['router', 'dispatcher'] as const)('fences a %s that slept beyond its lease', async role => {
+  await run(
+    `sleep-${role}`,
+    async () => {
+      for (const each of of(role)) {
+        await each.kill('SIGSTOP');
+        await delay(8_000);
+        await each.kill('SIGCONT');
+      }
+    },
+    // A dispatcher that slept in the middle of its attempts sends them once more than another that took over.
+    2,
+  );
+});

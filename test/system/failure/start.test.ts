@@ -1,0 +1,79 @@
+import { createServer } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { type RedisOptions, type RedisServer, startRedis } from '../../support/redis/server.ts';
+import { type Sluice, type SluiceOptions, startSluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+
+const DATA_PLANE = ['ingress', 'router', 'dispatcher'] as const;
+const WITHIN = { withinMs: 30_000 };
+
+async function redisOf(options: RedisOptions = {}): Promise<RedisServer> {
+  const redis = await startRedis(options);
+  onTestFinished(() => redis.stop());
+  return redis;
+}
+
+/** Starts a role that need not become ready. */
+async function start(options: Partial<SluiceOptions> & Pick<SluiceOptions, 'redisUrl'>): Promise<Sluice> {
+  const sluice = await startSluice({ kubeconfig: '/nowhere', unready: true, ...options });
+  onTestFinished(() => sluice.kill());
+  return sluice;
+}
+
+async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, body: string]> {
+  const answer = await fetch(`${opsUrl}/readyz`).catch(() => undefined);
+  return answer === undefined ? [0, ''] : [answer.status, await answer.text()];
+}
+
+const linesOf = async (sluice: Sluice, msg: string) => (await sluice.logLines()).filter(line => line.msg === msg);
+
+it('roles wait for a Redis that is not there yet, say so, and start when it answers', async () => {
+  const redis = await redisOf();
+  await redis.kill();
+  const roles = await Promise.all(DATA_PLANE.map(role => start({ role, redisUrl: redis.url })));
+  for (const [index, role] of roles.entries()) {
+    const said = `${DATA_PLANE[index]}: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
+    await eventually('it says so', async () => (await readyz(role))[1].startsWith(said), WITHIN);
+    expect((await readyz(role))[0]).toBe(503);
+    expect((await fetch(`${role.opsUrl}/healthz`)).status).toBe(200);
+    expect(await role.metric('sluice_role_impaired', { reason: 'RedisUnavailable' })).toBe(1);
+    await eventually('it logs', async () => (await linesOf(role, 'role cannot work')).length > 0, WITHIN);
+  }
+  await redis.restart();
+  for (const role of roles) {
+    await eventually('it is ready', async () => (await readyz(role))[0] === 200, WITHIN);
+    expect(await linesOf(role, 'role cannot work')).toHaveLength(1);
+    expect(await readyz(role)).toEqual([200, 'ok\n']);
+    expect(role.running()).toBe(true);
+  }
+});
+
+it('a role that waits for Redis ends in order', async () => {
+  const redis = await redisOf();
+  await redis.kill();
+  const router = await start({ role: 'router', redisUrl: redis.url });
+  await eventually('it waits', async () => (await readyz(router))[0] === 503, WITHIN);
+  expect(await router.stop()).toEqual({ code: 0, signal: null });
+});
+
+it('roles do not use a Redis whose settings would lose data, until they are changed', async () => {
+  const redis = await redisOf({ extra: ['--maxmemory-policy', 'allkeys-lru'] });
+  const router = await start({ role: 'router', redisUrl: redis.url });
+  await eventually('it says so', async () => (await readyz(router))[1].includes('maxmemory-policy'), WITHIN);
+  expect((await readyz(router))[0]).toBe(503);
+  expect(await router.metric('sluice_role_impaired', { reason: 'RedisUnsuitable' })).toBe(1);
+  await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+  await eventually('it is ready', async () => (await readyz(router))[0] === 200, WITHIN);
+});
+
+it.each(['SLUICE_OPS_PORT', 'SLUICE_INGRESS_PORT'])('a taken %s ends the start, and is named', async variable => {
+  const redis = await redisOf();
+  const holder = createServer();
+  onTestFinished(() => void holder.close());
+  await new Promise<void>(resolve => holder.listen(0, resolve));
+  const { port } = holder.address() as { port: number };
+  const ingress = await start({ role: 'ingress', redisUrl: redis.url, env: { [variable]: `${port}` } });
+  await eventually('it ends', async () => !ingress.running(), WITHIN);
+  const { readFile } = await import('node:fs/promises');
+  expect(await readFile(ingress.log, 'utf8')).toContain(`${variable}: port ${port} is taken by another process`);
+});

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
+import { apply, conditionOf, kubectl, stream, tenant, waitForAll } from '../support/world.ts';
+
+let installed: Installation;
+let leader: Sluice;
+let standby: Sluice;
+let world: Running;
+
+beforeAll(async () => {
+  installed = await install({ controllerManager: true });
+  leader = await installed.start({ role: 'controller' });
+  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
+  standby = await installed.start({ role: 'controller' });
+});
+
+afterAll(async () => {
+  await world?.close();
+  await installed?.stop();
+});
+
+const impairments = async ({ opsUrl }: Sluice) => (await (await fetch(`${opsUrl}/readyz`)).text()).trim();
+
+/** Deletes workspaces with their namespaces, and waits until they are gone. */
+async function deleteTenants(...names: string[]): Promise<void> {
+  const { cluster } = installed;
+  await kubectl(cluster, ['delete', 'namespace', ...names, '--wait=false']);
+  await kubectl(cluster, ['delete', 'workspace', ...names, '--wait=false']);
+  const all = [...names.map(name => `namespace/${name}`), ...names.map(name => `workspace/${name}`)];
+  const { tookMs } = await eventually(
+    'the namespaces are gone',
+    async () => (await kubectl(cluster, ['get', ...all, '--ignore-not-found', '-o', 'name'])) === '',
+    { withinMs: 130_000, everyMs: 1_000 },
+  );
+  console.log(`${names.join(', ')}: gone after ${Math.round(tookMs)} ms`);
+}
+
+it('a leader that never reached Redis lets namespaces be deleted, and says that it works on nothing', async () => {
+  await installed.redis.kill('SIGKILL');
+  await leader.kill('SIGKILL');
+  await deleteTenants(PRODUCER, 'ada');
+  expect(await world.observer.events()).toContain(`Workspace/${PRODUCER} LetGoWithoutRedis`);
+  expect(await standby.metric('sluice_controller_term_started')).toBe(0);
+  await eventually(
+    'the replica is impaired',
+    async () => (await impairments(standby)).includes('holds the Lease and cannot work'),
+    { withinMs: 30_000, everyMs: 500 },
+  );
+  await eventually(
+    'it has released the Lease once',
+    async () => (await world.observer.events()).includes('Lease/sluice-controller TermNotStarted'),
+    { withinMs: 90_000, everyMs: 1_000 },
+  );
+});
+
+it('works when Redis is back', async () => {
+  await installed.redis.restart();
+  await apply(installed.cluster, [...tenant('late'), stream('late', QUEUE)]);
+  await waitForAll(installed.cluster, 'catalogstream', 'late');
+  expect(await standby.metric('sluice_controller_term_started')).toBe(1);
+  expect(await impairments(standby)).not.toContain('holds the Lease and cannot work');
+});
+
+it('a leader with the Redis of another cluster lets namespaces be deleted, and writes nothing there', async () => {
+  const { cluster, redis } = installed;
+  await standby.stop();
+  await redis.command('HSET', CLUSTER_KEYS.meta, 'uid', 'theirs');
+  const before = await redis.command('HGETALL', CLUSTER_KEYS.meta);
+  const foreign = await installed.start({ role: 'controller', unready: true });
+  await eventually('it says so', async () => (await impairments(foreign)).includes('cluster theirs'), {
+    withinMs: 30_000,
+    everyMs: 200,
+  });
+  await eventually(
+    'the objects say so',
+    async () => {
+      await apply(cluster, [stream('late', 'more')]);
+      return (await conditionOf(cluster, 'catalogstream/more', 'late')) === 'False/RedisUnavailable';
+    },
+    { withinMs: 40_000, everyMs: 1_000 },
+  );
+  await deleteTenants('late');
+  expect(await redis.command('HGETALL', CLUSTER_KEYS.meta)).toEqual(before);
+  await foreign.stop();
+});
+
+it('a controller whose Lease has no namespace names it, and leads when it exists', async () => {
+  await installed.redis.command('FLUSHALL');
+  const lost = await installed.start({
+    role: 'controller',
+    unready: true,
+    env: { SLUICE_NAMESPACE: 'elsewhere' },
+  });
+  await eventually('it says so', async () => (await impairments(lost)).includes('namespace elsewhere does not exist'), {
+    withinMs: 30_000,
+    everyMs: 200,
+  });
+  expect((await fetch(`${lost.opsUrl}/readyz`)).status).toBe(503);
+  await kubectl(installed.cluster, ['create', 'namespace', 'elsewhere']);
+  await eventually('it leads', async () => (await lost.metric('sluice_controller_term_started')) === 1, {
+    withinMs: 30_000,
+    everyMs: 200,
+  });
+  expect((await fetch(`${lost.opsUrl}/readyz`)).status).toBe(200);
+});

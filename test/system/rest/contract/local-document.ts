@@ -1,0 +1,52 @@
+import { type OpenApiDocument, resolveReference } from '../../../../src/facade/openapi.ts';
+import { EXAMPLE_ID, type JsonSchema } from './schema-values.ts';
+
+/**
+ * A request's value with what exists in the place of the document's examples: ids of each prefix, and whole values that
+ * stand for something secret, as a token.
+ */
+export function localise(value: unknown, ids: Readonly<Record<string, string>>): unknown {
+  if (typeof value === 'string') return ids[value] ?? ids[EXAMPLE_ID.exec(value)?.[1] ?? ''] ?? value;
+  if (Array.isArray(value)) return value.map(each => localise(each, ids));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, localise(each, ids)]));
+}
+
+/** A pattern that only ids of one prefix match. */
+const ONLY_ID = /^\^([a-z]{3,4}_)[^|]*\$$/;
+
+/** The schema of something that is sent, where every id is one that exists; references are written out. */
+function localSchema(document: OpenApiDocument, schema: JsonSchema, ids: Readonly<Record<string, string>>): JsonSchema {
+  if (schema.$ref !== undefined) {
+    return localSchema(document, resolveReference(document, schema.$ref) as JsonSchema, ids);
+  }
+  // A field that takes more than ids is left as it is.
+  const [, prefix = ''] = ONLY_ID.exec(schema.pattern ?? '') ?? [];
+  const id = ids[prefix];
+  if (id !== undefined) return { type: 'string', enum: [id] };
+  const map = (fields: Readonly<Record<string, JsonSchema>>) =>
+    Object.fromEntries(Object.entries(fields).map(([name, child]) => [name, localSchema(document, child, ids)]));
+  return {
+    ...schema,
+    ...(schema.properties === undefined ? {} : { properties: map(schema.properties) }),
+    ...(schema.items === undefined ? {} : { items: localSchema(document, schema.items, ids) }),
+    ...(schema.anyOf === undefined ? {} : { anyOf: schema.anyOf.map(each => localSchema(document, each, ids)) }),
+  };
+}
+
+/** The document for one world: what is sent names what exists there. */
+export function localDocument(document: OpenApiDocument, ids: Readonly<Record<string, string>>): OpenApiDocument {
+  const copy = structuredClone(document);
+  for (const operation of Object.values(copy.paths).flatMap(item => Object.values(item))) {
+    const { parameters = [], requestBody } = operation;
+    const sent = [...parameters, ...Object.values(requestBody?.content ?? {})] as {
+      schema: object;
+      example?: unknown;
+    }[];
+    for (const each of sent) {
+      each.schema = localSchema(document, each.schema, ids);
+      if (each.example !== undefined) each.example = localise(each.example, ids);
+    }
+  }
+  return copy;
+}

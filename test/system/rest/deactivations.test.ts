@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../support/deadline.ts';
+import type { Problem, Reply } from '../support/rest-client.ts';
+import { PRODUCER } from '../support/small-world.ts';
+import { apply, integration, kubectl } from '../support/world.ts';
+import { type ActivationWorld, fromGit, openActivationWorld, ownName } from './support/activation-world.ts';
+
+let world: ActivationWorld;
+let { applyAs, arrived, attempted, close, field, open, passes, read, routerIsPast, send, wantedOf } =
+  {} as ActivationWorld;
+
+beforeAll(async () => {
+  world = await openActivationWorld();
+  ({ applyAs, arrived, attempted, close, field, open, passes, read, routerIsPast, send, wantedOf } = world);
+});
+afterAll(() => world?.stop());
+
+describe('beside Git', () => {
+  test('an Activation that says revoked there keeps the gate closed, and is named', async () => {
+    await applyAs('argocd', fromGit('no-store-6', 'store-6', { revoked: true }));
+    for (let n = 0; n < 3; n++) {
+      const refused = await open('store-6');
+      expect([refused.status, refused.body.code]).toEqual([409, 'revoked_elsewhere']);
+      expect(refused.body.detail).toContain('no-store-6');
+    }
+    expect(await passes('store-6')).toBe(false);
+    expect(await read('store-6')).toMatchObject({
+      status: 'Revoked',
+      effective: false,
+      objects: [ownName('store-6'), 'no-store-6'].toSorted(),
+    });
+    await kubectl(world.facade.installation.cluster, ['delete', 'activation/no-store-6', '-n', PRODUCER]);
+    // At once: what the controller said last is not yet true.
+    expect((await open('store-6')).status).toBe(200);
+    await arrived(await send('store-6.open', 'store-6'));
+  });
+
+  test('what Git opens is closed by REST, and Git heals nothing of that', async () => {
+    const manifest = fromGit('yes-store-7', 'store-7');
+    await applyAs('argocd', manifest);
+    await world.small.observer.until(['Activation', 'yes-store-7', PRODUCER, 'Effective', 'True/Routing']);
+    await arrived(await send('store-7.git', 'store-7'));
+    await eventually('the facade has seen it', async () => (await read('store-7')).effective, { withinMs: 5_000 });
+    expect((await close('store-7')).status).toBe(204);
+    expect(await passes('store-7')).toBe(false);
+    await applyAs('argocd', manifest);
+    expect(await passes('store-7')).toBe(false);
+    expect(await field(ownName('store-7'), '{.spec.revoked}')).toBe('true');
+    expect((await open('store-7')).status).toBe(200);
+    await arrived(await send('store-7.open', 'store-7'));
+  });
+
+  test("REST's own object may be kept there as it was exported, and is closed and opened all the same", async () => {
+    expect((await open('store-8')).status).toBe(200);
+    await applyAs('argocd', fromGit(ownName('store-8'), 'store-8'));
+    expect((await close('store-8')).status).toBe(204);
+    await applyAs('argocd', fromGit(ownName('store-8'), 'store-8'));
+    expect(await passes('store-8')).toBe(false);
+    expect((await open('store-8')).status).toBe(200);
+    await applyAs('argocd', { ...fromGit(ownName('store-8'), 'store-8', { revoked: true }) });
+    const refused = await open('store-8');
+    expect([refused.status, refused.body.code]).toEqual([409, 'field_managed']);
+    expect(refused.body.errors).toEqual([{ pointer: '/spec/revoked', detail: 'spec.revoked is managed by argocd' }]);
+    expect((await close('store-8')).status).toBe(204);
+  });
+
+  test('what kubectl has just deleted is closed when deactivating is answered', async () => {
+    for (let n = 0; n < 10; n++) {
+      const key = `store-9-${n}`;
+      await world.small.observer.apply(fromGit(key, key));
+      await world.small.observer.until(['Activation', key, PRODUCER, 'Effective', 'True/Routing']);
+      await world.small.observer.remove('Activation', key, PRODUCER);
+      expect((await close(key)).status).toBe(204);
+      const id = await send(`deleted.${n}`, key);
+      await routerIsPast();
+      expect(attempted(id)).toBe(false);
+    }
+  });
+});
+
+describe('deactivating', () => {
+  const activations = async () =>
+    (await kubectl(world.facade.installation.cluster, ['get', 'activations', '-A', '-o', 'name'])).split('\n').length;
+
+  test('what is not there is 204, and writes nothing', async () => {
+    const before = await activations();
+    const none = `int_${'0'.repeat(20)}`;
+    for (let n = 0; n < 3; n++) {
+      expect((await close('never')).status).toBe(204);
+      expect(
+        (await world.owner.remove('/waas/activations', { ...wantedOf('never'), integrationPublicId: none })).status,
+      ).toBe(204);
+    }
+    expect(await activations()).toBe(before);
+  });
+
+  test('closes also for an integration that is gone, and is repeated without a write', async () => {
+    await apply(world.facade.installation.cluster, [integration(PRODUCER, 'gone', { workspace: 'bob' })]);
+    expect((await open('store-10', 'gone')).status).toBe(200);
+    await kubectl(world.facade.installation.cluster, ['delete', 'integration/gone', '-n', PRODUCER]);
+    await eventually('the cache has seen it go', async () => (await open('never', 'gone')).status === 404, {
+      withinMs: 10_000,
+    });
+    expect((await close('store-10', 'gone')).status).toBe(204);
+    expect(await field(ownName('store-10', 'gone'), '{.spec.revoked}')).toBe('true');
+    const version = await field(ownName('store-10', 'gone'), '{.metadata.resourceVersion}');
+    for (let n = 0; n < 3; n++) expect((await close('store-10', 'gone')).status).toBe(204);
+    expect(await field(ownName('store-10', 'gone'), '{.metadata.resourceVersion}')).toBe(version);
+    // Were it back, it would find its gate closed.
+    await apply(world.facade.installation.cluster, [integration(PRODUCER, 'gone', { workspace: 'bob' })]);
+    const name = ownName('store-10', 'gone');
+    await world.small.observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked']);
+  });
+
+  test('takes its fields in the body, as query parameters, or the same in both', async () => {
+    const query = (fields: Record<string, string>) => `/waas/activations?${new URLSearchParams(fields)}`;
+    const wanted = wantedOf('store-11');
+    const { groupKey: _gone, ...lacking } = wanted;
+    const cases: [expected: [number, string | undefined], reply: Promise<Reply>][] = [
+      [[204, undefined], world.owner.remove(query(wanted))],
+      [[204, undefined], world.owner.remove(query(wanted), wanted)],
+      [[204, undefined], world.owner.remove(query({ groupKey: 'store-11' }), wanted)],
+      [[400, 'ambiguous_request'], world.owner.remove(query({ ...wanted, groupKey: 'store-12' }), wanted)],
+      [
+        [400, 'ambiguous_request'],
+        world.owner.remove(query({ ...wanted, producerTenantPublicId: world.other }), wanted),
+      ],
+      [[422, 'invalid_request'], world.owner.remove('/waas/activations')],
+      [[422, 'invalid_request'], world.owner.remove('/waas/activations', lacking)],
+      [[422, 'invalid_request'], world.owner.remove(query(lacking))],
+      [[422, 'invalid_request'], world.owner.remove(query({ ...wanted, colour: 'red' }))],
+    ];
+    const said = await Promise.all(
+      cases.map(async ([, reply]) => {
+        const { status, body } = (await reply) as Problem;
+        return [status, body?.code];
+      }),
+    );
+    expect(said).toEqual(cases.map(([expected]) => expected));
+  });
+});

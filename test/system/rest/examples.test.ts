@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OpenApiDocument } from '../../../src/facade/openapi.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { createRestClient } from '../support/rest-client.ts';
+import { createExchanger, renderRequest, type Tokens } from './contract/exchange.ts';
+import { createIdPool } from './contract/id-pool.ts';
+import { createJudge } from './contract/judge.ts';
+import { localise } from './contract/local-document.ts';
+import { exampleOf, type Operation, operationsOf, type Plan } from './contract/requests.ts';
+import { makeSpecimens, readInvitationTokens } from './contract/specimens.ts';
+import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
+
+/** Operations that tell one story, in this order, before all others. */
+const FIRST = [
+  'pullEvents',
+  'acknowledgeEvents',
+  'replayEvent',
+  'replayEvents',
+  'getReplay',
+  'changeSubscription',
+  'subscribe',
+];
+/** Operations after which what they were about serves for less; in this order, at the end. */
+const LAST = ['blocks', 'DELETE', 'archive', 'revoke', 'decline'];
+
+let world: FacadeWorld;
+beforeAll(async () => {
+  world = await openFacadeWorld();
+});
+afterAll(() => world?.stop());
+
+function rankOf({ method, template, operation }: Operation): number {
+  const last = LAST.findIndex(word =>
+    word === 'blocks'
+      ? method === 'POST' && template.includes('/blocks/')
+      : method === word || template.endsWith(`/${word}`),
+  );
+  const first = FIRST.indexOf(operation.operationId);
+  if (first >= 0) return first - 100;
+  // An answered invitation is answered; what is created comes before what is read.
+  if (operation.operationId === 'acceptInvitation') return LAST.length + 1;
+  return last >= 0 ? last + 1 : method === 'GET' ? 0 : -1;
+}
+
+test('every example of the reference works as it is written', async () => {
+  const sluice = await world.start();
+  const document = (await (await fetch(`${sluice.facadeUrl}/openapi.json`)).json()) as OpenApiDocument;
+  const { ids } = await makeSpecimens(world, sluice, 'mine');
+  const invitations = (await readInvitationTokens(world)).values();
+  const [acknowledged = '', ...others] = await eventsOf(sluice, ids);
+  const events = others.values();
+  const made: Record<string, string> = {};
+  const bearer = await world.issuer.token({ sub: 'ada', groups: ['mine'] });
+  const tokens: Tokens = { good: [bearer], expired: bearer };
+  const judge = createJudge(document);
+  const exchanger = createExchanger(sluice.facadeUrl, 1);
+  const outcomes: string[] = [];
+  for (const operation of operationsOf(document).toSorted((a, b) => rankOf(a) - rankOf(b))) {
+    const plan = exampleOf(operation);
+    const answering = operation.template.startsWith('/waas/invitations/');
+    const local = {
+      ...ids,
+      ...made,
+      evt_: FIRST.includes(operation.operation.operationId) ? acknowledged : (events.next().value ?? 'none is left'),
+      ...(answering ? invitationIn(plan.json, invitations.next().value) : {}),
+    };
+    const [path, query, json] = [plan.path, plan.query, plan.json].map(each => localise(each, local));
+    const here = { ...plan, path, query, json } as Plan;
+    const sent = renderRequest(here, createIdPool(), tokens);
+    const received = await exchanger.send(sent);
+    const faults = judge.faultsOf(here, sent, received);
+    if (received.status >= 300) faults.push(received.text);
+    const replay = /"(rpl_[^"]+)"/.exec(received.text)?.[1];
+    if (replay !== undefined) made['rpl_'] = replay;
+    if (faults.length > 0) outcomes.push(`${sent.method} ${sent.target} ${String(sent.body)}: ${faults.join('; ')}`);
+  }
+  exchanger.close();
+  expect(outcomes).toEqual([]);
+});
+
+/** Ids of what lies in the partner's inbox: each example that names an event gets one of its own. */
+async function eventsOf(sluice: Sluice, ids: Readonly<Record<string, string>>): Promise<string[]> {
+  const client = createRestClient(sluice.facadeUrl, await world.issuer.token({ sub: 'ada', groups: ['mine'] }));
+  const path = `/waas/integrations/${ids['int_']}/events?subscription=${ids['sub_']}&limit=250`;
+  const { body } = await client.get<{ data: { id: string }[] }>(path);
+  return body.data.map(({ id }) => id);
+}
+
+/** The token of an example stands for one that the partner got. */
+function invitationIn(json: unknown, token: string | undefined): Readonly<Record<string, string>> {
+  const { token: placeholder } = json as { readonly token: string };
+  return { [placeholder]: token ?? 'none is left' };
+}

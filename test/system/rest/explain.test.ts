@@ -1,0 +1,358 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ROUTES } from '../../../src/facade/routes.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { eventually } from '../support/deadline.ts';
+import { createPublisher } from '../support/publisher.ts';
+import { createRestClient, type Problem, type RestClient } from '../support/rest-client.ts';
+import { apply, kubectl, subscription, waitForAll } from '../support/world.ts';
+import { makeSpecimens, type Specimens } from './contract/specimens.ts';
+import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
+
+interface Verdict {
+  readonly wouldRoute: boolean;
+  readonly reason: string | null;
+  readonly held: boolean;
+}
+interface Gate extends Verdict {
+  readonly integrationPublicId: string;
+  readonly integrationName: string;
+  readonly subscriptionPublicId: string | null;
+  readonly inForce: Verdict;
+}
+interface Fate {
+  readonly integrationPublicId: string;
+  readonly integrationName: string;
+  readonly fate: string;
+  readonly reason: string | null;
+  readonly state: string | null;
+  readonly attempts: number;
+}
+
+let world: FacadeWorld;
+let sluice: Sluice;
+let specimens: Specimens;
+let ada: RestClient;
+let own: string;
+const id = (prefix: string) => specimens.ids[prefix] as string;
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  sluice = await world.start();
+  specimens = await makeSpecimens(world, sluice, 'mine');
+  ada = createRestClient(sluice.facadeUrl, await world.issuer.token({ sub: 'ada', groups: ['mine'] }));
+  own = `/waas/producer/${id('ten_')}`;
+});
+afterAll(() => world?.stop());
+
+/** Holds an answer against what its route declares. */
+function declared(operation: string, body: unknown): void {
+  const schema = ROUTES.find(route => route.operation === operation)?.answers[200]?.schema;
+  expect(schema?.safeParse(body).error?.issues).toBeUndefined();
+}
+
+/** The verdict on the partner, once objects and data plane agree. */
+async function verdict(groupKey = 'store-17', stream = 'parcels'): Promise<Verdict> {
+  const key = groupKey === '' ? '' : `&groupKey=${encodeURIComponent(groupKey)}`;
+  const path = `${own}/explain?stream=${stream}${key}&integration=${id('int_')}`;
+  const { value } = await eventually(
+    `one verdict at ${path}`,
+    async () => {
+      const { status, body } = await ada.get<{ data: Gate[] }>(path);
+      expect(status, JSON.stringify(body)).toBe(200);
+      declared('explainRouting', body);
+      const [gate] = body.data;
+      if (gate === undefined) throw new Error('no verdict');
+      const { wouldRoute, reason, held, inForce } = gate;
+      const same = inForce.wouldRoute === wouldRoute && inForce.held === held;
+      const named = inForce.reason === reason || inForce.reason === 'paused';
+      return same && named ? { wouldRoute, reason, held } : undefined;
+    },
+    { withinMs: 10_000 },
+  );
+  return value;
+}
+
+const OPEN = { wouldRoute: true, reason: null, held: false };
+const never = (reason: string) => ({ wouldRoute: false, reason, held: false });
+const later = (reason: string) => ({ wouldRoute: false, reason, held: true });
+
+async function publish(eventId: string, groupKey: string | undefined, queue = 'parcels'): Promise<void> {
+  const publisher = createPublisher({
+    ingressUrl: sluice.ingressUrl,
+    producer: specimens.producer,
+    queue,
+    key: 'the-ingress-key-of-mine',
+  });
+  const sample = { id: eventId, body: Buffer.from('body'), sha256: '' };
+  await publisher.publish(groupKey === undefined ? sample : { ...sample, groupKey });
+  await publisher.close();
+}
+
+async function fateOf(eventId: string, wanted: (fate: Fate) => boolean): Promise<Fate> {
+  const path = `${own}/events/${encodeURIComponent(eventId)}?integration=${id('int_')}`;
+  const { value } = await eventually(
+    `the fate of ${eventId}`,
+    async () => {
+      const { status, body } = await ada.get<{ data: Fate[] }>(path);
+      expect(status, JSON.stringify(body)).toBe(200);
+      declared('getProducedEvent', body);
+      const [fate] = body.data;
+      return fate !== undefined && wanted(fate) ? fate : undefined;
+    },
+    { withinMs: 10_000 },
+  );
+  return value;
+}
+
+const isRouted = ({ fate }: Fate) => fate === 'routed';
+const isNot = ({ fate }: Fate) => fate === 'not_routed';
+
+test('what is explained is what happens: routed, and every reason why not', async () => {
+  expect(await verdict()).toEqual(OPEN);
+  expect(await verdict(undefined, id('cat_'))).toEqual(OPEN);
+  await publish('went', 'store-17');
+  expect(await fateOf('went', isRouted)).toMatchObject({ state: 'pending', attempts: 0, reason: null });
+
+  expect(await verdict('')).toEqual(never('missing_group_key'));
+  await publish('keyless', undefined);
+  expect(await fateOf('keyless', isNot)).toMatchObject({ reason: 'missing_group_key', state: null });
+
+  expect(await verdict('store-18')).toEqual(never('not_activated'));
+  await publish('closed/key ✓'.replace('✓', '%'), 'store-18');
+  expect(await fateOf('closed/key %', isNot)).toMatchObject({ reason: 'not_activated' });
+
+  expect(await verdict('store-17', 'refunds')).toEqual(never('not_subscribed'));
+  await publish('unsubscribed', 'store-17', 'refunds');
+  expect(await fateOf('unsubscribed', isNot)).toMatchObject({ reason: 'not_subscribed' });
+});
+
+test('what is held says so, and goes on', async () => {
+  const block = `${own}/integrations/${id('int_')}/blocks/streams/${id('cat_')}`;
+  expect((await ada.post(block)).status).toBe(204);
+  expect(await verdict()).toEqual(later('blocked_stream'));
+  await publish('held', 'store-17');
+  const waiting = await fateOf('held', ({ fate }) => fate === 'waiting');
+  expect(waiting).toMatchObject({ reason: 'blocked_stream', state: null });
+  expect((await ada.remove(block)).status).toBe(204);
+  expect(await verdict()).toEqual(OPEN);
+  await fateOf('held', isRouted);
+
+  const subscription = `/waas/integrations/${id('int_')}/subscriptions/${id('sub_')}`;
+  expect((await ada.put(subscription, { suspended: true })).status).toBe(200);
+  expect(await verdict()).toEqual(later('suspended'));
+  expect((await ada.put(subscription, { suspended: false })).status).toBe(200);
+  expect(await verdict()).toEqual(OPEN);
+});
+
+test('a block of a package says that it is one', async () => {
+  const membership = `${own}/packages/${id('pkg_')}/streams`;
+  expect((await ada.post(membership, { catalogEntryPublicId: id('cat_') })).status).toBe(204);
+  const block = `${own}/integrations/${id('int_')}/blocks/packages/${id('pkg_')}`;
+  expect((await ada.post(block)).status).toBe(204);
+  expect(await verdict()).toEqual(later('blocked_package'));
+  expect((await ada.remove(block)).status).toBe(204);
+  expect((await ada.remove(`${membership}/${id('cat_')}`)).status).toBe(204);
+  expect(await verdict()).toEqual(OPEN);
+});
+
+test('the series and the reasons say what was published, and what came of it', async () => {
+  const partner = `/waas/integrations/${id('int_')}`;
+  interface Delivery {
+    readonly id: string;
+    readonly eventId: string;
+    readonly state: string;
+    readonly replayId: string | null;
+    readonly bytes: number;
+    readonly tokens: number;
+  }
+  async function deliveries(): Promise<Delivery[]> {
+    const all: Delivery[] = [];
+    for (let more = ''; ; ) {
+      const path = `${partner}/events?subscription=${id('sub_')}&limit=250${more}`;
+      const { body } = await ada.get<{ data: Delivery[]; nextCursor: string | null }>(path);
+      all.push(...body.data);
+      if (body.nextCursor === null) return all.filter(({ replayId }) => replayId === null);
+      more = `&cursor=${body.nextCursor}`;
+    }
+  }
+  const held = (await deliveries()).find(({ eventId }) => eventId === 'held');
+  const acknowledged = await ada.post(`${partner}/acknowledge`, {
+    subscription: id('sub_'),
+    events: [{ id: held?.id }],
+  });
+  expect(acknowledged.status).toBe(204);
+  const routed = await deliveries();
+  const sum = (name: 'bytes' | 'tokens') => routed.reduce((total, each) => total + each[name], 0);
+  // Without a group key, with a closed one, and to a stream that nobody subscribes to: three went to nobody.
+  const expected = {
+    eventsIn: routed.length + 3,
+    deliveries: routed.filter(({ state }) => state === 'delivered').length,
+    failures: 0,
+    notRouted: 3,
+    bytes: sum('bytes') + 12,
+    tokens: sum('tokens'),
+  };
+  expect(expected.deliveries).toBeGreaterThan(1);
+  type Series = { readonly granularitySeconds: number; readonly series: readonly Record<string, number>[] };
+  for (const [query, buckets] of [
+    ['?history=1h', 60],
+    ['?history=24h', 96],
+    ['?history=7d', 168],
+    ['', 96],
+  ] as const) {
+    const { value } = await eventually(
+      `the series ${query} counts everything`,
+      async () => {
+        const { status, body } = await ada.get<Series>(`${own}/metrics/series${query}`);
+        expect(status, JSON.stringify(body)).toBe(200);
+        declared('getMetricsSeries', body);
+        const total = (name: string) => body.series.reduce((sum, bucket) => sum + (bucket[name] ?? 0), 0);
+        const sums = Object.fromEntries(Object.keys(expected).map(name => [name, total(name)]));
+        return JSON.stringify(sums) === JSON.stringify(expected) && body;
+      },
+      { withinMs: 30_000 },
+    );
+    expect(value.series).toHaveLength(buckets);
+  }
+  const counted = await ada.get<{ reasons: { reason: string; count: number }[] }>(
+    `${own}/metrics/not-routed?stream=${id('cat_')}`,
+  );
+  const reasons = Object.fromEntries(counted.body.reasons.map(({ reason, count }) => [reason, count]));
+  declared('getNotRouted', counted.body);
+  expect(reasons).toMatchObject({ missing_group_key: 1, not_activated: 1, expired: 0 });
+  for (const path of [
+    'series?history=2h',
+    'series?history=',
+    'series?from=1',
+    'not-routed',
+    'not-routed?stream=parcels&history=x',
+  ]) {
+    const reply: Problem = await ada.get(`${own}/metrics/${path}`);
+    expect([path, reply.status, reply.body.code]).toEqual([path, 422, 'invalid_request']);
+  }
+  const eve = await world.as(sluice, 'eve');
+  expect((await eve.get(`${own}/metrics/series`)).status).toBe(403);
+});
+
+test('all integrations are told of, page by page', async () => {
+  const first = await ada.get<{ data: Gate[]; nextCursor: string }>(
+    `${own}/explain?stream=parcels&groupKey=store-17&limit=1`,
+  );
+  const seen = [...first.body.data];
+  for (let cursor: string | null = first.body.nextCursor; cursor !== null; ) {
+    const path = `${own}/explain?stream=parcels&groupKey=store-17&limit=1&cursor=${cursor}`;
+    const page: { body: { data: Gate[]; nextCursor: string | null } } = await ada.get(path);
+    seen.push(...page.body.data);
+    cursor = page.body.nextCursor;
+  }
+  // The partner, and two who have not answered.
+  const told = new Map(seen.map(gate => [gate.integrationPublicId, gate]));
+  expect(told.size).toBe(3);
+  expect(told.get(id('int_'))).toMatchObject({ ...OPEN, subscriptionPublicId: id('sub_') });
+  expect(seen.filter(({ reason }) => reason === 'integration_pending')).toHaveLength(2);
+  const event = await ada.get<{ data: Fate[] }>(`${own}/events/went?stream=parcels`);
+  // Names are those of the objects, the same in both answers, and no address.
+  const names = (data: readonly Pick<Gate, 'integrationName'>[]) => data.map(each => each.integrationName).toSorted();
+  const { cluster } = world.installation;
+  const objects = await kubectl(cluster, [
+    'get',
+    'integrations',
+    '-n',
+    specimens.producer,
+    '-o=jsonpath={.items[*].metadata.name}',
+  ]);
+  expect(names(seen)).toEqual(objects.split(' ').toSorted());
+  expect(names(event.body.data)).toEqual(names(seen));
+  expect(JSON.stringify([seen, event.body])).not.toContain('@');
+  expect(event.body.data.map(({ fate, reason }) => `${fate} ${reason}`).toSorted()).toEqual([
+    'not_routed integration_pending',
+    'not_routed integration_pending',
+    'routed null',
+  ]);
+});
+
+test('a subscription in a workspace that the producer granted nothing is not told of', async () => {
+  const { cluster } = world.installation;
+  const { producer } = specimens;
+  const names = await kubectl(cluster, [
+    'get',
+    'integrations',
+    '-n',
+    producer,
+    '-o',
+    'jsonpath={.items[*].metadata.name}',
+  ]);
+  await kubectl(cluster, ['create', 'namespace', 'stranger']);
+  const forged = names
+    .split(' ')
+    .map(name => subscription('stranger', producer, 'parcels', undefined, { integration: name }));
+  await apply(
+    cluster,
+    forged.map(({ metadata, ...rest }, n) => ({ ...rest, metadata: { ...metadata, name: `forged-${n}` } })),
+  );
+  await waitForAll(cluster, 'subscription', 'stranger', 'Ready=Unknown');
+  // The facade's own watch.
+  await delay(500);
+  const event = await ada.get<{ data: { subscriptionPublicId: string | null }[] }>(`${own}/events/went`);
+  const told = event.body.data.map(({ subscriptionPublicId }) => subscriptionPublicId).filter(each => each !== null);
+  expect(told).toEqual([id('sub_')]);
+});
+
+test('an event is described, and found by the id of an inbox, too', async () => {
+  const byId = await ada.get<Record<string, unknown>>(`${own}/events/went`);
+  expect(byId.body).toMatchObject({
+    eventId: 'went',
+    stream: { publicId: id('cat_'), key: 'parcels' },
+    type: null,
+    groupKey: 'store-17',
+    bytes: 4,
+    tokens: 1,
+    acceptedAt: expect.stringMatching(/^\d{4}-.*Z$/),
+  });
+  const inbox = await ada.get<{ data: { id: string; eventId: string }[] }>(
+    `/waas/integrations/${id('int_')}/events?subscription=${id('sub_')}&limit=250`,
+  );
+  const went = inbox.body.data.find(({ eventId }) => eventId === 'went');
+  expect((await ada.get(`${own}/events/${went?.id}`)).body).toEqual(byId.body);
+});
+
+test('what is not there is unknown, and what is not yours says nothing', async () => {
+  const unknown: Problem = await ada.get(`${own}/events/never-sent`);
+  expect([unknown.status, unknown.body.code]).toEqual([404, 'unknown_event']);
+  const elsewhere: Problem = await ada.get(`${own}/events/went?stream=refunds`);
+  expect([elsewhere.status, elsewhere.body.code]).toEqual([404, 'unknown_event']);
+  for (const path of [`${own}/events/went?stream=nothing`, `${own}/explain?stream=nothing`]) {
+    const reply: Problem = await ada.get(path);
+    expect([reply.status, reply.body.code]).toEqual([404, 'unknown_resource']);
+  }
+  const eve = await world.as(sluice, 'eve');
+  for (const path of [`${own}/explain?stream=parcels`, `${own}/events/went`]) {
+    expect((await eve.get(path)).status).toBe(403);
+  }
+  expect((await ada.get(`${own}/explain`)).status).toBe(422);
+  expect((await ada.get(`${own}/explain?stream=Parcels`)).status).toBe(422);
+  expect((await ada.get(`${own}/explain?stream=parcels&groupKey=%00`)).status).toBe(422);
+  expect((await ada.get(`${own}/events/${'x'.repeat(256)}`)).status).toBe(404);
+  expect((await ada.get(`${own}/events/${'x'.repeat(257)}`)).status).toBe(400);
+});
+
+test('a process that is told to end answers what is in progress, and ends', async () => {
+  const second = await world.start({ role: 'facade' });
+  const client = createRestClient(second.facadeUrl, await world.issuer.token({ sub: 'ada', groups: ['mine'] }));
+  const path = `/waas/integrations/${id('int_')}/events?subscription=${id('sub_')}&state=dead&wait=2`;
+  const [first, polled] = [client.get(`${own}/explain?stream=parcels`), client.get(path)];
+  expect((await first).status).toBe(200);
+  const exit = second.stop();
+  expect(await polled).toMatchObject({ status: 200, body: { data: [], nextCursor: null } });
+  expect(await exit).toMatchObject({ code: 0 });
+  await expect(client.get(own)).rejects.toThrow();
+});
+
+test('a revoked integration gets nothing more, and what it got is told as it is', async () => {
+  expect((await ada.post(`${own}/integrations/${id('int_')}/revoke`)).status).toBe(204);
+  expect(await verdict()).toEqual(never('integration_closed'));
+  await publish('too-late', 'store-17');
+  expect(await fateOf('too-late', isNot)).toMatchObject({ reason: 'integration_closed' });
+  expect(await fateOf('went', isRouted)).toMatchObject({ state: 'pending' });
+});

@@ -1,0 +1,166 @@
+import { writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { OpenApiDocument } from '../../../src/facade/openapi.ts';
+import { ROUTES } from '../../../src/facade/routes.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { createExchanger, type Received, renderRequest, type Sent, type Tokens } from './contract/exchange.ts';
+import { createIdPool } from './contract/id-pool.ts';
+import { createJudge } from './contract/judge.ts';
+import { type Aim, FAMILIES, operationsOf, type Plan, planRequests } from './contract/requests.ts';
+import { makeSpecimens, readInvitationTokens, type Specimens } from './contract/specimens.ts';
+import { type FacadeWorld, openFacadeWorld } from './support/facade-world.ts';
+
+/** How many requests; `make test-api` sends more. */
+const REQUESTS = Number(process.env['REQUESTS'] || 2_000);
+const SEED = Number(process.env['SEED'] || 20_260_104);
+const AT_ONCE = 16;
+/** Several: none of them comes near the rate limit of one caller. */
+const CALLERS = 8;
+
+/** One exchange that was judged. */
+interface Record {
+  readonly plan: Plan;
+  readonly sent: Sent;
+  readonly received: Received;
+  readonly faults: readonly string[];
+}
+
+let world: FacadeWorld;
+let sluice: Sluice;
+let document: OpenApiDocument;
+let records: readonly Record[];
+
+async function makeTokens(): Promise<Tokens> {
+  const groups = ['mine'];
+  const good = Array.from({ length: CALLERS }, (_, i) => world.issuer.token({ sub: `ada-${i}`, groups }));
+  const expired = world.issuer.token({ sub: 'ada-0', groups }, { expiresInSeconds: -600 });
+  return { good: await Promise.all(good), expired: await expired };
+}
+
+/** A 422 that names a field: what names none is about what is there already, as a seventeenth key. */
+function isRefusedByRule({ status, text }: Received): boolean {
+  return status === 422 && text.includes('"errors"');
+}
+
+/** Whether the route's own schemas take it: some rules are said by JSON Schema in words only. */
+function isTaken({ operation, query }: Plan, { json }: Sent): boolean {
+  const route = ROUTES.find(each => each.operation === operation.operationId);
+  const body = route?.body === undefined || json === undefined || route.body.safeParse(json).success;
+  return body && (route?.query === undefined || route.query.safeParse(query).success);
+}
+
+async function run(): Promise<Record[]> {
+  const families = Array.from({ length: FAMILIES }, (_, i) =>
+    makeSpecimens(world, sluice, 'mine', { name: `mine-${i}`, pushed: i % 2 === 1 }),
+  );
+  const [foreign, ...mine] = await Promise.all([makeSpecimens(world, sluice, 'theirs'), ...families]);
+  const ids = createIdPool(FAMILIES);
+  for (const each of mine) ids.add('mine', ...Object.values(each.ids));
+  ids.add('mine', ...(await readInvitationTokens(world)));
+  ids.add('foreign', ...Object.values((foreign as Specimens).ids));
+  const tokens = await makeTokens();
+  const judge = createJudge(document);
+  const exchanger = createExchanger(sluice.facadeUrl, AT_ONCE);
+  const plans = planRequests(document, REQUESTS, SEED).values();
+  const made: Record[] = [];
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const plan of plans) {
+        const sent = renderRequest(plan, ids, tokens);
+        const received = await exchanger.send(sent);
+        const faults = judge.faultsOf(plan, sent, received);
+        if (plan.aim === 'damaged body' && received.status < 300 && !judge.takesBody(plan, sent.json)) {
+          faults.push('a body that the document does not take was taken');
+        }
+        if (plan.aim === 'valid' && plan.coherent && isRefusedByRule(received) && isTaken(plan, sent)) {
+          faults.push('refused, though valid');
+        }
+        if (plan.token !== 'good' && received.status < 400) faults.push('answered without a good token');
+        if (received.status < 300 && received.text !== '') ids.harvest(JSON.parse(received.text));
+        made.push({ plan, sent, received, faults });
+      }
+    }),
+  );
+  exchanger.close();
+  return made;
+}
+
+beforeAll(async () => {
+  world = await openFacadeWorld();
+  sluice = await world.start();
+  document = (await (await fetch(`${sluice.facadeUrl}/openapi.json`)).json()) as OpenApiDocument;
+  const startedMs = performance.now();
+  records = await run();
+  const perSecond = (REQUESTS / (performance.now() - startedMs)) * 1_000;
+  console.log(
+    `facade: ${REQUESTS} requests, ${perSecond.toFixed(0)} a second; SEED=${SEED} REQUESTS=${REQUESTS} repeats them`,
+  );
+  await report();
+}, 3_600_000);
+afterAll(() => world?.stop());
+
+/** What was answered to what, for whoever looks into a run. */
+async function report(): Promise<void> {
+  const file = process.env['REPORT'];
+  if (file === undefined || file === '') return;
+  const lines = records.map(({ plan, sent, received, faults }) =>
+    JSON.stringify({
+      aim: plan.aim,
+      operation: plan.operation.operationId,
+      method: sent.method,
+      target: sent.target.slice(0, 300),
+      body: sent.body?.toString('utf8').slice(0, 500),
+      status: received.status,
+      tookMs: Math.round(received.tookMs),
+      text: received.text.slice(0, 500),
+      faults,
+    }),
+  );
+  await writeFile(file, lines.join('\n'));
+}
+
+function describeRecord({ plan, sent, received, faults }: Record): string {
+  const body = sent.body === undefined ? '' : ` ${sent.body.toString().slice(0, 300)}`;
+  const { authorization: _secret, ...headers } = sent.headers;
+  return `${faults.join('; ')}\n  ${plan.aim}: ${sent.method} ${sent.target.slice(0, 200)} ${JSON.stringify(headers).slice(0, 200)}${body}\n  ${received.status} ${received.text.slice(0, 300)}`;
+}
+
+test('every answer is one that the document has, and none is a fault of the server', () => {
+  const faulty = records.filter(({ faults }) => faults.length > 0);
+  const told = faulty.slice(0, 20).map(describeRecord).join('\n');
+  expect(faulty.length, `SEED=${SEED}, ${faulty.length} of ${records.length}:\n${told}`).toBe(0);
+});
+
+test('every operation succeeds at least once, and is refused at least once', () => {
+  const of = (wanted: (record: Record) => boolean) =>
+    new Set(records.filter(wanted).map(({ plan }) => plan.operation.operationId));
+  const names = operationsOf(document).map(({ operation }) => operation.operationId);
+  const succeeded = of(({ plan, received }) => plan.aim === 'valid' && received.status < 300);
+  const refused = of(({ received }) => received.status >= 400);
+  expect(names.filter(name => !succeeded.has(name))).toEqual([]);
+  expect(names.filter(name => !refused.has(name))).toEqual([]);
+});
+
+test('each sort of fault is tried', () => {
+  const aims = Map.groupBy(records, ({ plan }) => plan.aim);
+  const wanted: Aim[] = [
+    'valid',
+    'other ids',
+    'damaged body',
+    'strange body',
+    'strange content type',
+    'strange query',
+    'strange path',
+    'strange header',
+    'strange token',
+    'other method',
+  ];
+  expect(wanted.filter(aim => (aims.get(aim)?.length ?? 0) < REQUESTS / 200)).toEqual([]);
+});
+
+test('what is refused leaves no trace of secrets in the log, and the process stays up', async () => {
+  expect(sluice.running()).toBe(true);
+  const lines = JSON.stringify(await sluice.logLines());
+  expect(lines).not.toMatch(/eyJ[\w-]+\.[\w-]+\.[\w-]+/);
+  expect(lines).not.toContain('call failed');
+});

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { eventually } from '../support/deadline.ts';
+import { makeSample } from '../support/publisher.ts';
+import type { Problem, RestClient } from '../support/rest-client.ts';
+import { expectDeclared } from './support/declared-answer.ts';
+import { type Entry, openPartnerInbox, type PartnerInbox } from './support/partner-inbox.ts';
+
+let inbox: PartnerInbox;
+let world: PartnerInbox['world'];
+let receiver: PartnerInbox['receiver'];
+let publisher: PartnerInbox['publisher'];
+let ada: RestClient;
+let eve: RestClient;
+let pushed: string;
+let pulled: string;
+let root: string;
+let eventPath: PartnerInbox['eventPath'];
+let list: PartnerInbox['list'];
+let read: PartnerInbox['read'];
+let eventIn: PartnerInbox['eventIn'];
+
+beforeAll(async () => {
+  inbox = await openPartnerInbox(100);
+  ({ world, receiver, publisher, ada, eve, pushed, pulled, root, eventPath, list, read, eventIn } = inbox);
+});
+afterAll(() => inbox?.stop());
+
+test('what was delivered is listed in pages, in order, and read with its body; others see nothing', async () => {
+  await publisher.post(makeSample('first', 'red', '{"n":1}'), { headers: { 'content-type': 'application/json' } });
+  await publisher.publish(makeSample('second', 'red', Buffer.from([0xff, 0x00])));
+  await publisher.publish(makeSample('third', 'green', 'x'.repeat(20_000)));
+  await eventIn('third', 'delivered');
+  await eventIn('second', 'delivered');
+  const first = expectDeclared('listEvents', await list('limit=2'));
+  expect(first.body.data.map(({ eventId }) => eventId)).toEqual(['first', 'second']);
+  const rest = await list(`limit=2&cursor=${first.body.nextCursor}`);
+  expect(rest.body.data.map(({ eventId }) => eventId)).toEqual(['third']);
+  expect(rest.body.nextCursor).toBeNull();
+  expect((await list('order=desc&limit=1')).body.data[0]?.eventId).toBe('third');
+  expect((await list('state=dead,skipped')).body).toEqual({ data: [], nextCursor: null, resumeCursor: null });
+
+  const [one, two] = first.body.data as [Entry, Entry];
+  expect(one).toMatchObject({
+    subscriptionPublicId: pushed,
+    groupKey: 'red',
+    bytes: 7,
+    tokens: 1,
+    state: 'delivered',
+    attempts: 1,
+  });
+  expect(await read(one.id)).toMatchObject({
+    body: '{"n":1}',
+    bodyEncoding: 'utf8',
+    contentType: 'application/json',
+    reason: '204',
+  });
+  expect(await read(two.id)).toMatchObject({ body: '/wA=', bodyEncoding: 'base64' });
+  expect((await eve.get(eventPath(one.id))).status).toBe(403);
+  const byEve: Problem = await eve.get(`/waas/integrations/${publicId('Integration', 'shop', 'eve')}/events/${one.id}`);
+  expect([byEve.status, byEve.body.code]).toEqual([404, 'unknown_event']);
+  expect((await ada.get(eventPath(`evt_000000000000000${pushed.slice(4)}`))).status).toBe(404);
+  expect((await ada.get(eventPath('evt_1'))).status).toBe(400);
+  expect((await list('cursor=bm9uZQ')).status).toBe(400);
+  expect((await list('state=lost')).status).toBe(422);
+  const long = 'since=0001-01-01T00:00:00Z&until=1969-12-31T23:59:59Z';
+  for (const order of ['asc', 'desc']) expect((await list(`${long}&order=${order}`)).body.data).toEqual([]);
+  expect((await ada.get(`${root}/events`)).status).toBe(422);
+});
+
+test('a long poll answers as soon as something comes, or says that nothing came', async () => {
+  const { resumeCursor } = (await list('limit=250')).body;
+  const startedMs = performance.now();
+  const nothing = await list(`wait=1&cursor=${resumeCursor}`);
+  expect(nothing.body).toEqual({ data: [], nextCursor: null, resumeCursor });
+  expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
+  const polling = list(`wait=30&cursor=${resumeCursor}`);
+  await publisher.publish(makeSample('polled', 'blue', 'x'));
+  const publishedMs = performance.now();
+  expect((await polling).body.data.map(({ eventId }) => eventId)).toEqual(['polled']);
+  expect(performance.now() - publishedMs).toBeLessThan(5_000);
+});
+
+test('what waits for a retry is skipped, and the next of its key goes on; twice is once', async () => {
+  receiver.behave(({ id }) => (id === 'stuck' ? 500 : 204));
+  await publisher.publish(makeSample('stuck', 'red', 'x'));
+  await publisher.publish(makeSample('behind', 'red', 'x'));
+  const stuck = await eventIn('stuck', 'retrying');
+  expect(receiver.delivered('ada').has('behind')).toBe(false);
+  const open: Problem = await ada.post(`${eventPath(stuck.id)}/replay`);
+  expect([open.status, open.body.code]).toEqual([409, 'event_open']);
+  for (let n = 0; n < 3; n++) {
+    const skipped = expectDeclared('skipEvent', await ada.post(`${eventPath(stuck.id)}/skip`));
+    expect(skipped.status, JSON.stringify(skipped.body)).toBe(204);
+  }
+  const behind = await eventIn('behind', 'delivered');
+  const ended: Problem = await ada.post(`${eventPath(behind.id)}/skip`);
+  expect([ended.status, ended.body.code]).toEqual([409, 'event_ended']);
+  const record = await read(stuck.id);
+  expect(record).toMatchObject({ state: 'skipped', reason: 'skipped' });
+  expect(record.history[0]).toMatchObject({ result: '500' });
+
+  receiver.behave(({ id }) => (id.startsWith('old.') ? 500 : 204));
+  for (let n = 0; n < 3; n++) await publisher.publish(makeSample(`old.${n}`, 'green', 'x'));
+  const last = await eventIn('old.2', 'pending');
+  const skip = () => ada.post<{ skipped: number }>(`${root}/skip`, { upTo: last.id, groupKey: 'green' });
+  expect(expectDeclared('skipEvents', await skip()).body).toEqual({ skipped: 3, nextCursor: null });
+  expect((await skip()).body.skipped).toBe(0);
+  receiver.behave(() => 204);
+});
+
+test('a subscription without an endpoint pulls, in order, and acknowledges; what was not comes again', async () => {
+  for (const id of ['visit.0', 'visit.1']) await publisher.post(makeSample(id, 'blue', id), { queue: 'visits' });
+  const pull = (more: object = {}) =>
+    ada.post<{ data: (Entry & { body: string })[]; more: boolean }>(`${root}/pull`, { subscription: pulled, ...more });
+  const first = expectDeclared('pullEvents', await pull({ waitSeconds: 10 }));
+  expect(first.body.data.map(({ eventId, body }) => [eventId, body])).toEqual([['visit.0', 'visit.0']]);
+  expect((await pull()).body).toEqual(first.body);
+  await eventually('both are there', async () => (await pull({ all: true })).body.data.length === 2, {
+    withinMs: 5_000,
+  });
+  const acknowledge = (id: string): Promise<Problem> =>
+    ada.post(`${root}/acknowledge`, { subscription: pulled, events: [{ id }] });
+  const event = first.body.data[0] as Entry;
+  for (let n = 0; n < 3; n++) {
+    expect(expectDeclared('acknowledgeEvents', await acknowledge(event.id)).status).toBe(204);
+  }
+  expect((await pull()).body.data.map(({ eventId }) => eventId)).toEqual(['visit.1']);
+  expect(await read(event.id)).toMatchObject({ state: 'delivered', reason: 'acknowledged', attempts: 0 });
+
+  const unknown: Problem = await acknowledge(`evt_000000000000000${pulled.slice(4)}`);
+  expect([unknown.status, unknown.body.code, unknown.body.errors?.[0]?.pointer]).toEqual([
+    404,
+    'unknown_event',
+    '/events/0',
+  ]);
+  const foreign: Problem = await acknowledge(`evt_000000000000000${pushed.slice(4)}`);
+  expect([foreign.status, foreign.body.errors?.[0]?.pointer]).toEqual([422, '/events/0/id']);
+  for (const path of ['pull', 'acknowledge']) {
+    const events = path === 'pull' ? {} : { events: [{ id: `evt_000000000000000${pushed.slice(4)}` }] };
+    const refused: Problem = await ada.post(`${root}/${path}`, { subscription: pushed, ...events });
+    expect([refused.status, refused.body.code]).toEqual([409, 'has_endpoint']);
+  }
+  const startedMs = performance.now();
+  await acknowledge((await pull()).body.data[0]?.id ?? '');
+  expect((await pull({ waitSeconds: 1 })).body).toEqual({ data: [], more: false });
+  expect(performance.now() - startedMs).toBeGreaterThanOrEqual(1_000);
+});
+
+test('while Redis is away the inbox answers 503, and the caller may repeat', async () => {
+  const one = (await list('limit=1')).body.data[0] as Entry;
+  await world.installation.redis.kill('SIGKILL');
+  try {
+    const calls: Promise<Problem>[] = [
+      ada.get(`${root}/events?subscription=${pushed}`),
+      ada.get(eventPath(one.id)),
+      ada.post(`${eventPath(one.id)}/skip`),
+      ada.post(`${root}/subscriptions/${pushed}/test`),
+      ada.post(`${root}/pull`, { subscription: pulled }),
+      ada.get(`${root}/replays/once-more`),
+    ];
+    for (const reply of await Promise.all(calls)) {
+      expect([reply.status, reply.body.code]).toEqual([503, 'unavailable']);
+      expect(reply.headers.get('retry-after')).toBe('2');
+    }
+  } finally {
+    await world.installation.redis.restart();
+  }
+  await eventually('it is back', async () => (await list('limit=1')).status === 200, { withinMs: 10_000 });
+});

@@ -1,0 +1,300 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { API_VERSION } from '../../../src/api/group-version.ts';
+import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { receivingWorkspaceName } from '../../../src/core/ids/invitation-names.ts';
+import { eventually } from '../support/deadline.ts';
+import type { Reply, RestClient } from '../support/rest-client.ts';
+import { apply, conditionOf } from '../support/world.ts';
+import { expectDeclared } from './support/declared-answer.ts';
+import {
+  type Accepted,
+  accept,
+  codeOf,
+  decline,
+  type InvitationWorld,
+  openInvitationWorld,
+} from './support/invitation-world.ts';
+
+let opened: InvitationWorld;
+let world: InvitationWorld['world'];
+let shop: string;
+let ada: InvitationWorld['ada'];
+let as: InvitationWorld['as'];
+let invite: InvitationWorld['invite'];
+let inCluster: InvitationWorld['inCluster'];
+let specOf: InvitationWorld['specOf'];
+let makeReceiver: InvitationWorld['makeReceiver'];
+
+beforeAll(async () => {
+  opened = await openInvitationWorld();
+  ({ world, shop, ada, as, invite, inCluster, specOf, makeReceiver } = opened);
+});
+afterAll(() => opened?.stop());
+
+test('an invitation is accepted onto a free account of one’s own, which is made; repeated it answers the same', async () => {
+  const { id, name, token } = await invite();
+  const grace = await as('grace');
+  const first = expectDeclared('acceptInvitation', await accept(token, grace));
+  expect(first.status, JSON.stringify(first.body)).toBe(200);
+  expect(first.body).toMatchObject({ integrationPublicId: id, producerTenantPublicId: shop, status: 'Active' });
+  const { workspace, invitedEmail } = await specOf('intg', name, 'shop');
+  expect(invitedEmail).toBe('partner-1@example.com');
+  expect(first.body.workspacePublicId).toBe(tenantId(workspace as string));
+  const { account } = await specOf('workspace', workspace as string);
+  expect(first.body.accountPublicId).toBe(publicId('Account', '', account as string));
+  expect(await specOf('account', account as string)).toEqual({
+    owners: [{ issuer: world.issuer.url, subject: 'grace', role: 'Owner' }],
+    plan: 'Free',
+    includedTokens: 10_000,
+  });
+  // All of it is in force when it is answered.
+  const { cluster } = world.installation;
+  expect(await conditionOf(cluster, `intg/${name}`, 'shop', 'Accepted')).toBe('True/InvitationAccepted');
+  expect(await conditionOf(cluster, `workspace/${workspace as string}`, undefined)).toBe('True/NamespaceReady');
+  await inCluster(['get', 'namespace', workspace as string]);
+
+  const version = () => inCluster(['get', 'intg', name, '-n', 'shop', '-o', 'jsonpath={.metadata.resourceVersion}']);
+  const before = await version();
+  for (const facade of [0, 1, 2]) {
+    const again = await accept(token, await as('grace', facade));
+    expect(again.status).toBe(200);
+    expect(again.body).toEqual(first.body);
+  }
+  const named = await accept(token, grace, first.body.accountPublicId);
+  expect(named.body).toEqual(first.body);
+  expect(await version()).toBe(before);
+
+  for (const refused of [await accept(token, await as('eve', 1)), await decline(token, await as('eve', 2))]) {
+    expect(refused.status).toBe(409);
+    expect(codeOf(refused)).toBe('invitation_used');
+  }
+  expect((await specOf('intg', name, 'shop'))['workspace']).toBe(workspace);
+  const seen = await ada.get(`/waas/producer/${shop}/integrations/${id}`);
+  expect(seen.body).toMatchObject({ status: 'Active', receivingTenantPublicId: first.body.workspacePublicId });
+});
+
+test('a second invitation is received on the same free account, in another workspace', async () => {
+  const grace = await as('grace', 1);
+  const second = await accept((await invite()).token, grace);
+  expect(second.status, JSON.stringify(second.body)).toBe(200);
+  const accounts = await grace.get<{ data: { publicId: string; plan: string; role: string }[] }>('/waas/accounts');
+  expect(accounts.body.data).toMatchObject([{ publicId: second.body.accountPublicId, plan: 'Free', role: 'Owner' }]);
+  const workspaces = await grace.get<{ data: { publicId: string }[] }>('/waas/workspaces');
+  expect(workspaces.body.data).toHaveLength(2);
+  expect(workspaces.body.data.map(each => each.publicId)).toContain(second.body.workspacePublicId);
+});
+
+test('an account may be named that the caller owns or administers, and no other', async () => {
+  const owners = [
+    { issuer: world.issuer.url, subject: 'barbara', role: 'Owner' },
+    { issuer: world.issuer.url, subject: 'carl', role: 'Admin' },
+  ];
+  const paying = { apiVersion: API_VERSION, kind: 'Account', metadata: { name: 'paying' } };
+  await apply(world.installation.cluster, [{ ...paying, spec: { owners, plan: 'Metered' } }]);
+  const id = publicId('Account', '', 'paying');
+  const { token } = await invite();
+  for (const foreign of [id, 'acc_00000000000000000000']) {
+    const refused = await accept(token, await as('eve'), foreign);
+    expect(refused.status).toBe(403);
+    expect(codeOf(refused)).toBe('forbidden');
+  }
+  const carl = await as('carl', 2);
+  const accepted = await accept(token, carl, id);
+  expect(accepted.status, JSON.stringify(accepted.body)).toBe(200);
+  expect(accepted.body.accountPublicId).toBe(id);
+  // Another owner of the account asks again: the answer is theirs as well.
+  expect((await accept(token, await as('barbara', 1))).body).toEqual(accepted.body);
+  // The right owner, another account: it is accepted, but not there.
+  const free = await accept((await invite()).token, carl);
+  expect(free.status).toBe(200);
+  const elsewhere = await accept(token, carl, free.body.accountPublicId);
+  expect(elsewhere.status).toBe(409);
+  expect(codeOf(elsewhere)).toBe('invitation_used');
+});
+
+test('who owns a free account already, or whose own is free no longer, has to name it', async () => {
+  const existing = { apiVersion: API_VERSION, kind: 'Account', metadata: { name: 'dora-free' } };
+  const owners = [{ issuer: world.issuer.url, subject: 'dora', role: 'Owner' }];
+  await apply(world.installation.cluster, [{ ...existing, spec: { owners, plan: 'Free' } }]);
+  const { token } = await invite();
+  const dora = await as('dora');
+  await eventually(
+    'the facade knows the account',
+    async () => (await dora.get<{ data: unknown[] }>('/waas/accounts')).body.data.length === 1,
+    { withinMs: 5_000 },
+  );
+  const unnamed = await accept(token, dora);
+  expect(unnamed.status).toBe(409);
+  const id = publicId('Account', '', 'dora-free');
+  expect(unnamed.body).toMatchObject({ code: 'free_account_exists', detail: expect.stringContaining(id) });
+  expect((await accept(token, dora, id)).status).toBe(200);
+
+  const emil = await as('emil');
+  const own = (await accept((await invite()).token, emil)).body.accountPublicId;
+  const list = JSON.parse(await inCluster(['get', 'account', '-o', 'json'])) as {
+    items: { metadata: { name: string } }[];
+  };
+  const name = list.items.find(({ metadata }) => publicId('Account', '', metadata.name) === own)?.metadata
+    .name as string;
+  await inCluster(['patch', 'account', name, '--type=merge', '-p', '{"spec":{"plan":"Metered"}}']);
+  const second = (await invite()).token;
+  const refused = await accept(second, emil);
+  expect(refused.body).toMatchObject({ code: 'free_account_exists', detail: expect.stringContaining(own) });
+  expect((await accept(second, emil, own)).status).toBe(200);
+});
+
+test('nothing is granted to a workspace that cannot come to be; when it can, the same call accepts', async () => {
+  const { name, token } = await invite();
+  const receiver = receivingWorkspaceName('shop', name, 'paying');
+  await inCluster(['create', 'namespace', receiver]);
+  const barbara = await as('barbara');
+  const stuck = await accept(token, barbara, publicId('Account', '', 'paying'));
+  expect([stuck.status, codeOf(stuck)]).toEqual([409, 'not_reconcilable']);
+  expect(Object.keys(await specOf('intg', name, 'shop'))).toEqual(['invitedEmail']);
+  await inCluster(['label', 'namespace', receiver, `sluice.dev/workspace=${receiver}`]);
+  const accepted = await eventually(
+    'the namespace is adopted',
+    async () => {
+      const reply = await accept(token, barbara, publicId('Account', '', 'paying'));
+      return reply.status === 200 && reply;
+    },
+    { withinMs: 20_000 },
+  );
+  expect(accepted.value.body.workspacePublicId).toBe(tenantId(receiver));
+});
+
+test('of many who accept one token at once, at three facades, one has it', async () => {
+  const people = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6'];
+  for (let round = 0; round < 4; round++) {
+    const { name, token } = await invite();
+    // Each of them calls twice at the same time, at two facades.
+    const calls = people.flatMap((sub, n) => [n % 3, (n + 1) % 3].map(facade => ({ sub, facade })));
+    const clients = await Promise.all(calls.map(({ sub, facade }) => as(sub, facade)));
+    const replies = await Promise.all(clients.map(client => accept(token, client)));
+    const said = replies.map((reply, n) => `${calls[n]?.sub} ${reply.status} ${codeOf(reply) ?? ''}`);
+    const won = new Set(calls.filter((_, n) => replies[n]?.status === 200).map(({ sub }) => sub));
+    expect([...won], said.join(', ')).toHaveLength(1);
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(2);
+    const lost = replies.filter(({ status }) => status !== 200);
+    expect(new Set(lost.map(codeOf))).toEqual(new Set(['invitation_used']));
+    const winner = replies.find(({ status }) => status === 200) as Reply<Accepted>;
+    expect(tenantId((await specOf('intg', name, 'shop'))['workspace'] as string)).toBe(winner.body.workspacePublicId);
+  }
+});
+
+test('accepting and declining at once: one of them counts', async () => {
+  const clients = await Promise.all([0, 1, 2, 0, 1, 2].map(facade => as('barbara', facade)));
+  const account = publicId('Account', '', 'paying');
+  for (let round = 0; round < 8; round++) {
+    const { name, token } = await invite();
+    await makeReceiver(name, 'paying');
+    // Acceptance reads more before it writes: declining begins at several moments of it.
+    const accepting = accept(token, clients[0] as RestClient, account);
+    const declining = clients.map(async (client, n) => {
+      await delay(4 * n + round);
+      return decline(token, client);
+    });
+    const [accepted, ...declined] = await Promise.all([accepting, ...declining]);
+    const said = [accepted, ...declined].map(({ status }) => status).join(' ');
+    expect(['200 409 409 409 409 409 409', '409 200 200 200 200 200 200']).toContain(said);
+    const answered = Object.keys(await specOf('intg', name, 'shop')).toSorted();
+    expect(answered, said).toEqual(
+      accepted.status === 200 ? ['invitedEmail', 'workspace'] : ['declined', 'invitedEmail'],
+    );
+  }
+});
+
+test('an invitation is declined once and for all; repeated it answers the same', async () => {
+  const { id, name, token } = await invite();
+  const grace = await as('grace');
+  for (const facade of [0, 1, 2]) {
+    const reply = expectDeclared('declineInvitation', await decline(token, await as('grace', facade)));
+    expect(reply.body).toEqual({ integrationPublicId: id, status: 'Declined' });
+  }
+  expect(await conditionOf(world.installation.cluster, `intg/${name}`, 'shop', 'Accepted')).toBe('False/Declined');
+  const late = await accept(token, grace);
+  expect([late.status, codeOf(late)]).toEqual([409, 'invitation_used']);
+});
+
+test('revoked, expired, unknown and malformed tokens each have their answer', async () => {
+  const grace = await as('grace');
+  const revoked = await invite();
+  expect((await ada.post(`/waas/producer/${shop}/integrations/${revoked.id}/revoke`)).status).toBe(204);
+  const expired = await invite();
+  const past = '{"status":{"invitation":{"expiresAt":"2020-01-01T00:00:00Z"}}}';
+  await inCluster(['patch', 'intg', expired.name, '-n', 'shop', '--subresource=status', '--type=merge', '-p', past]);
+  const deleted = await invite();
+  await inCluster(['delete', 'intg', deleted.name, '-n', 'shop']);
+  const unknown = `sinv_${'x'.repeat(43)}`;
+  for (const [token, status, code] of [
+    [revoked.token, 409, 'invitation_used'],
+    [expired.token, 410, 'invitation_expired'],
+    [deleted.token, 404, 'unknown_invitation'],
+    [unknown, 404, 'unknown_invitation'],
+    ['sinv_short', 422, 'invalid_request'],
+  ] as const) {
+    for (const reply of [await accept(token, grace), await decline(token, grace)]) {
+      expect([reply.status, codeOf(reply)]).toEqual([status, code]);
+      expect(JSON.stringify(reply.body)).not.toContain(token);
+    }
+  }
+});
+
+test('while the producer is paused nobody answers an invitation', async () => {
+  const { name, token } = await invite();
+  const annotate = (value: string) => inCluster(['annotate', 'workspace', 'shop', `sluice.dev/paused${value}`]);
+  const invited = { producerTenantPublicId: shop, email: 'partner-0@example.com' };
+  const isPaused = async () => codeOf(await ada.post('/waas/integrations', invited)) === 'workspace_paused';
+  const grace = await as('grace');
+  await annotate('=true');
+  try {
+    await eventually('the facade knows of the pause', isPaused, { withinMs: 20_000 });
+    for (const reply of [await accept(token, grace), await decline(token, grace)]) {
+      expect([reply.status, codeOf(reply)]).toEqual([409, 'workspace_paused']);
+    }
+  } finally {
+    await annotate('-');
+  }
+  expect(Object.keys(await specOf('intg', name, 'shop'))).toEqual(['invitedEmail']);
+  await eventually('the pause is over', async () => !(await isPaused()), { withinMs: 5_000 });
+  expect((await accept(token, grace)).status).toBe(200);
+});
+
+test('what is not in force is not answered with success; the repetition is, when it is', async () => {
+  const [first, second, third, fourth] = await Promise.all([invite(), invite(), invite(), invite()]);
+  await makeReceiver(second.name, 'paying');
+  const [grace, barbara] = await Promise.all([as('grace'), as('barbara', 1)]);
+  const invited = { producerTenantPublicId: shop, email: 'partner-late@example.com' };
+  const calls: readonly (() => Promise<Reply>)[] = [
+    () => ada.post('/waas/integrations', invited),
+    // Its receiving workspace is to be made.
+    () => accept(first.token, grace),
+    // Its receiving workspace is there: only the grant is missing.
+    () => accept(second.token, barbara, publicId('Account', '', 'paying')),
+    () => decline(third.token, grace),
+    () => ada.post(`/waas/producer/${shop}/integrations/${fourth.id}/revoke`),
+  ];
+  await opened.controller.kill('SIGSTOP');
+  try {
+    const replies = await Promise.all(calls.map(call => call()));
+    for (const reply of replies) {
+      expect([reply.status, codeOf(reply)]).toEqual([503, 'not_in_force']);
+      expect(reply.headers.get('retry-after')).toMatch(/^\d+$/);
+    }
+  } finally {
+    await opened.controller.kill('SIGCONT');
+  }
+  for (const [n, call] of calls.entries()) {
+    const done = n === 4 ? 204 : 200;
+    await eventually(`call ${n} is answered ${done}`, async () => (await call()).status === done, { withinMs: 40_000 });
+  }
+});
+
+test('neither addresses nor tokens are in a log', async () => {
+  const logs = await Promise.all([opened.controller, ...opened.facades].map(each => each.logLines()));
+  const text = JSON.stringify(logs);
+  expect(text).toContain('acceptInvitation');
+  expect(text).not.toMatch(/sinv_/);
+  expect(text).not.toMatch(/partner-\d+@/);
+});

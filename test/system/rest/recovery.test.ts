@@ -1,0 +1,217 @@
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { publicId } from '../../../src/core/ids/ids.ts';
+import { eventually } from '../support/deadline.ts';
+import { makeSample } from '../support/publisher.ts';
+import type { Problem, RestClient } from '../support/rest-client.ts';
+import { activation, apply, block, kubectl, waitForAll } from '../support/world.ts';
+import { expectDeclared } from './support/declared-answer.ts';
+import { ago, openPartnerInbox, type PartnerInbox } from './support/partner-inbox.ts';
+
+/** What these tests look at of a replay, or of its price. */
+interface Replay {
+  readonly replayId: string;
+  readonly events: number;
+  readonly tokens: number;
+}
+
+/** Tokens of the partner's account. */
+const INCLUDED = 8;
+
+let inbox: PartnerInbox;
+let world: PartnerInbox['world'];
+let receiver: PartnerInbox['receiver'];
+let publisher: PartnerInbox['publisher'];
+let ada: RestClient;
+let eve: RestClient;
+let pushed: string;
+let pulled: string;
+let root: string;
+let eventPath: PartnerInbox['eventPath'];
+let list: PartnerInbox['list'];
+let read: PartnerInbox['read'];
+let eventIn: PartnerInbox['eventIn'];
+let used: PartnerInbox['used'];
+
+beforeAll(async () => {
+  inbox = await openPartnerInbox(INCLUDED);
+  ({ world, receiver, publisher, ada, eve, pushed, pulled, root, eventPath, list, read, eventIn, used } = inbox);
+  const samples = Array.from({ length: 6 }, (_, n) => makeSample(`more.${n}`, 'green', 'x'));
+  for (const sample of [
+    makeSample('first', 'red', 'x'),
+    makeSample('second', 'red', 'x'),
+    makeSample('third', 'green', 'x'.repeat(20_000)),
+    ...samples,
+  ]) {
+    await publisher.publish(sample);
+  }
+  for (const id of ['second', 'more.5']) await eventIn(id, 'delivered');
+});
+afterAll(() => inbox?.stop());
+
+test('a test event comes signed to the endpoint, without an activation, free, and its event tells how it went', async () => {
+  const before = await used();
+  const sent = expectDeclared('sendTestEvent', await ada.post<{ id: string }>(`${root}/subscriptions/${pushed}/test`));
+  expect(sent.status).toBe(202);
+  const { id } = sent.body;
+  const { value: attempt } = await eventually(
+    'it arrives',
+    async () => receiver.attempts.find(({ headers }) => headers['ce-type'] === 'sluice.test'),
+    { withinMs: 10_000 },
+  );
+  const { secret } = (await ada.get<{ secret: string }>(`${root}/subscriptions/${pushed}/secret`)).body;
+  const { value: detail } = await eventually(
+    'it is recorded',
+    async () => {
+      const event = await read(id);
+      return event.state === 'delivered' && event;
+    },
+    { withinMs: 10_000 },
+  );
+  expect(detail).toMatchObject({
+    eventId: id,
+    type: 'sluice.test',
+    groupKey: null,
+    tokens: null,
+    attempts: 1,
+    reason: '204',
+  });
+  expect(attempt.headers).not.toHaveProperty('ce-partitionkey');
+  const signed = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(name => [
+    name,
+    String(attempt.headers[name]),
+  ]);
+  const verified = new Webhook(secret).verify(detail.body ?? '', Object.fromEntries(signed) as Record<string, string>);
+  expect(verified).toMatchObject({ type: 'sluice.test', data: { subscription: pushed } });
+  expect(await used()).toBe(before);
+  expect((await list('limit=250')).body.data.some(event => event.id === id)).toBe(false);
+
+  receiver.behave(() => 500);
+  const failing = (await ada.post<{ id: string }>(`${root}/subscriptions/${pushed}/test`)).body.id;
+  await eventually('it has failed, once', async () => (await read(failing)).state === 'dead', { withinMs: 10_000 });
+  expect(await read(failing)).toMatchObject({ attempts: 1, reason: '500' });
+  receiver.behave(() => 204);
+  const none: Problem = await ada.post(`${root}/subscriptions/${pulled}/test`);
+  expect([none.status, none.body.code]).toEqual([409, 'no_endpoint']);
+});
+
+test('what failed while the endpoint was away comes at once and in order when it is recovered, and costs nothing', async () => {
+  receiver.behave(() => 503);
+  const since = ago(0);
+  const ids = ['away.0', 'away.1', 'away.2'];
+  for (const id of ids) await publisher.publish(makeSample(id, 'blue', 'x'));
+  await eventIn('away.0', 'retrying');
+  const retrying = await eventually(
+    'its next attempt is an hour away',
+    async () => {
+      const event = await eventIn('away.0', 'retrying');
+      return Date.parse(event.nextAttemptAt ?? '') > Date.now() + 1_000_000 && event;
+    },
+    { withinMs: 10_000 },
+  );
+  expect(retrying.value.attempts).toBe(2);
+  receiver.clear();
+  receiver.behave(() => 204);
+  const before = await used();
+  const recover = () => ada.post<{ count: number }>(`${root}/subscriptions/${pushed}/recover`, { since });
+  const recovered = expectDeclared('recoverEvents', await recover());
+  expect([recovered.status, recovered.body]).toEqual([202, { count: 1, nextCursor: null }]);
+  await eventIn('away.2', 'delivered');
+  expect(receiver.attempts.map(({ id }) => id)).toEqual(ids);
+  expect((await recover()).body.count).toBe(0);
+  expect(await used()).toBe(before);
+  expect((await ada.post(`${root}/subscriptions/${pushed}/recover`, {})).status).toBe(422);
+});
+
+test('a replay is priced, charged once to the partner and marked; a Free account pays as far as it reaches', async () => {
+  const third = await eventIn('third', 'delivered');
+  const [since, until] = [ago(600_000), ago(-600_000)];
+  const range = { subscription: pushed, since, until, states: ['delivered'] };
+  const price = expectDeclared('replayEvents', await ada.post<Replay>(`${root}/replay`, { ...range, dryRun: true }));
+  expect(price.status).toBe(200);
+  expect(price.body.tokens).toBe(price.body.events + 1);
+  const before = await used();
+  expect(price.body.tokens).toBeGreaterThan(INCLUDED - before);
+  // A cursor of letters that no position has.
+  const cursor = Buffer.from('u'.repeat(15)).toString('base64url');
+  const lost: Problem = await ada.post(`${root}/replay`, { ...range, cursor });
+  expect([lost.status, lost.body.code]).toEqual([400, 'malformed_cursor']);
+  const short: Problem = await ada.post(`${root}/replay`, range);
+  expect([short.status, short.body.code]).toEqual([402, 'insufficient_tokens']);
+  expect(await used()).toBe(before);
+
+  receiver.clear();
+  const replay = () =>
+    ada.call<Replay>('POST', `${eventPath(third.id)}/replay`, undefined, { 'idempotency-key': 'once-more' });
+  const first = expectDeclared('replayEvent', await replay());
+  expect(first.status).toBe(202);
+  expect(first.body).toMatchObject({
+    replayId: 'once-more',
+    subscriptionPublicId: pushed,
+    events: 1,
+    tokens: 2,
+    complete: true,
+  });
+  for (let n = 0; n < 3; n++) expect((await replay()).body).toEqual(first.body);
+  expect(expectDeclared('getReplay', await ada.get(`${root}/replays/once-more`)).body).toEqual(first.body);
+  expect(await used()).toBe(before + 2);
+  await eventually('it arrives', async () => receiver.delivered('ada').has('third'), { withinMs: 10_000 });
+  expect(receiver.attempts.map(({ headers }) => headers['webhook-replay'])).toEqual(['once-more']);
+  await eventually('it is recorded', async () => (await read(third.id)).replays[0]?.state === 'delivered', {
+    withinMs: 10_000,
+  });
+  expect(receiver.attempts).toHaveLength(1);
+
+  const one = await eventIn('first', 'delivered');
+  const conflict: Problem = await ada.call('POST', `${eventPath(one.id)}/replay`, undefined, {
+    'idempotency-key': 'once-more',
+  });
+  expect([conflict.status, conflict.body.code]).toEqual([409, 'replay_conflict']);
+  const [unnamed, again] = [
+    await ada.post<Replay>(`${eventPath(one.id)}/replay`),
+    await ada.post<Replay>(`${eventPath(one.id)}/replay`),
+  ];
+  expect(unnamed.body).toMatchObject({ replayId: expect.stringMatching(/^rpl_/), tokens: 1 });
+  expect(again.body).toEqual(unnamed.body);
+  expect(await used()).toBe(before + 3);
+  expect((await eve.get(`/waas/integrations/${publicId('Integration', 'shop', 'eve')}/replays/once-more`)).status).toBe(
+    404,
+  );
+});
+
+test('while the stream is blocked nothing is replayed, and neither charged; inspecting goes on', async () => {
+  const { cluster } = world.installation;
+  const second = await eventIn('second', 'delivered');
+  const before = await used();
+  await apply(cluster, [
+    block('shop', 'kept', { integration: 'ada', target: { kind: 'CatalogStream', name: 'orders' } }),
+  ]);
+  await waitForAll(cluster, 'block', 'shop', 'Enforced');
+  const range = { subscription: pushed, since: ago(600_000), until: ago(0) };
+  for (const [path, body] of [
+    [`${eventPath(second.id)}/replay`, undefined],
+    [`${root}/replay`, range],
+    [`${root}/replay`, { ...range, dryRun: true }],
+    [`${root}/subscriptions/${pushed}/recover`, { since: ago(600_000) }],
+  ] as const) {
+    const refused: Problem = await ada.post(path, body);
+    expect([refused.status, refused.body.code], path).toEqual([409, 'stream_blocked']);
+  }
+  expect((await read(second.id)).state).toBe('delivered');
+  expect(await used()).toBe(before);
+  await kubectl(cluster, ['delete', 'block', 'kept', '-n', 'shop']);
+  await eventually(
+    'it may be again',
+    async () => (await ada.post(`${root}/replay`, { ...range, dryRun: true })).status === 200,
+    {
+      withinMs: 5_000,
+    },
+  );
+  const deactivated = activation('shop', 'ada', 'red', { revoked: true });
+  await apply(cluster, [deactivated]);
+  await eventually(
+    'its group key is not active',
+    async () => ((await ada.post(`${eventPath(second.id)}/replay`)) as Problem).body.code === 'group_key_inactive',
+    { withinMs: 5_000 },
+  );
+});

@@ -1,0 +1,89 @@
+import type { z } from 'zod';
+import type { Route } from '../../../../src/facade/contract/route.ts';
+import { ROUTES } from '../../../../src/facade/routes.ts';
+
+/** Sorts of ids that a caller may name; each is of the caller's own world, of another's, of nobody's, or no id at all. */
+export type IdKind =
+  | 'tenant'
+  | 'stream'
+  | 'package'
+  | 'integration'
+  | 'received'
+  | 'activation'
+  | 'subscription'
+  | 'account'
+  | 'event'
+  | 'key'
+  | 'replay'
+  | 'offered'
+  | 'published';
+
+/** Where a route takes an id. */
+export interface IdPosition {
+  readonly where: 'path' | 'query' | 'body';
+  readonly name: string;
+  readonly kind: IdKind;
+}
+
+/** Path parameters and fields that are ids. An `{integration}` is the producer's, or the one that is received. */
+const KIND_OF: Readonly<Record<string, IdKind>> = {
+  tenant: 'tenant',
+  producerTenantPublicId: 'tenant',
+  catalogEntryPublicId: 'stream',
+  pkg: 'package',
+  integrationPublicId: 'integration',
+  activation: 'activation',
+  subscription: 'subscription',
+  subscriptionPublicId: 'subscription',
+  account: 'account',
+  accountPublicId: 'account',
+  event: 'event',
+  eventId: 'published',
+  stream: 'stream',
+  key: 'key',
+  replay: 'replay',
+};
+
+function kindOf(name: string, { access }: Route): IdKind | undefined {
+  // Of the producer, or what is received and offered.
+  if (name === 'integration') return access === 'recipient' ? 'received' : 'integration';
+  if (name === 'catalogEntryPublicId' && access === 'recipient') return 'offered';
+  return KIND_OF[name];
+}
+
+/** Names of the fields of a body or a query; none of what is no object. */
+function fieldsOf(schema: z.ZodType | undefined): string[] {
+  return Object.keys((schema as z.ZodObject | undefined)?.shape ?? {});
+}
+
+export function positionsOf(route: Route): IdPosition[] {
+  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string);
+  const at = (where: IdPosition['where']) => (name: string) => {
+    const kind = kindOf(name, route);
+    if (where === 'path' && kind === undefined) throw new Error(`no sort of id is known for {${name}}`);
+    return kind === undefined ? [] : [{ where, name, kind }];
+  };
+  // Where a call takes its fields in either, the body is enough.
+  const query = route.body === undefined ? fieldsOf(route.query) : [];
+  return [...names.flatMap(at('path')), ...query.flatMap(at('query')), ...fieldsOf(route.body).flatMap(at('body'))];
+}
+
+/** The id that says whose the call is: what is foreign there is 403. */
+export function isScope(route: Route, { where, name, kind }: IdPosition): boolean {
+  if (route.access === 'producer') return kind === 'tenant';
+  if (route.access === 'recipient') return where === 'path' && name === 'integration';
+  return route.access === 'account' && kind === 'account';
+}
+
+export interface Case {
+  readonly route: Route;
+  readonly position: IdPosition;
+  readonly value: 'foreign' | 'unknown' | 'malformed';
+}
+
+/** Every route, every id position, every id that is not the caller's. */
+export const CASES: readonly Case[] = ROUTES.flatMap(route =>
+  positionsOf(route).flatMap(position =>
+    (['foreign', 'unknown', 'malformed'] as const).map(value => ({ route, position, value })),
+  ),
+);

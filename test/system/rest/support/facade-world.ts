@@ -1,0 +1,54 @@
+import { tenantId } from '../../../../src/core/ids/ids.ts';
+import { type Issuer, startIssuer } from '../../../support/issuer.ts';
+import type { Sluice, SluiceOptions } from '../../../support/sluice.ts';
+import { type Installation, install } from '../../support/installation.ts';
+import { createRestClient, type RestClient } from '../../support/rest-client.ts';
+import { apply, type Manifest, tenant } from '../../support/world.ts';
+
+/** An installation whose facade takes the tokens of an issuer that runs beside it. */
+export interface FacadeWorld {
+  readonly installation: Installation;
+  readonly issuer: Issuer;
+  /** One more process with the issuer's settings. */
+  readonly start: (options?: Partial<SluiceOptions>) => Promise<Sluice>;
+  /** Calls in the name of a person (`sub`), at the facade of a process. */
+  readonly as: (sluice: Sluice, sub: string) => Promise<RestClient>;
+  readonly stop: () => Promise<void>;
+}
+
+export async function openFacadeWorld(): Promise<FacadeWorld> {
+  const [installation, issuer] = await Promise.all([install(), startIssuer()]);
+  return {
+    installation,
+    issuer,
+    start: (options = {}) => installation.start({ ...options, env: { ...issuer.env, ...options.env } }),
+    as: async (sluice, sub) => createRestClient(sluice.facadeUrl, await issuer.token({ sub })),
+    stop: async () => {
+      await installation.stop();
+      await issuer.close();
+    },
+  };
+}
+
+/** A tenant whose account is owned by one person. */
+export function ownedTenant(
+  issuer: Issuer,
+  name: string,
+  sub: string,
+  account: object = { plan: 'Metered' },
+): Manifest[] {
+  return tenant(name, { ...account, owners: [{ issuer: issuer.url, subject: sub, role: 'Owner' }] });
+}
+
+/** Applies workspaces and answers their public ids. */
+export async function makeTenants(
+  { installation, issuer }: FacadeWorld,
+  owners: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, string>>> {
+  const names = Object.entries(owners);
+  await apply(
+    installation.cluster,
+    names.flatMap(([name, sub]) => ownedTenant(issuer, name, sub)),
+  );
+  return Object.fromEntries(names.map(([name]) => [name, tenantId(name)]));
+}

@@ -1,0 +1,120 @@
+import { API_VERSION } from '../../../../src/api/group-version.ts';
+import { receivingWorkspaceName } from '../../../../src/core/ids/invitation-names.ts';
+import type { ProblemDocument } from '../../../../src/core/problems/problem.ts';
+import { applyPermissions, kubeconfigOf } from '../../../support/kubernetes/permissions.ts';
+import { type MailServer, startMailServer } from '../../../support/mail/mail-server.ts';
+import type { Sluice } from '../../../support/sluice.ts';
+import { eventually } from '../../support/deadline.ts';
+import type { Reply, RestClient } from '../../support/rest-client.ts';
+import { apply, kubectl } from '../../support/world.ts';
+import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
+
+/** What an acceptance is answered with. */
+export interface Accepted {
+  readonly integrationPublicId: string;
+  readonly workspacePublicId: string;
+  readonly accountPublicId: string;
+  readonly producerTenantPublicId: string;
+  readonly status: string;
+}
+
+export interface Invitation {
+  /** `int_…` */
+  readonly id: string;
+  readonly name: string;
+  readonly token: string;
+}
+
+/**
+ * A producer `shop` of ada's that invites partners by e-mail: a controller, a mail server, and three facades that share
+ * nothing, each with the rights of its service account.
+ */
+export interface InvitationWorld {
+  readonly world: FacadeWorld;
+  readonly controller: Sluice;
+  readonly facades: readonly Sluice[];
+  /** `ten_…` of the producer. */
+  readonly shop: string;
+  readonly ada: RestClient;
+  /** Somebody at one of the facades. */
+  readonly as: (sub: string, facade?: number) => Promise<RestClient>;
+  /** One more invitation, as its partner gets it: `partner-<n>@example.com`. */
+  readonly invite: () => Promise<Invitation>;
+  readonly inCluster: (args: readonly string[]) => Promise<string>;
+  readonly specOf: (kind: string, name: string, namespace?: string) => Promise<Record<string, unknown>>;
+  /** The workspace that receives an integration on an account, before it is accepted. */
+  readonly makeReceiver: (integration: string, account: string) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+export const accept = (token: string, by: RestClient, accountPublicId?: string): Promise<Reply<Accepted>> =>
+  by.post('/waas/invitations/accept', { token, ...(accountPublicId === undefined ? {} : { accountPublicId }) });
+
+export const decline = (token: string, by: RestClient): Promise<Reply> =>
+  by.post('/waas/invitations/decline', { token });
+
+export const codeOf = ({ body }: Reply): string | undefined => (body as ProblemDocument | undefined)?.code;
+
+async function readToken(mail: MailServer, email: string): Promise<string> {
+  const { value } = await eventually(
+    `mail to ${email}`,
+    async () => mail.received.find(({ to }) => to.includes(email))?.body.match(/sinv_[\w-]{43}/)?.[0],
+    { withinMs: 10_000 },
+  );
+  return value;
+}
+
+export async function openInvitationWorld(): Promise<InvitationWorld> {
+  const [world, mail] = await Promise.all([openFacadeWorld(), startMailServer()]);
+  const { cluster } = world.installation;
+  await applyPermissions(cluster);
+  const kubeconfig = await kubeconfigOf(cluster, 'sluice-facade');
+  const controller = await world.start({
+    role: 'controller',
+    env: {
+      SLUICE_LOG_LEVEL: 'debug',
+      SLUICE_SMTP_URL: `smtp://127.0.0.1:${mail.port}`,
+      SLUICE_SMTP_FROM: 'sluice@example.org',
+    },
+  });
+  const facade = () => world.start({ role: 'facade', kubeconfig, env: { SLUICE_LOG_LEVEL: 'debug' } });
+  const facades = await Promise.all([facade(), facade(), facade()]);
+  const { shop = '' } = await makeTenants(world, { shop: 'ada', other: 'eve' });
+  const as = (sub: string, n = 0) => world.as(facades[n] as Sluice, sub);
+  const ada = await as('ada');
+  const inCluster = (args: readonly string[]) => kubectl(cluster, args);
+  let invitations = 0;
+  return {
+    world,
+    controller,
+    facades,
+    shop,
+    ada,
+    as,
+    invite: async () => {
+      const email = `partner-${++invitations}@example.com`;
+      const { body } = await ada.post<{ publicId: string }>('/waas/integrations', {
+        producerTenantPublicId: shop,
+        email,
+      });
+      const token = await readToken(mail, email);
+      const entry = await ada.get<{ name: string }>(`/waas/producer/${shop}/integrations/${body.publicId}`);
+      return { id: body.publicId, name: entry.body.name, token };
+    },
+    inCluster,
+    specOf: async (kind, name, namespace = 'default') =>
+      JSON.parse(await inCluster(['get', kind, name, '-n', namespace, '-o', 'jsonpath={.spec}'])) as Record<
+        string,
+        unknown
+      >,
+    makeReceiver: async (integration, account) => {
+      const name = receivingWorkspaceName('shop', integration, account);
+      await apply(cluster, [{ apiVersion: API_VERSION, kind: 'Workspace', metadata: { name }, spec: { account } }]);
+      await inCluster(['wait', 'workspace', name, '--for=condition=Ready', '--timeout=20s']);
+    },
+    stop: async () => {
+      await world.stop();
+      await mail.close();
+    },
+  };
+}

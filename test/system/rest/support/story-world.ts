@@ -1,0 +1,103 @@
+import { expect } from 'vitest';
+import { type MailServer, startMailServer } from '../../../support/mail/mail-server.ts';
+import type { Sluice } from '../../../support/sluice.ts';
+import { eventually } from '../../support/deadline.ts';
+import { type Observer, observe } from '../../support/observer.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { RestClient } from '../../support/rest-client.ts';
+import { kubectl } from '../../support/world.ts';
+import { type FacadeWorld, makeTenants, openFacadeWorld } from './facade-world.ts';
+
+/** An object as kubectl shows it. */
+export interface Seen {
+  readonly metadata: { readonly generation: number; readonly resourceVersion: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status?: {
+    readonly publicId?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+      readonly observedGeneration: number;
+    }[];
+  };
+}
+
+/** A whole installation with a producer's empty workspace `shop` of owner's, a mail server and a partner's endpoints. */
+export interface StoryWorld {
+  readonly facade: FacadeWorld;
+  readonly sluice: Sluice;
+  /** `ten_…` of the producer. */
+  readonly shop: string;
+  readonly owner: RestClient;
+  readonly as: (sub: string) => Promise<RestClient>;
+  readonly receiver: Receiver;
+  readonly observer: Observer;
+  /** The token that was mailed to an address. */
+  readonly readToken: (email: string) => Promise<string>;
+  /** With kubectl; undefined when there is none. */
+  readonly look: (kind: string, name: string, namespace?: string) => Promise<Seen | undefined>;
+  /** Looks, and expects the id that REST answered, the spec, and a condition that is judged from it. */
+  readonly expectSeen: (
+    object: readonly [kind: string, name: string, namespace?: string],
+    is: {
+      readonly publicId: string;
+      readonly spec: object;
+      readonly Ready?: string;
+      readonly [condition: string]: unknown;
+    },
+  ) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+function readSeen(text: string): Seen | undefined {
+  return text === '' ? undefined : (JSON.parse(text) as Seen);
+}
+
+export async function openStoryWorld(): Promise<StoryWorld> {
+  const [facade, mail, receiver] = await Promise.all([openFacadeWorld(), startMailServer(), startReceiver()]);
+  const { cluster } = facade.installation;
+  const sluice = await facade.start({
+    env: { SLUICE_SMTP_URL: `smtp://127.0.0.1:${mail.port}`, SLUICE_SMTP_FROM: 'sluice@example.org' },
+  });
+  const observer = observe(cluster.kubeconfig);
+  const { shop = '' } = await makeTenants(facade, { shop: 'owner' });
+  const look: StoryWorld['look'] = async (kind, name, namespace = 'default') =>
+    readSeen(await kubectl(cluster, ['get', kind, name, '-n', namespace, '--ignore-not-found', '-o', 'json']));
+  return {
+    facade,
+    sluice,
+    shop,
+    owner: await facade.as(sluice, 'owner'),
+    as: sub => facade.as(sluice, sub),
+    receiver,
+    observer,
+    readToken: email => readMailedToken(mail, email),
+    look,
+    expectSeen: async (object, { publicId, spec, ...conditions }) => {
+      const seen = await look(...object);
+      expect(seen?.status?.publicId, object.join(' ')).toBe(publicId);
+      expect(seen?.spec, object.join(' ')).toEqual(spec);
+      for (const [type, is] of Object.entries({ Ready: expect.stringMatching(/^True\//), ...conditions })) {
+        const found = seen?.status?.conditions?.find(condition => condition.type === type);
+        expect(`${found?.status}/${found?.reason}`, `${object.join(' ')} ${type}`).toEqual(is);
+        expect(found?.observedGeneration, `${object.join(' ')} ${type}`).toBe(seen?.metadata.generation);
+      }
+    },
+    stop: async () => {
+      await observer.close();
+      await receiver.close();
+      await facade.stop();
+      await mail.close();
+    },
+  };
+}
+
+async function readMailedToken(mail: MailServer, email: string): Promise<string> {
+  const { value } = await eventually(
+    `mail to ${email}`,
+    async () => mail.received.find(({ to }) => to.includes(email))?.body.match(/sinv_[\w-]{43}/)?.[0],
+    { withinMs: 10_000 },
+  );
+  return value;
+}

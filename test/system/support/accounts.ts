@@ -1,0 +1,90 @@
+import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import { connect, type KubeClient } from '../../../src/kube/client.ts';
+import { KubeError } from '../../../src/kube/kube-error.ts';
+import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
+import { NAMESPACES, type Resource, resourceOf } from '../../../src/kube/resource.ts';
+import { ensureBinaries } from '../../support/kubernetes/binaries.ts';
+import { kubectlFor } from '../../support/kubernetes/kubectl.ts';
+import { applyPermissions, kubeconfigOf } from '../../support/kubernetes/permissions.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+export const OWNERS = [{ issuer: 'https://login.example.com', subject: 'ada', role: 'Owner' }];
+
+/** A spec of each kind that the API server takes, some as large as they get. */
+export const SPECS: Readonly<Record<KindName, object>> = {
+  Account: { owners: OWNERS },
+  Workspace: { account: 'ada' },
+  CatalogStream: { public: true, payloadSchema: JSON.stringify({ description: 'x'.repeat(100_000) }) },
+  Package: { displayName: 'All', streams: Array.from({ length: 500 }, (_, n) => `stream-${n}`) },
+  Integration: { workspace: 'ada' },
+  Activation: { integration: 'ada', groupKey: 'shop-1' },
+  Block: { integration: 'ada', target: { kind: 'Package', name: 'all' } },
+  Subscription: { producer: 'ada', integration: 'bob', stream: 'orders' },
+};
+
+export const KIND_NAMES = Object.keys(KINDS) as KindName[];
+
+export const of = (kind: KindName): Resource => resourceOf(KINDS[kind]);
+
+/** The API server as an administrator and as service accounts of ours meet it, and a namespace to try them in. */
+export interface Accounts {
+  readonly admin: KubeClient;
+  readonly facade: KubeClient;
+  readonly controller: KubeClient;
+  readonly namespace: string;
+  /** A name that no object of the kind has. */
+  readonly fresh: (kind: KindName) => ObjectName;
+  /** An object, made by the administrator. */
+  readonly make: (kind: KindName, spec?: object, metadata?: object) => Promise<AnyObject>;
+  readonly close: () => Promise<void>;
+}
+
+/** @param name of the namespace, with this process's number behind it */
+export async function openAccounts(kubeconfig: string, name: string): Promise<Accounts> {
+  const namespace = `${name}-${process.pid}`;
+  const folder = await temporaryFolder(name);
+  const { kubectl: binary } = await ensureBinaries(['kubectl']);
+  const cluster = { kubectl: kubectlFor({ binary, kubeconfig, cache: folder.path }) };
+  await applyPermissions(cluster);
+  const admin = connect({ kubeconfig });
+  const facade = connect({ kubeconfig: await kubeconfigOf(cluster, 'sluice-facade') });
+  const controller = connect({ kubeconfig: await kubeconfigOf(cluster, 'sluice-controller') });
+  await admin.create(NAMESPACES, { name: namespace }, {});
+  let count = 0;
+  const fresh = (kind: KindName): ObjectName => ({
+    name: `${namespace}-${++count}`,
+    ...(KINDS[kind].scope === 'Cluster' ? {} : { namespace }),
+  });
+  return {
+    admin,
+    facade,
+    controller,
+    namespace,
+    fresh,
+    make: (kind, spec = SPECS[kind], metadata = {}) =>
+      admin.apply(of(kind), fresh(kind), { metadata, spec }, { fieldManager: 'admin' }),
+    close: async () => {
+      for (const kind of ['Workspace', 'Account'] as const) {
+        for (let n = 1; n <= count; n++) await admin.remove(of(kind), { name: `${namespace}-${n}` });
+      }
+      await admin.remove(NAMESPACES, { name: namespace });
+      await Promise.all([admin, facade, controller].map(client => client.close()));
+      await folder.remove();
+    },
+  };
+}
+
+/** Server-side apply by force: what is refused then is not refused for a conflict. */
+export function applying(client: KubeClient, kind: KindName, name: ObjectName, body: object): Promise<AnyObject> {
+  return client.apply(of(kind), name, body, { fieldManager: 'test', force: true });
+}
+
+/** The status of a refusal and what it says: `403 …`. @throws when nothing was refused */
+export async function refusal(call: Promise<unknown>): Promise<string> {
+  const error = await call.then(
+    () => new Error('not refused'),
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof KubeError)) throw error;
+  return `${error.status} ${error.detail}`;
+}

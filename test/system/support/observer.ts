@@ -1,0 +1,96 @@
+import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import { connect } from '../../../src/kube/client.ts';
+import { EVENTS, type Resource, resourceOf } from '../../../src/kube/resource.ts';
+import { eventually } from './deadline.ts';
+
+interface Observed {
+  readonly metadata: { readonly generation?: number; readonly resourceVersion: string; readonly uid: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly reason: string;
+      readonly observedGeneration?: number;
+    }[];
+  };
+}
+
+interface EventObject {
+  readonly reason: string;
+  readonly type: string;
+  readonly involvedObject?: { readonly kind: string; readonly name: string };
+}
+
+/** Looks at the cluster and changes it as kubectl would, without a process for each call. */
+export interface Observer {
+  /** A condition as `Status/Reason`, only when it was judged from the present generation; empty otherwise. */
+  readonly conditionOf: (kind: KindName, name: string, namespace?: string, type?: string) => Promise<string>;
+  /** The resourceVersion, which each write moves; empty where there is no object. */
+  readonly versionOf: (kind: KindName, name: string, namespace?: string) => Promise<string>;
+  /** Waits until the condition is that; answers how long it took, ms. */
+  readonly until: (
+    what: readonly [kind: KindName, name: string, namespace: string | undefined, type: string, is: string],
+    withinMs?: number,
+  ) => Promise<number>;
+  /** Server-side apply, as the user `test`. */
+  readonly apply: (manifest: {
+    readonly kind: string;
+    readonly metadata: object;
+    readonly [field: string]: unknown;
+  }) => Promise<void>;
+  readonly remove: (kind: KindName, name: string, namespace?: string) => Promise<boolean>;
+  readonly exists: (kind: KindName, name: string, namespace?: string) => Promise<boolean>;
+  /** `Kind/name reason` of all Events so far. */
+  readonly events: () => Promise<string[]>;
+  readonly close: () => Promise<void>;
+}
+
+const nameOf = (name: string, namespace: string | undefined) =>
+  namespace === undefined ? { name } : { name, namespace };
+const ofKind = (kind: KindName): Resource => resourceOf(KINDS[kind]);
+
+export function observe(kubeconfig: string): Observer {
+  const client = connect({ kubeconfig });
+
+  async function conditionOf(kind: KindName, name: string, namespace?: string, type = 'Ready'): Promise<string> {
+    const object = await client.get<Observed>(ofKind(kind), nameOf(name, namespace));
+    const found = object?.status?.conditions?.find(condition => condition.type === type);
+    return found === undefined || found.observedGeneration !== object?.metadata.generation
+      ? ''
+      : `${found.status}/${found.reason}`;
+  }
+
+  return {
+    conditionOf,
+    versionOf: async (kind, name, namespace) =>
+      (await client.get<Observed>(ofKind(kind), nameOf(name, namespace)))?.metadata.resourceVersion ?? '',
+    until: async ([kind, name, namespace, type, is], withinMs = 30_000) => {
+      let last = '';
+      const probe = async () => (last = await conditionOf(kind, name, namespace, type)) === is;
+      try {
+        return (await eventually('', probe, { withinMs, everyMs: 5 })).tookMs;
+      } catch (cause) {
+        throw new Error(`${kind} ${name}: ${type} is '${last}' and not '${is}' after ${withinMs} ms`, { cause });
+      }
+    },
+    apply: async manifest => {
+      const { kind, metadata } = manifest;
+      const { name, namespace } = metadata as { name: string; namespace?: string };
+      await client.apply(ofKind(kind as KindName), nameOf(name, namespace), manifest, {
+        fieldManager: 'test',
+        force: true,
+      });
+    },
+    remove: (kind, name, namespace) => client.remove(ofKind(kind), nameOf(name, namespace)),
+    exists: async (kind, name, namespace) => (await client.get(ofKind(kind), nameOf(name, namespace))) !== undefined,
+    events: async () =>
+      (
+        await client.list(
+          EVENTS,
+          ({ involvedObject, reason }: EventObject) => `${involvedObject?.kind}/${involvedObject?.name} ${reason}`,
+        )
+      ).items,
+    close: client.close,
+  };
+}

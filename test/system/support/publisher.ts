@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Pool } from 'undici';
+import { tenantId } from '../../../src/core/ids/ids.ts';
+
+/** An event as it is published. */
+export interface Sample {
+  readonly id: string;
+  /** Absent: without the header. */
+  readonly groupKey?: string;
+  readonly body: Buffer;
+  readonly sha256: string;
+}
+
+/** What ingress answered in the end. */
+export interface Publication {
+  readonly status: number;
+  readonly body: {
+    readonly id?: string;
+    readonly duplicate?: boolean;
+    readonly code?: string;
+    readonly detail?: string;
+  };
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** When the request was last sent, and its answer was here; `performance.now()`. */
+  readonly sentMs: number;
+  readonly answeredMs: number;
+  readonly tries: number;
+}
+
+export interface Publisher {
+  /** One POST; a connection error rejects. */
+  readonly post: (sample: Sample, options?: PostOptions) => Promise<Publication>;
+  /** Until it is answered with something below 500; the same id each time. @throws after `patienceMs` (60,000) */
+  readonly publish: (sample: Sample, patienceMs?: number) => Promise<Publication>;
+  /**
+   * Publishes all, the events of one group key one after another (the next when the former is acknowledged), as many
+   * keys at once as `concurrency` says.
+   *
+   * @returns what became of each, by id
+   */
+  readonly publishAll: (samples: readonly Sample[], concurrency?: number) => Promise<Map<string, Publication>>;
+  readonly close: () => Promise<void>;
+}
+
+export interface PostOptions {
+  readonly key?: string;
+  readonly query?: string;
+  readonly queue?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A sender to one queue of the workspace `producer`. */
+export function createPublisher(options: {
+  readonly ingressUrl: string;
+  readonly producer: string;
+  readonly queue: string;
+  readonly key: string;
+}): Publisher {
+  const pool = new Pool(options.ingressUrl, { connections: 64, headersTimeout: 30_000 });
+
+  async function post(sample: Sample, more: PostOptions = {}): Promise<Publication> {
+    const sentMs = performance.now();
+    const response = await pool.request({
+      method: 'POST',
+      path: `/events/${tenantId(options.producer)}/${more.queue ?? options.queue}${more.query ?? ''}`,
+      headers: {
+        authorization: `Bearer ${more.key ?? options.key}`,
+        'content-type': 'application/octet-stream',
+        'webhook-id': sample.id,
+        ...(sample.groupKey === undefined ? {} : { 'x-sluice-group-key': asHeader(sample.groupKey) }),
+        ...more.headers,
+      },
+      body: sample.body,
+    });
+    const text = await response.body.text();
+    const answeredMs = performance.now();
+    const body = JSON.parse(text) as Publication['body'];
+    return { status: response.statusCode, body, headers: response.headers, sentMs, answeredMs, tries: 1 };
+  }
+
+  async function publish(sample: Sample, patienceMs = 60_000): Promise<Publication> {
+    const deadline = performance.now() + patienceMs;
+    let cause: unknown;
+    for (let tries = 1; ; tries++) {
+      try {
+        const answer = await post(sample);
+        if (answer.status < 500) return { ...answer, tries };
+        cause = answer.body.code;
+      } catch (error) {
+        cause = error;
+      }
+      if (performance.now() > deadline) throw new Error(`${sample.id} was not accepted`, { cause });
+      await delay(50);
+    }
+  }
+
+  async function publishAll(samples: readonly Sample[], concurrency = 32): Promise<Map<string, Publication>> {
+    const published = new Map<string, Publication>();
+    const lanes = [...Map.groupBy(samples, ({ groupKey, id }) => groupKey ?? `\0${id}`).values()];
+    async function work(): Promise<void> {
+      for (let lane = lanes.shift(); lane !== undefined; lane = lanes.shift()) {
+        for (const sample of lane) published.set(sample.id, await publish(sample));
+      }
+    }
+    await Promise.all(Array.from({ length: concurrency }, work));
+    return published;
+  }
+
+  return { post, publish, publishAll, close: () => pool.destroy() };
+}
+
+/** UTF-8 as the one-byte characters that a header is written with. */
+function asHeader(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** How often each status was answered. */
+export function countStatuses(publications: Iterable<Publication>): Record<number, number> {
+  const counts: Record<number, number> = {};
+  for (const { status } of publications) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
+
+/** Deterministic: the same seed, the same numbers below 1 (mulberry32). */
+export function createRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Events `<prefix><key>.<n>` with bodies of any bytes (also no UTF-8), 0 to `maxBytes`; the last are of all keys. */
+export function makeSamples(options: {
+  readonly groupKeys: readonly string[];
+  readonly perKey: number;
+  readonly prefix?: string;
+  readonly maxBytes?: number;
+  readonly seed?: number;
+}): Sample[] {
+  const random = createRandom(options.seed ?? 1);
+  const samples: Sample[] = [];
+  for (let n = 0; n < options.perKey; n++) {
+    for (const groupKey of options.groupKeys) {
+      const body = Buffer.alloc(Math.floor(random() * (options.maxBytes ?? 600)));
+      for (let i = 0; i < body.length; i++) body[i] = random() * 256;
+      const id = `${options.prefix ?? ''}${groupKey.replaceAll(/[^\w-]/g, '_')}.${n}`;
+      samples.push(makeSample(id, groupKey, body));
+    }
+  }
+  return samples;
+}
+
+export function makeSample(id: string, groupKey: string | undefined, body: Buffer | string): Sample {
+  const bytes = Buffer.from(body);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  return { id, ...(groupKey === undefined ? {} : { groupKey }), body: bytes, sha256 };
+}

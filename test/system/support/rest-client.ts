@@ -1,0 +1,57 @@
+import type { ProblemDocument } from '../../../src/core/problems/problem.ts';
+
+/** One answer of the facade. */
+export interface Reply<T = unknown> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: T;
+}
+
+/** Calls of `/waas` in the name of one person. */
+export interface RestClient {
+  readonly call: <T = unknown>(
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<Reply<T>>;
+  readonly get: <T = unknown>(path: string) => Promise<Reply<T>>;
+  readonly post: <T = unknown>(path: string, body?: unknown) => Promise<Reply<T>>;
+  readonly put: <T = unknown>(path: string, body?: unknown) => Promise<Reply<T>>;
+  readonly remove: <T = unknown>(path: string, body?: unknown) => Promise<Reply<T>>;
+}
+
+export type Problem = Reply<ProblemDocument>;
+
+/** @param token of the person; undefined sends none */
+export function createRestClient(facadeUrl: string, token: string | undefined): RestClient {
+  const call: RestClient['call'] = async <T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ) => {
+    const response = await fetch(`${facadeUrl}${path}`, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: (text === '' ? undefined : JSON.parse(text)) as T,
+    };
+  };
+  return {
+    call,
+    get: path => call('GET', path),
+    post: (path, body) => call('POST', path, body),
+    put: (path, body) => call('PUT', path, body),
+    remove: (path, body) => call('DELETE', path, body),
+  };
+}

@@ -1,0 +1,89 @@
+import type { Sluice } from '../../support/sluice.ts';
+import type { Installation } from './installation.ts';
+import { type Observer, observe } from './observer.ts';
+import { createPublisher, type Publisher } from './publisher.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import {
+  activation,
+  apply,
+  ingressKey,
+  integration,
+  type Manifest,
+  stream,
+  subscription,
+  tenant,
+  waitForAll,
+} from './world.ts';
+
+export const PRODUCER = 'shop';
+export const QUEUE = 'orders';
+export const INGRESS_KEY = 'an-ingress-key-of-the-shop';
+/** Name of each partner's Subscription. */
+export const SUBSCRIPTION = `${PRODUCER}-${QUEUE}`;
+
+/** Retries soon, and more often than any test fails. */
+export const RETRY_SOON = Array.from({ length: 16 }, () => '200ms');
+
+/** One producer with one stream, partners that are each subscribed to it at the receiver, and open group keys. */
+export function smallWorld(options: {
+  readonly partners: readonly string[];
+  readonly groupKeys: readonly string[];
+  readonly receiver: Receiver;
+  readonly endpoint?: object;
+}): Manifest[] {
+  const { partners, groupKeys, receiver } = options;
+  return [
+    ...tenant(PRODUCER),
+    ...partners.flatMap(partner => tenant(partner)),
+    stream(PRODUCER, QUEUE),
+    ingressKey(PRODUCER, INGRESS_KEY),
+    ...partners.map(partner => integration(PRODUCER, partner)),
+    ...partners.map(partner =>
+      subscription(partner, PRODUCER, QUEUE, {
+        url: receiver.urlOf(partner),
+        retrySchedule: RETRY_SOON,
+        ...options.endpoint,
+      }),
+    ),
+    ...partners.flatMap(partner => groupKeys.map(groupKey => activation(PRODUCER, partner, groupKey))),
+  ];
+}
+
+export interface Running {
+  readonly receiver: Receiver;
+  readonly observer: Observer;
+  /** Sends to the ingress of `sluice`. */
+  readonly publisherOf: (sluice: Sluice) => Publisher;
+  readonly close: () => Promise<void>;
+}
+
+/** Applies a small world and waits until all of it is in force; processes of ours have to run. */
+export async function settle(
+  { cluster }: Installation,
+  options: { readonly partners: readonly string[]; readonly groupKeys: readonly string[]; readonly endpoint?: object },
+): Promise<Running> {
+  const receiver = await startReceiver();
+  const observer = observe(cluster.kubeconfig);
+  const publishers: Publisher[] = [];
+  await apply(cluster, smallWorld({ ...options, receiver }));
+  await waitForAll(cluster, 'catalogstream', PRODUCER);
+  // kubectl takes waiting for none of a kind for a mistake.
+  if (options.partners.length * options.groupKeys.length > 0) {
+    await waitForAll(cluster, 'activation', PRODUCER, 'Effective');
+  }
+  for (const partner of options.partners) await waitForAll(cluster, 'subscription', partner, 'Live');
+  return {
+    receiver,
+    observer,
+    publisherOf: ({ ingressUrl }) => {
+      const publisher = createPublisher({ ingressUrl, producer: PRODUCER, queue: QUEUE, key: INGRESS_KEY });
+      publishers.push(publisher);
+      return publisher;
+    },
+    close: async () => {
+      await Promise.all(publishers.map(publisher => publisher.close()));
+      await receiver.close();
+      await observer.close();
+    },
+  };
+}

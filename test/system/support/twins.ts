@@ -1,0 +1,143 @@
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import { INGRESS_KEY_SECRET_TYPE } from '../../../src/api/well-known.ts';
+import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
+import { connect } from '../../../src/kube/client.ts';
+import type { AnyObject } from '../../../src/kube/object.ts';
+import { NAMESPACES, type Resource, resourceOf, SECRETS } from '../../../src/kube/resource.ts';
+import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { dumpRedis } from '../../model/redis-dump.ts';
+import type { Installation } from './installation.ts';
+import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
+
+/** A producer with its partner's workspace; a twin is called the same as another in everything but these two. */
+export interface Twin {
+  readonly producer: string;
+  readonly partner: string;
+}
+
+export const INTEGRATION = 'partner';
+export const QUEUES = ['orders', 'refunds'];
+export const PACKAGE = 'everything';
+export const GROUP_KEYS = ['red', 'green', 'blue'];
+export const feedOf = (queue: string) => `feed-${queue}`;
+export const keyOf = ({ producer }: Twin) => `the-ingress-key-of-${producer}`;
+/** How the receiver names the endpoint of a feed. */
+export const endpointOf = ({ partner }: Twin, queue: string) => `${partner}-${queue}`;
+const RETRY_SOON = Array.from({ length: 16 }, () => '200ms');
+
+/** The partner's Subscription to a queue of its producer. */
+export function feed(twin: Twin, queue: string, urlOf: (endpoint: string) => string, spec: object = {}): Manifest {
+  const endpoint = { url: urlOf(endpointOf(twin, queue)), retrySchedule: RETRY_SOON };
+  const manifest = subscription(twin.partner, twin.producer, queue, endpoint, { integration: INTEGRATION, ...spec });
+  return { ...manifest, metadata: { ...manifest.metadata, name: feedOf(queue) } };
+}
+
+export function twinManifests(twin: Twin, urlOf: (endpoint: string) => string): Manifest[] {
+  const { producer, partner } = twin;
+  return [...new Set([producer, partner])]
+    .flatMap(name => tenant(name))
+    .concat([
+      ingressKey(producer, keyOf(twin)),
+      ...QUEUES.map(queue => stream(producer, queue)),
+      pkg(producer, PACKAGE, QUEUES),
+      { ...integration(producer, INTEGRATION, { workspace: partner }) },
+      ...GROUP_KEYS.map(groupKey => activation(producer, INTEGRATION, groupKey)),
+      ...QUEUES.map(queue => feed(twin, queue, urlOf)),
+    ]);
+}
+
+/** A Secret with an ingress key in whatever namespace. */
+export const secret = (
+  namespace: string,
+  name: string,
+  type: string,
+  stringData: object,
+  more: object = {},
+): Manifest =>
+  ({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace, ...more }, type, stringData }) as Manifest;
+
+export const ingressSecret = (namespace: string, name: string, key: string): Manifest =>
+  secret(namespace, name, INGRESS_KEY_SECRET_TYPE, { key });
+
+/** Names under which somebody has anything, wherever. */
+export interface Names {
+  readonly workspaces: readonly string[];
+  /** Integrations that they ever made. */
+  readonly integrations: readonly string[];
+}
+
+/**
+ * Everything that is not theirs: each key of Redis with its content, each object with the version that any write would
+ * change. Left out is what belongs to nobody: hints, the list of tenants, the Lease.
+ */
+export interface Outside {
+  readonly look: () => Promise<{
+    readonly redis: Readonly<Record<string, string>>;
+    readonly objects: readonly string[];
+  }>;
+  readonly redis: RedisClient;
+  readonly close: () => Promise<void>;
+}
+
+export async function openOutside({ cluster, redis: server }: Installation, names: Names): Promise<Outside> {
+  const redis = await connectRedis(server.url, createLogger({ level: 'silent' }));
+  const client = connect({ kubeconfig: cluster.kubeconfig });
+  const theirs = new Set(names.workspaces);
+  const tags = [
+    ...names.workspaces.flatMap(name => [
+      `{t:${tenantId(name)}}`,
+      `{q:${tenantId(name)}:`,
+      `{a:${publicId('Account', '', name)}}`,
+      ...names.integrations.map(each => `{i:${publicId('Integration', name, each)}}`),
+    ]),
+    ...['r', 'd', 'a'].flatMap(kind => Array.from({ length: 16 }, (_, n) => `{${kind}:${n}}`)),
+    '{c}',
+  ];
+  const resources: Resource[] = [...Object.values(KINDS).map(resourceOf), NAMESPACES, SECRETS];
+
+  async function versions(): Promise<string[]> {
+    const lists = await Promise.all(
+      resources.map(async resource => {
+        const { items } = await client.list(resource, ({ metadata }: AnyObject) => metadata);
+        return items
+          .filter(({ namespace, name }) => !theirs.has(namespace ?? name))
+          .map(
+            ({ namespace = '', name, resourceVersion }) => `${resource.kind} ${namespace}/${name} ${resourceVersion}`,
+          );
+      }),
+    );
+    return lists.flat().toSorted();
+  }
+
+  /**
+   * Redis tells the fields of a large hash in an order that changes while it is moved to a larger table. Counts by the
+   * minute are left out as those by the hour are: what was folded of them is dropped at a time of its own.
+   */
+  const canonical = (value: object) =>
+    Array.isArray(value)
+      ? value
+      : Object.entries(value)
+          .filter(([field]) => !['arrived', 'passed', 'traffic'].includes(field))
+          .toSorted(([a], [b]) => (a < b ? -1 : 1));
+
+  async function content(): Promise<Record<string, string>> {
+    const dump = await dumpRedis(redis);
+    const kept: [string, string][] = [];
+    for (const kind of ['hashes', 'sets', 'sorted', 'streams'] as const) {
+      for (const [key, value] of dump[kind]) {
+        if (!tags.some(tag => key.startsWith(tag))) kept.push([key, JSON.stringify(canonical(value))]);
+      }
+    }
+    return Object.fromEntries(kept);
+  }
+
+  return {
+    look: async () => ({ redis: await content(), objects: await versions() }),
+    redis,
+    close: async () => {
+      await redis.close();
+      await client.close();
+    },
+  };
+}

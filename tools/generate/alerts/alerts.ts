@@ -1,0 +1,62 @@
+import { stringify } from 'yaml';
+import type { GeneratedFile } from '../generate.ts';
+import type { AlertRule } from './alert-rule.ts';
+import { ALERT_GROUPS, ALERT_RULES } from './alert-rules.ts';
+
+const ORIGIN = '# Generated from tools/generate/alerts by tools/generate/generate.ts. Change it there.\n';
+
+/** As Prometheus reads it. */
+function renderRule({ name, expr, for: duration, severity, summary, impact }: AlertRule): object {
+  return {
+    alert: name,
+    expr,
+    for: duration,
+    labels: { severity },
+    annotations: {
+      summary,
+      description: impact,
+      runbook_url: `https://sluice.dev/runbooks#${name.toLowerCase()}`,
+    },
+  };
+}
+
+/** The alerts, as a file of rules for Prometheus and as an object for its operator. */
+export function renderAlerts(): GeneratedFile[] {
+  const groups = ALERT_GROUPS.map(({ name, rules }) => ({ name, rules: rules.map(renderRule) }));
+  const object = {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata: { name: 'sluice', namespace: 'sluice-system', labels: { 'app.kubernetes.io/name': 'sluice' } },
+    spec: { groups },
+  };
+  return [
+    { path: 'config/alerts/sluice.yaml', text: ORIGIN + write({ groups }) },
+    { path: 'config/alerts/prometheus-rule.yaml', text: ORIGIN + write(object) },
+  ];
+}
+
+function write(value: object): string {
+  return stringify(value, { lineWidth: 110, aliasDuplicateObjects: false });
+}
+
+/** docs/runbooks.md: what each alert means, and what to do. */
+export function renderRunbooks(): string {
+  return [
+    '# Runbooks',
+    'One section for each alert of `config/alerts`: `sluice.yaml` is a file of rules for Prometheus, `prometheus-rule.yaml` the same for the Prometheus operator (`kubectl apply -f config/alerts/prometheus-rule.yaml`). They watch the [metrics](metrics.md) of all processes of one installation; several installations in one Prometheus need a label that tells them apart in each expression.',
+    '**critical** means that events are refused, late or in danger now; **warning** that they will be; **info** that it is the concern of a producer or a partner.',
+    ...ALERT_RULES.map(renderRunbook),
+  ].join('\n\n');
+}
+
+function renderRunbook({ name, expr, for: duration, severity, summary, impact, steps }: AlertRule): string {
+  const since =
+    duration === '0m' ? 'at once' : `after ${duration.replace('m', ' minutes').replace(/^1 minutes/, '1 minute')}`;
+  return [
+    `## ${name}`,
+    `**${severity}**, ${since}. ${summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`<$1>`')}`,
+    impact,
+    steps.map(step => `- ${step}`).join('\n'),
+    `\`\`\`promql\n${expr}\n\`\`\``,
+  ].join('\n\n');
+}

@@ -1,0 +1,115 @@
+import { type PanelRow, quantiles, rate } from './panel.ts';
+
+/** What stands around them. */
+export const CONTROL_ROWS: readonly PanelRow[] = [
+  {
+    title: 'Controller',
+    panels: [
+      {
+        title: 'Reconciliations',
+        description: 'By how they ended.',
+        unit: 'ops',
+        queries: { [rate('controller_runtime_reconcile_total', 'result')]: '{{result}}' },
+      },
+      {
+        title: 'Keys that wait',
+        description: 'By controller.',
+        unit: 'short',
+        queries: { 'sum by (name) (workqueue_depth)': '{{name}}' },
+      },
+      {
+        title: 'Objects',
+        description: 'In the caches, by kind.',
+        unit: 'short',
+        queries: { 'max by (kind) (sluice_controller_objects)': '{{kind}}' },
+      },
+      {
+        title: 'What needs somebody',
+        description:
+          'Accounts without tokens, backlogs near the end of their retention, repairs and removals in Redis.',
+        unit: 'short',
+        queries: {
+          'max(sluice_controller_accounts_short)': 'accounts without tokens',
+          'max(sluice_controller_backlogs_at_risk)': 'backlogs at risk',
+          'sum(increase(sluice_controller_drift_repaired_total[$__rate_interval]))': 'repaired',
+          'sum(increase(sluice_controller_swept_total[$__rate_interval]))': 'swept',
+        },
+      },
+      {
+        title: 'Calls to the API server',
+        description: 'By status code.',
+        unit: 'reqps',
+        queries: { [rate('rest_client_requests_total', 'code')]: '{{code}}' },
+      },
+      {
+        title: 'Invitations',
+        description: 'Mails, by whether the mail server took them.',
+        unit: 'ops',
+        queries: { [rate('sluice_controller_invitation_mails_total', 'result')]: '{{result}}' },
+      },
+    ],
+  },
+  {
+    title: 'Facade',
+    panels: [
+      {
+        title: 'Calls',
+        description: 'By status.',
+        unit: 'reqps',
+        queries: { [rate('sluice_facade_request_duration_seconds_count', 'status')]: '{{status}}' },
+      },
+      {
+        title: 'Time of calls',
+        description: 'Changes wait until they are in force.',
+        unit: 's',
+        queries: quantiles('sluice_facade_request_duration_seconds'),
+      },
+      {
+        title: 'Refused tokens',
+        description: 'By reason.',
+        unit: 'reqps',
+        queries: { [rate('sluice_facade_refused_tokens_total', 'reason')]: '{{reason}}' },
+      },
+      {
+        title: 'What partners do',
+        description: 'Events of their inboxes.',
+        unit: 'ops',
+        queries: { [rate('sluice_facade_inbox_events_total', 'operation')]: '{{operation}}' },
+      },
+    ],
+  },
+  {
+    title: 'Redis and processes',
+    panels: [
+      {
+        title: 'Commands to Redis',
+        description: 'A script counts as one.',
+        unit: 'ops',
+        queries: {
+          [rate('sluice_redis_commands_total', 'instance')]: '{{instance}}',
+          [rate('sluice_redis_command_errors_total', 'reason')]: 'failed: {{reason}}',
+        },
+      },
+      {
+        title: 'Time of commands',
+        description: 'A sample of them, under load.',
+        unit: 's',
+        queries: quantiles('sluice_redis_command_duration_seconds'),
+      },
+      {
+        title: 'Memory of processes',
+        description: 'Resident.',
+        unit: 'bytes',
+        queries: { 'process_resident_memory_bytes and on (instance, job) sluice_build_info': '{{instance}}' },
+      },
+      {
+        title: 'CPU of processes',
+        description: 'Cores.',
+        unit: 'short',
+        queries: {
+          'rate(process_cpu_seconds_total[$__rate_interval]) and on (instance, job) sluice_build_info': '{{instance}}',
+        },
+      },
+    ],
+  },
+];

@@ -1,0 +1,171 @@
+import { type PanelRow, quantiles, rate } from './panel.ts';
+
+/** What events do. */
+export const EVENT_ROWS: readonly PanelRow[] = [
+  {
+    title: 'At a glance',
+    panels: [
+      {
+        title: 'Ready replicas',
+        description: 'By role.',
+        unit: 'none',
+        stat: true,
+        queries: { 'sum by (role) (sluice_role_ready)': '{{role}}' },
+      },
+      {
+        title: 'Open deliveries',
+        description: 'Of all subscriptions that are sent to; an estimate beyond some 64 of them.',
+        unit: 'short',
+        stat: true,
+        queries: { 'max(sluice_dispatcher_open_deliveries)': 'open' },
+      },
+      {
+        title: 'Overdue work',
+        description: 'For how long the oldest of what is due has found nobody.',
+        unit: 's',
+        stat: true,
+        queries: { 'max by (index) (sluice_work_overdue_seconds)': '{{index}}' },
+      },
+      {
+        title: 'Memory of Redis',
+        description: 'Used part of maxmemory, of the fullest master.',
+        unit: 'percentunit',
+        stat: true,
+        queries: { 'max(sluice_redis_memory_used_ratio)': 'used' },
+      },
+    ],
+  },
+  {
+    title: 'Events',
+    panels: [
+      {
+        title: 'Accepted, routed, delivered',
+        description: 'One accepted event is routed to, and delivered to, as many partners as may have it.',
+        unit: 'ops',
+        queries: {
+          [rate('sluice_ingress_events_total{result=~"accepted|missing_group_key"}')]: 'accepted',
+          [rate('sluice_router_routed_total')]: 'routed',
+          [rate('sluice_dispatcher_events_total{result="delivered"}')]: 'delivered',
+          [rate('sluice_dispatcher_events_total{result="dead"}')]: 'dead',
+        },
+      },
+      {
+        title: 'Age of events when they are delivered',
+        description: 'Since ingress accepted them, with retries and pauses.',
+        unit: 's',
+        queries: quantiles('sluice_dispatcher_delivery_age_seconds'),
+      },
+      {
+        title: 'Not routed',
+        description: 'Subscribed integrations that did not get an event, by reason.',
+        unit: 'ops',
+        queries: { [rate('sluice_router_not_routed_total', 'reason')]: '{{reason}}' },
+      },
+      {
+        title: 'Waiting work',
+        description: 'What is due and nobody has taken up yet.',
+        unit: 'short',
+        queries: { 'max by (index) (sluice_work_due)': '{{index}}' },
+      },
+    ],
+  },
+  {
+    title: 'Ingress',
+    panels: [
+      {
+        title: 'Requests',
+        description: 'By HTTP status code.',
+        unit: 'reqps',
+        queries: { [rate('sluice_ingress_requests_total', 'code')]: '{{code}}' },
+      },
+      {
+        title: 'Time to acceptance',
+        description: 'Until the answer is written; an accepted event is on disk then.',
+        unit: 's',
+        queries: quantiles('sluice_ingress_request_duration_seconds'),
+      },
+      {
+        title: 'Events in memory',
+        description: 'Being received, or not stored yet.',
+        unit: 'bytes',
+        queries: {
+          'max(sluice_ingress_held_bytes)': 'held',
+          'min(sluice_ingress_held_bytes_limit)': 'limit',
+        },
+      },
+      {
+        title: 'Events by result',
+        description: 'What the store said.',
+        unit: 'ops',
+        queries: { [rate('sluice_ingress_events_total', 'result')]: '{{result}}' },
+      },
+    ],
+  },
+  {
+    title: 'Router',
+    panels: [
+      {
+        title: 'Age of events when they are routed',
+        description: 'Of the oldest of each batch.',
+        unit: 's',
+        queries: quantiles('sluice_router_lag_seconds'),
+      },
+      {
+        title: 'Batches',
+        description: 'Routed, and why others had to wait.',
+        unit: 'ops',
+        queries: {
+          [rate('sluice_router_batches_total')]: 'routed',
+          [rate('sluice_router_held_total', 'cause')]: 'held: {{cause}}',
+          [rate('sluice_router_token_waits_total', 'cause')]: 'tokens: {{cause}}',
+          [rate('sluice_router_failures_total')]: 'failed',
+        },
+      },
+      {
+        title: 'Tokens',
+        description: 'Charged for what was routed.',
+        unit: 'ops',
+        queries: { [rate('sluice_router_tokens_total')]: 'tokens' },
+      },
+      {
+        title: 'Events',
+        description: 'That routers went through.',
+        unit: 'ops',
+        queries: { [rate('sluice_router_events_total')]: 'events' },
+      },
+    ],
+  },
+  {
+    title: 'Dispatcher',
+    panels: [
+      {
+        title: 'Attempts',
+        description: 'By outcome and reason.',
+        unit: 'ops',
+        queries: { [rate('sluice_dispatcher_attempts_total', 'outcome, reason')]: '{{outcome}} {{reason}}' },
+      },
+      {
+        title: 'Time of attempts',
+        description: 'From connecting to the end of the answer.',
+        unit: 's',
+        queries: quantiles('sluice_dispatcher_attempt_duration_seconds'),
+      },
+      {
+        title: 'Attempts in flight',
+        description: 'By process; 4,096 at most.',
+        unit: 'short',
+        queries: { sluice_dispatcher_attempts_in_flight: '{{instance}}' },
+      },
+      {
+        title: 'What became of events',
+        description: 'Failed ones are tried again.',
+        unit: 'ops',
+        queries: {
+          [rate('sluice_dispatcher_events_total', 'result')]: '{{result}}',
+          [rate('sluice_dispatcher_replayed_total')]: 'replayed',
+          [rate('sluice_dispatcher_failures_total')]: 'turns that failed',
+        },
+      },
+    ],
+  },
+];

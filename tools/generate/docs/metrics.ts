@@ -1,0 +1,102 @@
+import { createAuditMetrics } from '../../../src/controller/audit/audit-metrics.ts';
+import { createControllerMetrics } from '../../../src/controller/engine/controller-metrics.ts';
+import { createShortages } from '../../../src/controller/kinds/account/shortages.ts';
+import { createInvitationMetrics } from '../../../src/controller/kinds/integration/invitation-metrics.ts';
+import { createDeliveryMetrics } from '../../../src/controller/kinds/subscription/delivery-status/delivery-metrics.ts';
+import { registerObjectMetrics, registerRuntimeMetrics } from '../../../src/controller/state-metrics.ts';
+import { createDispatcherMetrics } from '../../../src/dataplane/dispatcher/dispatcher-metrics.ts';
+import { createIngressMetrics } from '../../../src/dataplane/ingress/ingress-metrics.ts';
+import { createSandboxMetrics } from '../../../src/dataplane/ingress/sandbox-metrics.ts';
+import { createRouterMetrics } from '../../../src/dataplane/router/router-metrics.ts';
+import { createFacadeMetrics } from '../../../src/facade/facade-metrics.ts';
+import { createKubeMetrics } from '../../../src/kube/kube-metrics.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
+import { createRedisMetrics, registerRedisGauges } from '../../../src/redis/redis-metrics.ts';
+import { registerBacklogMetrics, registerWorkMetrics } from '../../../src/redis/work-metrics.ts';
+import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
+import { registerProcessMetrics, registerRoleHealth } from '../../../src/telemetry/process-metrics.ts';
+import { type Row, table } from '../markdown.ts';
+
+/** Nobody to ask: what is sampled is unknown, and only its description is wanted. */
+const AWAY = {
+  commandsSent: () => 0,
+  isReady: () => false,
+  onReconnect: () => {},
+  callAll: () => Promise.reject(new Error('away')),
+  run: () => Promise.reject(new Error('away')),
+} as unknown as RedisClient;
+const SOURCES = { redis: AWAY, nowMs: () => 0 };
+
+/** What src/main.ts registers, by role. */
+const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
+  'Every process': registry => {
+    registerProcessMetrics(registry, '');
+    registerRoleHealth(registry, {});
+    createRedisMetrics(registry);
+    registerRedisGauges(registry, AWAY);
+    registerWorkMetrics(registry, SOURCES);
+  },
+  'controller and facade': createKubeMetrics,
+  controller: registry => {
+    createControllerMetrics(registry);
+    createAuditMetrics(registry);
+    createInvitationMetrics(registry);
+    createDeliveryMetrics(registry, () => 0);
+    createShortages({ registry, exists: () => true, onNews: () => {} });
+    registerObjectMetrics(registry, { world: {}, backlogsAtRisk: () => 0 });
+    registerRuntimeMetrics(registry, {
+      readiness: () => ({ ready: true, missing: [], leading: false, silentMs: undefined }),
+      works: () => false,
+    });
+  },
+  facade: createFacadeMetrics,
+  ingress: registry => {
+    createIngressMetrics(registry);
+    createSandboxMetrics(registry);
+  },
+  router: createRouterMetrics,
+  dispatcher: registry => {
+    createDispatcherMetrics(
+      registry,
+      () => 0,
+      () => 0,
+    );
+    registerBacklogMetrics(registry, SOURCES);
+  },
+};
+
+/** What prom-client knows of every Node process: said in one sentence, because it differs by platform. */
+const OF_NODE = /^(?:process|nodejs)_/;
+
+/** docs/metrics.md: what `/metrics` on SLUICE_OPS_PORT gives, by role. */
+export async function renderMetrics(): Promise<string> {
+  const sections: string[] = [];
+  for (const [role, register] of Object.entries(REGISTER)) {
+    const registry = createRegistry();
+    register(registry);
+    sections.push(`## ${role}`, table(HEAD, await rowsOf(registry)));
+  }
+  return [
+    '# Metrics',
+    'Every process answers `GET /metrics` on `SLUICE_OPS_PORT` in the text format of Prometheus, with the metrics of the roles that it runs. Times are in seconds. No label names a workspace, stream, subscription, event or address: the number of series does not grow with what Sluice is used for. A series with labels that are not known beforehand, such as a status code, appears with its first increment.',
+    'What to do with them: [alerts](runbooks.md), a dashboard for Grafana in `config/dashboards`, and [traces and logs](telemetry.md).',
+    'Beside these, every process has the usual metrics of a Node process: `process_*` (CPU, memory, open files, start) and `nodejs_*` (event loop, garbage collection, heap).',
+    ...sections,
+  ].join('\n\n');
+}
+
+const HEAD: Row = ['Metric', 'Type', 'Labels', 'Meaning'];
+
+async function rowsOf(registry: Registry): Promise<Row[]> {
+  const described = await registry.getMetricsAsJSON();
+  return described
+    .filter(({ name }) => !OF_NODE.test(name))
+    .map(({ name, type, help }) => [`\`${name}\``, `${type}`, labelsOf(registry, name), help])
+    .toSorted(([a = ''], [b = '']) => (a < b ? -1 : 1));
+}
+
+function labelsOf(registry: Registry, name: string): string {
+  const metric: object | undefined = registry.getSingleMetric(name);
+  const names = metric !== undefined && 'labelNames' in metric ? (metric.labelNames as string[]) : [];
+  return names.map(label => `\`${label}\``).join(', ');
+}

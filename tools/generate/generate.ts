@@ -1,0 +1,57 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { stringify } from 'yaml';
+import { GROUP } from '../../src/api/group-version.ts';
+import { KINDS } from '../../src/api/kinds/kinds.ts';
+import { describeCrd } from '../../src/kube/crds.ts';
+import { renderAlerts } from './alerts/alerts.ts';
+import { renderDashboards } from './dashboards/dashboards.ts';
+import { renderDocs } from './docs/docs.ts';
+import { renderRbac } from './rbac/rbac.ts';
+
+/** One generated file: its path from the root of the project, and its text. */
+export interface GeneratedFile {
+  path: string;
+  text: string;
+}
+
+/** The CustomResourceDefinitions of all kinds, as the files in crds/. */
+export function renderCrds(): GeneratedFile[] {
+  return Object.values(KINDS).map(kind => ({
+    path: `crds/${GROUP}_${kind.plural}.yaml`,
+    text: `# Generated from src/api by tools/generate/generate.ts. Change it there.\n${stringify(describeCrd(kind), {
+      lineWidth: 110,
+      aliasDuplicateObjects: false,
+    })}`,
+  }));
+}
+
+/** Paths of those files whose text on disk is another one, or missing. */
+export function driftedFiles(root: string, files: readonly GeneratedFile[]): string[] {
+  return files.filter(file => readOrNothing(join(root, file.path)) !== file.text).map(file => file.path);
+}
+
+function readOrNothing(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+async function main(root: string, args: readonly string[]): Promise<number> {
+  const files = [...renderCrds(), ...renderRbac(), ...renderAlerts(), ...renderDashboards(), ...(await renderDocs())];
+  const drifted = driftedFiles(root, files);
+  if (args.includes('--check')) {
+    for (const path of drifted) process.stderr.write(`${path} is not what tools/generate/generate.ts writes: run it\n`);
+    return drifted.length === 0 ? 0 : 1;
+  }
+  for (const file of files.filter(({ path }) => drifted.includes(path))) {
+    mkdirSync(dirname(join(root, file.path)), { recursive: true });
+    writeFileSync(join(root, file.path), file.text);
+    process.stdout.write(`wrote ${file.path}\n`);
+  }
+  return 0;
+}
+
+if (import.meta.main) process.exitCode = await main(join(import.meta.dirname, '..', '..'), process.argv.slice(2));
