@@ -20,7 +20,7 @@ test('the pages name every kind and every variable', async () => {
   for (const variable of Object.keys(ENVIRONMENT)) expect(pages).toContain(`| \`${variable}\` |`);
 });
 
-const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT }).toSorted()];
+const PAGES = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).toSorted();
 
 test('every problem has a page of its own, and no page is left of one that is none', () => {
   const codes = globSync('docs/problems/*.md', { cwd: ROOT }).map(path => basename(path, '.md'));

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -17,11 +17,25 @@ const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[
   { commands: /^\. \/tmp\/sluice-run-XXXXXX\/env$/, because: 'the real line stands before each example' },
 ];
 
-const examples = readExamples(readFileSync(join(ROOT, 'README.md'), 'utf8')).map(example => ({
-  ...example,
-  first: example.commands.split('\n')[0] ?? '',
-  skipped: SKIPPED.find(({ commands }) => commands.test(example.commands.trim()))?.because,
-}));
+/** Every page with commands, in the order in which a reader comes to them: one sets what the next uses. */
+const PAGES = [
+  'README.md',
+  'docs/tour.md',
+  'docs/cloudevents.md',
+  'docs/deliveries.md',
+  'docs/permissions.md',
+  'docs/telemetry.md',
+  'CONTRIBUTING.md',
+];
+
+const examples = PAGES.flatMap(page =>
+  readExamples(readFileSync(join(ROOT, page), 'utf8')).map(example => ({
+    ...example,
+    page,
+    first: example.commands.split('\n')[0] ?? '',
+    skipped: SKIPPED.find(({ commands }) => commands.test(example.commands.trim()))?.because,
+  })),
+);
 
 let tour: TourProcess;
 /** The line that the tour prints for other terminals. */
@@ -55,15 +69,22 @@ async function run(commands: string): Promise<{ code: number; output: string }> 
 
 /** Only looks, so it may be looked again: a counter is there a moment after what it counts. */
 function isReading(commands: string): boolean {
-  return /^(curl -s "\$(OPS_URL|\{SANDBOX_URL)|kubectl get)/.test(commands) && commands.trim().split('\n').length === 1;
+  return /^(curl -s "\$OPS_URL|kubectl (get|describe))/.test(commands) && commands.trim().split('\n').length === 1;
 }
+
+test('no page with commands is left out', () => {
+  const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).filter(page =>
+    readFileSync(join(ROOT, page), 'utf8').includes('```sh\n'),
+  );
+  expect(pages.toSorted()).toEqual(PAGES.toSorted());
+});
 
 test('the skipped examples are the known ones, and the others are many', () => {
   expect(examples.filter(({ skipped }) => skipped !== undefined)).toHaveLength(SKIPPED.length);
   expect(examples.length).toBeGreaterThan(12);
 });
 
-test.each(examples.filter(({ skipped }) => skipped === undefined))('README: $first', async ({ commands, output }) => {
+test.each(examples.filter(({ skipped }) => skipped === undefined))('$page: $first', async ({ commands, output }) => {
   let result = await run(commands);
   for (let tries = 0; isReading(commands) && result.code !== 0 && tries < 20; tries++) result = await run(commands);
   expect(result).toMatchObject({ code: 0 });

@@ -33,7 +33,7 @@ export default defineConfig({
     search: { provider: 'local' },
     outline: { level: [2, 3] },
     sidebar: [
-      { text: 'Start', items: [page('Overview', '/'), page('Glossary', '/glossary')] },
+      { text: 'Start', items: [page('Overview', '/'), page('Tour', '/tour'), page('Glossary', '/glossary')] },
       {
         text: 'Concepts',
         items: [page('Architecture', '/architecture'), page('Routing', '/routing'), page('Limits', '/limits')],
