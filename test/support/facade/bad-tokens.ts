@@ -195,7 +195,7 @@ const FORMS: readonly BadToken[] = [
   altered('signature empty', text => text.slice(0, text.lastIndexOf('.') + 1)),
   altered(
     'signature altered',
-    withPart(2, part => (part[9] === 'A' ? 'B' : 'A') + part.slice(1)),
+    withPart(2, part => (part[0] === 'A' ? 'B' : 'A') + part.slice(1)),
   ),
   altered(
     'signature truncated',
