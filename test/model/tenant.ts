@@ -193,7 +193,7 @@ export function createModelTenant(objects: Objects, name: string) {
     /** The objects as they are now begin to come into force. */
     begin(): void {
       if (objects.isPaused(name)) {
-        possible = [...possible, ...possible.map(each => defineClosed(each, objects, name))];
+        possible = differing([...possible, ...possible.map(each => defineClosed(each, objects, name))]);
         return;
       }
       possible = [...possible, defineTenant(objects, name)];
