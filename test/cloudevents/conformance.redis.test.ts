@@ -76,7 +76,7 @@ async function produce(producer: Sdk, mode: Mode, event: Case['event'], id: stri
     },
   });
   if ('unsendable' in produced) return undefined;
-  expect(produced).toEqual({ status: 202, body: JSON.stringify({ id, duplicate: false }) });
+  expect(produced).toEqual({ status: 202, body: JSON.stringify({ id, duplicate: false, groupKey: GROUP_KEY }) });
   return outgoing.messages.at(-1);
 }
 
