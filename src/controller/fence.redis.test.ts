@@ -13,6 +13,7 @@ import { FencedError } from '../redis/control-store.ts';
 import { accountKeys, CLUSTER_KEYS, hintPartition } from '../redis/keys.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createLeading } from './leadership.ts';
+import { createTerms } from './term.ts';
 
 const log = createLogger({ level: 'silent' });
 const direct: Step = (_label, call) => call();
@@ -67,8 +68,8 @@ describe('two leaders', () => {
       world: t.world,
       tenants: t.tenants,
       events: { record: () => {} },
-      enqueueTenant: () => {},
-      enqueueAccount: () => {},
+      terms: createTerms(),
+      controllers: { enqueue: () => {} },
       nowMs: () => t.clock.ms,
       // No timer ever ends: nobody looks whether Redis has lost anything.
       clock: { nowMs: () => 0, wallMs: () => 0, setTimer: () => () => {} },

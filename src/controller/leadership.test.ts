@@ -4,12 +4,15 @@ import type { ControlStore } from '../redis/control-store.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { createLeading, ForeignRedisError, type LeadingDeps } from './leadership.ts';
 import { createTenants } from './routes/tenants.ts';
+import { createTerms } from './term.ts';
 
 /** Leading of which only the beginning is looked at: it may not come further. */
 function begin(read: () => void) {
   const term = new AbortController();
   const claimed: number[] = [];
+  const terms = createTerms();
   const leading = createLeading({
+    terms,
     client: {
       get: async () => {
         read();
@@ -25,14 +28,14 @@ function begin(read: () => void) {
     nowMs: () => 0,
     log: createLogger({ level: 'silent' }),
   } as unknown as LeadingDeps);
-  return { term, claimed, leading };
+  return { term, claimed, leading, terms };
 }
 
 test('a term that has ended while it began claims no epoch: it would fence its successor', async () => {
-  const { term, claimed, leading } = begin(() => term.abort());
+  const { term, claimed, leading, terms } = begin(() => term.abort());
   await expect(leading.begin({ transitions: 7, signal: term.signal })).rejects.toThrow('aborted');
   expect(claimed).toEqual([]);
-  expect(() => leading.fence()).toThrow('not leading');
+  expect(() => terms.fence()).toThrow('not leading');
 });
 
 test('one that goes on claims it', async () => {
@@ -47,6 +50,7 @@ function beginOver(...broken: string[]) {
   const story: string[] = [];
   const tenants = ['ada', 'bob', 'eve'];
   const leading = createLeading({
+    terms: createTerms(),
     client: { get: async () => ({ metadata: { uid: 'cluster' } }) },
     control: {
       lead: async () => ({ epoch: 3 }),
@@ -62,7 +66,7 @@ function beginOver(...broken: string[]) {
         story.push(`sync ${name}`);
       },
     },
-    enqueueTenant: (name: string) => void story.push(`again ${name}`),
+    controllers: { enqueue: (_controller: string, name: string) => void story.push(`again ${name}`) },
     nowMs: () => 0,
     clock: { setTimer: () => () => {} },
     log: createLogger({ level: 'silent' }),
@@ -108,11 +112,12 @@ function createLeader(names = ['acme']) {
       return { ready: new Set(), routes: { tenant, payer: '', keys: {}, queues: {}, integrations: {} } };
     },
   } as unknown as ControlStore;
+  const terms = createTerms();
   const tenants = createTenants({
     control,
     nowMs: () => 0,
     compile: { queueMaxBytes: 1, judgeEndpoint: () => 'ok', sealEndpoint: () => 'sealed' },
-    fence: () => leading.fence(),
+    fence: terms.fence,
     explain: error => error,
     prepare: async () => {},
     gather: name => ({
@@ -142,8 +147,8 @@ function createLeader(names = ['acme']) {
     } as never,
     tenants,
     events: { record: (_object, { reason }) => void events.push(reason) },
-    enqueueTenant: () => {},
-    enqueueAccount: () => {},
+    terms,
+    controllers: { enqueue: () => {} },
     nowMs: () => 0,
     clock,
     log: createLogger({ level: 'silent' }),
@@ -153,19 +158,19 @@ function createLeader(names = ['acme']) {
     const begin = () => leading.begin({ transitions, signal: lost.signal });
     return { begin, lose: () => lost.abort() };
   };
-  return { clock, redis, tenants, events, leading, start };
+  return { clock, redis, tenants, events, leading, terms, start };
 }
 
 describe('a term that ends', () => {
   test('between the loss of Redis and its rebuild leaves nothing held for the next one', async () => {
-    const { clock, redis, tenants, events, leading, start } = createLeader();
+    const { clock, redis, tenants, events, leading, terms, start } = createLeader();
     const first = start(1);
     await first.begin();
     expect(leading.works()).toBe(true);
     redis.ready = false;
     await clock.advance(1_000);
     expect(events).toEqual(['ControlStateLost']);
-    expect(() => leading.fence()).toThrow('Redis has lost its control state');
+    expect(() => terms.fence()).toThrow('Redis has lost its control state');
     expect(leading.works()).toBe(false);
     expect(leading.failure()).toMatchObject({ reason: 'RedisUnavailable' });
     first.lose();
@@ -177,7 +182,7 @@ describe('a term that ends', () => {
   });
 
   test('while tenants are brought into force has no fence and watches nothing', async () => {
-    const { clock, redis, leading, start } = createLeader();
+    const { clock, redis, terms, start } = createLeader();
     const read = Promise.withResolvers<void>();
     redis.read = () => read.promise;
     const term = start(1);
@@ -188,7 +193,7 @@ describe('a term that ends', () => {
     read.resolve();
     await clock.advance(5_000);
     expect(redis.looks).toBe(0);
-    expect(() => leading.fence()).toThrow('not leading');
+    expect(() => terms.fence()).toThrow('not leading');
   });
 
   test('while the watch looks at Redis holds nothing and records nothing', async () => {
@@ -237,7 +242,7 @@ describe('bringing tenants into force', () => {
 
 describe('a term without Redis', () => {
   test('says RedisUnavailable until it reaches Redis, and works then', async () => {
-    const { redis, tenants, leading, start } = createLeader();
+    const { redis, tenants, leading, terms, start } = createLeader();
     redis.lead = () => Promise.reject(new Error('Connection is closed.'));
     const term = start(1);
     await expect(term.begin()).rejects.toThrow('Connection is closed.');
@@ -247,7 +252,7 @@ describe('a term without Redis', () => {
     expect(leading.works()).toBe(false);
     redis.lead = async () => ({ epoch: 5 });
     await term.begin();
-    expect(leading.fence()).toBe(5);
+    expect(terms.fence()).toBe(5);
     expect([leading.works(), leading.failure()]).toEqual([true, undefined]);
     await tenants.sync('acme');
   });
@@ -264,7 +269,7 @@ describe('a term without Redis', () => {
   });
 
   test('that cannot rebuild a lost Redis does not work until it can', async () => {
-    const { clock, redis, events, leading, start } = createLeader();
+    const { clock, redis, events, leading, terms, start } = createLeader();
     await start(1).begin();
     redis.ready = false;
     redis.lead = () => Promise.reject(new Error('READONLY'));
@@ -273,7 +278,7 @@ describe('a term without Redis', () => {
     expect(leading.failure()).toMatchObject({ message: 'READONLY' });
     redis.lead = async () => ({ epoch: 2 });
     await clock.advance(5_000);
-    expect([leading.works(), leading.failure(), leading.fence()]).toEqual([true, undefined, 2]);
+    expect([leading.works(), leading.failure(), terms.fence()]).toEqual([true, undefined, 2]);
     expect(events.at(-1)).toBe('ControlStateRebuilt');
   });
 });

@@ -5,11 +5,13 @@ import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { aborted, type Clock } from '../time/clock.ts';
 import { resourceOf, type World } from './caches/caches.ts';
+import type { Controllers } from './engine/controllers.ts';
 import type { Term } from './engine/elector.ts';
 import type { EventRecorder } from './engine/event-recorder.ts';
 import { ReconcileError } from './engine/outcome.ts';
 import { watchForLoss } from './loss-watch.ts';
 import type { Tenants } from './routes/tenants.ts';
+import { HELD, type TermState, type Terms } from './term.ts';
 
 /** This Redis holds the routes of another Kubernetes cluster: leading would overwrite them. */
 export class ForeignRedisError extends Error {
@@ -23,39 +25,17 @@ const TENANTS_AT_ONCE = 16;
 /** One try to read the identity of the cluster, ms. */
 const READ_CLUSTER_WITHIN_MS = 5_000;
 
-/** Why nothing may be written, as objects say it. */
-const HELD = {
-  unreached: 'the controller has not reached Redis yet; it tries again',
-  foreign: 'Redis holds the data of another Kubernetes cluster; nothing is written until SLUICE_REDIS_URL is changed',
-  lost: 'Redis has lost its control state; it is rebuilt from the objects, nothing is routed meanwhile',
-} as const;
-
 export interface LeadingDeps {
+  readonly terms: Terms;
   readonly client: Pick<KubeClient, 'get'>;
   readonly control: ControlStore;
   readonly world: World;
   readonly tenants: Tenants;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Works on a tenant's routes again. */
-  readonly enqueueTenant: (name: string) => void;
-  readonly enqueueAccount: (name: string) => void;
+  readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly nowMs: () => number;
   readonly clock: Clock;
   readonly log: Logger;
-}
-
-/** A term as far as Redis is concerned. It ends with the term: the next one knows nothing of it. */
-interface TermState {
-  readonly term: Term;
-  /** Aborts when the lease is lost or the process stops: nothing more is begun. */
-  readonly over: AbortSignal;
-  /** The fencing epoch, once Redis has given one. */
-  epoch: number | undefined;
-  held: string | undefined;
-  /** Whether a tenant is in force, or there is none. */
-  inForce: boolean;
-  /** Why it does not work: the last failure to begin or to rebuild, or the loss that is being rebuilt. */
-  failure: unknown;
 }
 
 /**
@@ -63,9 +43,9 @@ interface TermState {
  * when Redis has lost it.
  */
 export function createLeading(deps: LeadingDeps) {
-  const { control, world, tenants, clock, log } = deps;
+  const { terms, control, world, tenants, clock, log } = deps;
   const alarms = new Map<string, number>();
-  let current: TermState | undefined;
+  const enqueueTenant = (name: string) => deps.controllers.enqueue('routes', name, 'background');
 
   function everyTenant(): Set<string> {
     const names = new Set(tenants.names());
@@ -120,12 +100,12 @@ export function createLeading(deps: LeadingDeps) {
     over.throwIfAborted();
     const [first] = failed.values();
     if (failed.size > 0 && failed.size === names.size) throw first;
-    await control.markClusterReady(fenceNow());
+    await control.markClusterReady(terms.fence());
     over.throwIfAborted();
     markInForce(state);
     for (const [tenant, error] of failed) {
       log.error({ err: error as Error, tenant }, 'a tenant could not be brought into force; it is tried again');
-      deps.enqueueTenant(tenant);
+      enqueueTenant(tenant);
     }
   }
 
@@ -170,25 +150,11 @@ export function createLeading(deps: LeadingDeps) {
           await claimEpoch(state);
           tenants.doubt();
           await bringAllIntoForce(state);
-          for (const name of world.Account.store.keys()) deps.enqueueAccount(name);
+          for (const name of world.Account.store.keys()) deps.controllers.enqueue('account', name, 'background');
           const message = 'routes, gates and keys are in force again; events that lay in Redis are lost';
           tellWorkspaces('Normal', 'ControlStateRebuilt', message);
         }),
     });
-  }
-
-  /** The state of a term that lasts. */
-  function lasting(): TermState | undefined {
-    return current === undefined || current.term.signal.aborted ? undefined : current;
-  }
-
-  function fenceNow(): number {
-    const state = lasting();
-    if (state === undefined) throw new Error('not leading');
-    if (state.held !== undefined || state.epoch === undefined) {
-      throw new ReconcileError('RedisUnavailable', state.held ?? HELD.unreached);
-    }
-    return state.epoch;
   }
 
   function tenantOfSlot(slot: string): string | undefined {
@@ -198,15 +164,9 @@ export function createLeading(deps: LeadingDeps) {
   }
 
   return {
-    /** The fencing epoch of this term; throws without a term, and while nothing may be written. */
-    fence: fenceNow,
-
     /** Begins a term; rejects until Redis can be brought into force, and is called again then. */
     begin: async (term: Term, over: AbortSignal = term.signal): Promise<void> => {
-      if (current?.term.signal !== term.signal) {
-        current = { term, over, epoch: undefined, held: HELD.unreached, inForce: false, failure: undefined };
-      }
-      const state = current;
+      const state = terms.begin(term, over);
       await attempt(state, async () => {
         await claimEpoch(state);
         tenants.forget('all');
@@ -217,16 +177,16 @@ export function createLeading(deps: LeadingDeps) {
 
     /** Whether this replica has a term and brings objects into force in it. */
     works: (): boolean => {
-      const state = lasting();
+      const state = terms.lasting();
       return state !== undefined && state.inForce && state.failure === undefined;
     },
 
     /** Why this term, or the last one, does not work; undefined when nothing failed. */
-    failure: (): unknown => current?.failure,
+    failure: terms.failure,
 
     /** Another role found a slot without control state. When everything is lost, the watch rebuilds it, on a second look. */
     onAlarm: (slot: string): void => {
-      const name = lasting()?.epoch === undefined ? undefined : tenantOfSlot(slot);
+      const name = terms.lasting()?.epoch === undefined ? undefined : tenantOfSlot(slot);
       const now = clock.nowMs();
       if (name === undefined || now - (alarms.get(name) ?? Number.NEGATIVE_INFINITY) < SAME_ALARM_MS) return;
       alarms.set(name, now);
@@ -234,7 +194,7 @@ export function createLeading(deps: LeadingDeps) {
         ({ ready }) => {
           if (!ready) return;
           tenants.forget([name]);
-          deps.enqueueTenant(name);
+          enqueueTenant(name);
         },
         error => log.debug({ err: error as Error }, 'redis cannot be asked'),
       );
@@ -242,9 +202,9 @@ export function createLeading(deps: LeadingDeps) {
 
     /** What was in flight may or may not be in Redis, and Redis may have come back older: everything is read again. */
     onReconnect: (): void => {
-      if (lasting()?.epoch === undefined) return;
+      if (terms.lasting()?.epoch === undefined) return;
       tenants.forget('all');
-      for (const name of everyTenant()) deps.enqueueTenant(name);
+      for (const name of everyTenant()) enqueueTenant(name);
     },
   };
 }

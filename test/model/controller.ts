@@ -65,13 +65,7 @@ export async function createController(
       sealEndpoint: (subscription, config) => sealEndpoint(SEAL_KEYS, subscription, config),
     },
     prepare: async () => {},
-    gather: name =>
-      gatherTenant(
-        world,
-        uid => tenants.isRemoved(uid),
-        name,
-        () => false,
-      ),
+    gather: (name, isRemoved) => gatherTenant(world, isRemoved, name, () => false),
     objectsOf: name => objectsOfTenant(world, name),
     openGates: name => openGatesOf({ world, nowMs }, name),
     exclusively: locks.exclusively,

@@ -10,8 +10,8 @@ import type { Registry } from '../../telemetry/metrics.ts';
 import type { Clock } from '../../time/clock.ts';
 import { type Cached, resourceOf, type World } from '../caches/caches.ts';
 import { isPaused } from '../context/paused.ts';
+import type { Controllers } from '../engine/controllers.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
-import type { Controller } from '../engine/keyed-controller.ts';
 import { pairSelection } from '../kinds/activation/pair-selection.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import { createAudit } from './audit.ts';
@@ -29,12 +29,7 @@ export interface AuditingDeps {
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
   readonly remains: ControlSweep;
   readonly fence: () => number;
-  /** Whose keys the audit enqueues. */
-  readonly workers: () => {
-    readonly routes: Controller;
-    readonly activations: Controller;
-    readonly accounts: Controller;
-  };
+  readonly controllers: Pick<Controllers, 'enqueue' | 'isPending'>;
   /** At the end of each pass. */
   readonly onPass: () => void;
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
@@ -48,12 +43,12 @@ export interface AuditingDeps {
 
 /** The periodic audit and sweep of the leader, put together. */
 export function createAuditing(deps: AuditingDeps): AuditPass {
-  const { client, world, tenants, control, workers, nowMs, clock, log } = deps;
+  const { client, world, tenants, control, controllers, nowMs, clock, log } = deps;
   const metrics = createAuditMetrics(deps.registry);
   const pacer = createPacer(clock);
   const store = deps.openAudit(pacer.pace);
   const ofTenant = (name: string): boolean => isPaused(world, name);
-  const enqueueTenant = (name: string): void => workers().routes.enqueue(name, 'background');
+  const enqueueTenant = (name: string): void => controllers.enqueue('routes', name, 'background');
 
   async function relist(what: 'routes' | 'activations'): Promise<void> {
     const { Activation, signingSecrets: _, invitationSecrets: __, ...others } = world;
@@ -73,10 +68,10 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
       tenants,
       isPaused: ofTenant,
       enqueueTenant,
-      enqueuePair: key => workers().activations.enqueue(key, 'background'),
-      enqueueAccount: name => workers().accounts.enqueue(name, 'background'),
-      isPairPending: key => workers().activations.isPending(key),
-      isAccountPending: name => workers().accounts.isPending(name),
+      enqueuePair: key => controllers.enqueue('activation', key, 'background'),
+      enqueueAccount: name => controllers.enqueue('account', name, 'background'),
+      isPairPending: key => controllers.isPending('activation', key),
+      isAccountPending: name => controllers.isPending('account', name),
       relist,
       readPair,
       noteHealths: deps.noteHealths,

@@ -1,34 +1,27 @@
 import { type AnyObject, keyOf } from '../../kube/object.ts';
 import type { World } from '../caches/caches.ts';
 import type { Sources } from '../caches/watches.ts';
-import type { Controller } from '../engine/keyed-controller.ts';
-
-/** The controllers whose statuses say what follows from the routes of a tenant. */
-export type Followers = Readonly<
-  Record<
-    'workspaces' | 'streams' | 'packages' | 'integrations' | 'blocks' | 'subscriptions' | 'activations',
-    Pick<Controller, 'enqueue'>
-  >
->;
+import type { Controllers } from '../engine/controllers.ts';
 
 /** Statuses follow the routes of the tenant `name`: of the subscriptions and blocks that changed, or of everything in it. */
 export function enqueueFollowers(
-  { world, sources, followers }: { readonly world: World; readonly sources: Sources; readonly followers: Followers },
+  deps: { readonly world: World; readonly sources: Sources; readonly controllers: Pick<Controllers, 'enqueue'> },
   name: string,
   uids: ReadonlySet<string> | 'all',
 ): void {
-  const enqueue = (kind: keyof Followers, keys: Iterable<string>) => {
-    for (const key of keys) followers[kind].enqueue(key, 'background');
+  const { world, sources, controllers } = deps;
+  const enqueue = (controller: string, keys: Iterable<string>) => {
+    for (const key of keys) controllers.enqueue(controller, key, 'background');
   };
   const keysOf = (objects: readonly AnyObject[]) =>
     objects.filter(({ metadata }) => uids === 'all' || uids.has(metadata.uid)).map(({ metadata }) => keyOf(metadata));
-  enqueue('subscriptions', keysOf(world.Subscription.store.byIndex('producer', name)));
-  enqueue('blocks', keysOf(world.Block.store.byIndex('namespace', name)));
+  enqueue('subscription', keysOf(world.Subscription.store.byIndex('producer', name)));
+  enqueue('block', keysOf(world.Block.store.byIndex('namespace', name)));
   if (uids !== 'all') return;
   // Those that failed meanwhile would wait for their backoff.
-  enqueue('activations', sources.unsettledPairs(name));
-  enqueue('workspaces', [name]);
-  enqueue('streams', sources.inNamespace('CatalogStream', name));
-  enqueue('packages', sources.inNamespace('Package', name));
-  enqueue('integrations', sources.inNamespace('Integration', name));
+  enqueue('activation', sources.unsettledPairs(name));
+  enqueue('workspace', [name]);
+  enqueue('catalogstream', sources.inNamespace('CatalogStream', name));
+  enqueue('package', sources.inNamespace('Package', name));
+  enqueue('integration', sources.inNamespace('Integration', name));
 }

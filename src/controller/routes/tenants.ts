@@ -14,7 +14,7 @@ export interface TenantsDeps extends ApplyDeps {
   readonly control: ControlStore;
   /** Reads what the caches do not hold of what `gather` takes. Never rejects: what cannot be read is said there. */
   readonly prepare: (name: string) => Promise<void>;
-  readonly gather: (name: string) => TenantSnapshot;
+  readonly gather: (name: string, isRemoved: (uid: string) => boolean) => TenantSnapshot;
   /** Nothing of it is written but what closes, whatever asks for it. */
   readonly isPaused: (name: string) => boolean;
   /** Every object that the snapshot of a tenant is made of. */
@@ -75,8 +75,10 @@ export function createTenants(deps: TenantsDeps) {
     return tenant;
   }
 
+  const gather = (name: string) => deps.gather(name, uid => removed.has(uid));
+
   const compile = (name: string, nowMs: number): CompiledTenant =>
-    compileRoutes(deps.gather(name), { ...deps.compile, made, nowMs });
+    compileRoutes(gather(name), { ...deps.compile, made, nowMs });
 
   /** Marks the tenant as not known to be in force; returns the failure as objects tell it. */
   function markTroubled(name: string, tenant: Tenant, error: unknown): unknown {
@@ -106,7 +108,7 @@ export function createTenants(deps: TenantsDeps) {
       const seen = stampsOf(name);
       const known = tenant.remembered === undefined ? [] : [tenant.remembered];
       const stored = had?.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
-      const closing = await applyClosing(deps, { name, fence, stored, fresh: had === undefined, seen });
+      const closing = await applyClosing({ ...deps, gather }, { name, fence, stored, fresh: had === undefined, seen });
       tenant.closing = closing;
       deps.onChanged(name, changedByClosing(had, closing));
     } catch (error) {

@@ -111,7 +111,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     fence: () => fence.epoch,
     explain: error => error,
     prepare: async () => {},
-    gather: each => gatherTenant(world, uid => tenants.isRemoved(uid), each),
+    gather: (each, isRemoved) => gatherTenant(world, isRemoved, each),
     objectsOf: each => objectsOfTenant(world, each),
     isPaused: () => false,
     openGates: each => openGatesOf({ world, nowMs }, each),

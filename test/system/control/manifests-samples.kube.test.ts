@@ -95,13 +95,13 @@ describe('the samples', () => {
 
   it.each([
     ['acct', 'NAME PLAN READY REASON ID AGE'],
-    ['wksp', 'NAME ACCOUNT PRODUCER READY REASON ID AGE'],
+    ['wksp', 'NAME ACCOUNT PRODUCER PAUSED READY REASON ID AGE'],
     ['cstream', 'NAME PUBLISHED READY REASON ID AGE'],
     ['pkg', 'NAME STREAMS ARCHIVED READY REASON ID AGE'],
-    ['intg', 'NAME ACCEPTED WORKSPACE READY REASON ID AGE'],
+    ['intg', 'NAME ACCEPTED ADMITTED WORKSPACE READY REASON ID AGE'],
     ['actv', 'NAME INTEGRATION GROUP KEY EFFECTIVE READY REASON ID AGE'],
     ['blk', 'NAME INTEGRATION KIND TARGET ENFORCED READY REASON ID AGE'],
-    ['wsub', 'NAME PRODUCER STREAM LIVE READY REASON ID AGE'],
+    ['wsub', 'NAME PRODUCER STREAM LIVE READY REASON LAST ATTEMPT DEAD BACKLOG ID AGE'],
   ])('%s prints %s', async (shortName, columns) => {
     const namespace = shortName === 'wsub' ? 'globex' : 'acme';
     const [header = ''] = (await kubectl('get', shortName, '-n', namespace, '-o', 'wide')).split('\n');

@@ -1,32 +1,23 @@
-import type { KubeClient } from '../../../kube/client.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
-import type { Sources } from '../../caches/watches.ts';
-import type { Room } from '../../context/context.ts';
-import { type Controller, createKeyedController, type KeyedControllerOptions } from '../../engine/keyed-controller.ts';
+import { createKeyedController } from '../../engine/keyed-controller.ts';
 import { type CommonStatus, createStatusWriter } from '../../engine/status-writer.ts';
+import type { CreateControllers } from '../kind.ts';
 import { pairSelection } from './pair-selection.ts';
 import { reconcilePair } from './reconcile.ts';
 import { type OwnedActivation, removeRevoked } from './removal.ts';
 
-type Engine = Omit<KeyedControllerOptions, 'reconcile' | 'sources' | 'keys'>;
-
-/** One of the pairs' gates, one that removes what REST revoked long ago. */
-export function createActivationControllers(
-  room: Room,
-  client: KubeClient,
-  engine: (name: string, workers: number) => Engine,
-  sources: Sources,
-): { readonly activations: Controller; readonly revoked: Controller } {
+/** One controller for the gates of pairs, one that removes what REST revoked long ago. */
+export const createActivationControllers: CreateControllers = ({ room, client, sources, engine }) => {
   const { world, wallMs } = room;
   const resource = resourceOf('Activation');
   const status = createStatusWriter<Cached<'Activation'>['spec'], CommonStatus>({ client, resource, wallMs });
-  return {
-    activations: createKeyedController({
+  return [
+    createKeyedController({
       ...engine('activation', 8),
       reconcile: reconcilePair(room, status),
       sources: sources.pair(status.takeEcho),
     }),
-    revoked: createKeyedController({
+    createKeyedController({
       ...engine('revoked-activation', 1),
       keys: () => ['all'],
       reconcile: removeRevoked({
@@ -37,5 +28,5 @@ export function createActivationControllers(
         wallMs,
       }),
     }),
-  };
-}
+  ];
+};

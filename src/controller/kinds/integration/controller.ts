@@ -1,0 +1,32 @@
+import { PAUSABLE, unlessPaused } from '../../context/paused.ts';
+import { createKeyedController } from '../../engine/keyed-controller.ts';
+import { createKindController } from '../../engine/kind-controller.ts';
+import { type CreateControllers, WAITING_WORKERS } from '../kind.ts';
+import { DELIVERY_RETRY, deliverInvitation } from './deliver.ts';
+import { createDeliveries } from './deliveries.ts';
+import { createInvitationMetrics } from './invitation-metrics.ts';
+import { isEnded, reconcileIntegration } from './reconcile.ts';
+
+/** One controller for the integrations, one that hands their invitations over. */
+export const createIntegrationControllers: CreateControllers = parts => {
+  const { room, sources, engine } = parts;
+  const deliveries = createDeliveries();
+  const integrations = createKindController({
+    ...engine('integration', WAITING_WORKERS),
+    reflector: room.world.Integration,
+    reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration({ ...room, deliveries }), isEnded),
+    sources: [sources.inWorkspace('Integration'), ...sources.integration],
+  });
+  const invitations = createKeyedController({
+    ...engine('invitation', 2),
+    retry: DELIVERY_RETRY,
+    reconcile: deliverInvitation(room, {
+      sendInvitation: parts.sendInvitation,
+      deliveries,
+      tell: key => integrations.enqueue(key),
+      metrics: createInvitationMetrics(parts.registry),
+    }),
+    sources: sources.invitation,
+  });
+  return [integrations, invitations];
+};

@@ -1,0 +1,65 @@
+import type { BacklogStore } from '../../../redis/backlog.ts';
+import type { ControlStore } from '../../../redis/control-store.ts';
+import type { ReadDeliveries } from '../../../redis/delivery-reader.ts';
+import type { Logger } from '../../../telemetry/log.ts';
+import type { Registry } from '../../../telemetry/metrics.ts';
+import type { Clock } from '../../../time/clock.ts';
+import type { World } from '../../caches/caches.ts';
+import type { Controllers } from '../../engine/controllers.ts';
+import type { EventRecorder } from '../../engine/event-recorder.ts';
+import type { Tenants } from '../../routes/tenants.ts';
+import { createBacklogWatch } from './backlog-watch.ts';
+import { createDeliveryShowing } from './delivery-status/delivery-showing.ts';
+import { createEndpointHealths, keysConcerned } from './endpoint-healths.ts';
+
+/** Creates what the leader knows of subscriptions from the data plane: backlogs, endpoints and deliveries. */
+export function createSubscriptionServices(deps: {
+  readonly world: World;
+  readonly tenants: Tenants;
+  readonly controllers: Pick<Controllers, 'enqueue'>;
+  readonly control: Pick<ControlStore, 'readHealth'>;
+  readonly backlogs: BacklogStore;
+  readonly readDeliveries: ReadDeliveries;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly nowMs: () => number;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+}) {
+  const { world, tenants } = deps;
+  const write = (key: string) => deps.controllers.enqueue('subscription', key, 'background');
+  const backlogWatch = createBacklogWatch({
+    ...deps,
+    store: deps.backlogs,
+    tenants: tenants.names,
+    compiled: name => (tenants.isSynced(name) ? tenants.compiled(name) : undefined),
+    subscriptionsOf: name => world.Subscription.store.byIndex('producer', name),
+    onFlip: write,
+  });
+  const endpointHealths = createEndpointHealths({
+    read: deps.control.readHealth,
+    onNews: (sub, first) => {
+      for (const key of keysConcerned(world, sub, first)) write(key);
+    },
+    log: deps.log,
+  });
+  const showing = createDeliveryShowing({ ...deps, write });
+  return {
+    backlogWatch,
+    endpointHealths,
+    showing,
+    /** Begins a term, which ends when `over` aborts. */
+    begin(over: AbortSignal): void {
+      endpointHealths.forget();
+      backlogWatch.begin(over);
+      showing.begin(over);
+    },
+    /** Forgets subscriptions that are gone. */
+    prune(): void {
+      endpointHealths.prune(sub => world.Subscription.store.byIndex('publicId', sub).length > 0);
+      showing.prune();
+    },
+  };
+}
+
+export type SubscriptionServices = ReturnType<typeof createSubscriptionServices>;

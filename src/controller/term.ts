@@ -1,0 +1,57 @@
+import type { Term } from './engine/elector.ts';
+import { ReconcileError } from './engine/outcome.ts';
+
+/** Why nothing may be written, as objects say it. */
+export const HELD = {
+  unreached: 'the controller has not reached Redis yet; it tries again',
+  foreign: 'Redis holds the data of another Kubernetes cluster; nothing is written until SLUICE_REDIS_URL is changed',
+  lost: 'Redis has lost its control state; it is rebuilt from the objects, nothing is routed meanwhile',
+} as const;
+
+/** A term as far as Redis is concerned. It ends with the term: the next one knows nothing of it. */
+export interface TermState {
+  readonly term: Term;
+  /** Aborts when the lease is lost or the process stops: nothing more is begun. */
+  readonly over: AbortSignal;
+  /** The fencing epoch, once Redis has given one. */
+  epoch: number | undefined;
+  held: string | undefined;
+  /** Whether a tenant is in force, or there is none. */
+  inForce: boolean;
+  /** Why it does not work: the last failure to begin or to rebuild, or the loss that is being rebuilt. */
+  failure: unknown;
+}
+
+/** Creates the record of this replica's terms: the present one, its fencing epoch, and why it does not work. */
+export function createTerms() {
+  let current: TermState | undefined;
+
+  /** Returns the state of a term that lasts. */
+  function lasting(): TermState | undefined {
+    return current === undefined || current.term.signal.aborted ? undefined : current;
+  }
+
+  return {
+    lasting,
+    /** Returns the state of the term, a new one for a new term. */
+    begin(term: Term, over: AbortSignal): TermState {
+      if (current?.term.signal !== term.signal) {
+        current = { term, over, epoch: undefined, held: HELD.unreached, inForce: false, failure: undefined };
+      }
+      return current;
+    },
+    /** Why this term, or the last one, does not work; undefined when nothing failed. */
+    failure: (): unknown => current?.failure,
+    /** Returns the fencing epoch of this term. @throws without a term, and while nothing may be written */
+    fence(): number {
+      const state = lasting();
+      if (state === undefined) throw new Error('not leading');
+      if (state.held !== undefined || state.epoch === undefined) {
+        throw new ReconcileError('RedisUnavailable', state.held ?? HELD.unreached);
+      }
+      return state.epoch;
+    },
+  };
+}
+
+export type Terms = ReturnType<typeof createTerms>;
