@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { createController } from '../controller/controller.ts';
+import { registerRuntimeMetrics } from '../controller/state-metrics.ts';
+import { sealEndpoint } from '../core/delivery/endpoint-config.ts';
+import { createNetworkPolicy, judgeEndpoint } from '../core/delivery/network.ts';
+import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
+import { deriveSealKeys } from '../core/delivery/seal.ts';
+import { connect } from '../kube/client.ts';
+import { createCrdGate } from '../kube/crds.ts';
+import { CONTROLLER_RULES, LEASE_RULES } from '../kube/rights.ts';
+import { createInvitationMailer } from '../mail/mailer.ts';
+import { createAlarm } from '../redis/alarm.ts';
+import { createBacklogStore } from '../redis/backlog.ts';
+import { createControlAudit } from '../redis/control-audit.ts';
+import { createControlStore } from '../redis/control-store.ts';
+import { createControlSweep } from '../redis/control-sweep.ts';
+import { createDeliveryReader } from '../redis/delivery-reader.ts';
+import { createHintIndex } from '../redis/hints.ts';
+import { systemClock } from '../time/clock.ts';
+import { notSynced, type Parts, type Running } from './parts.ts';
+import { watchRights } from './rights.ts';
+
+export function startController(parts: Parts): Running {
+  const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
+  const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
+  const rootKey = config.rootKey as Uint8Array;
+  const sealKeys = deriveSealKeys(rootKey);
+  const policy = createNetworkPolicy(config.allowedNetworks);
+  const controller = createController({
+    client,
+    control: createControlStore(redis, rootKeyFingerprint(rootKey)),
+    backlogs: createBacklogStore(redis),
+    readDeliveries: createDeliveryReader(redis),
+    openAudit: pace => createControlAudit(redis, pace),
+    remains: createControlSweep(redis),
+    queueHints: createHintIndex(redis, 'r'),
+    inboxHints: createHintIndex(redis, 'd'),
+    onAlarm: createAlarm(redis).listen,
+    onReconnect: redis.onReconnect,
+    nowMs,
+    rootKey,
+    sendInvitation: config.mail && createInvitationMailer(config.mail),
+    compile: {
+      queueMaxBytes: config.queueMaxBytes,
+      judgeEndpoint: url => judgeEndpoint(url, policy),
+      sealEndpoint: (subscription, endpoint) => sealEndpoint(sealKeys, subscription, endpoint),
+    },
+    namespace: config.namespace,
+    identity: `${hostname()}_${randomUUID()}`,
+    clock: systemClock,
+    log,
+    registry,
+    tracing,
+  });
+  registerRuntimeMetrics(registry, controller);
+  const stop = new AbortController();
+  const missingRights = watchRights(parts, client, stop.signal, [
+    { name: 'sluice-controller', rules: CONTROLLER_RULES },
+    { name: 'sluice-controller', rules: LEASE_RULES, namespace: config.namespace },
+  ]);
+  // A status with a field that the API server does not know would be refused, for ever.
+  const crds = createCrdGate({ client, clock: systemClock, log });
+  const running = crds.pass(stop.signal).then(passed => (passed ? controller.run(stop.signal) : undefined));
+  return {
+    stop: async () => {
+      stop.abort();
+      await running;
+      await client.close();
+    },
+    impairments: () => {
+      const outdated = crds.impairments();
+      const working =
+        outdated.length > 0 ? outdated : [...notSynced(controller.readiness().missing), ...controller.impairments()];
+      return [...parts.redisImpairments(), ...missingRights(), ...working];
+    },
+  };
+}

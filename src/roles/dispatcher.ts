@@ -1,0 +1,76 @@
+import { VERSION } from '../config/version.ts';
+import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
+import { deriveSealKeys } from '../core/delivery/seal.ts';
+import { createDispatcher } from '../dataplane/dispatcher/dispatcher.ts';
+import { createEndpointClient } from '../dataplane/dispatcher/endpoint-client.ts';
+import { createReplaySweep } from '../dataplane/dispatcher/replay-sweep.ts';
+import { createSandboxRunner } from '../dataplane/sandbox/sandbox-runner.ts';
+import { createHintIndex } from '../redis/hints.ts';
+import { createInboxStore } from '../redis/inbox-store.ts';
+import type { HintKind } from '../redis/keys.ts';
+import { holdHints, watchRootKey } from '../redis/root-key-watch.ts';
+import { createTrafficStore } from '../redis/traffic-store.ts';
+import { registerBacklogMetrics } from '../redis/work-metrics.ts';
+import { type Parts, type Running } from './parts.ts';
+import { openReplays } from './replays.ts';
+
+export async function startDispatcher(parts: Parts): Promise<Running> {
+  const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
+  const rootKey = config.rootKey as Uint8Array;
+  const keyWatch = await watchRootKey({
+    redis,
+    fingerprint: rootKeyFingerprint(rootKey),
+    onMatch: () => {
+      dispatcher.onReconnect();
+      sandbox.lookEverywhere();
+    },
+  });
+  // What another key has sealed cannot be opened: it stays due until the keys are the same.
+  const held = (kind: HintKind) => holdHints(createHintIndex(redis, kind), keyWatch.differs);
+  const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
+  const dispatcher = createDispatcher({
+    inboxes: createInboxStore(redis),
+    hints: held('d'),
+    traffic: createTrafficStore(redis),
+    client,
+    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
+    version: VERSION,
+    alarm,
+    nowMs,
+    log,
+    registry,
+    tracing,
+  });
+  const sweep = createReplaySweep({
+    replays: openReplays(redis, nowMs),
+    hints: createHintIndex(redis, 'a'),
+    nowMs,
+    log,
+  });
+  registerBacklogMetrics(registry, { redis, nowMs });
+  redis.onReconnect(dispatcher.onReconnect);
+  const sandbox = createSandboxRunner({
+    redis,
+    hints: held('s'),
+    keys: { rootKey, sealKeys: deriveSealKeys(rootKey) },
+    version: VERSION,
+    alarm,
+    nowMs,
+    log,
+  });
+  redis.onReconnect(sweep.lookEverywhere);
+  redis.onReconnect(sandbox.lookEverywhere);
+  dispatcher.start();
+  sweep.start();
+  sandbox.start();
+  return {
+    stop: async () => {
+      keyWatch.stop();
+      await sandbox.stop();
+      await sweep.stop();
+      await dispatcher.stop();
+      await client.close();
+    },
+    impairments: () => [...parts.redisImpairments(), ...keyWatch.impairments()],
+  };
+}

@@ -1,0 +1,73 @@
+import type { OidcConfig } from '../config/config.ts';
+import { VERSION } from '../config/version.ts';
+import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
+import { countOperations } from '../facade/counted-operations.ts';
+import { createFacadeMetrics } from '../facade/facade-metrics.ts';
+import { createFacade } from '../facade/objects/facade.ts';
+import { createFacadeServer } from '../facade/server.ts';
+import { connect } from '../kube/client.ts';
+import { FACADE_RULES } from '../kube/rights.ts';
+import { createGateReader } from '../redis/gate-reader.ts';
+import { createHintIndex } from '../redis/hints.ts';
+import { createInboxOperations } from '../redis/inbox-operations.ts';
+import { createInboxReader } from '../redis/inbox-reader.ts';
+import { createInboxRecovery } from '../redis/inbox-recovery.ts';
+import { readBalance } from '../redis/ledger-store.ts';
+import { watchRootKey } from '../redis/root-key-watch.ts';
+import { createRoutingReader } from '../redis/routing-reader.ts';
+import { createTrafficReader } from '../redis/traffic-reader.ts';
+import { systemClock } from '../time/clock.ts';
+import { anyAddress, listenAt } from './listening.ts';
+import { notSynced, type Parts, type Running } from './parts.ts';
+import { openReplays } from './replays.ts';
+import { watchRights } from './rights.ts';
+
+export async function startFacade(parts: Parts): Promise<Running> {
+  const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
+  const rootKey = config.rootKey as Uint8Array;
+  const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
+  const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
+  const metrics = createFacadeMetrics(registry);
+  const operations = {
+    operations: createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
+    recovery: createInboxRecovery({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),
+    replays: openReplays(redis, nowMs),
+  };
+  const facade = createFacade({
+    client,
+    clock: systemClock,
+    gates: createGateReader(redis),
+    inboxes: createInboxReader(redis),
+    routing: createRoutingReader(redis, nowMs),
+    traffic: createTrafficReader(redis),
+    ...countOperations(operations, metrics.did),
+    readBalance: account => readBalance(redis, account),
+    rootKey,
+    nowMs,
+    log,
+  });
+  const stop = new AbortController();
+  const watching = facade.world.run(stop.signal);
+  const missingRights = watchRights(parts, client, stop.signal, [{ name: 'sluice-facade', rules: FACADE_RULES }]);
+  const server = createFacadeServer({
+    facade,
+    authentication: { ...(config.oidc as OidcConfig), log },
+    metrics,
+    tracing,
+    version: VERSION,
+  });
+  const host = await anyAddress();
+  const port = await listenAt('SLUICE_FACADE_PORT', config.facadePort, () => server.listen(config.facadePort, host));
+  log.info({ port }, 'facade listens');
+  return {
+    drain: server.drain,
+    stop: async () => {
+      await server.close();
+      keyWatch.stop();
+      stop.abort();
+      await watching;
+      await client.close();
+    },
+    impairments: () => [...keyWatch.impairments(), ...missingRights(), ...notSynced(facade.world.staleKinds())],
+  };
+}

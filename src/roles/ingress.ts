@@ -1,0 +1,24 @@
+import { createIngestion } from '../dataplane/ingestion.ts';
+import { createIngress } from '../dataplane/ingress/server.ts';
+import { createSandboxDesk } from '../dataplane/sandbox/desk.ts';
+import { createHintIndex } from '../redis/hints.ts';
+import { createIngressOperations } from '../redis/ingress-store.ts';
+import { anyAddress, listenAt } from './listening.ts';
+import { type Parts, type Running } from './parts.ts';
+
+export async function startIngress(parts: Parts): Promise<Running> {
+  const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
+  const store = createIngestion({
+    operations: createIngressOperations(redis, nowMs, alarm),
+    lower: createHintIndex(redis, 'r').lower,
+    nowMs,
+  });
+  const sandbox = createSandboxDesk({ redis, lower: createHintIndex(redis, 's').lower, nowMs });
+  const ingress = createIngress({ store, sandbox, askMasters: redis.callAll, registry, tracing, log });
+  const host = await anyAddress();
+  const port = await listenAt('SLUICE_INGRESS_PORT', config.ingressPort, () =>
+    ingress.listen(config.ingressPort, host),
+  );
+  log.info({ port }, 'ingress listens');
+  return { drain: ingress.drain, stop: ingress.close, impairments: parts.redisImpairments };
+}

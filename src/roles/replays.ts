@@ -1,0 +1,12 @@
+import type { RedisClient } from '../redis/client.ts';
+import { createHintIndex } from '../redis/hints.ts';
+import { createReplays, type Replays } from '../redis/replays.ts';
+
+export function openReplays(redis: RedisClient, nowMs: () => number): Replays {
+  return createReplays({
+    redis,
+    nowMs,
+    lowerInboxes: createHintIndex(redis, 'd').lower,
+    lowerAccounts: createHintIndex(redis, 'a').lower,
+  });
+}

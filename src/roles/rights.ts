@@ -1,0 +1,17 @@
+import type { KubeClient } from '../kube/client.ts';
+import { createRightsWatch, type NeededRole } from '../kube/rights-watch.ts';
+import type { ImpairmentCheck } from '../telemetry/role-health.ts';
+import { systemClock } from '../time/clock.ts';
+import type { Parts } from './parts.ts';
+
+/** Watches whether Kubernetes grants these roles, until `stop` aborts. */
+export function watchRights(
+  { log }: Parts,
+  client: KubeClient,
+  stop: AbortSignal,
+  roles: readonly NeededRole[],
+): ImpairmentCheck {
+  const watch = createRightsWatch({ client, roles, clock: systemClock, log });
+  void watch.run(stop);
+  return watch.impairments;
+}
