@@ -51,16 +51,21 @@ describe('readiness', () => {
 });
 
 describe('the log', () => {
-  test('has one line when an impairment begins, one a minute while it lasts, one when it ends', () => {
-    const role = start();
-    role.impairments = [REDIS];
-    for (let second = 0; second <= 120; second++) {
-      role.nowMs = second * 1_000;
+  function pass(role: ReturnType<typeof start>, seconds: number): void {
+    for (let second = 0; second < seconds; second++) {
+      role.nowMs += 1_000;
       role.tick();
     }
+  }
+
+  test('has one line when an impairment has lasted 5 s, one a minute while it lasts, one when it ends', () => {
+    const role = start();
+    role.impairments = [REDIS];
+    pass(role, 5);
+    expect(role.lines).toEqual([]);
+    pass(role, 122);
     role.impairments = [];
-    role.tick();
-    role.tick();
+    pass(role, 2);
     expect(role.lines.map(({ level, msg, reason }) => [level, msg, reason])).toEqual([
       [50, 'role cannot work', 'RedisUnavailable'],
       [50, 'role cannot work', 'RedisUnavailable'],
@@ -69,10 +74,19 @@ describe('the log', () => {
     ]);
   });
 
+  test('has none of an ordinary start', () => {
+    const role = start();
+    role.impairments = [REDIS];
+    pass(role, 4);
+    role.impairments = [];
+    pass(role, 10);
+    expect(role.lines).toEqual([]);
+  });
+
   test('names what to change', () => {
     const role = start();
     role.impairments = [KEY];
-    role.tick();
+    pass(role, 7);
     expect(role.lines[0]).toMatchObject({ role: 'router', detail: KEY.message });
   });
 });

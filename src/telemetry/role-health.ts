@@ -45,11 +45,13 @@ export interface RoleHealth {
 type Repeat = (run: () => void, everyMs: number) => () => void;
 
 const CHECK_EVERY_MS = 1_000;
+/** What ends sooner is an ordinary start, or a blip. */
+const LOG_AFTER_MS = 5_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * Watches one role: logs each impairment when it begins, once a minute while it lasts, and when it has ended. The role
- * is ready once it has worked, unless its own settings keep it from working.
+ * Watches one role: logs each impairment that lasts 5 s, once a minute from then on, and when it has ended. The role is
+ * ready once it has worked, unless its own settings keep it from working.
  */
 export function watchRoleHealth(options: {
   readonly role: string;
@@ -59,7 +61,7 @@ export function watchRoleHealth(options: {
   readonly repeat?: Repeat;
 }): RoleHealth {
   const { role, check, log, nowMs = () => performance.now(), repeat = every } = options;
-  const loggedAt = new Map<ImpairmentReason, number>();
+  const lasting = new Map<ImpairmentReason, { readonly sinceMs: number; loggedMs?: number }>();
   let worked = false;
 
   function state(): HealthState {
@@ -72,15 +74,17 @@ export function watchRoleHealth(options: {
     const { impairments } = state();
     const now = nowMs();
     for (const { reason, message } of impairments) {
-      const last = loggedAt.get(reason);
-      if (last !== undefined && now - last < LOG_EVERY_MS) continue;
-      loggedAt.set(reason, now);
+      const entry = lasting.get(reason) ?? { sinceMs: now };
+      lasting.set(reason, entry);
+      const dueMs = entry.loggedMs === undefined ? entry.sinceMs + LOG_AFTER_MS : entry.loggedMs + LOG_EVERY_MS;
+      if (now < dueMs) continue;
+      entry.loggedMs = now;
       log.error({ role, reason, detail: message }, 'role cannot work');
     }
-    for (const reason of loggedAt.keys()) {
+    for (const [reason, { loggedMs }] of lasting) {
       if (impairments.some(each => each.reason === reason)) continue;
-      loggedAt.delete(reason);
-      log.info({ role, reason }, 'role can work again');
+      lasting.delete(reason);
+      if (loggedMs !== undefined) log.info({ role, reason }, 'role can work again');
     }
   }
 

@@ -83,6 +83,9 @@ export async function redisCommand(
   }
 }
 
+/** Settings that the documentation asks for, besides those that every server here has. */
+export const DOCUMENTED = ['--lazyfree-lazy-expire', 'yes', '--lazyfree-lazy-server-del', 'yes'];
+
 function serverArguments(port: number, dir: string, options: RedisOptions): string[] {
   const basic = {
     port: `${port}`,

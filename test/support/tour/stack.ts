@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Issuer, startIssuer } from '../issuer.ts';
 import { isBinaryThere } from '../kubernetes/binaries.ts';
 import { type Cluster, startCluster } from '../kubernetes/cluster.ts';
-import { startRedis } from '../redis/server.ts';
+import { DOCUMENTED, startRedis } from '../redis/server.ts';
 import { type Sluice, startSluice } from '../sluice.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import type { Closers } from './closers.ts';
@@ -56,7 +56,7 @@ export async function startStack(options: { tell: (line: string) => void; closer
       if (!controllerManager) tell(NO_CONTROLLER_MANAGER);
       return started;
     }),
-    startRedis({ appendonly: true, appendfsync: 'always' }).then(started => {
+    startRedis({ appendonly: true, appendfsync: 'always', extra: DOCUMENTED }).then(started => {
       closers.add(started.stop);
       tell(`Redis answers at ${started.url}`);
       return started;

@@ -1,7 +1,7 @@
 import { inject } from 'vitest';
 import { borrowCluster } from '../../support/kubernetes/borrowed-cluster.ts';
 import type { Cluster } from '../../support/kubernetes/cluster.ts';
-import { type RedisServer, startRedis } from '../../support/redis/server.ts';
+import { DOCUMENTED, type RedisServer, startRedis } from '../../support/redis/server.ts';
 import { type Sluice, type SluiceOptions, startSluice } from '../../support/sluice.ts';
 
 export interface Installation {
@@ -17,7 +17,7 @@ export interface Installation {
 export async function install(options: { readonly controllerManager?: boolean } = {}): Promise<Installation> {
   const [cluster, redis] = await Promise.all([
     borrowCluster(inject('clusterPool'), options),
-    startRedis({ appendonly: true }),
+    startRedis({ appendonly: true, extra: DOCUMENTED }),
   ]);
   const processes: Sluice[] = [];
   const stop = async (): Promise<void> => {
