@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/test-all.ts
 # Python's own folder of packages for what is not in npm; .gitignore has it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help setup check test test-api test-model test-mutants test-scale generate docs run bench
+.PHONY: help setup check test test-api test-model test-mutants test-repeat test-scale generate docs run bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ $(SCHEMATHESIS)/bin/schemathesis: test/api/requirements.txt
 
 test-mutants: setup ## wrong changes of the decisive places, one at a time: the tests have to notice each (an hour)
 	@$(NODE) test/mutants/run.ts $(MUTANT)
+
+test-repeat: setup ## one test file many times, to find tests that are not steady: FILE=part/of/its/path N=20
+	@$(NODE) test/support/repeat.ts '$(FILE)' '$(or $(N),20)'
 
 test-scale: setup ## one tenant with 100,000 activations and 10,000 subscriptions: SCALE=1 (half an hour), or a share of it
 	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale
