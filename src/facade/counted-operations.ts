@@ -9,7 +9,7 @@ export interface DataPlaneOperations {
   readonly replays: Replays;
 }
 
-/** The facade's operations on inboxes, each counted with the events that it concerned. */
+/** Wraps the facade's inbox operations; counts the events of each. */
 export function countOperations(parts: DataPlaneOperations, did: FacadeMetrics['did']): DataPlaneOperations {
   const { operations, recovery, replays } = parts;
   return {

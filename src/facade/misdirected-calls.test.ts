@@ -47,7 +47,7 @@ function problemOf({ status, headers, body }: RawAnswer): string {
 describe('a call that went elsewhere', () => {
   test.each([
     ['POST /events/ten_0123456789abcdefghjk/orders', 'SLUICE_INGRESS_PORT'],
-    ['GET /waas/workspaces/', 'leave out the last slash'],
+    ['GET /waas/workspaces/', 'remove the last slash'],
     ['GET /openapi.json/', 'Leave out the slash'],
     ['GET /problems/none', 'no such problem'],
   ])('%s: 404 says where to send it', async (line, words) => {
@@ -64,7 +64,9 @@ describe('a call that went elsewhere', () => {
     expect([page.status, page.headers['content-type'], page.body]).toEqual([
       200,
       'text/plain; charset=utf-8',
-      expect.stringMatching(/^missing_token \(401\)\n\nA bearer token is needed\.\n\nWhat to do: Send a token/),
+      expect.stringMatching(
+        /^missing_token \(401\)\n\nA bearer token is required\.\n\nWhat to do: Send an access token/,
+      ),
     ]);
   });
 

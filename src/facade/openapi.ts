@@ -17,44 +17,44 @@ const ProblemSchema = z
     type: z
       .string()
       .meta({ description: 'Path of the page about this code, on the same server: /problems/ and the code.' }),
-    title: z.string().meta({ description: 'What the code means, always in the same words.' }),
-    status: z.int().min(400).max(599).meta({ description: 'The HTTP status, again.' }),
-    detail: z.string().meta({ description: 'What to change in this very request.' }),
-    code: z.string().meta({ description: 'Stable; what programs should look at.' }),
+    title: z.string().meta({ description: 'Meaning of the code; always the same text.' }),
+    status: z.int().min(400).max(599).meta({ description: 'The HTTP status.' }),
+    detail: z.string().meta({ description: 'What to change in this request.' }),
+    code: z.string().meta({ description: 'Stable code for programs.' }),
     errors: z
       .array(
         z.object({
           pointer: z.string().optional().meta({ description: 'JSON Pointer into the body (RFC 6901).' }),
           header: z.string().optional().meta({ description: 'Name of a header.' }),
           parameter: z.string().optional().meta({ description: 'Name of a parameter of the path or the query.' }),
-          detail: z.string().meta({ description: 'What is wrong there. Never the value that was sent.' }),
+          detail: z.string().meta({ description: 'What is wrong there. Never contains the value that was sent.' }),
         }),
       )
       .optional()
-      .meta({ description: 'Every fault that was found, where there is a place to name.' }),
+      .meta({ description: 'Every fault with its place.' }),
   })
   .meta({ id: 'Problem', description: 'Why a call was refused (RFC 9457).' });
 
 const text = (description: string) => ({ description, schema: { type: 'string' as const } });
 
-/** Headers that an answer of a status always has. */
+/** Headers that every answer with a status has. */
 const HEADERS_OF_STATUS: Readonly<Record<string, Readonly<Record<string, ReturnType<typeof text>>>>> = {
   401: { 'WWW-Authenticate': text('The challenge (RFC 6750).') },
-  429: { 'Retry-After': text('Seconds after which the call may be repeated.') },
-  503: { 'Retry-After': text('Seconds after which the call may be repeated; that is safe.') },
+  429: { 'Retry-After': text('Seconds after which to repeat the call.') },
+  503: { 'Retry-After': text('Seconds after which to repeat the call. That is safe.') },
 };
 
-/** What Kubernetes wants to know of a field means nothing here; and OpenAPI 3.1 has `examples` of a schema. */
+/** Removes the Kubernetes keywords from a schema, and turns `example` into `examples` (OpenAPI 3.1). */
 export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   const schema = jsonSchema as Record<string, unknown>;
   const { def } = zodSchema._zod;
-  // What may be null is described by what it is otherwise.
+  // A nullable schema inherits the description of its inner type.
   const described = def.type === 'nullable' ? z.globalRegistry.get(def.innerType)?.description : undefined;
   if (described !== undefined) schema['description'] ??= described;
   for (const keyword of Object.keys(schema)) if (keyword.startsWith('x-kubernetes-')) delete schema[keyword];
-  // Queries are text: the pattern of a number is not for programs that read `integer`. Formats say the same as theirs.
+  // Queries are text, so integers have patterns; `integer` is enough for programs. A format replaces its pattern.
   if (schema['type'] === 'integer' || schema['format'] === 'date-time') delete schema['pattern'];
-  // The bounds of the language, not of the field.
+  // These are the bounds of JavaScript, not of the field.
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if ('example' in schema) {
@@ -63,7 +63,7 @@ export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   }
 };
 
-/** The answers of these problems, by status. */
+/** Returns the answers of these problems by status. */
 export function failuresOf(problems: readonly ProblemCode[]): [string, object][] {
   const byStatus = Map.groupBy(problems, code => PROBLEMS[code].status);
   return [...byStatus]
@@ -97,9 +97,9 @@ const IdempotencyKey = z
   .string()
   .regex(/^[!-~]{1,255}$/)
   .optional()
-  .meta({ description: 'Calls may be repeated as they are, and need no key; of a replay this is the id.' });
+  .meta({ description: 'Id of a replay. Other calls need no key: repeating them is safe.' });
 
-/** Names of the parameters in a path template. */
+/** Returns the names of the parameters in a path template. */
 export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
@@ -129,7 +129,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
   };
 }
 
-/** The document, as far as it is read here. */
+/** The parts of the document that Sluice reads. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, object>> };
@@ -164,12 +164,12 @@ export interface OpenApiOperation {
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
 }
 
-/** The schema that a reference within the document leads to. */
+/** Returns the schema of a reference within the document. */
 export function resolveReference(document: OpenApiDocument, reference: string): object | undefined {
   return document.components.schemas[reference.replace('#/components/schemas/', '')];
 }
 
-/** Gives each body the example that follows from those of its fields. */
+/** Adds an example to each body, built from the examples of its fields. */
 function addExamples(document: OpenApiDocument): void {
   for (const operation of Object.values(document.paths).flatMap(item => Object.values(item))) {
     const body = operation.requestBody?.content['application/json'] as { schema: ExampleSchema; example?: unknown };
@@ -179,7 +179,7 @@ function addExamples(document: OpenApiDocument): void {
   }
 }
 
-/** The OpenAPI 3.1 document of `routes`: what is committed, served at `/openapi.json`, and tested against. */
+/** Returns the OpenAPI 3.1 document of `routes`, as served at `/openapi.json`. */
 export function describeRoutes(routes: readonly Route[], version: string): OpenApiDocument {
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
@@ -193,7 +193,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
         version,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description:
-          'Distributes event streams of producers to integration partners. Every call writes or reads the custom resources of the cluster; what is answered with success is in force.',
+          'Distributes event streams of producers to integration partners. Calls read and write the custom resources of the cluster. A successful answer means that the change is in force.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],
@@ -204,7 +204,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'JWT',
-            description: 'A token of a configured OIDC issuer.',
+            description: 'Access token (JWT) of a configured OIDC issuer.',
           },
         },
       },
@@ -212,7 +212,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
     },
     { override: tidySchema },
   );
-  // What two routes have in common is one object there; each gets its own, so that it may be written to.
+  // Routes share objects in `created`. Copy it: addExamples changes objects.
   const document = JSON.parse(JSON.stringify(created)) as OpenApiDocument;
   addExamples(document);
   return document;

@@ -1,7 +1,7 @@
-/** More letters than that are no slip of the keyboard. */
+/** Maximum number of differing letters of a typing error. */
 const MOST_SLIPS = 3;
 
-/** The one of `known` that was probably meant: that with the fewest differing letters, if they are few. */
+/** Returns the known name with the fewest differing letters, if they are few. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = MOST_SLIPS + 1;
@@ -12,7 +12,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best;
 }
 
-/** Letters to put in, take out or replace (Levenshtein). */
+/** Returns the number of letters to insert, delete or replace (Levenshtein). */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

@@ -1,7 +1,7 @@
 import { PROBLEM_TYPE_PATH } from './problem.ts';
 import { PROBLEMS, type ProblemCode } from './problems.ts';
 
-/** Returns the page that the `type` of a problem leads to, as plain text; undefined when `code` is no code. */
+/** Returns the page of a problem `type` as plain text; undefined for an unknown code. */
 export function problemPage(code: string): string | undefined {
   if (!Object.hasOwn(PROBLEMS, code)) return undefined;
   const { status, title, remedy } = PROBLEMS[code as ProblemCode];
@@ -9,4 +9,4 @@ export function problemPage(code: string): string | undefined {
   return `${lines.join('\n')}\n`;
 }
 
-const OTHERS = `Every problem has a page like this one: ${PROBLEM_TYPE_PATH}<code>.`;
+const OTHERS = `Every problem has a page: ${PROBLEM_TYPE_PATH}<code>.`;

@@ -1,6 +1,6 @@
 import { PROBLEMS, type ProblemCode } from './problems.ts';
 
-/** One fault: where it is (JSON Pointer into the body, header or query parameter) and what is wrong. Never the value. */
+/** One fault: its place (JSON Pointer into the body, header or query parameter) and what is wrong. Never the value. */
 export interface ProblemError {
   readonly pointer?: string;
   readonly header?: string;
@@ -8,7 +8,7 @@ export interface ProblemError {
   readonly detail: string;
 }
 
-/** Body of an error answer, `application/problem+json` (RFC 9457); `type` is the path of its page on the same server. */
+/** Body of an error answer, `application/problem+json` (RFC 9457). `type` is the path of its page on this server. */
 export interface ProblemDocument {
   readonly type: string;
   readonly title: string;
@@ -20,12 +20,12 @@ export interface ProblemDocument {
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 
-/** Path of the page of a problem, without its code: served by every role that answers problems. */
+/** Path prefix of the problem pages. Every role that answers problems serves them. */
 export const PROBLEM_TYPE_PATH = '/problems/';
 
 /**
- * The document for `code`. `detail` says what to change in this very request; without it, the code's own remedy. It
- * must hold nothing secret: no key, no token, no header that was sent.
+ * Returns the document for `code`. `detail` is what to change in this request; default is the code's remedy. It must
+ * contain no secret: no key, no token, no header that was sent.
  */
 export function problem(code: ProblemCode, detail?: string, errors?: readonly ProblemError[]): ProblemDocument {
   const { status, title, remedy } = PROBLEMS[code];

@@ -1,4 +1,4 @@
-/** A node of JSON Schema, as far as an example is made of it. */
+/** The parts of a JSON Schema node that an example needs. */
 export interface ExampleSchema {
   readonly $ref?: string;
   readonly const?: unknown;
@@ -17,15 +17,15 @@ type Resolve = (ref: string) => ExampleSchema | undefined;
 const NOTHING = Symbol('no example');
 
 /**
- * A value made of the examples of its fields: required fields, and optional ones that have an example. Undefined where a
- * required field has none. Ids in it are the placeholders of `EXAMPLE_ID`.
+ * Builds a value from the examples of its fields: required ones, and optional ones that have an example. Undefined
+ * if a required field has none. Ids in it are the placeholders of `EXAMPLE_ID`.
  */
 export function exampleOf(schema: ExampleSchema, resolve: Resolve): unknown {
   const value = build(schema, resolve, true);
   return value === NOTHING ? undefined : value;
 }
 
-/** @param needed false for an optional field: nothing is made up for it */
+/** @param needed false for an optional field: no value is invented for it */
 function build(schema: ExampleSchema, resolve: Resolve, needed: boolean): unknown {
   if (schema.examples !== undefined && schema.examples.length > 0) return schema.examples[0];
   if (schema.$ref !== undefined) {

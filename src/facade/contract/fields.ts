@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ID_PREFIX, type IdKind } from '../../core/ids/ids.ts';
 
-/** What each sort of public id is called for people. */
+/** Readable name of each kind of public id. */
 const CALLED: Record<IdKind, string> = {
   Workspace: 'workspace (tenant)',
   CatalogStream: 'catalog entry (stream)',
@@ -15,7 +15,7 @@ const CALLED: Record<IdKind, string> = {
 
 const EXAMPLE = '0123456789abcdefghjk';
 
-/** A public id: its prefix and 20 characters of lower-case Crockford base32. Whether it exists is another question. */
+/** Returns the schema of a public id: prefix and 20 characters of lower-case Crockford base32. */
 export function publicIdField(kind: IdKind) {
   return z
     .string()
@@ -23,7 +23,7 @@ export function publicIdField(kind: IdKind) {
     .meta({ description: `Public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
 }
 
-/** The words of a path that are parameters, and what each has to look like. */
+/** The schema of each path parameter, by name. */
 export const PATH_PARAMETERS = {
   tenant: publicIdField('Workspace'),
   pkg: publicIdField('Package'),
@@ -37,17 +37,17 @@ export const PATH_PARAMETERS = {
     .string()
     .regex(/^evt_[0-9a-hjkmnp-tv-z]{35}$/, 'has to be evt_ and 35 characters')
     .meta({
-      description: 'Id of the event in the inbox of one subscription, as the list of events names it.',
+      description: 'Id of the event in the inbox of one subscription, from the list of events.',
       example: `evt_01mxhs0q0000000${EXAMPLE}`,
     }),
   eventId: z
     .string()
     .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/, 'has to be 1 to 256 characters of printable ASCII')
-    .meta({ description: 'Id of the event as the producer gave it; its webhook-id.', example: 'order-4711' }),
+    .meta({ description: "The producer's id of the event. Deliveries send it as webhook-id.", example: 'order-4711' }),
   replay: z
     .string()
     .regex(/^[\w-]{1,64}$/, 'has to be 1 to 64 letters, digits, _ and -')
-    .meta({ description: 'Id of the replay, as its answer names it.', example: 'rpl_0123456789abcdefghjk' }),
+    .meta({ description: 'Id of the replay.', example: 'rpl_0123456789abcdefghjk' }),
   key: z
     .string()
     .max(63)

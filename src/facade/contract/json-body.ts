@@ -1,16 +1,16 @@
 import { Refusal } from '../../http/refusal.ts';
 
 /**
- * Most values (fields and items, at any depth) of a body; a list or an object in a list counts twice. No call takes a
- * tenth of it.
+ * Maximum number of values (fields and items, at any depth) in a body. A list or an object in a list counts twice. No
+ * call needs a tenth of it.
  */
 export const MOST_VALUES = 5_000;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Escapes that may stand for a NUL, for half of a surrogate pair, or for a letter of `__proto__`, and that name itself.
- * Text without any of them holds nothing that has to be refused: unescaped, JSON has no NUL and UTF-8 no surrogates.
+ * Matches `__proto__` and escapes of a NUL, half a surrogate pair, or a letter of `__proto__`. Other text needs no
+ * check: unescaped, JSON has no NUL and UTF-8 has no surrogates.
  */
 const SUSPECT = /\\u(?:0000|d[89a-f]|005f|006f|007[024])|__proto__/i;
 
@@ -20,7 +20,7 @@ const COMMA = 0x2c;
 const OPENING_BRACKET = 0x5b;
 const OPENING_BRACE = 0x7b;
 
-/** Returns the index behind the string that begins at `start`. */
+/** Returns the index after the string that begins at `start`. */
 function behindString(bytes: Buffer, start: number): number {
   let end = start;
   for (;;) {
@@ -32,7 +32,7 @@ function behindString(bytes: Buffer, start: number): number {
   }
 }
 
-/** Counts values by what separates them, without reading them; stops above `MOST_VALUES`. */
+/** Counts values by their separators, without parsing; stops above `MOST_VALUES`. */
 function countValues(bytes: Buffer): number {
   let values = 1;
   let at = 0;
@@ -48,7 +48,7 @@ function countValues(bytes: Buffer): number {
   return values;
 }
 
-/** Refuses what no text of a custom resource can hold, and a key that would reach into prototypes. */
+/** Refuses text that a custom resource cannot hold, and the key `__proto__`. */
 function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
   for (const text of [key, value]) {
     if (typeof text === 'string' && (text.includes('\0') || !text.isWellFormed())) {
@@ -60,8 +60,8 @@ function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
 }
 
 /**
- * Reads a JSON body (RFC 8259, UTF-8). None at all is undefined. A body without suspect text is walked by nothing but the
- * parser of the engine: a function that sees each value costs fifty times as much.
+ * Parses a JSON body (RFC 8259, UTF-8); an empty one gives undefined. Only suspect text needs a reviver: one that
+ * sees each value costs fifty times as much as the parser alone.
  *
  * @throws Refusal 400 `malformed_body`, 413 `body_too_large`
  */

@@ -1,11 +1,11 @@
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** Between two looks. */
+/** Interval between two reads. */
 const LOOK_EVERY_MS = 500;
 
 /**
- * Asks again until the answer is enough, the time is over or the caller has gone; the last answer. Time 0 asks once.
- * Rejects as `ask` does.
+ * Calls `ask` until its answer is enough, the time is over or the caller disconnects. Returns the last answer. With a
+ * time of 0 it asks once. Rejects if `ask` rejects.
  */
 export async function longPoll<T>(
   { clock, signal, waitMs }: { readonly clock: Clock; readonly signal: AbortSignal; readonly waitMs: number },

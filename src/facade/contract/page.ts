@@ -4,7 +4,7 @@ import { Refusal } from '../../http/refusal.ts';
 
 const MOST = 250;
 const DEFAULT = 50;
-/** Bytes of JSON after which a page ends; one item is always on it. As `pull` does it. */
+/** Maximum bytes of JSON in a page; a page has at least one item. `pull` does the same. */
 export const PAGE_BYTES = 1_048_576;
 
 /** Query parameters of every list. */
@@ -12,33 +12,33 @@ export const PageQuery = z.strictObject({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `has to be a number from 1 to ${MOST}`, {
     minimum: 1,
     maximum: MOST,
-    description: `Most items of the answer, 1 to ${MOST}. Default ${DEFAULT}.`,
+    description: `Maximum number of items in the page, 1 to ${MOST}. Default ${DEFAULT}.`,
     example: 50,
   }),
   cursor: z
     .string()
     .max(1_024)
     .optional()
-    .meta({ description: 'The nextCursor of the page before. Absent: from the beginning.' }),
+    .meta({ description: 'The nextCursor of the previous page. Absent: the first page.' }),
 });
 
-/** `{data, nextCursor}` of a list. */
+/** Returns the schema `{data, nextCursor}` of a list. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({
     data: z.array(item).meta({ description: 'The items of this page.' }),
-    nextCursor: z.string().nullable().meta({ description: 'For the next page; null on the last one.' }),
+    nextCursor: z.string().nullable().meta({ description: 'Cursor for the next page; null on the last page.' }),
   });
 }
 
 function keyOfCursor(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url');
   const key = text.toString('utf8');
-  // Whatever does not come back as it was is none of ours.
+  // A cursor that does not survive the round trip was not made here.
   if (key === '' || Buffer.from(key, 'utf8').toString('base64url') !== cursor) throw new Refusal('malformed_cursor');
   return key;
 }
 
-/** Returns how many of the items, from the first on, a page of `PAGE_BYTES` holds: one at least. */
+/** Returns how many of the first items fit in `PAGE_BYTES`, at least one. */
 function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
   let bytes = 0;
   const end = items.findIndex((item, i) => {
@@ -49,10 +49,10 @@ function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
 }
 
 /**
- * One page of what is in memory, in the order of `keyOf`. Items that come or go between two pages move nothing else: a
- * cursor is a key, not a number.
+ * Returns one page of items in memory, sorted by `keyOf`. A cursor is a key, not an index: items that come or go
+ * between two pages shift no others.
  *
- * @param entryOf what an item is in the answer, where items may be large: the page then ends at `PAGE_BYTES`
+ * @param entryOf returns an item's form in the answer. Pass it if items may be large: a page then ends at `PAGE_BYTES`
  * @throws Refusal 400 `malformed_cursor`
  */
 export function paginate<T>(

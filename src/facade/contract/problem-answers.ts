@@ -7,14 +7,14 @@ import type { Logger } from '../../telemetry/log.ts';
 import { parseTraceparent } from '../../telemetry/tracing.ts';
 import { BODY_BYTES } from './route.ts';
 
-/** Seconds after which a repetition is worth it. */
+/** Seconds after which a retry may succeed. */
 const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
   unavailable: '2',
   not_in_force: '2',
   overloaded: '1',
 };
 
-/** What Fastify refuses by itself, by its codes. */
+/** Problems for Fastify's own error codes. */
 const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -37,7 +37,7 @@ export function sendProblem(reply: FastifyReply, code: ProblemCode, facts: Refus
     .send(document);
 }
 
-/** The same before there is a reply of Fastify: the request is not read, and its connection ends with the answer. */
+/** Sends a problem before Fastify has a reply: leaves the request unread and closes the connection. */
 export function answerPlainly(response: ServerResponse, code: ProblemCode): void {
   const document = Buffer.from(JSON.stringify(problem(code)));
   response.writeHead(PROBLEMS[code].status, {
@@ -54,7 +54,7 @@ function traceOf({ headers }: FastifyRequest): { readonly traceId?: string } {
   return traceId === undefined ? {} : { traceId };
 }
 
-/** Answers what was thrown. What nobody expected is logged, once, and told to nobody. */
+/** Returns the error handler. It logs unexpected errors once, and answers them without details. */
 export function createErrorHandler(log: Logger) {
   return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     if (error instanceof Refusal) {

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../core/problems/problems.ts';
 import type { Route } from './route.ts';
 
-/** What every call may be refused with, beside what its route declares. */
+/** Problems of every call. */
 export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'malformed_request',
   'misplaced_token',
@@ -20,10 +20,10 @@ export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'issuer_unavailable',
 ];
 
-/** What every call with a body may be refused with. */
+/** Problems of every call with a body. */
 const OF_BODIES: readonly ProblemCode[] = ['malformed_body', 'body_too_large', 'unsupported_media_type'];
 
-/** What every call that writes custom resources may be refused with. */
+/** Problems of every call that writes custom resources. */
 const OF_WRITES: readonly ProblemCode[] = [
   'field_managed',
   'refused_by_policy',
@@ -33,7 +33,7 @@ const OF_WRITES: readonly ProblemCode[] = [
   'not_in_force',
 ];
 
-/** Every problem that a route may answer, each once: those of all calls first. */
+/** Returns every problem of a route once, those of all calls first. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const mayHaveBody = route.method !== 'GET';
   const writes = mayHaveBody && route.dataPlane !== true;

@@ -4,14 +4,14 @@ import type { Identity } from '../auth/identity.ts';
 import type { Facade } from '../objects/facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from '../objects/ownership.ts';
 
-/** Parameters of a path template: `/waas/producer/{tenant}/packages/{pkg}` has `tenant` and `pkg`. */
+/** The parameters of a path template: `/waas/producer/{tenant}/packages/{pkg}` has `tenant` and `pkg`. */
 export type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? { readonly [K in Name]: string } & ParamsOf<Rest>
   : unknown;
 
 /**
- * Whose the called thing has to be. `producer`: the workspace that the path or the body names; `recipient`: the workspace
- * that receives the integration of the path; `account`: the account of the path; `caller`: anybody with a token.
+ * What the caller must own. `producer`: the workspace in the path or the body; `recipient`: the receiving workspace of
+ * the integration in the path; `account`: the account in the path; `caller`: nothing, any valid access token will do.
  */
 export type Access = 'producer' | 'recipient' | 'account' | 'caller';
 
@@ -22,7 +22,7 @@ interface Reached {
   readonly caller: unknown;
 }
 
-/** One request, checked: who asks, for what, with what. */
+/** One validated request. */
 export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly identity: Identity;
   readonly params: ParamsOf<Path>;
@@ -30,11 +30,11 @@ export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly body: B;
   /** Value of `Idempotency-Key`, if one was sent. */
   readonly idempotencyKey: string | undefined;
-  /** Aborts when the caller has gone away. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
 };
 
-/** What a route answers when it succeeds. `about` names what was done to which object, for the audit line. */
+/** The successful answer of a route. `about` names the written object for the audit line. */
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;
@@ -43,7 +43,7 @@ export interface Answer {
   readonly about?: { readonly kind: string; readonly namespace?: string | undefined; readonly name: string };
 }
 
-/** What a successful answer looks like, for validation by tests and for the OpenAPI document. */
+/** The shape of a successful answer, for tests and for the OpenAPI document. */
 export interface AnswerShape {
   readonly description: string;
   /** Absent: no body. */
@@ -53,7 +53,7 @@ export interface AnswerShape {
 
 interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType, B extends z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Template of OpenAPI: parameters in braces, each named in PATH_PARAMETERS. */
+  /** OpenAPI path template: parameters in braces, each a key of PATH_PARAMETERS. */
   readonly path: Path;
   readonly access: A;
   /** Name of the operation: verb and noun, camelCase. */
@@ -64,23 +64,23 @@ interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType
   readonly description?: string;
   readonly query?: Q;
   readonly body?: B;
-  /** True: the body may be left out. */
+  /** True: the body is optional. */
   readonly bodyOptional?: boolean;
-  /** True: the body holds a list or a schema, and may have `LARGE_BODY_BYTES`. */
+  /** True: the body contains a list or a schema and may have `LARGE_BODY_BYTES`. */
   readonly largeBody?: boolean;
-  /** Of a route without a body: which call takes the one that a caller may have meant. */
+  /** For a route without a body: names the call that takes the body a caller may have meant. */
   readonly bodyElsewhere?: string;
   readonly answers: Readonly<Record<number, AnswerShape>>;
-  /** True: writes no custom resource, so that a paused workspace does not stand in the way. */
+  /** True: writes no custom resource, so it works in a paused workspace. */
   readonly dataPlane?: boolean;
-  /** True: the call only closes what is open, so that a paused workspace does not stand in the way. */
+  /** True: only closes something open, so it works in a paused workspace. */
   readonly closes?: boolean;
-  /** Problems of this route alone; those that every route may have are not repeated. */
+  /** Problems of this route, beside those of every route. */
   readonly problems?: readonly ProblemCode[];
   readonly handle: (facade: Facade, call: Call<A, Path, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
-/** A route as the server, the reference and the tests know it. */
+/** A route without its type parameters, for the server, the reference and the tests. */
 export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.ZodType>, 'handle'> {
   readonly handle: (facade: Facade, call: Call<Access, string, unknown, unknown>) => Promise<Answer>;
 }
@@ -90,12 +90,12 @@ export const BODY_BYTES = 16_384;
 /** The same where a body holds a list or a schema. */
 export const LARGE_BODY_BYTES = 1_048_576;
 
-/** Returns the most bytes that a body of the route may have. */
+/** Returns the body limit of the route in bytes. */
 export function bodyLimitOf({ largeBody = false }: Pick<Route, 'largeBody'>): number {
   return largeBody ? LARGE_BODY_BYTES : BODY_BYTES;
 }
 
-/** Declares a route; the types of path, query and body follow from what is declared. */
+/** Declares a route. The types of path, query and body derive from the declaration. */
 export function defineRoute<
   A extends Access,
   const Path extends string,

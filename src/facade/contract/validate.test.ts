@@ -45,12 +45,12 @@ describe('each fault says what to change', () => {
     [{ ...GOOD, states: ['gone'] }, '/states/0', 'has to be one of dead, skipped'],
     [{ ...GOOD, target: 'x' }, '/target', 'has to be an object: { … }'],
     [{ ...GOOD, target: {} }, '/target/kind', 'is required'],
-    [{ ...GOOD, target: { kind: 'Package', nam: 1 } }, '/target/nam', 'is no field of this call'],
-    [{ ...GOOD, dry_run: true }, '/dry_run', 'is no field of this call; did you mean dryRun?'],
+    [{ ...GOOD, target: { kind: 'Package', nam: 1 } }, '/target/nam', 'is not a field of this call'],
+    [{ ...GOOD, dry_run: true }, '/dry_run', 'is not a field of this call; did you mean dryRun?'],
     [
       { ...GOOD, frobnicate: true },
       '/frobnicate',
-      'is no field of this call; known: name, since, dryRun, count, states, target, anything',
+      'is not a field of this call; known: name, since, dryRun, count, states, target, anything',
     ],
     [[], '', 'has to be an object: { … }'],
   ])('%j', (value, pointer, detail) => {
@@ -60,7 +60,7 @@ describe('each fault says what to change', () => {
   test('of a query it names the parameter', () => {
     const Query = z.strictObject({ limit: z.string().optional() });
     expect(faultsOf(() => validate('query', Query, { limits: '1' }))).toEqual([
-      { parameter: 'limits', detail: 'is no parameter of this call; did you mean limit?' },
+      { parameter: 'limits', detail: 'is not a parameter of this call; did you mean limit?' },
     ]);
   });
 
@@ -71,7 +71,7 @@ describe('each fault says what to change', () => {
 
   test('an id of a path that is empty is no id but a path that ends too early', () => {
     expect(faultsOf(() => validatePath({ tenant: '' }))).toEqual([
-      { code: 'not_found', detail: expect.stringContaining('leave out the last slash') },
+      { code: 'not_found', detail: expect.stringContaining('remove the last slash') },
     ]);
     expect(faultsOf(() => validatePath({ tenant: 'shop' }))).toEqual([
       { parameter: 'tenant', detail: 'has to be ten_ and 20 characters' },

@@ -14,18 +14,18 @@ function place(where: Place, path: readonly PropertyKey[]): Pick<ProblemError, '
   return where === 'body' ? { pointer: pointer(path) } : { parameter: String(path[0] ?? '') };
 }
 
-/** The fields of an object that a schema describes; none when it describes another thing. */
+/** Returns the field names of an object schema; none for other schemas. */
 function fieldsOf(schema: z.ZodType): readonly string[] {
   const { shape } = schema as { readonly shape?: Readonly<Record<string, unknown>> };
   return shape === undefined ? [] : Object.keys(shape);
 }
 
-/** Returns what `path` leads to in `value`. */
+/** Returns the part of `value` at `path`. */
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((part, word) => (part as Record<PropertyKey, unknown> | undefined | null)?.[word], value);
 }
 
-/** What zod found, with a JSON Pointer each; no value that was sent is repeated. */
+/** Converts zod issues to errors with a JSON Pointer or a parameter. Never contains a value that was sent. */
 function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
   return issues.flatMap((issue): ProblemError[] => {
     if (issue.code === 'unrecognized_keys') {
@@ -41,7 +41,7 @@ function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: reado
   });
 }
 
-/** Checks a body or a query. @throws Refusal 422 `invalid_request` that names every fault */
+/** Checks a body or a query. @throws Refusal 422 `invalid_request` with every fault */
 export function validate<S extends z.ZodType>(where: Place, schema: S, value: unknown): z.output<S> {
   const parsed = schema.safeParse(value, { error: messageOf });
   if (parsed.success) return parsed.data;
@@ -52,11 +52,11 @@ export function isPathParameter(name: string, value: string): boolean {
   return PATH_PARAMETERS[name as PathParameter].safeParse(value).success;
 }
 
-/** Checks the ids of a path. @throws Refusal 400 `malformed_id`; 404 `not_found` when one is empty */
+/** Checks the ids of a path. @throws Refusal 400 `malformed_id`; 404 `not_found` if one is empty */
 export function validatePath(params: Readonly<Record<string, string>>): void {
   const empty = Object.keys(params).find(name => params[name] === '');
   if (empty !== undefined) {
-    throw new Refusal('not_found', `The path has nothing where ${empty} belongs: add it, or leave out the last slash.`);
+    throw new Refusal('not_found', `The path has no ${empty}. Add it, or remove the last slash.`);
   }
   const errors = Object.entries(params).flatMap(([name, value]): ProblemError[] => {
     const parsed = PATH_PARAMETERS[name as PathParameter].safeParse(value);

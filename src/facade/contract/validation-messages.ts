@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { nearestName } from '../../core/problems/nearest-name.ts';
 
-/** The name of each type of zod for the caller of an HTTP API. */
+/** Messages for the types of zod. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: 'has to be a string, in double quotes',
   number: 'has to be a number, without quotes',
@@ -13,10 +13,10 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   null: 'has to be null',
 };
 const REQUIRED = 'is required';
-/** An answer lists this many names; longer lists are in the reference. */
+/** Maximum number of names in a message; the reference has longer lists. */
 const MOST_NAMED = 20;
 
-/** Says what to change, in the words of a caller. Schemas with a message of their own keep it. */
+/** Returns what to change. A schema's own message takes precedence. */
 export const messageOf: z.core.$ZodErrorMap = issue => {
   if (issue.input === undefined) return REQUIRED;
   switch (issue.code) {
@@ -29,7 +29,7 @@ export const messageOf: z.core.$ZodErrorMap = issue => {
     case 'too_big':
       return `has to be at most ${amount(issue.origin, Number(issue.maximum))}`;
     case 'invalid_union':
-      return 'has none of the forms that are taken here';
+      return 'has none of the accepted forms';
     default:
       return undefined;
   }
@@ -45,14 +45,16 @@ function listOf(names: readonly string[]): string {
   return `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}`;
 }
 
-/** Returns what is wrong with a field that is not there: its own message says what belongs there. */
+/** Returns the message for a missing field, with the field's own message. */
 export function messageOfMissing(message: string): string {
   return message === REQUIRED ? message : `${REQUIRED}; it ${message}`;
 }
 
-/** Returns what is wrong with a field or parameter `name` that is none of `known`. */
+/** Returns the message for an unknown field or parameter, with the nearest known name. */
 export function messageOfUnknown(sort: 'field' | 'parameter', name: string, known: readonly string[]): string {
   const meant = nearestName(name, known);
-  if (meant !== undefined) return `is no ${sort} of this call; did you mean ${meant}?`;
-  return known.length === 0 ? `is no ${sort} of this call` : `is no ${sort} of this call; known: ${listOf(known)}`;
+  if (meant !== undefined) return `is not a ${sort} of this call; did you mean ${meant}?`;
+  return known.length === 0
+    ? `is not a ${sort} of this call`
+    : `is not a ${sort} of this call; known: ${listOf(known)}`;
 }

@@ -28,7 +28,7 @@ test.each<[Method, string, unknown, number, RegExp]>([
   ['PUT', '/waas/streams', [STREAM], 422, /has to be an object/],
   ['PUT', '/waas/streams', undefined, 422, /Send a JSON body/],
   ['POST', '/waas/streams', STREAM, 405, /Allow header/],
-  ['GET', '/waas/workspaces/', undefined, 404, /leave out the last slash/],
+  ['GET', '/waas/workspaces/', undefined, 404, /remove the last slash/],
   ['GET', '/waas/producer/mine-shop/catalog', undefined, 400, /ten_ and 20 characters/],
   ['GET', '/waas/producer/ten_0123456789abcdefghjk/catalog', undefined, 403, /owner of the workspace/],
   ['GET', '/waas/producer/{ten}/catalog?limits=1', undefined, 422, /did you mean limit/],
@@ -58,7 +58,7 @@ test.each<[Method, string, unknown, number, RegExp]>([
   ],
   ['POST', '/waas/integrations/{int}/subscriptions', {}, 422, /is required/],
   ['POST', '/waas/invitations/accept', {}, 422, /\/token.*is required/],
-  ['POST', '/waas/invitations/accept', { token: 'wrong' }, 422, /as the invitation has it/],
+  ['POST', '/waas/invitations/accept', { token: 'wrong' }, 422, /copy it from the invitation/],
 ])(
   '%s %s with %j: the answer names what to change, and nothing is changed',
   async (method, path, body, status, words) => {

@@ -5,12 +5,12 @@ import { ROUTES } from '../../../src/facade/routes.ts';
 import { escapeMarkup, table } from '../markdown.ts';
 import { EVENT_ROUTES } from './event-routes.ts';
 
-/** Where nothing is: of every role that listens, and of no route. */
+/** Problems of every role that listens, and of no route. */
 const WITHOUT_ROUTE: readonly ProblemCode[] = ['not_found', 'method_not_allowed'];
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 
-/** docs/problems/<code>.md: what a code means, what to do about it, and which calls it answers. */
+/** Renders docs/problems/<code>.md: meaning of a code, what to do, and the calls that may answer it. */
 export function renderProblemPages(): readonly { readonly code: ProblemCode; readonly text: string }[] {
   return CODES.map(code => ({ code, text: renderProblem(code) }));
 }
@@ -22,20 +22,18 @@ function renderProblem(code: ProblemCode): string {
     `**${status}**: ${escapeMarkup(title)}.`,
     '## What to do',
     escapeMarkup(remedy),
-    ...(status === 429 || status === 503
-      ? ['`Retry-After` says after how many seconds the call may be repeated; repeating it is safe.']
-      : []),
-    '## What it answers',
+    ...(status === 429 || status === 503 ? ['Repeat the call after the seconds in `Retry-After`. That is safe.'] : []),
+    '## Where it occurs',
     answeredBy(code),
-    '## How it looks',
-    `\`Content-Type: ${PROBLEM_CONTENT_TYPE}\` (RFC 9457). \`detail\` says what to change in the very request, \`errors\` where; both differ from call to call.`,
+    '## Example',
+    `\`Content-Type: ${PROBLEM_CONTENT_TYPE}\` (RFC 9457). \`detail\` has what to change in this request, and \`errors\` where. Both differ from call to call.`,
     `\`\`\`json\n${JSON.stringify(problem(code), null, 2)}\n\`\`\``,
     '[All problems](../problems.md) · [REST interface](../rest.md)',
   ].join('\n\n');
 }
 
 function answeredBy(code: ProblemCode): string {
-  if (WITHOUT_ROUTE.includes(code)) return 'Paths where nothing is, and methods that a path does not have.';
+  if (WITHOUT_ROUTE.includes(code)) return 'Unknown paths, and methods that a path does not support.';
   if (OF_EVERY_CALL.includes(code)) return 'Any call.';
   const line = (method: string, path: string, page: string) => `- [\`${method} ${path}\`](../${page})`;
   const ofEvents = EVENT_ROUTES.filter(({ problems }) => problems.includes(code));
@@ -46,7 +44,7 @@ function answeredBy(code: ProblemCode): string {
   ].join('\n');
 }
 
-/** As GitHub makes it of a heading. */
+/** Returns GitHub's anchor of a heading. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -54,12 +52,12 @@ export function anchorOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-/** docs/problems.md: the list of the codes. */
+/** Renders docs/problems.md: the list of codes. */
 export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `Whatever is refused is answered with a problem document (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`): \`type\`, \`title\`, \`status\`, \`detail\`, \`code\`, and \`errors\` with a place and a reason for each fault. Programs look at \`code\`: codes are added, and what a released one means does not change. \`type\` is the path of the page about the code on the server that answered, \`/problems/<code>\`. No value that was sent is repeated.`,
+    `Errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with \`type\`, \`title\`, \`status\`, \`detail\`, \`code\`, and \`errors\`: the place and the reason of each fault. Use \`code\` in programs: new codes are added, but a released code never changes its meaning. \`type\` is the path of the code's page on the server that answered, \`/problems/<code>\`. A problem never contains a value that you sent.`,
     table(
       ['Status', 'Code', 'Meaning', 'What to do'],
       byStatus.map(code => [

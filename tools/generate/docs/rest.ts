@@ -13,7 +13,7 @@ import { ROUTES } from '../../../src/facade/routes.ts';
 import { escapeMarkup, type Row, table } from '../markdown.ts';
 import { anchorOf } from './problems.ts';
 
-/** A node of JSON Schema, as far as the page says something about it. */
+/** The parts of a JSON Schema node that the page shows. */
 interface Schema {
   readonly $ref?: string;
   readonly description?: string;
@@ -35,29 +35,29 @@ interface Schema {
   readonly additionalProperties?: Schema | boolean;
 }
 
-/** docs/openapi.json: the document that the facade serves. */
+/** Renders docs/openapi.json: the document that the facade serves. */
 export function renderOpenApi(): string {
   return `${JSON.stringify(describeRoutes(ROUTES, VERSION), null, 2)}\n`;
 }
 
-/** docs/rest.md: every call of `/waas`, by tag. */
+/** Renders docs/rest.md: every call of `/waas`, by tag. */
 export function renderRest(): string {
   const document = describeRoutes(ROUTES, VERSION);
   const codes = OF_EVERY_CALL.map(code => `[\`${code}\`](problems/${code}.md)`).join(', ');
   return [
     '# REST interface',
-    'For programs: [openapi.json](openapi.json), OpenAPI 3.1, also at `GET /openapi.json` of the facade; `GET /docs` shows it in a browser. Both need no token. How events come in, and the sandbox, which use ingress keys: [events.md](events.md).',
-    'Every call of `/waas` needs a bearer token of a configured OIDC issuer, and acts for what the caller owns: by the owners of the Workspace that the path or the body names, and of its Account. What is not yours and what does not exist is answered in the same words (403).',
-    'Bodies are JSON in UTF-8, at most 16 KiB, and 1 MiB where a call takes a schema or a list: a stream, a subscription, events to acknowledge. A body has at most 5,000 fields and items, a query at most 64 parameters. Unknown fields are refused, types are not converted. What is answered with success is in force: a call that changes something waits for the controller, at most 5 s, and answers 503 `not_in_force` if that was not enough. **Every call may be repeated as it is**: it changes nothing the second time and answers the same. Three do more each time: one more test event is sent, an ingress key without an `id` is made anew, and enabling an endpoint counts from then on.',
-    'While a workspace is paused (annotation `sluice.dev/paused`), calls that change something of it are refused (409 `workspace_paused`). Calls that only close work and take effect at once: to block, to deactivate, to revoke an integration, to unsubscribe.',
-    'Lists are `{data, nextCursor}`, 50 items unless `limit` says otherwise, and lag by the latency of a watch.',
-    `Whatever is refused is answered with a [problem document](problems.md). Any call may be answered ${codes}; a path or a method that is not there [\`not_found\`](problems/not_found.md), [\`method_not_allowed\`](problems/method_not_allowed.md).`,
+    'The OpenAPI 3.1 document is [openapi.json](openapi.json). The facade serves it at `GET /openapi.json`, and shows it in a browser at `GET /docs`; neither needs a token. Publishing events and the sandbox use ingress keys: see [events.md](events.md).',
+    'Every call of `/waas` needs an access token (bearer) of a configured OIDC issuer. You must be an owner of the Workspace in the path or the body, or of its Account. Objects that are not yours and objects that do not exist get the same answer (403).',
+    'Bodies are JSON in UTF-8, at most 16 KiB, or 1 MiB if the call takes a schema or a list (a stream, a subscription, events to acknowledge). A body has at most 5,000 fields and items, a query at most 64 parameters. Unknown fields are refused; types are not converted. A successful answer means that the change is in force: the call waits for the controller for at most 5 s, then answers 503 `not_in_force`. **You can repeat every call**: it changes nothing the second time and returns the same answer. Three calls are not idempotent: sending a test event, creating an ingress key without an `id`, and enabling an endpoint, which counts from the last call on.',
+    'While a workspace is paused (annotation `sluice.dev/paused`), calls that change it are refused (409 `workspace_paused`). Calls that only close still work at once: block, deactivate, revoke an integration, unsubscribe.',
+    'Lists are `{data, nextCursor}` with 50 items by default (`limit`). They lag by the latency of a watch.',
+    `Errors are [problem documents](problems.md). Any call may answer ${codes}. Unknown paths and methods answer [\`not_found\`](problems/not_found.md) and [\`method_not_allowed\`](problems/method_not_allowed.md).`,
     document.tags.map(({ name }) => `- [${name}](#${anchorOf(name)})`).join('\n'),
     ...document.tags.flatMap(({ name }) => renderTag(document, name)),
   ].join('\n\n');
 }
 
-/** One section: every call of a tag. Problems that are `common` to all calls are told elsewhere. */
+/** Renders the section of a tag: all its calls, without the problems `common` to all calls. */
 export function renderTag(document: OpenApiDocument, tag: string, common = OF_EVERY_CALL): string[] {
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item)
@@ -82,7 +82,7 @@ function renderOperation(
   const own = problems.filter(code => !common.includes(code));
   return [
     `### ${operation.summary}`,
-    `\`${line}\`${operation.requestBody?.required === false ? ', the body may be left out' : ''}`,
+    `\`${line}\`${operation.requestBody?.required === false ? ', the body is optional' : ''}`,
     ...(operation.description === undefined ? [] : [escapeMarkup(operation.description)]),
     ...(parameters.length === 0 ? [] : [table(['Parameter', 'Type', 'Meaning'], parameters.map(parameterRow))]),
     ...(body === undefined ? [] : renderBody(document, body.schema, body.example)),
@@ -99,7 +99,7 @@ function parameterRow({ in: place, name, required, description, schema }: OpenAp
 
 function renderBody(document: OpenApiDocument, schema: Schema, example: unknown): string[] {
   const fields = fieldsOf(document, '', schema);
-  // Of a body that may be anything, the description of the call says what there is to say.
+  // The description of the call covers a body of any form.
   if (fields.length === 0) return [];
   const shown = example === undefined ? [] : [`\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``];
   return [table(['Body', 'Type', 'Meaning'], fields), ...shown];
@@ -134,7 +134,7 @@ function fieldsOf(document: OpenApiDocument, path: string, from: Schema): Row[] 
   });
 }
 
-/** What a value may be, besides null. */
+/** Returns the alternatives of a schema except null. */
 function alternativesOf(document: OpenApiDocument, { anyOf, oneOf }: Schema): Schema[] {
   return (anyOf ?? oneOf ?? []).map(each => resolve(document, each)).filter(({ type }) => type !== 'null');
 }

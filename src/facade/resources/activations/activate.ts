@@ -10,15 +10,15 @@ import { unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { judgeActivation } from './activation-views.ts';
 
-/** The longest that a call waits for the gate, after the controller has spoken or not. */
+/** Maximum time that a call waits for the gate, with or without a condition from the controller. */
 export const GATE_WITHIN_MS = 5_000;
-/** How often Redis is asked meanwhile. */
+/** Interval between two reads of the gate from Redis. */
 export const GATE_EVERY_MS = 100;
 
-/** Fields of an Activation that the REST interface writes: always all of them. */
+/** Fields of an Activation that the REST interface writes. It always writes all of them. */
 export const ACTIVATION_CONCERN = ['integration', 'groupKey', 'revoked'] as const;
 
-/** Whether events of the pair may pass, as Redis has it. @throws Refusal 503 while Redis is away */
+/** Reads from Redis whether events of the pair may pass. @throws Refusal 503 while Redis is unreachable */
 export async function gateIsOpen({ gates }: Facade, tenant: string, integration: string, groupKey: string) {
   try {
     return await gates.isOpen(tenant, integration, groupKey);
@@ -27,14 +27,14 @@ export async function gateIsOpen({ gates }: Facade, tenant: string, integration:
   }
 }
 
-/** The cache's word on an object that was applied, once it has heard of it; else what was known before. */
+/** Returns the cached version of an applied object if it is recent enough; else the known version. */
 export function latestOf({ world }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
   const { namespace, name, uid, generation = 0 } = known.metadata;
   const cached = world.get('Activation', { namespace, name });
   return cached?.metadata.uid === uid && (cached.metadata.generation ?? 0) >= generation ? cached : known;
 }
 
-/** @throws Refusal 409 when the integration is closed and stays so; the cache alone refuses nothing */
+/** Refuses a closed integration, confirmed by the API server. @throws Refusal 409 `integration_closed` */
 async function refuseIfClosed({ world, wallMs }: Facade, integration: Cached<'Integration'>): Promise<void> {
   const stateOf = ({ spec, status }: Cached<'Integration'>) => {
     const expiresAt = status?.invitation?.expiresAt;
@@ -50,7 +50,7 @@ async function refuseIfClosed({ world, wallMs }: Facade, integration: Cached<'In
   if (routeState(state) === 'closed') throw refuseBecause('integration_closed', `The integration is ${state}.`);
 }
 
-/** @throws Refusal 409 that names the other objects of the pair that say revoked, as long as they do */
+/** Refuses a pair that other Activations revoke, by their names. @throws Refusal 409 `revoked_elsewhere` */
 async function refuseIfRevokedElsewhere({ world }: Facade, { metadata, spec }: Cached<'Activation'>): Promise<void> {
   const { namespace = '', name } = metadata;
   const id = activationId(namespace, spec.integration, spec.groupKey);
@@ -60,14 +60,14 @@ async function refuseIfRevokedElsewhere({ world }: Facade, { metadata, spec }: C
   const live = await Promise.all(others.map(other => world.live('Activation', other.metadata)));
   const names = live.flatMap(object => (object?.spec.revoked === true ? [object.metadata.name] : [])).toSorted();
   if (names.length === 0) return;
-  const detail = `Revoked by the Activation ${names.join(', ')} in the namespace ${namespace}: take that back, or delete it there.`;
+  const detail = `Revoked by the Activation ${names.join(', ')} in the namespace ${namespace}. Unset revoked there, or delete it.`;
   throw new Refusal('revoked_elsewhere', detail);
 }
 
 /**
- * Opens one group key for one integration: applies REST's own Activation of the pair, and waits until both the controller
- * says so and Redis does. What the controller said may be older than a flush, so that an apply that changed nothing proves
- * nothing by itself. @throws Refusal 409, 503
+ * Opens one group key for one integration: applies REST's own Activation of the pair, then waits until both the
+ * condition and Redis have the gate open. The condition alone proves nothing: it may be older than a flush of Redis.
+ * @throws Refusal 409, 503
  */
 export async function activate(
   facade: Facade,
@@ -86,7 +86,7 @@ export async function activate(
       manager: FIELD_MANAGER.facade,
       before: await world.live('Activation', object),
       concern: ACTIVATION_CONCERN,
-      // Without `revoked`, and not with false: exported to Git, that would hold on to the field, and keep DELETE out.
+      // Leave `revoked` out instead of false: a copy of the object in Git would own the field and block DELETE.
       spec: { integration: name, groupKey },
     }),
   );

@@ -7,7 +7,8 @@ import { validate } from '../../contract/validate.ts';
 const Pair = z.strictObject({
   producerTenantPublicId: publicIdField('Workspace'),
   groupKey: groupKey().meta({
-    description: '1 to 256 bytes of UTF-8, compared byte by byte; no control characters, no spaces at its ends.',
+    description:
+      'Group key: 1 to 256 bytes of UTF-8, compared byte by byte; no control characters, no leading or trailing spaces.',
     example: 'store-17',
   }),
   integrationPublicId: publicIdField('Integration'),
@@ -15,15 +16,15 @@ const Pair = z.strictObject({
 type Pair = z.output<typeof Pair>;
 
 /** A body that names one group key and one integration of a producer. */
-export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'One group key, and one integration.' });
+export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'One group key and one integration.' });
 
-/** A field as a parameter that may be left out, described as it is in the body. */
+/** Returns a body field as an optional query parameter with the same description. */
 function parameter<S extends z.ZodType>(field: S) {
   const { description = '', example } = field.meta() ?? {};
   return field.optional().meta({ description, example });
 }
 
-/** The same as query parameters, any of them. */
+/** The same fields as query parameters, all optional. */
 export const PairQuery = z.strictObject({
   producerTenantPublicId: parameter(Pair.shape.producerTenantPublicId),
   groupKey: parameter(Pair.shape.groupKey),
@@ -31,15 +32,15 @@ export const PairQuery = z.strictObject({
 });
 
 /**
- * What a call is about that takes its fields in the body, as query parameters, or the same in both.
- * @throws Refusal 400 `ambiguous_request`; 422 that names what is missing
+ * Returns the pair from the body, the query parameters, or both if they agree.
+ * @throws Refusal 400 `ambiguous_request`; 422 with the missing fields
  */
 export function resolvePair(body: Pair | undefined, query: z.output<typeof PairQuery>): Pair {
   if (body === undefined) return validate('query', Pair, query);
   const fields = Object.keys(query) as (keyof Pair)[];
   const errors = fields
     .filter(field => query[field] !== undefined && query[field] !== body[field])
-    .map(field => ({ parameter: field, detail: 'is not what the body says' }));
+    .map(field => ({ parameter: field, detail: 'differs from the body' }));
   if (errors.length > 0) throw new Refusal('ambiguous_request', { errors });
   return body;
 }

@@ -6,12 +6,12 @@ import { conditionFor } from '../../objects/wait.ts';
 
 const ActivationState = z
   .enum(['Active', 'Revoked'])
-  .meta({ description: 'Revoked as soon as one object of the pair says so.' });
+  .meta({ description: 'Revoked if at least one object of the pair has `revoked: true`.' });
 
 export const ActivatedKey = z
   .object({
     publicId: publicIdField('Activation'),
-    groupKey: z.string().meta({ description: 'The group key that is activated.' }),
+    groupKey: z.string().meta({ description: 'The group key.' }),
     status: ActivationState,
   })
   .meta({ id: 'ActivatedKey' });
@@ -19,23 +19,25 @@ export const ActivatedKey = z
 export const ActivationEntry = ActivatedKey.extend({
   integrationPublicId: publicIdField('Integration'),
   effective: z.boolean().meta({ description: 'Whether events of the group key may go to the integration.' }),
-  reason: z.string().meta({ description: 'Why, in one word: a reason of the conditions Effective and Ready.' }),
-  objects: z.array(z.string()).meta({ description: 'Activation objects of this pair. One that is revoked closes it.' }),
+  reason: z.string().meta({ description: 'Reason of the condition Effective, or else of Ready.' }),
+  objects: z
+    .array(z.string())
+    .meta({ description: 'Names of the Activation objects of this pair. One revoked object closes the pair.' }),
 }).meta({ id: 'Activation' });
 
 type ActivationObject = Pick<Cached<'Activation'>, 'metadata' | 'spec' | 'status'>;
 
-/** Identity of a pair within a workspace, in the order of lists; names hold no slash. */
+/** Returns the identity of a pair within a workspace, which is also its sort key. Names contain no slash. */
 export function pairOf({ spec }: ActivationObject): string {
   return `${spec.integration}/${spec.groupKey}`;
 }
 
-/** `Revoked` as soon as one object of the pair says so: closing always works. @param pair at least one */
+/** Returns `Revoked` if one object of the pair is revoked: closing always works. @param pair at least one */
 export function pairStatus(pair: readonly ActivationObject[]): z.output<typeof ActivationState> {
   return pair.some(({ spec }) => spec.revoked === true) ? 'Revoked' : 'Active';
 }
 
-/** One pair, as all of its objects say it; `effective` and its reason as the controller said it last. */
+/** Returns the entry of one pair, from all its objects and the last conditions of the controller. */
 export function activationEntry(
   pair: readonly [ActivationObject, ...ActivationObject[]],
 ): z.output<typeof ActivationEntry> {
@@ -56,14 +58,14 @@ export function activationEntry(
   };
 }
 
-/** What the controller makes of an activation that was applied. */
+/** The controller's result for an applied activation. */
 export type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_closed' | 'unknown';
 
-/** @param generation of the apply: what was said of an earlier one says nothing */
+/** Reads the controller's result from the conditions. @param generation of the apply; older conditions do not count */
 export function judgeActivation(object: ActivationObject, generation: number): Judgement {
   if (object.spec.revoked === true) return 'superseded';
   switch (conditionFor(object, 'Effective', generation)?.reason) {
-    // Before the partner has accepted, the gate is open, and nothing goes through it.
+    // Before the partner has accepted, the gate is open but nothing passes it.
     case 'Routing':
     case 'IntegrationPending':
       return 'open';

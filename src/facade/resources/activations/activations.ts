@@ -23,7 +23,7 @@ const activateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Open a group key for an integration',
   description:
-    'On all streams, and idempotent: the same pair has the same id, also after it was closed. An event that is accepted after the answer is routed; nothing is routed before the integration is accepted, and nothing made up for then.',
+    'Opens the group key for all streams. Idempotent: a pair keeps its id, even after it was closed. Events accepted after the answer are routed. Nothing is routed before the partner accepts the integration, and those events are not routed later.',
   body: PairBody,
   answers: { 200: { description: 'The gate is open.', schema: ActivatedKey } },
   problems: ['unknown_resource', 'integration_closed', 'revoked_elsewhere', 'superseded'],
@@ -44,7 +44,7 @@ const deactivateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Close a group key for an integration',
   description:
-    'Takes its fields in the body or as query parameters. From the answer on nothing of the group key is routed, and no delivery begins. What is not there is answered the same way.',
+    'Takes its fields in the body or as query parameters. After the answer, no event of the group key is routed and no attempt starts. A pair that does not exist gets the same answer.',
   query: PairQuery,
   body: PairBody,
   bodyOptional: true,
@@ -60,15 +60,15 @@ const deactivateRoute = defineRoute({
 });
 
 const ActivationsQuery = PageQuery.extend({
-  integration: publicIdField('Integration').optional().meta({ description: 'Only those of this integration.' }),
-  groupKey: z.string().optional().meta({ description: 'Only those of this group key.', example: 'store-17' }),
+  integration: publicIdField('Integration').optional().meta({ description: 'Only activations of this integration.' }),
+  groupKey: z.string().optional().meta({ description: 'Only activations of this group key.', example: 'store-17' }),
   status: z.enum(['Active', 'Revoked', 'all']).optional().meta({
-    description: 'Which activations. Default Active. Revoked ones are kept for 30 days.',
+    description: 'Only activations with this status. Default Active. Revoked ones are kept for 30 days.',
     example: 'Active',
   }),
 });
 
-/** The Activations that a list is made of. @throws Refusal 404 for an integration that is not there */
+/** Returns the Activations to list. @throws Refusal 404 for an unknown integration */
 async function readListed({ world }: Facade, namespace: string, integration: string | undefined) {
   if (integration === undefined) return world.list('Activation', namespace);
   const { metadata } = await findOwned(world, 'Integration', namespace, integration);
@@ -93,7 +93,7 @@ const listActivations = defineRoute({
     const ofKey = groupKey === undefined ? objects : objects.filter(({ spec }) => spec.groupKey === groupKey);
     const pairs = [...Map.groupBy(ofKey, pairOf).values()] as Group[];
     const wanted = pairs.filter(pair => status === 'all' || pairStatus(pair) === status);
-    // Views are made of one page only: there may be 100,000.
+    // Build entries for one page only: there may be 100,000 pairs.
     const { data, nextCursor } = paginate(wanted, ([first]) => pairOf(first), query);
     return { status: 200, body: { data: data.map(activationEntry), nextCursor } };
   },
@@ -106,13 +106,13 @@ const getActivation = defineRoute({
   operation: 'getActivation',
   tag: 'Activations',
   summary: 'Read one activation',
-  answers: { 200: { description: 'The activation, and whether it is effective.', schema: ActivationEntry } },
+  answers: { 200: { description: 'The activation.', schema: ActivationEntry } },
   problems: ['unknown_resource'],
   async handle({ world }, { tenant, params }) {
     const known = world
       .by('Activation', 'publicId', params.activation)
       .filter(({ metadata }) => metadata.namespace === tenant.name);
-    // One that another replica has just made is found by its name: to list them all would take too long.
+    // Find an object that another replica has just created by its name: listing all would take too long.
     const own = { namespace: tenant.name, name: activationObjectNameOf(params.activation) };
     const made = known.length > 0 ? undefined : await world.live('Activation', own);
     const [first = made, ...rest] = known;

@@ -9,13 +9,13 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';
 import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIsOpen, latestOf } from './activate.ts';
 
-/** Name of an integration that is gone, as its Activations still have it. */
+/** Returns the name of a deleted integration from its remaining Activations. */
 function goneIntegration({ world }: Facade, namespace: string, id: string): string | undefined {
   const names = new Set(world.list('Activation', namespace).map(({ spec }) => spec.integration));
   return [...names].find(name => publicId('Integration', namespace, name) === id);
 }
 
-/** Whether anybody else's Activation names the pair. */
+/** Returns whether an Activation other than REST's own names the pair. */
 async function hasOthers({ world }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
   for (const { metadata } of world.by('Activation', 'publicId', id)) {
     if (metadata.namespace !== namespace || metadata.name === own) continue;
@@ -25,10 +25,9 @@ async function hasOthers({ world }: Facade, namespace: string, id: string, own: 
 }
 
 /**
- * Closes one group key for one integration, whatever opened it: REST's own Activation of the pair says revoked, and one
- * closer is enough. Answers the object that was written; undefined when there was nothing to close. Returns when Redis
- * has the gate closed, also when it was opened by an object that somebody has just deleted, or when a later activation
- * took this back. @throws Refusal 503
+ * Closes one group key for one integration: revokes REST's own Activation of the pair, which overrides all others.
+ * Waits until the gate is closed in Redis (also if the object that opened it was just deleted) or a later activation
+ * supersedes this call. Returns the written object; undefined if there was nothing to close. @throws Refusal 503
  */
 export async function deactivate(
   facade: Facade,
@@ -55,7 +54,7 @@ export async function deactivate(
         spec: { integration: name, groupKey, revoked: true },
       });
     });
-    // Of an integration that is gone nothing is Ready; the controller has looked at it all the same.
+    // An Activation of a deleted integration never gets Ready=True, so do not wait for that.
     return applied !== undefined && found !== undefined ? objects.waitFor('Activation', applied) : applied;
   }
 

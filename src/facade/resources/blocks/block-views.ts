@@ -7,26 +7,32 @@ import type { Cached } from '../../objects/cached.ts';
 export const BlockEntry = z
   .object({
     publicId: publicIdField('Block'),
-    target: z.enum(['stream', 'package']).meta({ description: 'What is blocked.' }),
-    catalogEntryPublicId: publicIdField('CatalogStream').nullable().meta({ description: 'Of a blocked stream.' }),
-    packagePublicId: publicIdField('Package').nullable().meta({ description: 'Of a blocked package.' }),
-    key: z.string().meta({ description: 'Key of the stream or package.' }),
-    enforced: z.boolean().meta({ description: 'Whether the data plane holds to it.' }),
-    pausedSubscriptions: z.int().meta({ description: "Number of the integration's subscriptions that it covers." }),
+    target: z.enum(['stream', 'package']).meta({ description: 'Kind of the target.' }),
+    catalogEntryPublicId: publicIdField('CatalogStream')
+      .nullable()
+      .meta({ description: 'The blocked stream; null for a package.' }),
+    packagePublicId: publicIdField('Package')
+      .nullable()
+      .meta({ description: 'The blocked package; null for a stream.' }),
+    key: z.string().meta({ description: 'Key of the stream or the package.' }),
+    enforced: z.boolean().meta({ description: 'Whether the block is in force.' }),
+    pausedSubscriptions: z
+      .int()
+      .meta({ description: "Number of the integration's subscriptions that the block covers." }),
     objects: z
       .array(z.string())
-      .meta({ description: 'Block objects that say so. All have to go for it to be lifted.' }),
+      .meta({ description: 'Names of the Block objects of this target. The block ends when all are deleted.' }),
   })
   .meta({ id: 'Block' });
 
 type BlockObject = Pick<Cached<'Block'>, 'metadata' | 'spec' | 'status'>;
 
-/** Public id of what a Block keeps back: `cat_…` or `pkg_…`. */
+/** Returns the public id of a Block's target: `cat_…` or `pkg_…`. */
 export function targetId(namespace: string, { kind, name }: BlockSpec['target']): string {
   return publicId(kind, namespace, name);
 }
 
-/** Public id of the pair that a Block is about, whatever it is called. */
+/** Returns the public id of a Block's pair of integration and target. It does not depend on the object's name. */
 export function blockIdOf({ metadata: { namespace = '' }, spec: { integration, target } }: BlockObject): string {
   return blockId(namespace, integration, target.kind, target.name);
 }
@@ -36,7 +42,7 @@ function isEnforced({ metadata, status }: BlockObject): boolean {
   return enforced?.status === 'True' && enforced.observedGeneration === metadata.generation;
 }
 
-/** One integration and one target, as all of its Block objects say it. @param blocks at least one */
+/** Returns the entry of one integration and one target. @param blocks all objects of the pair, at least one */
 export function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<typeof BlockEntry> {
   const [block] = blocks;
   const { target } = block.spec;
@@ -54,14 +60,14 @@ export function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.
   };
 }
 
-/** One entry for each target; a Block on its way out covers nothing any more. */
+/** Returns one entry per target. A Block that is being deleted covers nothing. */
 export function blockEntries(blocks: readonly BlockObject[]): z.output<typeof BlockEntry>[] {
   const standing = blocks.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const groups = Map.groupBy(standing, blockIdOf);
   return [...groups.values()].map(group => blockEntry(group as [BlockObject, ...BlockObject[]]));
 }
 
-/** Names of an integration and a target by their public ids, as Blocks have them when the objects themselves are gone. */
+/** Finds the names of an integration and a target by public id in the Blocks, for objects that are deleted. */
 export function namesInBlocks(
   blocks: readonly BlockObject[],
   ids: { readonly integration: string; readonly target: string },

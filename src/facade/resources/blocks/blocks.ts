@@ -15,7 +15,7 @@ import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
 type TargetKind = BlockSpec['target']['kind'];
 type Pair = Pick<BlockSpec, 'integration' | 'target'>;
 
-/** What a call is about: one integration and one stream or package of a workspace, by public ids. */
+/** The target of a call: one integration and one stream or package of a workspace, by public ids. */
 interface Asked {
   readonly namespace: string;
   readonly integration: string;
@@ -23,7 +23,7 @@ interface Asked {
   readonly target: string;
 }
 
-/** The Blocks of a pair that others made, as they are now. */
+/** Reads the Blocks of a pair that REST did not create from the API server. */
 async function readOthers({ world }: Facade, namespace: string, { integration, target }: Pair, own: string) {
   const known = world.by('Block', 'publicId', blockId(namespace, integration, target.kind, target.name));
   const others = known.filter(({ metadata }) => metadata.namespace === namespace && metadata.name !== own);
@@ -33,7 +33,7 @@ async function readOthers({ world }: Facade, namespace: string, { integration, t
   ) as Cached<'Block'>[];
 }
 
-/** A new Block needs what it names, and no package that takes none. @throws Refusal 404; 409 */
+/** Checks that a new Block's target exists and may be blocked. @throws Refusal 404; 409 */
 async function assertBlockable({ world }: Facade, namespace: string, { integration, target }: Pair): Promise<void> {
   const [grantee, kept] = await Promise.all([
     world.live('Integration', { namespace, name: integration }),
@@ -42,7 +42,7 @@ async function assertBlockable({ world }: Facade, namespace: string, { integrati
   if (grantee === undefined) throw unknownObject('Integration');
   if (kept === undefined) throw unknownObject(target.kind);
   if (target.kind === 'CatalogStream') return;
-  // A stream that is being deleted still delivers what it has, so it may be blocked; a package would never go.
+  // A stream that is being deleted still delivers, so it may be blocked. A Block would keep a package forever.
   if (kept.metadata.deletionTimestamp !== undefined) throw new Refusal('being_deleted');
   if ((kept as Cached<'Package'>).spec.archived === true) throw new Refusal('package_archived');
 }
@@ -59,7 +59,7 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
       try {
         await assertBlockable(facade, namespace, pair);
       } catch (error) {
-        // What somebody else's Block keeps back already is blocked, also where a new Block would be refused.
+        // A Block of another manager is enough, even if a new Block would be refused.
         const [standing] = await readOthers(facade, namespace, pair, object.name);
         if (standing === undefined) throw error;
         return standing;
@@ -72,8 +72,8 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
       spec: pair,
     });
   });
-  // Enforced may be said of a Redis that has lost everything since. Nothing is routed then, and what is rebuilt from the
-  // custom resources contains the block: so, unlike an activation, it needs no look into Redis.
+  // Redis may have lost everything since the condition was set. Then nothing is routed, and the state rebuilt from the
+  // custom resources contains the block. So unlike an activation, a block needs no check in Redis.
   await objects.waitFor('Block', applied, 'Enforced');
   return { status: 204, about: { kind: 'Block', namespace, name: applied.metadata.name } };
 }
@@ -93,12 +93,12 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
   const others = await readOthers(facade, namespace, pair, object.name);
   if (others.length > 0) {
     const names = others.map(({ metadata }) => metadata.name).toSorted();
-    const detail = `Delete where it is managed: Block ${names.join(', ')} in the namespace ${namespace}. Nothing was changed.`;
+    const detail = `Delete the Block ${names.join(', ')} in the namespace ${namespace} where it is managed. Nothing was changed.`;
     throw new Refusal('managed_elsewhere', detail);
   }
   const own = await world.live('Block', object);
   if (own !== undefined) {
-    // Somebody else has said this very object as well: it is not ours alone to delete.
+    // Another manager owns fields of this object too, so REST must not delete it.
     const holders = otherManagers(own, FIELD_MANAGER.facade, 'target');
     if (holders.length > 0) {
       const where = `Block ${object.name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;
@@ -110,9 +110,9 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
 }
 
 const UNTIL_WHEN =
-  'From the answer on nothing of it is routed to the integration, and no delivery begins; nothing is lost within the retention.';
+  'After the answer, none of its events is routed to the integration and no attempt starts. Events wait for at most the retention.';
 const RESUMES =
-  'Subscriptions that nothing covers any more go on a moment later, from where they stopped. What is not blocked is answered the same way.';
+  'Subscriptions that no block covers any more resume a moment later, where they stopped. A target that is not blocked gets the same answer.';
 
 const blockStream = defineRoute({
   method: 'POST',
@@ -135,8 +135,8 @@ const unblockStream = defineRoute({
   access: 'producer',
   operation: 'unblockStream',
   tag: 'Blocks',
-  summary: 'Un-block a stream for an integration',
-  description: `${RESUMES} A block of a package that contains the stream holds on.`,
+  summary: 'Unblock a stream for an integration',
+  description: `${RESUMES} A block of a package that contains the stream stays.`,
   answers: { 204: { description: 'This block is gone.' } },
   problems: ['managed_elsewhere'],
   handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
@@ -150,7 +150,7 @@ const blockPackage = defineRoute({
   operation: 'blockPackage',
   tag: 'Blocks',
   summary: 'Block a package for an integration',
-  description: `All of its streams, also those that come into it later. ${UNTIL_WHEN}`,
+  description: `Blocks all streams of the package, including those added later. ${UNTIL_WHEN}`,
   closes: true,
   answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
   problems: ['unknown_resource', 'package_archived'],
@@ -164,8 +164,8 @@ const unblockPackage = defineRoute({
   access: 'producer',
   operation: 'unblockPackage',
   tag: 'Blocks',
-  summary: 'Un-block a package for an integration',
-  description: `${RESUMES} Blocks of single streams and of other packages hold on.`,
+  summary: 'Unblock a package for an integration',
+  description: `${RESUMES} Blocks of single streams and of other packages stay.`,
   answers: { 204: { description: 'This block is gone.' } },
   problems: ['managed_elsewhere'],
   handle: (facade, { tenant, params: { integration, pkg: target } }) =>
@@ -178,7 +178,7 @@ const listBlocks = defineRoute({
   access: 'producer',
   operation: 'listBlocks',
   tag: 'Blocks',
-  summary: 'List what is blocked for an integration',
+  summary: 'List the blocks of an integration',
   query: PageQuery,
   answers: { 200: { description: 'A page of blocks, by public id.', schema: pageOf(BlockEntry) } },
   problems: ['unknown_resource', 'malformed_cursor'],

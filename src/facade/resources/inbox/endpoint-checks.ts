@@ -11,19 +11,22 @@ const SentTest = z.object({ id: PATH_PARAMETERS.event }).meta({ id: 'SentTest' }
 
 const Recover = z
   .strictObject({
-    since: instant('Events that were accepted then or later'),
-    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the call before.' }),
+    since: instant('Only events accepted at or after this time'),
+    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous call.' }),
   })
   .meta({ id: 'Recover' });
 
 const Recovered = z
   .object({
-    count: z.int().meta({ description: 'Deliveries that this call has made due.' }),
-    nextCursor: z.string().nullable().meta({ description: 'Not null: call again with it, there are more.' }),
+    count: z.int().meta({ description: 'Deliveries that this call made due.' }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'Not null: there are more; repeat the call with this cursor.' }),
   })
   .meta({ id: 'Recovered' });
 
-/** Seconds after which one of the tests that are open has ended, unless the endpoint is very slow. */
+/** Seconds until one of the open tests has ended, unless the endpoint is very slow. */
 const TESTS_END_AFTER_SECONDS = '15';
 
 const sendTest = defineRoute({
@@ -34,9 +37,9 @@ const sendTest = defineRoute({
   tag: 'Receiving',
   summary: 'Send a test event to the endpoint',
   description:
-    'One attempt, of type sluice.test, signed as every delivery is, through the same dispatcher; free, and no event of the producer: it needs no activation, waits for nothing and holds up nothing. The event of the answer tells how it went.',
+    'Makes one attempt with an event of type sluice.test. It goes through the dispatcher and is signed like any delivery. A test event is free, needs no activation, waits for no other event and delays none. Read the returned event for the result.',
   dataPlane: true,
-  answers: { 202: { description: 'It is on its way; read the event to see what came of it.', schema: SentTest } },
+  answers: { 202: { description: 'The test event is queued; read the event for the result.', schema: SentTest } },
   problems: ['unknown_resource', 'no_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const opened = await openInbox(facade, integration, params.subscription);
@@ -48,14 +51,14 @@ const sendTest = defineRoute({
         return { status: 202, body: { id }, headers: { location } };
       }
       case 'PULLED':
-        // One that is refused is not told to the data plane.
+        // The data plane does not get a refused endpoint: it looks as if there were none.
         if (opened.subscription.spec.endpoint === undefined) throw new Refusal('no_endpoint');
-        throw new Refusal('subscription_not_live', 'Its endpoint may not be called: its status says why.');
+        throw new Refusal('subscription_not_live', 'Its endpoint may not be called: see the reason in its status.');
       case 'HELD':
-        throw new Refusal('subscription_not_live', 'Its endpoint may not be called: its status says why.');
+        throw new Refusal('subscription_not_live', 'Its endpoint may not be called: see the reason in its status.');
       case 'MANY':
         throw new Refusal('rate_limited', {
-          detail: 'Ten tests of this endpoint are under way. Wait for them.',
+          detail: 'Ten test events for this endpoint are open. Wait until they have ended.',
           headers: { 'retry-after': TESTS_END_AFTER_SECONDS },
         });
       default:
@@ -70,12 +73,12 @@ const recover = defineRoute({
   access: 'recipient',
   operation: 'recoverEvents',
   tag: 'Receiving',
-  summary: 'Let what failed come at once',
+  summary: 'Retry failed deliveries now',
   description:
-    'After the endpoint was away: deliveries that wait for a retry are due now, and dead letters are open again with all their retries before them, each in its place in the order of its group key. Free: these are retries, no replays.',
+    'Use it after an outage of the endpoint. Deliveries that wait for a retry become due now. Dead letters are open again with a full retry schedule, each at its place in the order of its group key. Free: these are retries, not replays.',
   body: Recover,
   dataPlane: true,
-  answers: { 202: { description: 'They are due.', schema: Recovered } },
+  answers: { 202: { description: 'The deliveries are due.', schema: Recovered } },
   problems: [
     'unknown_resource',
     'malformed_cursor',

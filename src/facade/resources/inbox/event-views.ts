@@ -15,46 +15,49 @@ const time = (description: string) =>
 const described = {
   id: PATH_PARAMETERS.event,
   subscriptionPublicId: publicIdField('Subscription'),
-  eventId: z.string().nullable().meta({ description: "The producer's id of it, which is its webhook-id." }),
-  type: z.string().nullable().meta({ description: 'Its type; null where it has none.' }),
-  groupKey: z.string().nullable().meta({ description: 'Its group key; null where that is not known any more.' }),
-  acceptedAt: time('When it was accepted'),
-  bytes: z.int().nullable().meta({ description: 'Of its body.' }),
+  eventId: z
+    .string()
+    .nullable()
+    .meta({ description: "The producer's id of the event. Deliveries send it as webhook-id." }),
+  type: z.string().nullable().meta({ description: 'Event type; null if it has none.' }),
+  groupKey: z.string().nullable().meta({ description: 'Group key; null if it is no longer known.' }),
+  acceptedAt: time('When ingress accepted it'),
+  bytes: z.int().nullable().meta({ description: 'Size of the body in bytes; null if it is no longer known.' }),
 };
 
 const body = {
-  contentType: z.string().nullable().meta({ description: 'As the producer sent it, or null.' }),
+  contentType: z.string().nullable().meta({ description: 'Content type as the producer sent it, or null.' }),
   headers: z.record(z.string(), z.string()).meta({
     description:
-      "Headers as a delivery has them: those of the CloudEvent (`ce-…`; none of a structured one, and none while the body is withheld), and those of the producer's request that are passed on.",
+      "Headers of a delivery: the `ce-…` headers of the CloudEvent (none if it is structured or its body is withheld), and the headers of the producer's request that Sluice passes on.",
   }),
   body: z
     .string()
     .nullable()
-    .meta({ description: 'Its body, in bodyEncoding; null where it is not kept or not shown.' }),
+    .meta({ description: 'The body in bodyEncoding; null if it is no longer kept or not shown.' }),
   bodyEncoding: z
     .enum(['utf8', 'base64'])
     .nullable()
-    .meta({ description: 'utf8: the body is text as it is. base64 (RFC 4648): it is other bytes.' }),
+    .meta({ description: 'utf8: the body is text. base64 (RFC 4648): the body is binary.' }),
 };
 
 const progress = {
   state: z.enum(EVENT_STATES).meta({
     description:
-      'pending: waits for its first attempt; inflight: one is under way; retrying: waits for the next; the others are final.',
+      'pending: waits for its first attempt. inflight: an attempt is running. retrying: waits for the next attempt. All others are final.',
   }),
-  attempts: z.int().meta({ description: 'Attempts made.' }),
+  attempts: z.int().meta({ description: 'Number of attempts so far.' }),
   nextAttemptAt: time('When the next attempt is due').nullable(),
   endedAt: time('When it ended').nullable(),
-  reason: z.string().nullable().meta({ description: 'By what it ended: an HTTP status, or one word.' }),
+  reason: z.string().nullable().meta({ description: 'Why it ended: an HTTP status or a reason code.' }),
 };
 
-const replayId = z.string().nullable().meta({ description: 'Of a replay: its id. null: the first delivery.' });
+const replayId = z.string().nullable().meta({ description: 'Id of the replay; null for the first delivery.' });
 
 export const EventEntry = z
   .object({
     ...described,
-    tokens: z.int().nullable().meta({ description: 'What a replay costs.' }),
+    tokens: z.int().nullable().meta({ description: 'Price of a replay in tokens.' }),
     replayId,
     ...progress,
   })
@@ -63,8 +66,8 @@ export const EventEntry = z
 const Attempt = z
   .object({
     at: time('When it ended'),
-    result: z.string().meta({ description: 'HTTP status, or one word that says why there was none.' }),
-    latencyMs: z.number().meta({ description: 'How long it took, milliseconds.' }),
+    result: z.string().meta({ description: 'HTTP status, or a reason code if there was no answer.' }),
+    latencyMs: z.number().meta({ description: 'Duration in milliseconds.' }),
   })
   .meta({ id: 'Attempt' });
 
@@ -77,28 +80,29 @@ const Delivery = z.object({
 export const EventDetail = EventEntry.extend({
   ...body,
   bodyWithheld: z.string().nullable().meta({
-    description: 'Why the body is not shown, in one word: it has not been delivered, and may not be now. Else null.',
+    description:
+      'Reason code if the body is hidden: it was not delivered yet, and may not be delivered now. Else null.',
   }),
   history: z.array(Attempt).meta({ description: 'The last attempts, oldest first.' }),
-  replays: z.array(Delivery).meta({ description: 'Its replays: the last 20, and all that are open.' }),
+  replays: z.array(Delivery).meta({ description: 'Replays of the event: the last 20, and all open ones.' }),
   responses: z
     .array(
       z.object({
         replayId,
         attempt: z.int().meta({ description: 'Number of the attempt, from 1.' }),
-        body: z.string().meta({ description: 'What it was answered with, at most 16 KiB, in bodyEncoding.' }),
+        body: z.string().meta({ description: 'Body of the answer, at most 16 KiB, in bodyEncoding.' }),
         bodyEncoding: z.enum(['utf8', 'base64']).meta({ description: 'utf8 or base64.' }),
-        truncated: z.boolean().meta({ description: 'Whether the answer was longer, or was cut off.' }),
+        truncated: z.boolean().meta({ description: 'Whether the answer was longer or incomplete.' }),
       }),
     )
-    .meta({ description: 'Answers to failed attempts, of those that are still kept.' }),
+    .meta({ description: 'Answers to failed attempts, as far as they are still kept.' }),
 }).meta({ id: 'InboxEventDetail' });
 
 export const PulledEntry = z.object({ ...described, replayId, ...body }).meta({ id: 'PulledEvent' });
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Bytes as JSON can say them: as text where they are text to the last byte, else as base64. */
+/** Encodes bytes for JSON: as text if they are valid UTF-8, else as base64. */
 export function bodyText(bytes: Uint8Array): { readonly body: string; readonly bodyEncoding: 'utf8' | 'base64' } {
   try {
     return { body: decoder.decode(bytes), bodyEncoding: 'utf8' };
@@ -127,7 +131,7 @@ function describe(event: Described, subscription: string) {
     subscriptionPublicId: subscription,
     eventId: meta?.id ?? null,
     type: meta?.type ?? null,
-    // That of a test event is empty.
+    // The group key of a test event is empty.
     groupKey: event.groupKey || null,
     acceptedAt: new Date(event.acceptedMs).toISOString(),
     bytes: event.bytes ?? null,
@@ -156,7 +160,7 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
     replayId: null,
     ...progressOf(event.progress),
     contentType: meta?.contentType ?? null,
-    // Attributes tell of the content: they are withheld with the body.
+    // Attributes reveal the content: they are withheld with the body.
     headers: meta === undefined || event.withheld !== undefined ? { ...meta?.forward } : headersOf(meta),
     ...(event.body === undefined ? { body: null, bodyEncoding: null } : bodyText(event.body)),
     bodyWithheld: event.withheld ?? null,

@@ -12,7 +12,7 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { EventDetail, EventEntry, eventDetail, eventEntry } from './event-views.ts';
 import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
-/** Pages that one call looks at to find something: most of an inbox may be in other states. */
+/** Pages that one call scans for a match: most events may be in other states. */
 const PAGES_AT_ONCE = 20;
 
 const Instant = z.iso
@@ -25,7 +25,7 @@ const instantMeta = (description: string) => ({
   example: '2026-01-31T12:00:00Z',
 });
 
-/** RFC 3339 to ms since the epoch. */
+/** Returns a schema that turns RFC 3339 text into milliseconds since the epoch. */
 export const instant = (description: string) => Instant.meta(instantMeta(description));
 
 const States = z
@@ -34,20 +34,20 @@ const States = z
   .refine(states => states.every(state => EVENT_STATES.includes(state)), `has to be of ${EVENT_STATES.join(', ')}`)
   .optional()
   .meta({
-    description: `Only events in these states, separated by commas: ${EVENT_STATES.join(', ')}.`,
+    description: `Only events in these states, comma-separated: ${EVENT_STATES.join(', ')}.`,
     example: 'dead',
   });
 
 const EventQuery = PageQuery.extend({
-  subscription: publicIdField('Subscription').meta({ description: 'Of which subscription.' }),
+  subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
   state: States,
-  since: Instant.optional().meta(instantMeta('Accepted then or later')),
-  until: Instant.optional().meta(instantMeta('Accepted before')),
+  since: Instant.optional().meta(instantMeta('Only events accepted at or after this time')),
+  until: Instant.optional().meta(instantMeta('Only events accepted before this time')),
   order: z.enum(['asc', 'desc']).optional().meta({ description: 'asc (default): oldest first. desc: newest first.' }),
   wait: queryInteger(/^([12]?\d|30)$/, 'has to be a number of seconds from 0 to 30', {
     minimum: 0,
     maximum: 30,
-    description: 'Seconds to wait for an event while there is none, 0 to 30. Default 0.',
+    description: 'Seconds to wait if there is no event, 0 to 30. Default 0.',
     example: 20,
   }),
 });
@@ -55,7 +55,7 @@ const EventQuery = PageQuery.extend({
 const EventPage = pageOf(EventEntry)
   .extend({
     resumeCursor: z.string().nullable().meta({
-      description: 'Where this page ends, to ask for what comes later; null while nothing has come.',
+      description: 'Cursor for the events after this page, also later ones; null if the inbox has been empty so far.',
     }),
   })
   .meta({ id: 'InboxEventPage' });
@@ -63,7 +63,7 @@ const EventPage = pageOf(EventEntry)
 type Query = z.output<typeof EventQuery>;
 type Page = Extract<EventList, { readonly answer: 'OK' }>;
 
-/** The next page with something on it, as far as one call looks. What has no inbox (yet) has no events. */
+/** Reads the next page that has events, within `PAGES_AT_ONCE`. A subscription without an inbox has no events. */
 async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query, cursor = query.cursor): Promise<Page> {
   const { state: states, since: fromMs, until: toMs, order, limit = 50 } = query;
   const options = {
@@ -84,7 +84,7 @@ async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query,
   }
 }
 
-/** The cursor behind an event, as the reader makes them. */
+/** Returns the cursor after an event, in the format of the reader. */
 function cursorBehind(event: ListedEvent | undefined): string | undefined {
   if (event === undefined) return undefined;
   const name = event.replayId === undefined ? event.ref : `${event.ref}:${event.replayId}`;
@@ -99,13 +99,15 @@ const listEvents = defineRoute({
   tag: 'Inbox',
   summary: 'List the events of a subscription',
   description:
-    'In the order in which they were accepted; free. With wait, the answer comes as soon as there is an event, or after that time without one: a client that follows the inbox asks again with resumeCursor. Replays are listed where only open states, or only dead, skipped and expired, are asked for; test events are read by their id.',
+    'Lists events in the order of acceptance. Free. With `wait`, the call answers as soon as there is an event, or empty after that time; to follow the inbox, call again with `resumeCursor`. Replays are listed only if `state` names only open states, or only dead, skipped and expired. Test events are not listed: read them by id.',
   query: EventQuery,
-  answers: { 200: { description: 'A page of events; it may be short, and have a nextCursor.', schema: EventPage } },
+  answers: {
+    200: { description: 'A page of events. A page below `limit` may still have a nextCursor.', schema: EventPage },
+  },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { integration, query, signal }) {
     const opened = await openInbox(facade, integration, query.subscription);
-    // What was looked at in vain is not looked at again.
+    // Do not scan the same pages again.
     let from = query.cursor;
     const page = await longPoll(
       { clock: facade.clock, signal, waitMs: (query.wait ?? 0) * 1_000 },
@@ -131,8 +133,9 @@ const getEvent = defineRoute({
   access: 'recipient',
   operation: 'getEvent',
   tag: 'Inbox',
-  summary: 'Read one event, with its body, attempts and answers',
-  description: 'Free. A body that has not been delivered and may not be now is not shown; bodyWithheld says why.',
+  summary: 'Read one event with its body, attempts and answers',
+  description:
+    'Free. The body is hidden if it was not delivered yet and may not be delivered now; `bodyWithheld` has the reason.',
   answers: { 200: { description: 'The event.', schema: EventDetail } },
   problems: ['unknown_event'],
   async handle(facade, { integration, params }) {

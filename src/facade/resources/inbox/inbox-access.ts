@@ -19,14 +19,14 @@ export interface OpenInbox {
   readonly inbox: InboxRef;
 }
 
-/** The inbox of a subscription of this integration. @throws Refusal 404 */
+/** Finds the inbox of a subscription of this integration. @throws Refusal 404 */
 export async function openInbox(facade: Facade, integration: OwnedIntegration, id: string): Promise<OpenInbox> {
   const subscription = await findSubscription(facade, integration, id);
   const inc = generationOf(subscription.metadata.uid);
   return { id, subscription, inbox: { integration: integration.publicId, sub: id, inc } };
 }
 
-/** The inbox of an event, and its ref there. @throws Refusal 404 `unknown_event`, also where the subscription is no more */
+/** Finds an event's inbox and its ref there. @throws Refusal 404 `unknown_event`, also if the subscription is gone */
 export async function openEvent(facade: Facade, integration: OwnedIntegration, id: string) {
   const event = parsePublicEventId(id);
   if (event === undefined) throw new Refusal('malformed_id');
@@ -38,7 +38,7 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
   }
 }
 
-/** Why a subscription may be given nothing now, as a problem. */
+/** Returns the problem for a subscription that may receive nothing now. */
 export function refusalOf(
   { world, wallMs }: Facade,
   { subscription }: Pick<OpenInbox, 'subscription'>,
@@ -50,7 +50,7 @@ export function refusalOf(
       const blocks = world.by('Block', 'integration', `${producer}/${integration}`);
       const covered = isCoveredBy(world.list('Package', producer), blocks)(integration, stream);
       return suspended === true && !covered
-        ? new Refusal('subscription_not_live', 'The subscription is suspended: resume it first.')
+        ? new Refusal('subscription_not_live', 'The subscription is suspended. Resume it first.')
         : new Refusal('stream_blocked');
     }
     case 'PENDING':
@@ -60,7 +60,7 @@ export function refusalOf(
       const { producer, integration } = subscription.spec;
       const grant = world.get('Integration', { namespace: producer, name: integration });
       return grant !== undefined && integrationStatus(grant, wallMs()) === 'Active'
-        ? new Refusal('subscription_not_live', 'It has no inbox: its status says what it waits for.')
+        ? new Refusal('subscription_not_live', 'The subscription has no inbox yet: see the reason in its status.')
         : new Refusal('integration_not_active');
     }
     case 'INACTIVE':
@@ -74,6 +74,6 @@ export function refusalOf(
     case 'BAD_CURSOR':
       return new Refusal('malformed_cursor');
     case 'CLOSED':
-      return new Refusal('unavailable', 'What may be sent is being stated anew. Try again.');
+      return new Refusal('unavailable', 'Sluice is restoring its state in Redis. Try again.');
   }
 }

@@ -14,36 +14,36 @@ const DEFAULT = 50;
 
 const Pull = z
   .strictObject({
-    subscription: publicIdField('Subscription').meta({ description: 'One without an endpoint.' }),
+    subscription: publicIdField('Subscription').meta({ description: 'A subscription without an endpoint.' }),
     limit: z
       .int()
       .min(1)
       .max(MOST)
       .optional()
-      .meta({ description: `Most events, 1 to ${MOST}. Default ${DEFAULT}.` }),
+      .meta({ description: `Maximum number of events, 1 to ${MOST}. Default ${DEFAULT}.` }),
     all: z.boolean().optional().meta({
       description:
-        'False (default): the first of each group key. True: also what follows it, in order; acknowledge in that order.',
+        'False (default): the first event of each group key. True: later events too, in order; acknowledge them in this order.',
     }),
     waitSeconds: z
       .int()
       .min(0)
       .max(30)
       .optional()
-      .meta({ description: 'Seconds to wait for an event while there is none, 0 to 30. Default 0.' }),
+      .meta({ description: 'Seconds to wait if there is no event, 0 to 30. Default 0.' }),
   })
   .meta({ id: 'Pull' });
 
 const Pulled = z
   .object({
-    data: z.array(PulledEntry).meta({ description: 'Those that have waited longest first; about 4 MiB at most.' }),
-    more: z.boolean().meta({ description: 'Whether there may be more: acknowledge these and pull again.' }),
+    data: z.array(PulledEntry).meta({ description: 'Events, longest waiting first; about 4 MiB at most.' }),
+    more: z.boolean().meta({ description: 'Whether there may be more. Acknowledge these, then pull again.' }),
   })
   .meta({ id: 'PulledEvents' });
 
 const Acknowledge = z
   .strictObject({
-    subscription: publicIdField('Subscription').meta({ description: 'One without an endpoint.' }),
+    subscription: publicIdField('Subscription').meta({ description: 'A subscription without an endpoint.' }),
     events: z
       .array(
         z.strictObject({
@@ -53,7 +53,7 @@ const Acknowledge = z
             .regex(/^[\w-]{1,64}$/)
             .nullable()
             .optional()
-            .meta({ description: 'Its replayId, where it was pulled with one.' }),
+            .meta({ description: 'The replayId of the pulled event, if it has one.' }),
         }),
       )
       .min(1)
@@ -68,8 +68,9 @@ const pull = defineRoute({
   access: 'recipient',
   operation: 'pullEvents',
   tag: 'Inbox',
-  summary: 'Take the events of a subscription without an endpoint',
-  description: 'Takes nothing away: what is not acknowledged comes again. Free.',
+  summary: 'Pull events',
+  description:
+    'Returns events of a subscription without an endpoint. Pulling removes nothing: events come again until you acknowledge them. Free.',
   body: Pull,
   dataPlane: true,
   answers: { 200: { description: 'Events with their bodies.', schema: Pulled } },
@@ -98,13 +99,13 @@ const acknowledge = defineRoute({
   access: 'recipient',
   operation: 'acknowledgeEvents',
   tag: 'Inbox',
-  summary: 'Acknowledge events that were pulled',
+  summary: 'Acknowledge pulled events',
   description:
-    'They are delivered then. Where some cannot be acknowledged, errors names them, and all others are. Repeating the call is safe.',
+    'Marks events as delivered. If some cannot be acknowledged, `errors` lists them; the others are acknowledged. Repeating the call is safe.',
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,
-  answers: { 204: { description: 'All of them are delivered.' } },
+  answers: { 204: { description: 'All events are delivered.' } },
   problems: ['unknown_resource', 'has_endpoint', 'unknown_event', 'event_ended', 'subscription_not_live'],
   async handle(facade, { integration, body }) {
     const opened = await openInbox(facade, integration, body.subscription);
@@ -113,7 +114,7 @@ const acknowledge = defineRoute({
       replayId: replayId ?? undefined,
     }));
     const foreign = events.flatMap(({ subscription }, i): ProblemError[] =>
-      subscription === opened.id ? [] : [{ pointer: `/events/${i}/id`, detail: 'is of another subscription' }],
+      subscription === opened.id ? [] : [{ pointer: `/events/${i}/id`, detail: 'belongs to another subscription' }],
     );
     if (foreign.length > 0) throw new Refusal('invalid_request', { errors: foreign });
     const deliveries = events.map(({ ref = '', replayId }) => ({ ref, replayId }));

@@ -14,22 +14,22 @@ import { instant } from './events.ts';
 import { type OpenInbox, openEvent, openInbox, refusalOf } from './inbox-access.ts';
 
 const price = {
-  events: z.int().meta({ description: 'Events that are replayed.' }),
-  tokens: z.int().meta({ description: "What they cost, on the account of the integration's workspace." }),
+  events: z.int().meta({ description: 'Number of events to replay.' }),
+  tokens: z.int().meta({ description: 'Price in tokens, charged to the account of the receiving workspace.' }),
 };
 const nextCursor = z
   .string()
   .nullable()
-  .meta({ description: `Of a range with more than ${REPLAYED_AT_ONCE} events: where the next replay goes on.` });
+  .meta({ description: `For a range of more than ${REPLAYED_AT_ONCE} events: cursor for the next replay. Else null.` });
 
 const ReplayEntry = z
   .object({
-    replayId: z.string().nullable().meta({ description: 'Its id; null where there was nothing to replay.' }),
+    replayId: z.string().nullable().meta({ description: 'Id of the replay; null if there was nothing to replay.' }),
     subscriptionPublicId: publicIdField('Subscription'),
     ...price,
-    complete: z.boolean().meta({ description: 'Whether all of it is in the inbox. False: charged, and under way.' }),
-    taken: z.int().meta({ description: 'Events that are in the inbox.' }),
-    refunded: z.int().meta({ description: 'Tokens given back, for events that retention removed meanwhile.' }),
+    complete: z.boolean().meta({ description: 'Whether all events are in the inbox. False: charged and in progress.' }),
+    taken: z.int().meta({ description: 'Number of events in the inbox so far.' }),
+    refunded: z.int().meta({ description: 'Tokens refunded for events that retention removed meanwhile.' }),
     nextCursor,
   })
   .meta({ id: 'Replay' });
@@ -38,16 +38,19 @@ const ReplayPrice = z.object({ ...price, nextCursor }).meta({ id: 'ReplayPrice' 
 
 const ReplayRange = z
   .strictObject({
-    subscription: publicIdField('Subscription').meta({ description: 'Of which subscription.' }),
-    since: instant('Events that were accepted then or later'),
-    until: instant('Events that were accepted before').meta({ example: '2099-12-31T00:00:00Z' }),
+    subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
+    since: instant('Only events accepted at or after this time'),
+    until: instant('Only events accepted before this time').meta({ example: '2099-12-31T00:00:00Z' }),
     states: z
       .array(z.enum(REPLAYABLE_STATES))
       .min(1)
       .optional()
-      .meta({ description: `Events that ended so. Default all: ${REPLAYABLE_STATES.join(', ')}.` }),
-    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the replay before.' }),
-    dryRun: z.boolean().optional().meta({ description: 'True: tells count and price, and does nothing.' }),
+      .meta({ description: `Only events that ended in these states. Default all: ${REPLAYABLE_STATES.join(', ')}.` }),
+    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous replay.' }),
+    dryRun: z
+      .boolean()
+      .optional()
+      .meta({ description: 'True: returns the count and the price, and replays nothing. Default false.' }),
   })
   .meta({ id: 'ReplayRange' });
 
@@ -65,7 +68,7 @@ function replayEntry(subscription: string, replay: Replay): z.output<typeof Repl
   };
 }
 
-/** The account that pays: that of the workspace that receives. */
+/** Returns the account that pays: the account of the receiving workspace. */
 const payerOf = ({ recipient }: OwnedIntegration) => publicId('Account', '', recipient.workspace.spec.account);
 
 async function startReplay(
@@ -101,7 +104,7 @@ async function startReplay(
       throw new Refusal('replay_conflict');
     case 'BAD_ID':
       throw new Refusal('invalid_request', {
-        errors: [{ header: 'idempotency-key', detail: 'cannot be the id of a replay' }],
+        errors: [{ header: 'idempotency-key', detail: 'is not a valid replay id' }],
       });
     default:
       throw refusalOf(facade, opened, answer.answer);
@@ -109,7 +112,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  'Costs the tokens of each event again, charged before anything is sent, and once: Idempotency-Key is the id of the replay. Without one the id follows from what is replayed, so that the same call again is the same replay; send a key to replay the same once more. Deliveries keep webhook-id and add webhook-replay.';
+  "A replay costs each event's tokens again, charged once, before anything is sent. Idempotency-Key is the id of the replay. Without a key, the id derives from the request, and repeating the call does not replay twice. To replay the same events again, send a new key. Deliveries keep `webhook-id` and add `webhook-replay`.";
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',
@@ -125,11 +128,11 @@ const replayEvent = defineRoute({
   access: 'recipient',
   operation: 'replayEvent',
   tag: 'Inbox',
-  summary: 'Let an event come again',
+  summary: 'Replay one event',
   description: CHARGED,
-  bodyElsewhere: 'POST /waas/integrations/{integration}/replay takes a range, and dryRun to learn its price.',
+  bodyElsewhere: 'POST /waas/integrations/{integration}/replay takes a range and dryRun, which returns the price.',
   dataPlane: true,
-  answers: { 202: { description: 'Charged, and on its way.', schema: ReplayEntry, headers: LOCATION } },
+  answers: { 202: { description: 'Charged and started.', schema: ReplayEntry, headers: LOCATION } },
   problems: ['unknown_event', 'event_open', 'event_expired', 'group_key_inactive', ...REFUSED],
   async handle(facade, { integration, params, idempotencyKey }) {
     const { ref, ...opened } = await openEvent(facade, integration, params.event);
@@ -143,13 +146,13 @@ const replayEvents = defineRoute({
   access: 'recipient',
   operation: 'replayEvents',
   tag: 'Inbox',
-  summary: 'Let the events of a time come again, or tell what that costs',
-  description: `In order; events whose group key is not active are left out. ${CHARGED}`,
+  summary: 'Replay a time range, or price it (dryRun)',
+  description: `Replays events in order, except those whose group key is not active. ${CHARGED}`,
   body: ReplayRange,
   dataPlane: true,
   answers: {
-    202: { description: 'Charged, and on its way.', schema: ReplayEntry, headers: LOCATION },
-    200: { description: 'Of a dry run: what it would bring and cost.', schema: ReplayPrice },
+    202: { description: 'Charged and started.', schema: ReplayEntry, headers: LOCATION },
+    200: { description: 'Dry run: the number of events and the price.', schema: ReplayPrice },
   },
   problems: ['unknown_resource', 'malformed_cursor', ...REFUSED],
   async handle(facade, { integration, body, idempotencyKey }) {
@@ -171,13 +174,13 @@ const getReplay = defineRoute({
   access: 'recipient',
   operation: 'getReplay',
   tag: 'Inbox',
-  summary: 'Read how a replay stands',
+  summary: 'Read the progress of a replay',
   answers: { 200: { description: 'The replay.', schema: ReplayEntry } },
   problems: ['unknown_resource'],
   async handle(facade, { integration, params }) {
     const found = await fromRedis(facade.replays.read(payerOf(integration), params.replay));
     if (found?.inbox.integration !== integration.publicId) {
-      throw new Refusal('unknown_resource', 'This integration has no such replay.');
+      throw new Refusal('unknown_resource', 'This integration has no replay with this id.');
     }
     return { status: 200, body: replayEntry(found.inbox.sub, found.replay) };
   },

@@ -10,7 +10,7 @@ const ReplayOf = z.strictObject({
     .string()
     .regex(/^[\w-]{1,64}$/, 'has to be 1 to 64 letters, digits, _ and -')
     .optional()
-    .meta({ description: 'Of which replay. Absent: the first delivery.' }),
+    .meta({ description: 'The replay to skip. Absent: the first delivery.' }),
 });
 
 const skipEvent = defineRoute({
@@ -21,37 +21,40 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    'Ends it undelivered; what waits behind it goes on. Free. A skip during an attempt wins, whatever that brings. A replay lets a skipped event come again.',
+    'Ends the event undelivered and releases the events that wait for it. Free. Skipping during an attempt ends the event as skipped, whatever the attempt returns. You can replay a skipped event.',
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,
-  answers: { 204: { description: 'It is skipped.' } },
+  answers: { 204: { description: 'The event is skipped.' } },
   problems: ['unknown_event', 'event_ended'],
   async handle(facade, { integration, params, body }) {
     const { inbox, ref } = await openEvent(facade, integration, params.event);
     const answer = await fromRedis(facade.operations.skip(inbox, { ref, replayId: body?.replayId }));
     if (answer === 'UNKNOWN' || answer === 'GONE') throw new Refusal('unknown_event');
-    if (answer !== 'OK' && answer !== 'skipped') throw refuseBecause('event_ended', `It is ${answer}.`);
+    if (answer !== 'OK' && answer !== 'skipped') throw refuseBecause('event_ended', `The event is ${answer}.`);
     return { status: 204 };
   },
 });
 
 const SkipMany = z
   .strictObject({
-    upTo: PATH_PARAMETERS.event.meta({ description: 'Id of the last event to be skipped.' }),
+    upTo: PATH_PARAMETERS.event.meta({ description: 'Id of the last event to skip.' }),
     groupKey: z.string().min(1).max(256).optional().meta({ description: 'Only events of this group key.' }),
-    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the call before.' }),
+    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous call.' }),
   })
   .meta({ id: 'SkipEvents' });
 
 const Skipped = z
   .object({
-    skipped: z.int().meta({ description: 'Events that this call has skipped.' }),
-    nextCursor: z.string().nullable().meta({ description: 'Not null: call again with it, there are more.' }),
+    skipped: z.int().meta({ description: 'Number of events that this call skipped.' }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'Not null: there are more; repeat the call with this cursor.' }),
   })
   .meta({ id: 'SkippedEvents' });
 
-/** Steps of 200 events that one call makes. */
+/** Maximum steps of 200 events per call. */
 const SKIPS_AT_ONCE = 50;
 
 const skipEvents = defineRoute({
@@ -62,10 +65,10 @@ const skipEvents = defineRoute({
   tag: 'Inbox',
   summary: 'Skip all open events up to one',
   description:
-    'Of the subscription of that event, and with it; of one group key, if one is given. Free. Replays are left alone.',
+    "Skips the open events of the event's subscription up to and including this event, or only those of one group key. Free. Replays stay.",
   body: SkipMany,
   dataPlane: true,
-  answers: { 200: { description: 'They are skipped.', schema: Skipped } },
+  answers: { 200: { description: 'The events are skipped.', schema: Skipped } },
   problems: ['unknown_event', 'malformed_cursor'],
   async handle(facade, { integration, body }) {
     const { groupKey } = body;

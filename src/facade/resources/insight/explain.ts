@@ -13,21 +13,21 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 
-/** Why an event is not routed, in one word. */
+/** Reason code of an event that is not routed. */
 const NotRouted = z.enum(Object.keys(NOT_ROUTED) as [NotRoutedReason, ...NotRoutedReason[]]);
 export const Reason = z.enum([...NotRouted.options, ...HELD]);
 
-/** A name beside the id, for people. Never the address that was invited. */
+/** A readable name beside the id. Never the invited address. */
 export const IntegrationName = z.string().meta({
   description: "Name of the Integration in the producer's namespace.",
   example: 'globex',
 });
 
 const verdict = {
-  wouldRoute: z.boolean().meta({ description: 'Whether an event that came now would go into the inbox.' }),
-  reason: Reason.nullable().meta({ description: 'Why not; null where it would.' }),
+  wouldRoute: z.boolean().meta({ description: 'Whether an event accepted now would be routed to the inbox.' }),
+  reason: Reason.nullable().meta({ description: 'Why not; null if it would be routed.' }),
   held: z.boolean().meta({
-    description: 'True: the event would wait, and go there when the reason ends. False: it would never go there.',
+    description: 'True: the event would wait, and be routed when the reason ends. False: it would never be routed.',
   }),
 };
 
@@ -37,26 +37,29 @@ const GateEntry = z
     integrationName: IntegrationName,
     subscriptionPublicId: publicIdField('Subscription')
       .nullable()
-      .meta({ description: 'null: it does not subscribe.' }),
+      .meta({ description: 'The subscription; null if the integration does not subscribe.' }),
     ...verdict,
     inForce: z.object(verdict).meta({
-      description: 'The same by what the data plane has now; it differs only until a change is in force.',
+      description: 'The same, as the data plane decides now. It differs only until a change is in force.',
     }),
   })
-  .meta({ id: 'Gate', description: 'What the custom resources say of one integration, and what is in force.' });
+  .meta({
+    id: 'Gate',
+    description: 'The verdict for one integration by its custom resources, and the verdict in force.',
+  });
 
 const Explanation = pageOf(GateEntry)
   .extend({
     stream: StreamName.extend({
-      acceptsEvents: z.boolean().meta({ description: 'Whether its queue takes events now.' }),
-    }).meta({ description: 'The stream that was asked about.' }),
-    groupKey: z.string().nullable().meta({ description: 'As it was asked for; null: an event without one.' }),
+      acceptsEvents: z.boolean().meta({ description: 'Whether ingress accepts events of the stream now.' }),
+    }).meta({ description: 'The stream of the event.' }),
+    groupKey: z.string().nullable().meta({ description: 'Group key of the event; null: an event without one.' }),
   })
   .meta({ id: 'Explanation' });
 
 const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
 
-/** What Redis says, as facts of a gate. @param short why nothing is paid for now; undefined: everything is */
+/** Returns the facts of a gate in Redis. @param short reason if tokens are missing; undefined: all is paid for */
 export function factsInForce(
   { integration, activated, subscription }: GateReading,
   queue: Pick<QueueReading, 'state'>,
@@ -69,7 +72,7 @@ export function factsInForce(
   return { groupKey, integration, activated, subscription: subscription === 'open' ? (short ?? 'open') : subscription };
 }
 
-/** Why a queue cannot be paid for now, by what Redis has: nothing is left, or less than its next event costs. */
+/** Returns why the balance cannot pay for a queue: no tokens are left, or fewer than its next event costs. */
 export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
   if (balance === undefined) return 'state_missing';
   const { remainingTokens, shortages } = balance;
@@ -78,7 +81,7 @@ export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, 
   return waits || remainingTokens === 0 ? 'insufficient_tokens' : undefined;
 }
 
-/** Whether the producer can pay for a stream's events. */
+/** Returns the reason if the producer cannot pay for a stream's events. */
 export async function shortage(
   facade: Facade,
   { publicId: tenant, workspace }: OwnedTenant,
@@ -88,7 +91,7 @@ export async function shortage(
   return shortageOf(await fromRedis(reading), `${tenant}:${stream}`);
 }
 
-/** What the objects want, as far as it is paid for: no object says how many tokens are left. */
+/** Returns the facts of the objects, limited by the balance: no object contains the remaining tokens. */
 export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
   const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';
   return unpaid ? { ...wanted, subscription: short } : wanted;
@@ -100,13 +103,13 @@ const explainRouting = defineRoute({
   access: 'producer',
   operation: 'explainRouting',
   tag: 'Events',
-  summary: 'Tell where an event would go',
+  summary: 'Explain where an event would go',
   description:
-    'Evaluates the gate without sending anything: for each integration, whether an event of this stream with this group key would be routed to it now, or why not.',
+    'Evaluates the gate without an event. For each integration, returns whether an event of this stream and group key would be routed now, or why not.',
   query: PageQuery.extend({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({
-      description: 'Group key of the event. Absent: an event without one, which goes to nobody.',
+      description: 'Group key of the event. Absent: an event without one, which is never routed.',
       example: 'store-17',
     }),
     integration: publicIdField('Integration').optional().meta({ description: 'Only this integration. Default all.' }),

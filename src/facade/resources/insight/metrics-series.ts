@@ -10,7 +10,7 @@ import { chooseStream, StreamChoice, StreamName, streamName } from '../streams/s
 const HistoryChoice = z
   .enum(HISTORIES)
   .optional()
-  .meta({ description: 'How far back: the last hour, day or week. Default 24h.', example: '24h' });
+  .meta({ description: 'Time range: the last hour, day or week. Default 24h.', example: '24h' });
 
 const time = (description: string) =>
   z
@@ -23,36 +23,39 @@ const count = (description: string, example: number) => z.int().min(0).meta({ de
 
 const SeriesBucket = z
   .object({
-    timestamp: time('Beginning of the bucket'),
-    eventsIn: count('Events that ingress accepted; a repeated id within 24 hours counts once.', 120),
+    timestamp: time('Start of the bucket'),
+    eventsIn: count('Events that ingress accepted. An id repeated within 24 hours counts once.', 120),
     deliveries: count(
-      'First deliveries that succeeded, one for each event and integration: answered with 2xx, or acknowledged by an integration that pulls.',
+      'Successful first deliveries, one per event and integration: answered with 2xx, or acknowledged after a pull.',
       240,
     ),
     failures: count(
-      'Attempts of first deliveries that failed, whether they are tried again or were the last one: deliveries by HTTP and failures together are the attempts made.',
+      'Failed attempts of first deliveries, including the last ones. HTTP deliveries plus failures are all attempts.',
       3,
     ),
-    notRouted: count('Events that went to no integration at all when they were routed, and wait for none.', 1),
-    bytes: count('Bytes of the bodies of the events that were accepted.', 98_304),
-    tokens: count('Tokens that distribution cost the producer, counted when an event went to an integration.', 240),
+    notRouted: count('Events that the router sent to no integration and that wait for none.', 1),
+    bytes: count('Bytes of the bodies of accepted events.', 98_304),
+    tokens: count(
+      'Tokens that the producer paid for distribution, counted when an event is routed to an integration.',
+      240,
+    ),
   })
   .meta({ id: 'MetricsBucket' });
 
 const MetricsSeries = z
   .object({
     producerTenantPublicId: publicIdField('Workspace'),
-    history: z.enum(HISTORIES).meta({ description: 'As it was asked for.' }),
-    granularitySeconds: z.int().meta({ description: 'Width of a bucket, seconds: 60, 900 or 3600.', example: 900 }),
-    start: time('Beginning of the first bucket'),
-    end: time('End of the last bucket, which is the one of now'),
+    history: z.enum(HISTORIES).meta({ description: 'Time range of the request.' }),
+    granularitySeconds: z.int().meta({ description: 'Width of a bucket in seconds: 60, 900 or 3600.', example: 900 }),
+    start: time('Start of the first bucket'),
+    end: time('End of the last bucket, which is the current one'),
     series: z
       .array(SeriesBucket)
-      .meta({ description: 'Every bucket, oldest first, with zeros where nothing was counted: 60, 96 or 168.' }),
+      .meta({ description: 'All 60, 96 or 168 buckets, oldest first, also those that are 0.' }),
   })
   .meta({ id: 'MetricsSeries' });
 
-/** The answer, of what was read. */
+/** Returns the answer for a series that was read. */
 export function metricsSeries(
   producerTenantPublicId: string,
   history: History,
@@ -76,9 +79,9 @@ const getMetricsSeries = defineRoute({
   access: 'producer',
   operation: 'getMetricsSeries',
   tag: 'Metrics',
-  summary: 'Read what was distributed, over time',
+  summary: 'Read traffic over time',
   description:
-    'Traffic of all streams and integrations of the producer together, in buckets that are aligned in UTC. Each count stands where it happened: an event where it was accepted, a delivery or a failed attempt where it ended, tokens and `notRouted` where the event was routed. Counts are exact; they may appear some seconds late, later after a crash, and always in their own bucket. Replays, test events and the sandbox are left out.',
+    "Traffic of all the producer's streams and integrations, in buckets aligned to UTC. An event counts when it is accepted, a delivery or failed attempt when it ends, tokens and `notRouted` when the event is routed. Counts are exact. They may appear some seconds late, longer after a crash, but always in their own bucket. Replays, test events and the sandbox do not count.",
   query: z.strictObject({ history: HistoryChoice }),
   answers: { 200: { description: 'The series.', schema: MetricsSeries } },
   async handle(facade, { tenant, query }) {
@@ -91,13 +94,13 @@ const getMetricsSeries = defineRoute({
 const REASONS = Object.keys(NOT_ROUTED) as NotRoutedReason[];
 
 const ABOUT: Record<NotRoutedReason, string> = {
-  missing_group_key: 'Events without a group key, which go to nobody; of this reason, events are counted.',
-  not_activated: 'Its group key was not activated for the integration.',
-  not_subscribed: 'The subscription ended, or was made anew, before the event was routed.',
+  missing_group_key: 'The event has no group key. This reason counts once per event.',
+  not_activated: 'The group key was not active for the integration.',
+  not_subscribed: 'The subscription was deleted or re-created before the event was routed.',
   integration_pending: 'The integration had not accepted its invitation.',
   integration_closed: 'The integration was declined, expired or revoked.',
-  skipped_to_now: 'It came before the subscription, or during a pause whose backlog was skipped.',
-  expired: 'Retention removed it while the subscription was held or behind.',
+  skipped_to_now: 'The event came before the subscription, or during a pause whose backlog was skipped.',
+  expired: 'Retention removed the event while the subscription was held or behind.',
 };
 
 const ReasonCount = z
@@ -106,31 +109,31 @@ const ReasonCount = z
       description: REASONS.map(reason => `${reason}: ${ABOUT[reason]}`).join(' '),
       example: 'not_activated',
     }),
-    count: count('How often.', 1),
+    count: count('Number of occurrences.', 1),
   })
   .meta({ id: 'NotRoutedCount' });
 
 const NotRoutedSeries = z
   .object({
     producerTenantPublicId: publicIdField('Workspace'),
-    stream: StreamName.meta({ description: 'The stream that was asked about.' }),
-    history: z.enum(HISTORIES).meta({ description: 'As it was asked for.' }),
-    granularitySeconds: z.int().meta({ description: 'Width of a bucket, seconds.', example: 3_600 }),
-    start: time('Beginning of the first bucket: the full hour in which the history begins'),
-    end: time('End of the last bucket, which is the one of now'),
-    reasons: z.array(ReasonCount).meta({ description: 'Of all buckets together: every reason, also where it is 0.' }),
+    stream: StreamName.meta({ description: 'The stream of the request.' }),
+    history: z.enum(HISTORIES).meta({ description: 'Time range of the request.' }),
+    granularitySeconds: z.int().meta({ description: 'Width of a bucket in seconds.', example: 3_600 }),
+    start: time('Start of the first bucket: the full hour in which the time range begins'),
+    end: time('End of the last bucket, which is the current one'),
+    reasons: z.array(ReasonCount).meta({ description: 'Totals of all buckets: every reason, also those that are 0.' }),
     series: z
       .array(
         z.object({
-          timestamp: time('Beginning of the bucket'),
-          reasons: z.array(ReasonCount).meta({ description: 'Of this hour: the reasons that were counted in it.' }),
+          timestamp: time('Start of the bucket'),
+          reasons: z.array(ReasonCount).meta({ description: 'Counts of this hour: only reasons above 0.' }),
         }),
       )
-      .meta({ description: 'Every hour, oldest first, also where nothing was counted: 2, 25 or 169.' }),
+      .meta({ description: 'All 2, 25 or 169 hours, oldest first, also those without counts.' }),
   })
   .meta({ id: 'NotRoutedSeries' });
 
-/** The answer, of what was read. */
+/** Returns the answer for counts that were read. */
 export function notRoutedSeries(
   producerTenantPublicId: string,
   stream: z.output<typeof StreamName>,
@@ -161,9 +164,9 @@ const getNotRouted = defineRoute({
   access: 'producer',
   operation: 'getNotRouted',
   tag: 'Metrics',
-  summary: 'Count why events of a stream did not go to integrations',
+  summary: 'Count events that were not routed, by reason',
   description:
-    'For one stream, how often an integration that subscribes to it did not get an event, by reason and UTC hour, counted when the event was routed. One event that three integrations did not get counts three times. What is only held back is not counted: it goes there yet. What became of a single event: `GET …/events/{eventId}`; what would happen to one: `GET …/explain`.',
+    'For one stream, counts how often a subscribed integration did not get an event, by reason and UTC hour of routing. An event that three integrations did not get counts three times. Waiting events do not count. For a single event use `GET …/events/{eventId}`; to predict one use `GET …/explain`.',
   query: z.strictObject({ stream: StreamChoice, history: HistoryChoice }),
   answers: { 200: { description: 'Counts by reason.', schema: NotRoutedSeries } },
   problems: ['unknown_resource'],

@@ -3,7 +3,7 @@ import { refuseBecause } from '../../../http/refusal.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 
-/** What has ended takes no wishes any more; the caches alone refuse nothing. @throws Refusal 409 `integration_not_active` */
+/** Refuses changes to an ended integration, as the API server has it. @throws Refusal 409 `integration_not_active` */
 export async function assertActive(
   { world, wallMs }: Pick<Facade, 'world' | 'wallMs'>,
   { object, producer, name }: Pick<OwnedIntegration, 'object' | 'producer' | 'name'>,

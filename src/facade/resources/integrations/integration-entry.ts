@@ -4,12 +4,12 @@ import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 
-/** What an integration's state is told from. */
+/** The part of an integration that its state derives from. */
 type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
   description:
-    'Pending until the partner answers (14 days, then Expired); Active; Declined by the partner; Revoked by the producer.',
+    'Pending: the partner has not answered yet; Expired after 14 days. Active: accepted. Declined: by the partner. Revoked: by the producer.',
   example: 'Pending',
 });
 
@@ -19,7 +19,7 @@ export const InvitedIntegration = z
     invitedEmail: z
       .string()
       .nullable()
-      .meta({ description: 'As it was sent; null for a direct grant.', example: 'ada@example.com' }),
+      .meta({ description: 'Invited address as you sent it; null for a direct grant.', example: 'ada@example.com' }),
     status: IntegrationStatus,
   })
   .meta({ id: 'InvitedIntegration' });
@@ -37,13 +37,13 @@ export const IntegrationEntry = InvitedIntegration.extend({
   }),
   receivingTenantPublicId: publicIdField('Workspace')
     .nullable()
-    .meta({ description: 'The workspace that receives; null while there is none.' }),
+    .meta({ description: 'The receiving workspace; null until there is one.' }),
   issuedAt: time('When the invitation was issued'),
-  sentAt: time('When it was mailed, or its Secret written'),
-  expiresAt: time('Until when it can be accepted'),
+  sentAt: time('When the invitation was mailed or its Secret was written'),
+  expiresAt: time('When the invitation expires'),
 }).meta({ id: 'Integration' });
 
-/** Whether the partner has accepted, or still may. */
+/** Returns whether the partner has accepted, or still can. */
 export function isOpen(integration: Stated, nowMs: number): boolean {
   const state = integrationStatus(integration, nowMs);
   return state === 'Pending' || state === 'Active';
@@ -61,7 +61,7 @@ export function invitedIntegration(
   };
 }
 
-/** An integration as its producer sees it. */
+/** Returns an integration as its producer sees it. */
 export function integrationEntry(integration: Cached<'Integration'>, nowMs: number): z.output<typeof IntegrationEntry> {
   const { metadata, spec, status } = integration;
   const { issuedAt = null, sentAt = null, expiresAt = null } = status?.invitation ?? {};

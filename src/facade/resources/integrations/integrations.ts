@@ -19,7 +19,7 @@ const Invite = z
   .strictObject({
     producerTenantPublicId: publicIdField('Workspace'),
     email: emailAddress().meta({
-      description: 'Address of the partner, at most 254 characters. Whoever gets the mail may accept.',
+      description: 'Address of the partner, at most 254 characters. Anyone who gets the mail can accept.',
       format: 'email',
       example: 'ada@example.com',
     }),
@@ -36,12 +36,12 @@ const invite = defineRoute({
   tag: 'Integrations',
   summary: 'Invite a partner',
   description:
-    'Invites an address, whatever its case. While an invitation of it is open, or was accepted, that one is answered (200). After it was declined, revoked or has expired, a new one is made. Answers when the invitation is issued; the mail follows. Of equal calls at the same time several may say 201, all with the same body.',
+    'Invites an address (case-insensitive). If the address has an open or accepted invitation, the call returns it (200). After a declined, revoked or expired one, the call creates a new one. The call answers when the invitation is issued; the mail follows. Of concurrent equal calls several may answer 201, all with the same body.',
   body: Invite,
   answers: {
     201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },
     200: {
-      description: 'Was invited before, and may still accept, or has accepted.',
+      description: 'The address has an open or accepted invitation already.',
       schema: InvitedIntegration,
       headers: LOCATION,
     },
@@ -66,9 +66,9 @@ const listIntegrations = defineRoute({
   operation: 'listIntegrations',
   tag: 'Integrations',
   summary: "List the producer's integrations",
-  description: 'The oldest first. Direct grants, which were made without an invitation, have no invitedEmail.',
+  description: 'Oldest first. Direct grants have no invitation, so their `invitedEmail` is null.',
   query: PageQuery.extend({
-    status: IntegrationStatus.optional().meta({ description: 'Which integrations. Absent: all.' }),
+    status: IntegrationStatus.optional().meta({ description: 'Only integrations with this status. Default all.' }),
   }),
   answers: { 200: { description: 'A page of integrations.', schema: pageOf(IntegrationEntry) } },
   problems: ['malformed_cursor'],
@@ -109,11 +109,11 @@ const revoke = defineRoute({
   access: 'producer',
   operation: 'revokeIntegration',
   tag: 'Integrations',
-  summary: 'End an integration',
+  summary: 'Revoke an integration',
   description:
-    'For good, whether it was accepted or not: after the answer no event is routed to the partner and no attempt is begun. The same address may be invited anew.',
+    'Permanent, for accepted and pending integrations. After the answer, no event is routed to the partner and no attempt starts. You can invite the same address again.',
   closes: true,
-  answers: { 204: { description: 'It is revoked.' } },
+  answers: { 204: { description: 'The integration is revoked.' } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {
     const { world, objects } = facade;
@@ -121,7 +121,7 @@ const revoke = defineRoute({
     const name = { namespace: tenant.name, name: metadata.name };
     const applied = await objects.edit(async () => {
       const before = await world.live('Integration', name);
-      // Without the object there would be nothing to revoke but a new one.
+      // Do not create an object only to revoke it.
       if (before === undefined || before.metadata.deletionTimestamp !== undefined) {
         throw unknownObject('Integration');
       }

@@ -8,11 +8,11 @@ import { isOpen } from './integration-entry.ts';
 
 interface Invited {
   readonly integration: Cached<'Integration'>;
-  /** False: it was there. */
+  /** False: it existed already. */
   readonly made: boolean;
 }
 
-/** An open integration for the address, whatever it is called: it may have been made with kubectl. */
+/** Finds an open integration for the address under any name: kubectl may have created it. */
 async function findOpen(
   { world, wallMs }: Facade,
   tenant: string,
@@ -42,7 +42,7 @@ async function readOrMake({ world, objects }: Facade, name: ObjectName, email: s
       });
       return { integration, made: true };
     } catch (error) {
-      // Somebody was faster with the same address in another case: an address never changes.
+      // A concurrent call stored the address in another case, and the address is immutable.
       const taken = error instanceof Refusal && error.code === 'invalid_request';
       if (taken && (await world.live('Integration', name)) !== undefined) throw new Refusal('changed_meanwhile');
       throw error;
@@ -51,15 +51,15 @@ async function readOrMake({ world, objects }: Facade, name: ObjectName, email: s
 }
 
 /**
- * The open integration for an address, else a new one. Its name tells how many of the address are closed, so that equal
- * calls, on any replica, make one object. @throws Refusal
+ * Returns the open integration for an address, or creates one. Its name contains the number of closed ones: equal calls
+ * create the same object on any replica. @throws Refusal
  */
 export async function inviteByAddress(facade: Facade, tenant: string, email: string): Promise<Invited> {
   const known = await findOpen(facade, tenant, email);
   if (known !== undefined) return { integration: known, made: false };
   for (let closed = 0; ; closed++) {
     const name = { namespace: tenant, name: invitedIntegrationName(facade.rootKey, tenant, email, closed) };
-    // What is closed stays so: only what may be open has to be read.
+    // A closed integration stays closed, so only read those that may be open.
     const cached = facade.world.get('Integration', name);
     if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;
     const invited = await readOrMake(facade, name, email);

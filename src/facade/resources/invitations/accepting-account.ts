@@ -8,14 +8,14 @@ import type { Cached } from '../../objects/cached.ts';
 import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-/** Whether somebody is named in person as an owner: a free account of a group is not one's own. */
+/** Returns whether an account names the caller in person as an owner. A group's account does not count. */
 function isOwn({ spec }: Pick<Cached<'Account'>, 'spec'>, { issuer, subject }: Identity): boolean {
   return spec.owners.some(owner => owner.issuer === issuer && owner.subject === subject && owner.role === 'Owner');
 }
 
 /**
- * The Free accounts, other than the one that the facade makes, which somebody owns in person: a second one would include
- * tokens a second time.
+ * Returns the Free accounts that the caller owns in person, except the one that the facade creates. A second Free
+ * account would include tokens a second time.
  */
 export function otherFreeAccounts(
   accounts: readonly Pick<Cached<'Account'>, 'metadata' | 'spec'>[],
@@ -30,10 +30,10 @@ export function otherFreeAccounts(
 }
 
 /**
- * Name of the caller's own Free account, made when it is missing.
+ * Returns the name of the caller's own Free account; creates it if it does not exist.
  *
- * @throws Refusal 409 `free_account_exists` when the caller owns another one, or this one is Free no longer: then the
- *   account has to be named; 403 when it is the caller's no longer
+ * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or this one is no longer Free (the
+ *   call must name the account); 403 if the caller no longer owns it
  */
 export async function ownFreeAccount({ world, objects, rootKey }: Facade, identity: Identity): Promise<string> {
   const { issuer, subject } = identity;
@@ -44,11 +44,11 @@ export async function ownFreeAccount({ world, objects, rootKey }: Facade, identi
       if (mayActForAccount(identity, before) === undefined) throw new Refusal('forbidden');
       if (before.spec.plan === 'Free') return name;
       const id = publicId('Account', '', name);
-      throw new Refusal('free_account_exists', `${id} is yours and free no longer: name it as accountPublicId.`);
+      throw new Refusal('free_account_exists', `Your account ${id} is no longer Free. Send its id as accountPublicId.`);
     }
     const others = otherFreeAccounts(world.by('Account', 'subject', subjectKey(issuer, subject)), identity, name);
     if (others.length > 0) {
-      throw new Refusal('free_account_exists', `You own ${others.join(', ')}: name one as accountPublicId.`);
+      throw new Refusal('free_account_exists', `You own ${others.join(', ')}. Send one of them as accountPublicId.`);
     }
     await objects.apply(
       'Account',
@@ -57,7 +57,7 @@ export async function ownFreeAccount({ world, objects, rootKey }: Facade, identi
         manager: FIELD_MANAGER.facade,
         before,
         concern: ['owners'],
-        // Plan and tokens are the kind's defaults, and stay the operator's to change.
+        // Leave plan and tokens to the defaults of the kind: the operator may change them.
         spec: { owners: [{ issuer, subject, role: 'Owner' }] },
       },
     );

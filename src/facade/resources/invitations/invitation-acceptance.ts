@@ -9,15 +9,15 @@ import { ownFreeAccount } from './accepting-account.ts';
 import { findInvitation, integrationName, whyAnswered } from './invitation-token.ts';
 
 interface Acceptance {
-  /** As it was applied: it may not be in force yet. */
+  /** As applied; it may not be in force yet. */
   readonly integration: Cached<'Integration'>;
-  /** Name of the workspace that receives. */
+  /** Name of the receiving workspace. */
   readonly workspace: string;
   /** Name of its account. */
   readonly account: string;
 }
 
-/** What was accepted before, if by somebody who may act for the workspace that receives. @throws Refusal 409 `invitation_used` */
+/** Returns an earlier acceptance to an owner of the receiving workspace. @throws Refusal 409 `invitation_used` */
 async function repeatAcceptance(
   { world, ownership }: Facade,
   identity: Identity,
@@ -29,10 +29,10 @@ async function repeatAcceptance(
   if (workspace === undefined || !(await ownership.owns(identity, workspace))) throw new Refusal('invitation_used');
   const { account } = workspace.spec;
   if (named === undefined || named === account) return { integration, workspace: name, account };
-  throw new Refusal('invitation_used', 'You have accepted it already, onto another account.');
+  throw new Refusal('invitation_used', 'You have already accepted it for another account.');
 }
 
-/** The workspace that receives the integration on an account: in force, with its namespace. */
+/** Creates the receiving workspace on an account; waits until it is in force. Returns its name. */
 async function makeReceiver(
   { world, objects }: Facade,
   account: string,
@@ -50,7 +50,7 @@ async function makeReceiver(
   return name;
 }
 
-/** Grants the integration to `workspace`, unless it was answered meanwhile. @throws Refusal 409, 410 */
+/** Grants the integration to `workspace`, unless the invitation was answered meanwhile. @throws Refusal 409, 410 */
 async function grant(facade: Facade, token: string, workspace: string): Promise<Cached<'Integration'>> {
   const { objects } = facade;
   return objects.edit(async () => {
@@ -69,11 +69,11 @@ async function grant(facade: Facade, token: string, workspace: string): Promise<
 }
 
 /**
- * Accepts an invitation onto an account: account, receiving workspace, and last the grant, of exactly the integration that
- * was read. So one of many has it, on whichever replica, and a crash in between leaves nothing but an empty workspace that
- * the next try takes.
+ * Accepts an invitation for an account: creates the account and the receiving workspace, then grants exactly the
+ * integration version that was read. So only one of several concurrent calls wins, on any replica. A crash in between
+ * leaves an empty workspace, which the next try reuses.
  *
- * @param named name of an account of the caller; undefined: the own Free one, made when it is missing
+ * @param named name of an account of the caller; undefined: the caller's own Free account, created if missing
  * @throws Refusal 403, 404 `unknown_invitation`, 409 `invitation_used`, `free_account_exists`, 410 `invitation_expired`, 503
  */
 export async function acceptInvitation(

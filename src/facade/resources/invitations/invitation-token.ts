@@ -10,25 +10,25 @@ import { assertNotPaused } from '../../objects/paused.ts';
 
 export const InvitationToken = z
   .string()
-  .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'has to be sinv_ and 43 characters, as the invitation has it')
+  .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'has to be sinv_ and 43 characters; copy it from the invitation')
   .meta({
-    description: 'The token of the invitation, out of the e-mail or the Secret. Good once.',
+    description: 'Token of the invitation, from the e-mail or the Secret. Valid once.',
     example: `sinv_${'A'.repeat(43)}`,
   });
 
-/** Where an integration is, for reading and applying it. */
+/** Returns namespace and name of an integration. */
 export function integrationName({ metadata }: Cached<'Integration'>) {
   return { namespace: metadata.namespace as string, name: metadata.name };
 }
 
-/** Why an invitation of this state cannot be answered any more; undefined: it can. */
+/** Returns the problem of an invitation that can no longer be answered; undefined: it can. */
 export function whyAnswered(state: IntegrationState): ProblemCode | undefined {
   if (state === 'Pending') return undefined;
   return state === 'Expired' ? 'invitation_expired' : 'invitation_used';
 }
 
 /**
- * The integration that a token invites to, as the API server has it now, and its state.
+ * Reads the integration of an invitation token from the API server, with its state.
  *
  * @throws Refusal 404 `unknown_invitation`, 409 `workspace_paused`
  */

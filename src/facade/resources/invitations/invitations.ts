@@ -12,7 +12,7 @@ const Acceptance = z
     token: InvitationToken,
     accountPublicId: publicIdField('Account')
       .optional()
-      .meta({ description: 'An account that the caller owns or administers. Absent: the own free account.' }),
+      .meta({ description: 'An account that you own or administer. Absent: your own Free account.' }),
   })
   .meta({ id: 'Acceptance' });
 
@@ -21,12 +21,12 @@ const AcceptedInvitation = z
     integrationPublicId: publicIdField('Integration'),
     status: z.literal('Active').meta({ description: 'The integration is active.' }),
     workspacePublicId: publicIdField('Workspace').meta({
-      description: 'The workspace that receives: it is on the account that accepted.',
+      description: 'The receiving workspace, on the account that accepted.',
     }),
-    accountPublicId: publicIdField('Account').meta({ description: 'Pays for replays.' }),
+    accountPublicId: publicIdField('Account').meta({ description: 'The account that accepted. It pays for replays.' }),
     producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
-    catalogPath: z.string().meta({ description: 'Next: which streams there are (GET).' }),
-    subscriptionsPath: z.string().meta({ description: 'Then: subscribe to them (POST).' }),
+    catalogPath: z.string().meta({ description: 'Next step: list the streams (GET).' }),
+    subscriptionsPath: z.string().meta({ description: 'Then subscribe to them (POST).' }),
   })
   .meta({ id: 'AcceptedInvitation' });
 
@@ -47,13 +47,13 @@ const accept = defineRoute({
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
-    'Whoever has the token may accept, once, onto an account of their own: a receiving workspace is made there, and the integration is Active. Without accountPublicId that is the own free account, which is made when it is missing; who owns another free account in person has to name it (`free_account_exists`). Repeated by the same owner it answers the same. One who comes second gets `invitation_used`, and keeps the empty workspace and the free account that were made for it.',
+    'Anyone with the token can accept it once, for their own account. The call creates a receiving workspace there and makes the integration Active. Without `accountPublicId` it uses your own Free account, and creates it if needed. If you own another Free account in person, you must name it (`free_account_exists`). Repeating the call as the same owner returns the same answer. A second person gets `invitation_used`; the empty workspace and the Free account that the call created for them stay.',
   body: Acceptance,
   answers: { 200: { description: 'Accepted, and in force.', schema: AcceptedInvitation } },
   problems: ['forbidden', 'unknown_invitation', 'invitation_used', 'invitation_expired', 'free_account_exists'],
   async handle(facade, { identity, body }) {
     const { token, accountPublicId } = body;
-    // Whose the account is comes first: of somebody else's, nothing about the invitation is told.
+    // Check the account first: a caller who does not own it must learn nothing about the invitation.
     const named =
       accountPublicId === undefined ? undefined : (await facade.ownership.account(identity, accountPublicId)).name;
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named);
@@ -84,7 +84,7 @@ const decline = defineRoute({
   tag: 'Invitations',
   summary: 'Decline an invitation',
   description:
-    'For good: whoever has the token may decline it while nobody has accepted. Repeating it answers the same.',
+    'Permanent. Anyone with the token can decline the invitation until it is accepted. Repeating the call returns the same answer.',
   body: Refused,
   answers: { 200: { description: 'Declined.', schema: DeclinedInvitation } },
   problems: ['unknown_invitation', 'invitation_used', 'invitation_expired'],

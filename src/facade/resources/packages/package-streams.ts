@@ -7,10 +7,10 @@ import { findOwned } from '../../objects/owned-objects.ts';
 import { listedStream } from './package-views.ts';
 import { readForChange, turnOf } from './packages.ts';
 
-/** What the custom resource takes. */
+/** Limit of the custom resource. */
 const MOST_STREAMS = 500;
 
-/** The list as a whole has one manager. */
+/** The whole list has one field manager. */
 const LIST_OF_STREAMS = { manager: FIELD_MANAGER.facadeStreams, exactly: true, concern: ['streams'] } as const;
 
 const PackageMember = z
@@ -25,9 +25,9 @@ const addStream = defineRoute({
   tag: 'Packages',
   summary: 'Add a stream to a package',
   description:
-    'Where the package is blocked, the stream is from the answer on. One that is in already is answered the same way, in an archived package too.',
+    'Blocks of the package cover the stream from the answer on. A stream that is already in the package gets the same answer, even if the package is archived.',
   body: PackageMember,
-  answers: { 204: { description: 'The stream is in the package, and covered by its blocks.' } },
+  answers: { 204: { description: 'The stream is in the package, and its blocks cover it.' } },
   problems: ['unknown_resource', 'package_archived'],
   async handle({ world, objects }, { tenant, params, body: { catalogEntryPublicId } }) {
     const found = await findOwned(world, 'Package', tenant.name, params.pkg);
@@ -39,7 +39,10 @@ const addStream = defineRoute({
       if (before.spec.archived === true) throw new Refusal('package_archived');
       const streams = [...new Set([...(before.spec.streams ?? []), stream.metadata.name])].toSorted();
       if (streams.length > MOST_STREAMS) {
-        throw new Refusal('invalid_request', `A package has at most ${MOST_STREAMS} streams, and this one is full.`);
+        throw new Refusal(
+          'invalid_request',
+          `A package has at most ${MOST_STREAMS} streams. Remove a stream from this package first.`,
+        );
       }
       return objects.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
@@ -54,9 +57,9 @@ const removeStream = defineRoute({
   access: 'producer',
   operation: 'removeStreamFromPackage',
   tag: 'Packages',
-  summary: 'Take a stream out of a package',
-  description: 'Also out of an archived one. What is not there is answered the same way.',
-  answers: { 204: { description: 'The stream is not in the package, and not covered by its blocks.' } },
+  summary: 'Remove a stream from a package',
+  description: 'Works for archived packages too. A stream that is not in the package gets the same answer.',
+  answers: { 204: { description: 'The stream is not in the package, and its blocks do not cover it.' } },
   async handle({ world, objects }, { tenant, params: { pkg, catalogEntryPublicId } }) {
     const found = await world.find('Package', pkg, tenant.name);
     if (found === undefined) return { status: 204 };
@@ -71,7 +74,7 @@ const removeStream = defineRoute({
       const streams = [...new Set(before.spec.streams)].filter(name => name !== listed).toSorted();
       return objects.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
-    // Also when there was nothing to do: the call may repeat one that was stored and not in force in time.
+    // Wait even if nothing changed: the call may repeat one that was stored but not in force in time.
     if (applied !== undefined) await objects.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };
   },
@@ -83,9 +86,9 @@ const archivePackage = defineRoute({
   access: 'producer',
   operation: 'archivePackage',
   tag: 'Packages',
-  summary: 'Archive a package, for good',
+  summary: 'Archive a package',
   description:
-    'It takes no new streams, names or blocks and is left out of lists; its key stays taken. The blocks that it has hold on: lift them one by one.',
+    'Permanent. An archived package takes no new streams, names or blocks. Lists leave it out by default, and its key stays taken. Its existing blocks stay: remove them one by one.',
   answers: { 204: { description: 'The package is archived.' } },
   problems: ['unknown_resource'],
   async handle({ world, objects }, { tenant, params }) {

@@ -5,19 +5,19 @@ import type { Cached } from '../../objects/cached.ts';
 
 const PackageState = z
   .enum(['Active', 'Archived'])
-  .meta({ description: 'Archived: it takes no new streams, names or blocks.' });
+  .meta({ description: 'Archived: the package takes no new streams, names or blocks.' });
 
 export const CreatedPackage = z
   .object({
     publicId: publicIdField('Package'),
-    key: z.string().meta({ description: 'Key of the package: the slug of the name that it was given first.' }),
-    name: z.string().meta({ description: 'Name as it was given last.' }),
+    key: z.string().meta({ description: 'Key of the package: the slug of its first name.' }),
+    name: z.string().meta({ description: 'Current name.' }),
     status: PackageState,
   })
   .meta({ id: 'CreatedPackage' });
 
 export const PackageEntry = CreatedPackage.extend({
-  description: z.string().nullable().meta({ description: 'What it is for; null where nothing is said.' }),
+  description: z.string().nullable().meta({ description: 'What the package is for, or null.' }),
   streamCount: z.int().meta({ description: 'Number of different streams in the package.' }),
 }).meta({ id: 'PackageEntry' });
 
@@ -26,15 +26,17 @@ export const PackageDetail = PackageEntry.extend({
     .array(
       z.object({
         catalogEntryPublicId: publicIdField('CatalogStream'),
-        key: z.string().meta({ description: 'Key of the stream. Manifests may name one that is still to come.' }),
+        key: z
+          .string()
+          .meta({ description: 'Key of the stream. A manifest may name a stream that does not exist yet.' }),
       }),
     )
-    .meta({ description: 'By key.' }),
+    .meta({ description: 'Streams, by key.' }),
 }).meta({ id: 'Package' });
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;
 
-/** What the package is called now: renaming sets `displayName`. */
+/** Returns the current name of a package: renaming sets `displayName`. */
 export function packageName({ metadata, spec }: PackageObject): string {
   return spec.displayName ?? spec.name ?? metadata.name;
 }
@@ -66,15 +68,15 @@ export function packageDetail(pkg: PackageObject): z.output<typeof PackageDetail
   };
 }
 
-/** The listed name of a stream's public id, also of a stream that does not exist. Undefined: it is not in the package. */
+/** Returns the listed name for a stream's public id, even if the stream does not exist. Undefined: not listed. */
 export function listedStream({ metadata, spec }: PackageObject, catalogEntryPublicId: string): string | undefined {
   const { namespace = '' } = metadata;
   return spec.streams?.find(name => publicId('CatalogStream', namespace, name) === catalogEntryPublicId);
 }
 
 /**
- * Whether a package is what a creation with these words would have made of it, so that the creation may be repeated:
- * neither renamed nor described otherwise since, nor archived.
+ * Returns whether a package still is as this request would create it: same name and description, not archived. Then
+ * the request may be repeated.
  */
 export function isAsCreated(pkg: PackageObject, wanted: { name: string; description?: string | undefined }): boolean {
   const { name = pkg.metadata.name, description, archived } = pkg.spec;

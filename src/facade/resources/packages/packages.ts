@@ -29,7 +29,7 @@ const PackageCreation = z
   .strictObject({
     name: name.meta({
       description:
-        'Name of the package, 1 to 128 characters. Its slug is the key, for good: lower-case Latin letters, digits and -. A name without any becomes p- and a hash.',
+        'Name of the package, 1 to 128 characters. Its slug (lower-case Latin letters, digits and -) becomes the immutable key. A name without such characters gets the key p- and a hash.',
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
@@ -38,15 +38,15 @@ const PackageCreation = z
 
 const PackageUpdate = z
   .strictObject({
-    name: name.meta({ description: 'New name, 1 to 128 characters. The key stays.', example: 'The basics' }),
+    name: name.meta({ description: 'New name, 1 to 128 characters. The key does not change.', example: 'The basics' }),
     description: description.meta({ example: 'What every partner needs.' }),
   })
   .meta({
     id: 'PackageUpdate',
-    description: 'How the package is called from now on. An absent description is cleared.',
+    description: 'New name and description. An absent description is cleared.',
   });
 
-/** A package as the API server has it now, for a change. @throws Refusal 404; 409 `being_deleted` */
+/** Reads a package from the API server, to change it. @throws Refusal 404; 409 `being_deleted` */
 export async function readForChange(world: Facade['world'], object: ObjectName): Promise<Cached<'Package'>> {
   const pkg = await world.live('Package', object);
   if (pkg === undefined) throw unknownObject('Package');
@@ -54,19 +54,19 @@ export async function readForChange(world: Facade['world'], object: ObjectName):
   return pkg;
 }
 
-/** Edits of one package take turns. */
+/** Returns the lock key of a package: its edits run one at a time. */
 export function turnOf({ namespace = '', name }: ObjectName): string {
   return `Package/${namespace}/${name}`;
 }
 
 function keyTaken(pkg: Cached<'Package'>): Refusal {
   const { key, status } = createdPackage(pkg);
-  const leaving = pkg.metadata.deletionTimestamp === undefined ? '' : ', on its way out';
+  const leaving = pkg.metadata.deletionTimestamp === undefined ? '' : ', being deleted';
   const detail = `The key ${key} belongs to ${packageId(pkg)}, ${JSON.stringify(packageName(pkg))} (${status}${leaving}).`;
   return new Refusal('package_key_conflict', `${detail} Use that package, or choose a name with another slug.`);
 }
 
-/** On its way out, and kept by a Block that names it: nobody can wait for that. */
+/** Returns whether a package is being deleted while a Block still holds it: that can take forever. */
 async function isKept(world: Facade['world'], { metadata }: Cached<'Package'>): Promise<boolean> {
   if (metadata.deletionTimestamp === undefined) return false;
   const { namespace = '', name } = metadata;
@@ -83,13 +83,13 @@ const createPackage = defineRoute({
   access: 'producer',
   operation: 'createPackage',
   tag: 'Packages',
-  summary: 'Make a package',
+  summary: 'Create a package',
   description:
-    'The same call again answers the same, as long as the package was neither renamed nor described otherwise nor archived since. A key is never given twice, not after archiving either.',
+    'Repeating the call returns the same answer, unless the package was renamed, described differently or archived since. Keys are never reused, even after archiving.',
   body: PackageCreation,
   answers: {
     201: {
-      description: 'The package is there.',
+      description: 'The package exists.',
       schema: CreatedPackage,
       headers: { Location: 'Path of the package.' },
     },
@@ -125,7 +125,7 @@ const updatePackage = defineRoute({
   tag: 'Packages',
   summary: 'Rename or describe a package',
   body: PackageUpdate,
-  answers: { 200: { description: 'The package as it is now.', schema: PackageDetail } },
+  answers: { 200: { description: 'The changed package.', schema: PackageDetail } },
   problems: ['unknown_resource', 'package_archived'],
   async handle({ world, objects }, { tenant, params, body }) {
     const found = await findOwned(world, 'Package', tenant.name, params.pkg);
@@ -136,11 +136,11 @@ const updatePackage = defineRoute({
       return objects.apply('Package', object, {
         manager: FIELD_MANAGER.facade,
         before,
-        // Archived in between, it may not be renamed any more.
+        // A package that was archived in between must not be renamed.
         exactly: true,
         concern: ['name', 'displayName', 'description'],
         spec: {
-          // An apply without it would take it away, which the rule that it never changes refuses.
+          // An apply without it would remove it; the CRD's rule refuses that, as the name is immutable.
           ...(before.spec.name === undefined ? {} : { name: before.spec.name }),
           displayName: body.name,
           ...(body.description === undefined ? {} : { description: body.description }),
@@ -161,7 +161,7 @@ const listPackages = defineRoute({
   summary: 'List packages',
   query: PageQuery.extend({
     status: z.enum(['Active', 'Archived', 'all']).optional().meta({
-      description: 'Which packages. Default Active.',
+      description: 'Only packages with this status. Default Active.',
       example: 'Active',
     }),
   }),

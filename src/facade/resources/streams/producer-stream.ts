@@ -5,7 +5,7 @@ type World = Pick<Facade, 'world'>;
 
 const noStream = () => new Refusal('unknown_resource', 'The producer has no such stream.');
 
-/** What waits for a stream that is not there cannot be in force; the cache alone refuses nothing. @throws Refusal 404 */
+/** Checks that a stream exists: its subscription could not come into force otherwise. @throws Refusal 404 */
 export async function assertStream({ world }: World, namespace: string, name: string): Promise<void> {
   const object = { namespace, name };
   const stream = world.get('CatalogStream', object) ?? (await world.live('CatalogStream', object));
@@ -13,9 +13,9 @@ export async function assertStream({ world }: World, namespace: string, name: st
 }
 
 /**
- * Nobody new is admitted to a stream that is not published, or that goes; the API server alone says so.
+ * Checks with the API server that a stream takes new subscriptions: it is published and not being deleted.
  *
- * @param covered whether a Block covers it for the one who asks
+ * @param covered whether a Block covers the stream for the integration
  * @throws Refusal 404, 409 `stream_blocked`, `stream_deprecated`
  */
 export async function assertPublished(

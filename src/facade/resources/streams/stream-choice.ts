@@ -5,17 +5,20 @@ import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 
-/** A stream by its public id, or by its key, which is the name of its queue. */
+/** A stream by its public id or its key. The key is also the name of its queue. */
 export const StreamChoice = z
   .string()
   .max(63)
-  .regex(/^(cat_[0-9a-hjkmnp-tv-z]{20}|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/, 'has to be an id cat_… or the key of a stream')
-  .meta({ description: 'The stream: its public id, or its key.', example: 'cat_0123456789abcdefghjk' });
+  .regex(
+    /^(cat_[0-9a-hjkmnp-tv-z]{20}|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/,
+    'has to be an id (cat_…) or the key of a stream',
+  )
+  .meta({ description: 'The stream: its public id or its key.', example: 'cat_0123456789abcdefghjk' });
 
 export const StreamName = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Key of the stream, and name of its queue.' }),
+    key: z.string().meta({ description: 'Key of the stream and name of its queue.' }),
   })
   .meta({ id: 'StreamName' });
 
@@ -23,7 +26,7 @@ export function streamName({ metadata }: Cached<'CatalogStream'>): z.output<type
   return { publicId: publicId('CatalogStream', metadata.namespace ?? '', metadata.name), key: metadata.name };
 }
 
-/** The stream that was chosen. @throws Refusal 404 */
+/** Finds a stream by its public id or key. @throws Refusal 404 */
 export async function chooseStream(
   facade: Facade,
   namespace: string,
@@ -36,7 +39,7 @@ export async function chooseStream(
   return stream;
 }
 
-/** All integrations of a workspace, or the one that was named. @throws Refusal 404 */
+/** Returns all integrations of a workspace, or the one with this id. @throws Refusal 404 */
 export async function chooseIntegrations(
   { world }: Facade,
   namespace: string,

@@ -18,7 +18,7 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        'Name of the stream, 1 to 128 characters. Its slug is the key, and the name of the queue: lower-case Latin letters, digits and -. A name without any becomes s- and a hash.',
+        'Name of the stream, 1 to 128 characters. Its slug (lower-case Latin letters, digits and -) becomes the key and the name of the queue. A name without such characters gets the key s- and a hash.',
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
@@ -29,50 +29,51 @@ const StreamApply = z
       .optional()
       .meta({ description: 'True: Published. False or absent: Deprecated.', example: true }),
   })
-  .meta({ id: 'StreamApply', description: 'A stream as it is wanted. Optional fields that are absent are cleared.' });
+  .meta({ id: 'StreamApply', description: 'The desired stream. Absent optional fields are cleared.' });
 
 const StreamState = z.enum(['Published', 'Deprecated']).meta({
-  description: 'Published: in the catalog, and open for subscriptions. Deprecated: those that there are go on.',
+  description:
+    'Published: in the catalog and open for subscriptions. Deprecated: only existing subscriptions continue.',
 });
 
 const AppliedStream = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Key of the stream, and name of its queue.', example: 'orders' }),
+    key: z.string().meta({ description: 'Key of the stream and name of its queue.', example: 'orders' }),
     status: StreamState,
   })
   .meta({ id: 'AppliedStream' });
 
-/** A catalog entry as lists have it: schemas of a whole page could be 32 MiB. */
+/** A catalog entry in a list, without its schema: the schemas of a page could be 32 MiB. */
 const ListedCatalogEntry = AppliedStream.extend({
-  name: z.string().meta({ description: 'Name of the stream, as it was given.' }),
-  description: z.string().nullable().meta({ description: 'What it carries; null where nothing is said.' }),
-  eventTypes: z.array(z.string()).meta({ description: 'Empty: every type is taken.' }),
+  name: z.string().meta({ description: 'Name of the stream.' }),
+  description: z.string().nullable().meta({ description: 'What the stream carries, or null.' }),
+  eventTypes: z.array(z.string()).meta({ description: 'Accepted event types. Empty: any type.' }),
   payloadSchemaBytes: z
     .int()
     .min(0)
     .nullable()
-    .meta({ description: 'Bytes of its payloadSchema as UTF-8; null where there is none.', example: 17 }),
+    .meta({ description: 'Size of the payloadSchema in bytes of UTF-8; null if there is none.', example: 17 }),
   payloadSchemaSha256: z.string().nullable().meta({
-    description: 'SHA-256 of its payloadSchema as UTF-8, in hex; null where there is none.',
+    description: 'SHA-256 of the payloadSchema as UTF-8, in hex; null if there is none.',
   }),
   queue: z
     .object({
       name: z.string().meta({ description: 'Name of the queue: the key of the stream.', example: 'orders' }),
-      visibility: z.literal('Public').meta({ description: 'Every linked partner may see the stream.' }),
+      visibility: z.literal('Public').meta({ description: 'Public: every integration can see the stream.' }),
     })
     .meta({ description: 'The queue of the stream.' }),
-  ingressPath: z.string().meta({ description: 'Where events of the stream are sent to.' }),
+  ingressPath: z.string().meta({ description: 'Path of ingress for events of the stream.' }),
 }).meta({ id: 'ListedCatalogEntry' });
 
 const CatalogEntry = ListedCatalogEntry.extend({
   payloadSchema: z
     .string()
     .nullable()
-    .meta({ description: 'Schema of its payloads, verbatim; null where there is none.' }),
+    .meta({ description: 'Schema of the payloads, verbatim; null if there is none.' }),
 }).meta({ id: 'CatalogEntry' });
 
-/** What a stream is to the specification: `Published` or `Deprecated`. */
+/** Returns the status of a stream in the words of the specification. */
 export function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
   return spec.public === true ? 'Published' : 'Deprecated';
 }
@@ -82,7 +83,7 @@ function appliedStream(stream: Cached<'CatalogStream'>): z.output<typeof Applied
   return { publicId: publicId('CatalogStream', namespace, name), key: name, status: streamStatus(stream) };
 }
 
-/** By the spec that a cache holds: hashing the schemas of a page at each call would take as long as sending them. */
+/** Fingerprints by cached spec: hashing a page's schemas at each call would take as long as sending them. */
 const fingerprints = new WeakMap<object, { readonly bytes: number; readonly sha256: string }>();
 
 function fingerprintOf({ spec }: Cached<'CatalogStream'>): {
@@ -99,7 +100,7 @@ function fingerprintOf({ spec }: Cached<'CatalogStream'>): {
   return known;
 }
 
-/** Returns a catalog entry as both sides see it in a list. */
+/** Returns a catalog entry for a list, the same for producer and partner. */
 export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
   const { metadata, spec } = stream;
   const { bytes, sha256 } = fingerprintOf(stream);
@@ -127,10 +128,10 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Declarative and idempotent: makes the stream as it is described, or changes it into that. The first stream makes the workspace a producer. Answers when the queue takes events.',
+    'Creates or changes the stream to match the body. Declarative and idempotent. The first stream makes the workspace a producer. The call answers when ingress accepts events of the stream.',
   body: StreamApply,
   largeBody: true,
-  answers: { 200: { description: 'The stream is as described, and in force.', schema: AppliedStream } },
+  answers: { 200: { description: 'The stream matches the body and is in force.', schema: AppliedStream } },
   problems: ['stream_name_conflict', 'field_managed'],
   async handle({ world, objects }, { tenant, body }) {
     const object = { namespace: tenant.name, name: slugOf(body.name, 's') };
@@ -147,7 +148,7 @@ const applyStream = defineRoute({
         before,
         concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
         spec: {
-          // Where it was never set it is the object's own name, and stays unset.
+          // An unset name means the object's name; leave it unset.
           ...(before !== undefined && before.spec.name === undefined ? {} : { name: body.name }),
           ...(description === undefined ? {} : { description }),
           ...(eventTypes.length === 0 ? {} : { eventTypes }),
@@ -169,12 +170,12 @@ const listCatalog = defineRoute({
   tag: 'Streams',
   summary: "List the producer's streams",
   description:
-    'Without their payload schemas, which the single entry has. A page ends at `limit` entries or at 1 MiB, whichever comes first.',
+    'Entries leave out the payload schema; read a single entry to get it. A page ends at `limit` entries or at 1 MiB, whichever comes first.',
   query: PageQuery.extend({
     status: z
       .enum(['Published', 'Deprecated', 'all'])
       .optional()
-      .meta({ description: 'Which streams. Default Published.' }),
+      .meta({ description: 'Only streams with this status. Default Published.' }),
   }),
   answers: { 200: { description: 'A page of catalog entries, by key.', schema: pageOf(ListedCatalogEntry) } },
   problems: ['malformed_cursor'],

@@ -17,8 +17,8 @@ import { listedEntry } from '../streams/streams.ts';
 const PartnerIntegration = z
   .object({
     publicId: publicIdField('Integration'),
-    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'Who produces.' }),
-    receivingTenantPublicId: publicIdField('Workspace').meta({ description: 'Who receives: your workspace.' }),
+    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
+    receivingTenantPublicId: publicIdField('Workspace').meta({ description: 'Your workspace, which receives.' }),
     status: IntegrationStatus,
   })
   .meta({ id: 'PartnerIntegration' });
@@ -28,27 +28,29 @@ const ListedPartnerEntry = z
     publicId: publicIdField('CatalogStream'),
     key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
     name: z.string().meta({ description: 'Name of the stream.' }),
-    description: z.string().nullable().meta({ description: 'What it carries, or null.' }),
-    status: z.enum(['Published', 'Deprecated']).meta({ description: 'Deprecated: takes no new subscriptions.' }),
-    eventTypes: z.array(z.string()).meta({ description: 'Empty: every type may come.' }),
+    description: z.string().nullable().meta({ description: 'What the stream carries, or null.' }),
+    status: z
+      .enum(['Published', 'Deprecated'])
+      .meta({ description: 'Deprecated: the stream takes no new subscriptions.' }),
+    eventTypes: z.array(z.string()).meta({ description: 'Event types of the stream. Empty: any type.' }),
     payloadSchemaBytes: z.int().min(0).nullable().meta({
-      description: 'Bytes of its payloadSchema as UTF-8; null where there is none.',
+      description: 'Size of the payloadSchema in bytes of UTF-8; null if there is none.',
       example: 17,
     }),
     payloadSchemaSha256: z.string().nullable().meta({
-      description: 'SHA-256 of its payloadSchema as UTF-8, in hex; null where there is none.',
+      description: 'SHA-256 of the payloadSchema as UTF-8, in hex; null if there is none.',
     }),
-    subscribed: z.boolean().meta({ description: 'Whether this integration has a subscription to it.' }),
+    subscribed: z.boolean().meta({ description: 'Whether this integration subscribes to the stream.' }),
     subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, or null.' }),
-    blocked: z.boolean().meta({ description: 'Whether the producer keeps it from this integration at the moment.' }),
+    blocked: z.boolean().meta({ description: 'Whether the producer blocks the stream for this integration.' }),
   })
   .meta({ id: 'ListedPartnerCatalogEntry' });
 
 const PartnerCatalogEntry = ListedPartnerEntry.extend({
-  payloadSchema: z.string().nullable().meta({ description: 'As the producer gave it, or null.' }),
+  payloadSchema: z.string().nullable().meta({ description: 'The schema as the producer wrote it, or null.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
-/** Subscriptions of one integration in its receiving workspace, of all that the caches know. */
+/** Returns the cached subscriptions of one integration in its receiving workspace. */
 export function subscriptionsOf(
   world: World,
   { producer, name, recipient }: OwnedIntegration,
@@ -58,7 +60,7 @@ export function subscriptionsOf(
     .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
 }
 
-/** Whether a stream is covered for an integration, by these objects. */
+/** Returns a function that decides whether these objects block a stream for an integration. */
 export function isCoveredBy(
   packages: readonly Cached<'Package'>[],
   blocks: readonly Cached<'Block'>[],
@@ -93,9 +95,9 @@ const listPartnerCatalog = defineRoute({
   access: 'recipient',
   operation: 'listPartnerCatalog',
   tag: 'Receiving',
-  summary: 'List the streams that a partner may subscribe to',
+  summary: 'List the streams you can subscribe to',
   description:
-    "The producer's published streams, in a package or not, and of the deprecated ones those that are subscribed to. A blocked stream is listed, and takes no subscription until the producer un-blocks it. Payload schemas are left out; the single entry has its own. A page ends at `limit` entries or at 1 MiB, whichever comes first.",
+    "The producer's published streams, and the deprecated streams that you subscribe to. Blocked streams are listed too, but take no subscription until the producer unblocks them. Entries leave out the payload schema; read a single entry to get it. A page ends at `limit` entries or at 1 MiB, whichever comes first.",
   query: PageQuery,
   answers: { 200: { description: 'A page of streams, by key.', schema: pageOf(ListedPartnerEntry) } },
   problems: ['malformed_cursor', 'integration_not_active'],
@@ -112,7 +114,7 @@ const getPartnerCatalogEntry = defineRoute({
   access: 'recipient',
   operation: 'getPartnerCatalogEntry',
   tag: 'Receiving',
-  summary: 'Read one stream that a partner may subscribe to, with its payload schema',
+  summary: 'Read one stream with its payload schema, as its partner',
   answers: { 200: { description: 'The stream.', schema: PartnerCatalogEntry } },
   problems: ['unknown_resource', 'integration_not_active'],
   async handle(facade, { integration, params }) {
@@ -124,7 +126,7 @@ const getPartnerCatalogEntry = defineRoute({
   },
 });
 
-/** What one partner sees of a producer's catalog. @throws Refusal 409 `integration_not_active` */
+/** Returns a producer's catalog as one partner sees it. @throws Refusal 409 `integration_not_active` */
 async function openCatalog(facade: Facade, integration: OwnedIntegration) {
   const { world } = facade;
   const { producer, name } = integration;

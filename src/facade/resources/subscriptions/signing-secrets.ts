@@ -20,24 +20,24 @@ const secret = (description: string) => z.string().meta({ description, example: 
 
 const SigningSecrets = z
   .object({
-    secretVersion: version('Version of the secret. Each rotation adds one.'),
-    secret: secret('What deliveries are signed with (Standard Webhooks): whsec_ and base64.'),
+    secretVersion: version('Version of the secret. Each rotation adds 1.'),
+    secret: secret('Secret that signs deliveries (Standard Webhooks): whsec_ and base64.'),
     previous: z
       .object({
-        secret: secret('The secret before it, which signs as well.'),
+        secret: secret('The previous secret. It signs as well until then.'),
         until: z
           .string()
-          .meta({ format: 'date-time', description: 'How long it does (RFC 3339): 24 hours from the rotation.' }),
+          .meta({ format: 'date-time', description: 'Until when it signs (RFC 3339): 24 hours after the rotation.' }),
       })
       .nullable()
-      .meta({ description: 'While a rotation is young; else null.' }),
+      .meta({ description: 'The previous secret for 24 hours after a rotation; else null.' }),
   })
   .meta({ id: 'SigningSecrets' });
 
 const Rotation = z
   .strictObject({
     secretVersion: version(
-      'The version that is wanted: one more than the present one, also while the last rotation is young.',
+      'Version to rotate to: the current version plus 1. Works within 24 hours of the last rotation too.',
     ).optional(),
   })
   .meta({ id: 'Rotation' });
@@ -49,7 +49,7 @@ function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
 
 const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
 
-/** What signs now. A version that has not signed yet is rotated to now. */
+/** Returns the secrets that sign now. A version that has not signed yet counts as rotated now. */
 function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
   const { metadata, status } = subscription;
   const id = publicId('Subscription', metadata.namespace ?? '', metadata.name);
@@ -72,8 +72,8 @@ function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscripti
 }
 
 /**
- * Changes fields of the endpoint and nothing else, whoever manages the rest: with what this manager said before, which it
- * would take back otherwise. An edit that answers nothing changes nothing.
+ * Changes only the given fields of the endpoint, even if other managers own the rest. The apply repeats this manager's
+ * earlier fields: server-side apply would remove them otherwise. An edit that returns undefined writes nothing.
  */
 async function editEndpoint(
   facade: Facade,
@@ -108,8 +108,8 @@ const getSecret = defineRoute({
   access: 'recipient',
   operation: 'getSigningSecret',
   tag: 'Receiving',
-  summary: 'Read what deliveries are signed with',
-  answers: { 200: { description: 'The secret, and the one before while both sign.', schema: SigningSecrets } },
+  summary: 'Read the signing secret',
+  answers: { 200: { description: 'The secret, and the previous one while both sign.', schema: SigningSecrets } },
   problems: ['unknown_resource', 'no_endpoint'],
   async handle(facade, { integration, params }) {
     const subscription = await readSubscription(facade, integration, params.subscription);
@@ -125,7 +125,7 @@ const rotateSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Rotate the signing secret',
   description:
-    'From the answer on both secrets sign, for 24 hours. The same call again within these hours answers the same: only one that names the next version rotates then, and ends what signed before the last rotation.',
+    'Both secrets sign for 24 hours after the answer. Within these 24 hours, repeating the call returns the same secrets. To rotate again earlier, send the next version as `secretVersion`; the secret before the last rotation stops signing.',
   body: Rotation,
   bodyOptional: true,
   answers: { 200: { description: 'Both secrets sign.', schema: SigningSecrets } },
@@ -136,7 +136,7 @@ const rotateSecret = defineRoute({
       const present = versionOf(endpoint);
       if (wanted === present || (wanted === undefined && secretsOf(facade, before).previous !== null)) return undefined;
       if (wanted !== undefined && wanted !== present + 1) {
-        throw new Refusal('changed_meanwhile', `The present version is ${present}; ask for ${present + 1}.`);
+        throw new Refusal('changed_meanwhile', `The current version is ${present}. Send ${present + 1}.`);
       }
       return { secretVersion: present + 1 };
     });
@@ -150,14 +150,14 @@ const enableEndpoint = defineRoute({
   access: 'recipient',
   operation: 'enableEndpoint',
   tag: 'Receiving',
-  summary: 'Enable an endpoint that was disabled',
+  summary: 'Enable a disabled endpoint',
   description:
-    'Notes that the endpoint is there again, as of now: what had disabled it before (410, days of failures) counts no more.',
-  answers: { 200: { description: 'It is enabled.', schema: SubscriptionEntry } },
+    'Marks the endpoint as available from now on. Earlier reasons to disable it (a 410, days of failures) no longer count.',
+  answers: { 200: { description: 'The endpoint is enabled.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const enabled = await editEndpoint(facade, integration, params.subscription, (_endpoint, { status }) => {
-      // Redis's clock, as that of the disabling; later than that in any case.
+      // Redis's clock, like disabledAt, and always later than disabledAt.
       const disabledMs = Date.parse(status?.endpoint?.disabledAt ?? '') || 0;
       return { enabledAt: new Date(Math.max(facade.nowMs(), disabledMs + 1)).toISOString() };
     });

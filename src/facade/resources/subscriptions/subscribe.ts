@@ -15,7 +15,7 @@ import { isAsWished, type SubscriptionWish, wishedFields } from './subscription-
 /** Fields of a Subscription that the REST interface writes. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
 
-/** Whether a stream is covered for the integration: by the caches, or as the API server has it now. */
+/** Returns whether a Block covers a stream for the integration, by the caches or by the API server. */
 async function isCovered(
   { world }: Facade,
   { producer, name }: OwnedIntegration,
@@ -30,7 +30,7 @@ async function isCovered(
 }
 
 /**
- * A new subscription is judged by what the API server has now: a block that another replica has answered must be seen.
+ * Checks a new subscription against the API server: a block that another replica has just created must count.
  *
  * @throws Refusal 404, 409 `integration_not_active`, `stream_blocked`, `stream_deprecated`
  */
@@ -46,15 +46,15 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
   await assertPublished(facade, producer, stream, covered);
 }
 
-/** One that is there is refused while it is blocked, too; nothing is refused on the caches alone. */
+/** Refuses an existing subscription while its stream is blocked. The API server confirms what the caches report. */
 async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
   if (!(await isCovered(facade, integration, stream, 'cache'))) return;
   if (await isCovered(facade, integration, stream, 'live')) throw new Refusal('stream_blocked');
 }
 
 /**
- * Subscribes an integration to a stream, under a name that follows from both; where a subscription is there already,
- * whoever made it, that one counts. @throws Refusal 409 `subscription_exists` where it says something else
+ * Subscribes an integration to a stream. The object's name follows from both. Any existing subscription of the pair
+ * counts. @throws Refusal 409 `subscription_exists` if the existing one differs
  */
 export async function subscribe(
   facade: Facade,
@@ -79,9 +79,9 @@ export async function subscribe(
       const id = publicId('Subscription', object.namespace, object.name);
       const help =
         before.spec.ordering === (wish.ordering ?? 'ByGroupKey')
-          ? 'change it with PUT'
-          : 'an ordering never changes: delete it, then subscribe anew';
-      throw new Refusal('subscription_exists', `${id} is there with another endpoint or ordering; ${help}.`);
+          ? 'Change it with PUT'
+          : 'The ordering is immutable: delete the subscription, then subscribe again';
+      throw new Refusal('subscription_exists', `${id} exists with another endpoint or ordering. ${help}.`);
     }
     await assertNew(facade, integration, stream);
     const spec: Partial<SubscriptionSpec> = {

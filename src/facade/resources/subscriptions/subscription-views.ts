@@ -10,28 +10,31 @@ const header = EndpointHeader.shape;
 const namesOf = (headers: readonly { readonly name: string }[]) => headers.map(({ name }) => name.toLowerCase());
 
 const value = header.value.unwrap();
-const hidden = 'visible ASCII and spaces, at most 1,024 characters. It is not shown again.';
+const hidden = 'visible ASCII and spaces, at most 1,024 characters. No answer shows it.';
 const HeaderWish = z.strictObject({
   name: header.name,
   value: value.meta({ description: `Value: ${hidden}` }),
 });
 const HeaderChange = z.strictObject({
   name: header.name,
-  value: value.optional().meta({ description: `Value: ${hidden} Absent: the stored value stays.` }),
+  value: value.optional().meta({ description: `Value: ${hidden} Absent: the stored value is kept.` }),
 });
 
 function headersOf<H extends typeof HeaderWish | typeof HeaderChange>(wish: H) {
   return z
     .array(wish)
     .max(16)
-    .refine(headers => new Set(namesOf(headers)).size === headers.length, 'each header may be named once, in any case')
+    .refine(
+      headers => new Set(namesOf(headers)).size === headers.length,
+      'each header may be named once; names are case-insensitive',
+    )
     .optional()
     .meta({
-      description: 'Headers that every delivery carries, at most 16, such as the authorization of the endpoint.',
+      description: 'Headers to send with every delivery, at most 16. For example the authorization of the endpoint.',
     });
 }
 
-/** Where events are to be sent to, as a caller says it. */
+/** An endpoint as a caller requests it. */
 export const EndpointWish = z
   .strictObject({
     url: endpoint.url.meta({ example: 'https://partner.example/hooks/orders' }),
@@ -40,33 +43,36 @@ export const EndpointWish = z
     retrySchedule: endpoint.retrySchedule,
     headers: headersOf(HeaderWish),
   })
-  .meta({ id: 'EndpointWish', description: 'Where events are delivered to. What is absent has its default.' });
+  .meta({
+    id: 'EndpointWish',
+    description: 'The endpoint that receives the events. Absent fields take their defaults.',
+  });
 export type EndpointWish = z.output<typeof EndpointWish>;
 
-/** The same for an endpoint that may be there: what `GET` answers is taken back as it is. */
+/** The same for an endpoint that may exist. It accepts what `GET` returns, unchanged. */
 export const EndpointChange = EndpointWish.extend({
   maxPerSecond: endpoint.maxPerSecond
     .unwrap()
     .nullable()
     .optional()
-    .meta({ description: 'Most attempts started in a second. Absent or null: no limit.' }),
+    .meta({ description: 'Maximum attempts started per second. Absent or null: no limit.' }),
   headers: headersOf(HeaderChange),
 }).meta({
   id: 'EndpointChange',
   description:
-    'Where events are delivered to, as a whole. What is absent has its default: headers that are absent are removed, and a header without a value keeps the stored one.',
+    'The complete endpoint. Absent fields take their defaults, so absent headers are removed. A header without a value keeps its stored value.',
 });
 export type EndpointChange = z.output<typeof EndpointChange>;
 
 const SubscribedEndpoint = z
   .object({
-    url: z.string().meta({ description: 'URL that deliveries are posted to.' }),
-    timeoutSeconds: z.int().meta({ description: 'Seconds until an attempt has failed.' }),
-    maxPerSecond: z.int().nullable().meta({ description: 'Most attempts started in a second; null: no limit.' }),
-    retrySchedule: z.array(z.string()).meta({ description: 'Delays after failed attempts.' }),
+    url: z.string().meta({ description: 'URL that receives the deliveries (POST).' }),
+    timeoutSeconds: z.int().meta({ description: 'Seconds until an attempt fails.' }),
+    maxPerSecond: z.int().nullable().meta({ description: 'Maximum attempts started per second; null: no limit.' }),
+    retrySchedule: z.array(z.string()).meta({ description: 'Delays between a failed attempt and the next one.' }),
     headers: z
       .array(z.object({ name: z.string().meta({ description: 'Name of the header.' }) }))
-      .meta({ description: 'Headers that every delivery carries; their values are not shown.' }),
+      .meta({ description: 'Headers of every delivery, without their values.' }),
   })
   .meta({ id: 'SubscribedEndpoint' });
 
@@ -78,24 +84,26 @@ export const SubscriptionEntry = z
     integrationPublicId: publicIdField('Integration'),
     catalogEntryPublicId: publicIdField('CatalogStream'),
     key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
-    endpoint: SubscribedEndpoint.nullable().meta({ description: 'null: nothing is sent; events are pulled.' }),
-    ordering: z.enum(['ByGroupKey', 'None']).meta({ description: 'Whether later events of a group key wait.' }),
-    suspended: z.boolean().meta({ description: 'Whether you have paused it.' }),
+    endpoint: SubscribedEndpoint.nullable().meta({ description: 'The endpoint; null: you pull the events.' }),
+    ordering: z
+      .enum(['ByGroupKey', 'None'])
+      .meta({ description: 'ByGroupKey: later events of a group key wait for earlier ones. None: no event waits.' }),
+    suspended: z.boolean().meta({ description: 'Whether you paused the subscription.' }),
     status: z.enum(STATUSES).meta({
       description:
-        'Live: events flow. Paused: they are kept, reason says why. Pending: not admitted yet. Closed: the integration has ended.',
+        'Live: events flow. Paused: events are kept; `reason` has the cause. Pending: not admitted yet. Closed: the integration has ended.',
     }),
     reason: z.string().meta({
       description:
-        'Why, in one word: Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, InsufficientTokens, IntegrationClosed, or what it waits for.',
+        'Reason of the status: Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, InsufficientTokens, IntegrationClosed, or what a Pending one waits for.',
       example: 'Live',
     }),
-    message: z.string().meta({ description: 'Why, for people.' }),
+    message: z.string().meta({ description: 'The reason as a sentence.' }),
     endpointWarning: z.string().nullable().meta({
       description:
-        'After a day without a successful attempt: since when, and when the endpoint will be disabled. Else null.',
+        'After a day without a successful attempt: when the failures began, and when Sluice will disable the endpoint. Else null.',
     }),
-    createdAt: z.string().nullable().meta({ format: 'date-time', description: 'When it was made (RFC 3339).' }),
+    createdAt: z.string().nullable().meta({ format: 'date-time', description: 'When it was created (RFC 3339).' }),
   })
   .meta({ id: 'Subscription' });
 
@@ -104,12 +112,13 @@ type Status = Pick<z.output<typeof SubscriptionEntry>, 'status' | 'reason' | 'me
 
 const live = REASON.Subscription.Live;
 
-/** How a subscription stands. @param closed whether its integration has ended */
+/** Returns the status of a subscription. @param closed whether its integration has ended */
 export function subscriptionStatus({ status }: Pick<Subscription, 'status'>, closed: boolean): Status {
   if (closed) return { status: 'Closed', reason: live.IntegrationClosed, message: 'the integration has ended' };
   const said = (type: string) => status?.conditions?.find(condition => condition.type === type);
   const flows = said(CONDITION.Subscription.Live);
-  if (flows === undefined) return { status: 'Pending', reason: 'Progressing', message: 'it was made a moment ago' };
+  if (flows === undefined)
+    return { status: 'Pending', reason: 'Progressing', message: 'the controller has not handled the subscription yet' };
   const { reason, message } = flows;
   if (flows.status === 'True') return { status: 'Live', reason, message };
   if (reason === live.IntegrationClosed) return { status: 'Closed', reason, message };
@@ -123,7 +132,7 @@ function endpointWarning({ status }: Subscription): string | null {
   return failing?.status === 'True' ? failing.message : null;
 }
 
-/** A subscription as its owner sees it. @param closed whether its integration has ended */
+/** Returns a subscription as its owner sees it. @param closed whether its integration has ended */
 export function subscriptionEntry(subscription: Subscription, closed: boolean): z.output<typeof SubscriptionEntry> {
   const { metadata, spec } = subscription;
   const { url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] } = spec.endpoint ?? {};

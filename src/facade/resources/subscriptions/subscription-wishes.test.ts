@@ -70,7 +70,7 @@ test.each([[{}], [{ suspended: true }], [{ suspended: false }]])(
   change => {
     expect(errorsOf(() => wishOfChange(change, withHeaders))).toEqual({
       code: 'invalid_request',
-      errors: [{ pointer: '/endpoint', detail: expect.stringContaining('null to take it away') }],
+      errors: [{ pointer: '/endpoint', detail: expect.stringContaining('null to remove it') }],
     });
     expect(wishOfChange(change, spec)).toEqual({ ...change });
   },

@@ -5,17 +5,17 @@ import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { EndpointChange, EndpointWish } from './subscription-views.ts';
 
-/** What a caller wants of a subscription. */
+/** A subscription as a caller requests it. */
 export interface SubscriptionWish {
   readonly endpoint?: EndpointWithHeaders | undefined;
   readonly ordering?: SubscriptionSpec['ordering'] | undefined;
   readonly suspended?: boolean | undefined;
 }
 
-/** An endpoint whose headers have a value or a place where it is, as the custom resource has them. */
+/** An endpoint as the custom resource has it: each header has a value or a reference to one. */
 type EndpointWithHeaders = Omit<EndpointWish, 'headers'> & { readonly headers?: readonly EndpointHeader[] | undefined };
 
-/** What a caller wants changed. An endpoint of null takes it away. */
+/** A change that a caller requests. A null endpoint removes it. */
 interface WantedChange {
   readonly endpoint?: EndpointChange | null | undefined;
   readonly suspended?: boolean | undefined;
@@ -26,7 +26,7 @@ interface Present {
   readonly status?: SubscriptionStatus | undefined;
 }
 
-/** An endpoint as it is written: headers in the order of their names, fields that are absent left out. */
+/** Returns an endpoint as it is stored: headers sorted by name, absent fields left out. */
 function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] }: EndpointWithHeaders): Endpoint {
   const sorted = headers.toSorted((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
   return {
@@ -38,7 +38,7 @@ function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers 
   };
 }
 
-/** Whether a subscription is as wanted. What a wish to subscribe does not name (suspended, the secret) may be anything. */
+/** Returns whether a subscription matches the request. Fields that no request names (suspended, secret) may differ. */
 export function isAsWished({ endpoint, ordering }: SubscriptionSpec, wish: SubscriptionWish): boolean {
   const { secretVersion: _version, enabledAt: _enabledAt, ...present }: Partial<Endpoint> = endpoint ?? {};
   const wanted = wish.endpoint === undefined ? {} : endpointOf(wish.endpoint);
@@ -48,8 +48,8 @@ export function isAsWished({ endpoint, ordering }: SubscriptionSpec, wish: Subsc
 }
 
 /**
- * The fields of a subscription that a wish changes. The version of the signing secret never goes back, not even when the
- * endpoint was away meanwhile: an older secret may have leaked.
+ * Returns the fields of a subscription that a request changes. The version of the signing secret never decreases, not
+ * even after the endpoint was removed: an older secret may have leaked.
  */
 export function wishedFields(
   wish: SubscriptionWish,
@@ -70,7 +70,7 @@ export function wishedFields(
   };
 }
 
-/** Returns the headers with the stored values of those that come without one. @throws Refusal 422 where none is stored */
+/** Returns the headers, with stored values for those sent without one. @throws Refusal 422 if none is stored */
 function keepValues(
   wanted: NonNullable<EndpointChange['headers']>,
   stored: readonly EndpointHeader[] = [],
@@ -80,7 +80,7 @@ function keepValues(
     if (value !== undefined) return { name, value };
     const kept = stored.find(header => header.name.toLowerCase() === name.toLowerCase());
     if (kept === undefined) {
-      const detail = 'is required: no value is stored for a header of this name';
+      const detail = 'is required: no value is stored for this header';
       errors.push({ pointer: `/endpoint/headers/${i}/value`, detail });
     }
     return { ...kept, name };
@@ -90,16 +90,16 @@ function keepValues(
 }
 
 /**
- * Returns the wish that a change of a subscription comes to. An endpoint is taken away only by null: who sends `suspended`
- * alone does not mean it.
+ * Returns the subscription that a change asks for. Only null removes an endpoint: a caller who sends `suspended` alone
+ * does not mean to remove it.
  *
- * @throws Refusal 422 where the change leaves out an endpoint that is there, or a value that nothing stores
+ * @throws Refusal 422 if the change leaves out an existing endpoint, or a header value that is not stored
  */
 export function wishOfChange({ endpoint, suspended }: WantedChange, present: SubscriptionSpec): SubscriptionWish {
   if (endpoint === null) return { suspended };
   if (endpoint === undefined) {
     if (present.endpoint === undefined) return { suspended };
-    const detail = 'is required: send the endpoint as it is to be, or null to take it away';
+    const detail = 'is required: send the complete endpoint, or null to remove it';
     throw new Refusal('invalid_request', { errors: [{ pointer: '/endpoint', detail }] });
   }
   const { maxPerSecond, headers, ...rest } = endpoint;

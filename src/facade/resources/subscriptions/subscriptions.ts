@@ -20,11 +20,11 @@ const Subscribe = z
   .strictObject({
     catalogEntryPublicId: publicIdField('CatalogStream'),
     endpoint: EndpointWish.optional().meta({
-      description: 'Where events are delivered to. Absent: nothing is sent, events are pulled and acknowledged.',
+      description: 'The endpoint that receives the events. Absent: you pull and acknowledge them.',
     }),
     ordering: z.enum(['ByGroupKey', 'None']).optional().meta({
       description:
-        'ByGroupKey (default): a later event of a group key waits until the earlier one has ended. None: nothing waits. It never changes.',
+        'ByGroupKey (default): a later event of a group key waits until the earlier one has ended. None: no event waits. Immutable.',
     }),
   })
   .meta({ id: 'Subscribe' });
@@ -33,17 +33,17 @@ const SubscriptionChange = z
   .strictObject({
     endpoint: EndpointChange.nullable().optional().meta({
       description:
-        'The endpoint as it is to be, as a whole. null: it is taken away, events are pulled. It may be absent only where the subscription has no endpoint.',
+        'The complete endpoint. null: remove it and pull the events. Required if the subscription has an endpoint.',
     }),
     suspended: z.boolean().optional().meta({
-      description: 'True: routing pauses; nothing is lost within the retention. Absent: false.',
+      description: 'True: routing pauses, and events wait for at most the retention. Default false.',
     }),
   })
   .meta({ id: 'SubscriptionChange' });
 
 const unknownSubscription = () => new Refusal('unknown_resource', 'This integration has no such subscription.');
 
-/** The subscription of a public id that receives for this integration. @throws Refusal 404 */
+/** Finds a subscription of this integration by its public id. @throws Refusal 404 */
 export async function findSubscription(
   { world }: Facade,
   { producer, name, recipient }: OwnedIntegration,
@@ -54,7 +54,7 @@ export async function findSubscription(
   return found;
 }
 
-/** The same, as the API server has it now, to be written to. @throws Refusal 404 */
+/** Reads the same subscription from the API server, to change it. @throws Refusal 404 */
 export async function readSubscription(facade: Facade, integration: OwnedIntegration, id: string) {
   const { metadata } = await findSubscription(facade, integration, id);
   const { namespace, name } = metadata;
@@ -63,7 +63,7 @@ export async function readSubscription(facade: Facade, integration: OwnedIntegra
   return live;
 }
 
-/** A subscription as its owner sees it. */
+/** Returns a subscription as its owner sees it. */
 export function entryOf({ wallMs }: Facade, { object }: OwnedIntegration, subscription: Cached<'Subscription'>) {
   return subscriptionEntry(subscription, integrationStatus(object, wallMs()) !== 'Active');
 }
@@ -76,16 +76,16 @@ const subscribeRoute = defineRoute({
   tag: 'Receiving',
   summary: 'Subscribe to a stream',
   description:
-    'One subscription of an integration to a stream. The same call again answers the one that is there (200). While the stream is blocked the call is refused, and changes nothing. An endpoint that the operator does not allow is stored, and its status says so.',
+    'An integration has one subscription per stream. Repeating the call returns the existing one (200). While the stream is blocked, the call is refused and changes nothing. An endpoint that the operator does not allow is stored; `reason` is then EndpointRefused.',
   body: Subscribe,
   largeBody: true,
   answers: {
     201: {
-      description: 'Subscribed; what is accepted from now on comes.',
+      description: 'Subscribed. Events accepted from now on arrive.',
       schema: SubscriptionEntry,
       headers: { Location: 'Path of the subscription.' },
     },
-    200: { description: 'It was there before, just so.', schema: SubscriptionEntry },
+    200: { description: 'The same subscription existed already.', schema: SubscriptionEntry },
   },
   problems: [
     'unknown_resource',
@@ -149,12 +149,12 @@ const changeSubscription = defineRoute({
   access: 'recipient',
   operation: 'changeSubscription',
   tag: 'Receiving',
-  summary: 'Change where a subscription delivers to, or pause it',
+  summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'Declarative, and takes back what reading the subscription answers: send endpoint and suspended, changed as you want them. A header without a value keeps the value that is stored. An endpoint is taken away by null only; where the subscription has one and the call leaves it out, the call is refused (422). An absent suspended is false. The signing secret stays.',
+    'Declarative: send `endpoint` and `suspended` as reading the subscription returned them, with your changes. A header without a value keeps its stored value. Only null removes an endpoint; a call that leaves out an existing endpoint is refused (422). An absent `suspended` means false. The signing secret stays.',
   body: SubscriptionChange,
   largeBody: true,
-  answers: { 200: { description: 'It is as described, and in force.', schema: SubscriptionEntry } },
+  answers: { 200: { description: 'The change is in force.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'integration_not_active'],
   async handle(facade, { integration, params, body }) {
     const { objects } = facade;
@@ -185,11 +185,11 @@ const unsubscribe = defineRoute({
   access: 'recipient',
   operation: 'unsubscribe',
   tag: 'Receiving',
-  summary: 'End a subscription',
+  summary: 'Delete a subscription',
   description:
-    'Nothing is sent any more, and its inbox cannot be reached; what is unknown is answered the same way. Subscribing again begins anew, with the first version of the signing secret: if that has leaked, rotate before events flow.',
+    'Deliveries stop, and the inbox is gone. An unknown subscription gets the same answer. Subscribing again starts with version 1 of the signing secret: if that has leaked, rotate it before events flow.',
   closes: true,
-  answers: { 204: { description: 'There is no such subscription.' } },
+  answers: { 204: { description: 'The subscription does not exist (any more).' } },
   async handle({ world, objects }, { integration, params }) {
     const { producer, name, recipient } = integration;
     const found = await world.find('Subscription', params.subscription, recipient.name);

@@ -9,16 +9,19 @@ import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 
 const Plan = z.enum(['Free', 'Metered']).meta({
-  description: 'Free: distribution pauses when the included tokens are spent. Metered: tokens are only counted.',
+  description:
+    'Free: distribution pauses when the included tokens are spent. Metered: tokens are only counted, without a limit.',
 });
 
 const AccountEntry = z
   .object({
     publicId: publicIdField('Account'),
     name: z.string().meta({ description: 'Name of the account.', example: 'shop' }),
-    displayName: z.string().nullable().meta({ description: 'Name for people; null where it has none.' }),
+    displayName: z.string().nullable().meta({ description: 'Display name, or null.' }),
     plan: Plan,
-    role: z.enum(['Owner', 'Admin']).meta({ description: 'What the caller is: Admin may all but change owners.' }),
+    role: z
+      .enum(['Owner', 'Admin'])
+      .meta({ description: 'Role of the caller. An Admin can do everything except change owners.' }),
   })
   .meta({ id: 'Account' });
 
@@ -29,16 +32,16 @@ const TokenBalance = z
     includedTokens: z
       .int()
       .min(0)
-      .meta({ description: "Of the Free plan, over the account's lifetime.", example: 10_000 }),
+      .meta({ description: "Tokens included in the Free plan, over the account's lifetime.", example: 10_000 }),
     usedTokens: z.int().min(0).meta({
-      description: 'Spent on distribution and replays over the lifetime; may be some seconds behind.',
+      description: 'Tokens spent on distribution and replays over the lifetime. May lag by some seconds.',
       example: 250,
     }),
     remainingTokens: z
       .int()
       .min(0)
       .nullable()
-      .meta({ description: 'null for the Metered plan, which only counts.', example: 9_750 }),
+      .meta({ description: 'Tokens left; null for the Metered plan, which has no limit.', example: 9_750 }),
   })
   .meta({ id: 'TokenBalance' });
 
@@ -52,7 +55,7 @@ function accountEntry({ metadata, spec }: Cached<'Account'>, role: 'Owner' | 'Ad
   };
 }
 
-/** A balance as it is answered. */
+/** Returns a balance in the form of the answer. */
 export function tokenBalance(accountPublicId: string, balance: Balance): z.output<typeof TokenBalance> {
   const { plan, includedTokens, usedTokens, remainingTokens = null } = balance;
   return { accountPublicId, plan, includedTokens, usedTokens, remainingTokens };
@@ -64,7 +67,7 @@ const listAccounts = defineRoute({
   access: 'caller',
   operation: 'listAccounts',
   tag: 'Accounts',
-  summary: 'List the accounts that the caller may act for',
+  summary: 'List your accounts',
   query: PageQuery,
   answers: { 200: { description: 'A page of accounts, by name.', schema: pageOf(AccountEntry) } },
   problems: ['malformed_cursor'],
@@ -101,17 +104,17 @@ const getTokens = defineRoute({
   access: 'account',
   operation: 'getTokens',
   tag: 'Accounts',
-  summary: 'Read what an account has and has spent',
+  summary: 'Read the token balance of an account',
   description:
-    'One token is one started 16 KiB of an event: on the account of the producer for the first delivery to each integration, on the account of the integration for a replay.',
+    "One token pays for each started 16 KiB of an event. The producer's account pays for the first delivery to each integration; the partner's account pays for replays.",
   answers: { 200: { description: 'The balance.', schema: TokenBalance } },
   async handle({ readBalance }, { account }) {
     const balance = await readBalance(account.publicId).catch((cause: unknown) => {
       throw new Refusal('unavailable', { cause });
     });
-    // Made a moment ago, or Redis has lost it: the controller states it again.
+    // The account is new, or Redis lost its balance: the controller writes it again.
     if (balance === undefined)
-      throw new Refusal('unavailable', 'The balance of the account is not known at the moment.');
+      throw new Refusal('unavailable', 'The balance of the account is not in Redis yet. Try again.');
     return { status: 200, body: tokenBalance(account.publicId, balance) };
   },
 });

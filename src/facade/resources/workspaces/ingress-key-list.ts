@@ -15,10 +15,10 @@ function managed(id: string, managers: readonly string[]): Refusal {
 }
 
 /**
- * Changes the keys that REST manages. An apply says all of them, so it is one of exactly what was read; keys of other
- * managers stay as they are and are not in it.
+ * Changes the keys that REST manages. An apply contains all of them, so it is conditional on exactly what was read.
+ * Keys of other managers stay untouched.
  *
- * @param change of the keys that REST manages; undefined: nothing is to be written
+ * @param change returns the new keys of REST from its present ones; undefined: nothing to write
  */
 async function editKeys(
   { world, objects }: Facade,
@@ -33,7 +33,7 @@ async function editKeys(
     const wanted = change(before, own);
     if (wanted === undefined) return before;
     const ingressKeys = wanted.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    // No concern: of this list several managers have items, and an item of another id is in nobody's way.
+    // No concern: several managers own items of this list, and items with other ids do not conflict.
     return objects.apply(
       'Workspace',
       { name },
@@ -42,18 +42,18 @@ async function editKeys(
   }, `Workspace/${name}/ingressKeys`);
 }
 
-/** @throws Refusal 409 `ingress_key_exists`, 422 for a seventeenth */
+/** Adds a key. @throws Refusal 409 `ingress_key_exists`, 422 above `MOST_KEYS` */
 export async function addIngressKey(facade: Facade, name: string, key: IngressKey): Promise<Cached<'Workspace'>> {
   return editKeys(facade, name, ({ spec: { ingressKeys = [] } }, own) => {
     if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');
     if (ingressKeys.length >= MOST_KEYS) {
-      throw new Refusal('invalid_request', `A workspace has at most ${MOST_KEYS} ingress keys: delete one first.`);
+      throw new Refusal('invalid_request', `A workspace has at most ${MOST_KEYS} ingress keys. Delete one first.`);
     }
     return [...own, key];
   });
 }
 
-/** Answers the workspace without the key, which may not be in force yet. @throws Refusal 409 `field_managed` */
+/** Returns the workspace without the key; it may not be in force yet. @throws Refusal 409 `field_managed` */
 export async function removeIngressKey(facade: Facade, name: string, id: string): Promise<Cached<'Workspace'>> {
   const left = await editKeys(facade, name, (workspace, own) => {
     if (own.some(key => key.id === id)) return own.filter(key => key.id !== id);
@@ -62,7 +62,7 @@ export async function removeIngressKey(facade: Facade, name: string, id: string)
     }
     return undefined;
   });
-  // Shared with another manager, who keeps it.
+  // Another manager owns the key too, and keeps it.
   if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, itemOwners(left, 'ingressKeys', id));
   return left;
 }

@@ -13,9 +13,9 @@ const NewIngressKey = z
   .strictObject({
     id: PATH_PARAMETERS.key
       .optional()
-      .meta({ description: 'Name of the key within the workspace. Absent: a new one is made up.', example: 'key-1' }),
+      .meta({ description: 'Id of the key, unique in the workspace. Absent: Sluice generates one.', example: 'key-1' }),
     expiresAt: z.iso.datetime({ offset: true }).optional().meta({
-      description: 'Until when it is good (RFC 3339), in the future. Absent: until it is deleted.',
+      description: 'When the key expires (RFC 3339), in the future. Absent: never.',
       example: '2099-12-31T00:00:00Z',
     }),
   })
@@ -27,21 +27,21 @@ const IngressKeyEntry = z
     expiresAt: z
       .string()
       .nullable()
-      .meta({ format: 'date-time', description: 'Until when it is good (RFC 3339); null: until it is deleted.' }),
+      .meta({ format: 'date-time', description: 'When the key expires (RFC 3339); null: never.' }),
   })
   .meta({ id: 'IngressKey' });
 
 const MadeIngressKey = IngressKeyEntry.extend({
-  key: z.string().meta({ description: 'Shown here and never again.', example: `slk_${'A'.repeat(43)}` }),
+  key: z.string().meta({ description: 'The key. Only this answer shows it.', example: `slk_${'A'.repeat(43)}` }),
 }).meta({ id: 'MadeIngressKey' });
 
-/** A key that is not in force was shown to nobody: it is taken back, so that the call can be repeated. */
+/** Removes a key that did not come into force. The caller has not seen it and can repeat the call. */
 async function withdraw(facade: Facade, workspace: string, id: string, cause: unknown): Promise<Refusal> {
   const withdrawn = await removeIngressKey(facade, workspace, id).then(
     () => true,
     () => false,
   );
-  const what = withdrawn ? 'was withdrawn. Ask again' : `is shown to nobody. Delete ${id} and ask again`;
+  const what = withdrawn ? 'was removed. Try again' : `cannot be shown. Delete ${id} and try again`;
   return new Refusal('unavailable', { detail: `The key did not come into force within 5 s and ${what}.`, cause });
 }
 
@@ -51,13 +51,13 @@ const createKey = defineRoute({
   access: 'producer',
   operation: 'createIngressKey',
   tag: 'Ingress keys',
-  summary: 'Make an ingress key',
+  summary: 'Create an ingress key',
   description:
-    'Shown once: only its SHA-256 is kept. It works when this is answered, beside all others; at most 16 in a workspace. As a key is never shown again, an id that is taken is refused: delete it, or ask for another.',
+    'The answer shows the key once; Sluice stores only its SHA-256. The key works from the answer on, beside all others; a workspace has at most 16. An existing id is refused, because its key cannot be shown again: delete it, or choose another id.',
   body: NewIngressKey,
   bodyOptional: true,
   answers: {
-    201: { description: 'The key, which works.', schema: MadeIngressKey, headers: { Location: 'Path of the key.' } },
+    201: { description: 'The key. It works now.', schema: MadeIngressKey, headers: { Location: 'Path of the key.' } },
   },
   problems: ['ingress_key_exists'],
   async handle(facade, { tenant, body }) {
@@ -93,7 +93,7 @@ const listKeys = defineRoute({
   operation: 'listIngressKeys',
   tag: 'Ingress keys',
   summary: 'List the ingress keys of a workspace',
-  description: 'Without the keys and their hashes. Those that are Secrets in the namespace are not among them.',
+  description: 'Lists ids and expiry, without keys or hashes. Keys that are Secrets in the namespace are not listed.',
   query: PageQuery,
   answers: { 200: { description: 'A page of keys, by id.', schema: pageOf(IngressKeyEntry) } },
   problems: ['malformed_cursor'],
@@ -111,8 +111,8 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Idempotent. The ingress remembers a key for at most 5 s: after that it opens nothing. A key that somebody else manages (Git) has to be removed there.',
-  answers: { 204: { description: 'There is no such key, now or since before.' } },
+    'Idempotent. Ingress caches a key for at most 5 s; after that the key is rejected. A key with another field manager (such as Git) must be removed there.',
+  answers: { 204: { description: 'The key does not exist (any more).' } },
   async handle(facade, { tenant, params }) {
     const workspace = await removeIngressKey(facade, tenant.name, params.key);
     await facade.objects.waitFor('Workspace', workspace);

@@ -16,7 +16,7 @@ const EnableProducer = z
 const EnabledProducer = z
   .object({
     publicId: publicIdField('Workspace'),
-    producer: z.literal(true).meta({ description: 'It may have streams and invite partners.' }),
+    producer: z.literal(true).meta({ description: 'The workspace can publish streams and invite partners.' }),
   })
   .meta({ id: 'EnabledProducer' });
 
@@ -25,8 +25,10 @@ const WorkspaceEntry = z
     publicId: publicIdField('Workspace'),
     name: z.string().meta({ description: 'Name of the workspace and of its namespace.', example: 'shop' }),
     accountPublicId: publicIdField('Account').meta({ description: 'The account that pays.' }),
-    role: z.enum(['Owner', 'Admin']).meta({ description: 'What the caller is: Admin may all but change owners.' }),
-    producer: z.boolean().meta({ description: 'Whether it produces: marked so, or it has a stream.' }),
+    role: z
+      .enum(['Owner', 'Admin'])
+      .meta({ description: 'Role of the caller. An Admin can do everything except change owners.' }),
+    producer: z.boolean().meta({ description: 'Whether it is a producer: it is marked as one, or it has a stream.' }),
   })
   .meta({ id: 'Workspace' });
 
@@ -56,7 +58,7 @@ const listWorkspaces = defineRoute({
   access: 'caller',
   operation: 'listWorkspaces',
   tag: 'Workspaces',
-  summary: 'List the workspaces that the caller may act for',
+  summary: 'List your workspaces',
   query: PageQuery,
   answers: { 200: { description: 'A page of workspaces, by name.', schema: pageOf(WorkspaceEntry) } },
   problems: ['malformed_cursor'],
@@ -93,9 +95,9 @@ const enableProducer = defineRoute({
   operation: 'enableProducer',
   tag: 'Workspaces',
   summary: 'Mark a workspace as a producer',
-  description: 'Before it has a stream: the first stream does the same. It cannot be taken back here.',
+  description: 'Only needed before the first stream, which does the same. REST cannot undo it.',
   body: EnableProducer,
-  answers: { 200: { description: 'It is a producer, now or since before.', schema: EnabledProducer } },
+  answers: { 200: { description: 'The workspace is a producer.', schema: EnabledProducer } },
   async handle({ world, objects }, { tenant }) {
     const { name, publicId: id } = tenant;
     const applied = await objects.edit(async () => {
@@ -112,7 +114,7 @@ const enableProducer = defineRoute({
         },
       );
     });
-    // One write of the status says both: Ready, and that it produces.
+    // One status update contains both Ready and `producer`.
     await objects.waitFor('Workspace', applied);
     return {
       status: 200,
