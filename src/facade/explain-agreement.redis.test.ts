@@ -8,7 +8,7 @@ import { publicId, tenantId } from '../core/ids/ids.ts';
 import { isAfter, refMs } from '../core/ids/refs.ts';
 import { pairIsOpen } from '../core/routing/activation-state.ts';
 import { compileRoutes } from '../core/routing/compile-routes.ts';
-import { fateOf, YOUNG_MS } from '../core/routing/event-fate.ts';
+import { dispositionOf, YOUNG_MS } from '../core/routing/event-disposition.ts';
 import { type GateVerdict, judgeGate } from '../core/routing/gate-verdict.ts';
 import { notRoutedReason } from '../core/routing/reasons.ts';
 import { snapshotOf, snapshotOfIntegration, snapshotOfSubscription } from '../core/routing/snapshot-of.ts';
@@ -167,16 +167,19 @@ async function check(given: TenantState): Promise<void> {
     const inbox = member === undefined ? undefined : parseInboxMember(`${integration}/${member}`);
     const isThere = inbox !== undefined && (await lies(inbox, ref));
     const object = objects.integrations.find(({ metadata }) => metadata.name === partnerName);
-    const read = await reader.readFate(tenant, 'orders', integration, { ref, groupKey });
+    const read = await reader.readDisposition(tenant, 'orders', integration, { ref, groupKey });
     const facts = { id: found[at]?.id as string, groupKey, cursor, nowMs: clock.ms, ...read };
-    const fate = fateOf({ ...facts, integration: integrationRoute(object as never, clock.ms) });
+    const disposition = dispositionOf({ ...facts, integration: integrationRoute(object as never, clock.ms) });
     see(verdict.reason ?? 'routed');
 
     expect([name, isThere]).toEqual([name, verdict.wouldRoute]);
     // Behind an event that nobody can pay for the others wait, too, whatever becomes of them.
-    if (given.plan === 'spent' && fate.fate === 'waiting') continue;
-    expect([name, fate.fate]).toEqual([name, verdict.wouldRoute ? 'routed' : verdict.held ? 'waiting' : 'not_routed']);
-    if (!verdict.wouldRoute && !verdict.held) expect([name, fate.reason]).toEqual([name, verdict.reason]);
+    if (given.plan === 'spent' && disposition.disposition === 'waiting') continue;
+    expect([name, disposition.disposition]).toEqual([
+      name,
+      verdict.wouldRoute ? 'routed' : verdict.held ? 'waiting' : 'not_routed',
+    ]);
+    if (!verdict.wouldRoute && !verdict.held) expect([name, disposition.reason]).toEqual([name, verdict.reason]);
     if (verdict.held) held++;
     // What was noted is of those who subscribe and were not held, and says the same.
     const noted = String(whys[at] ?? '');

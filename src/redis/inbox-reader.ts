@@ -11,7 +11,7 @@ import { bucketOf, inboxKeys, integrationKeys, queueKeys } from './keys.ts';
 export interface ListedEvent extends WalkedEvent {
   /** When ingress accepted it, ms. */
   readonly acceptedMs: number;
-  /** undefined where retention removed the event; then nothing but its fate is known. */
+  /** undefined if retention removed the event; then only its progress is known. */
   readonly meta: EventMeta | undefined;
   /** Of its body. */
   readonly bytes: number | undefined;

@@ -65,14 +65,15 @@ onEachRedis(redis => {
     expect(await find({ eventId: 'order/1' })).toMatchObject({ ref: younger });
   });
 
-  test('a fate is in the inbox, noted, or still open', async () => {
+  test('a disposition is in the inbox, noted, or still open', async () => {
     const { t, reader } = await start({ x: {}, y: {} });
     await t.activate('x', 'k');
     const entries = await t.ingest(['k']);
     const [entry] = entries;
     const ref = refOfStreamId(entry?.id as string);
-    const fate = (name: string) => reader.readFate(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' });
-    expect(await fate('x')).toEqual({
+    const disposition = (name: string) =>
+      reader.readDisposition(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' });
+    expect(await disposition('x')).toEqual({
       subscription: { id: 'sub_x', behindAt: undefined },
       progress: undefined,
       activatedSinceMs: START_MS - 1_000_000,
@@ -84,18 +85,22 @@ onEachRedis(redis => {
     const why = [{ ref, ms: START_MS, text: `${t.nameOf('z')}:s,${t.nameOf('y')}:a,${t.nameOf('y')}:k` }];
     const result = { from: '0-0', to: entry?.id as string, behind: [`${t.nameOf('y')}/sub_y.inc1`], wake: [] };
     await t.queues.next(queue, t.nowMs(), 10, { ...result, counters: new Map(), why });
-    expect(await fate('x')).toMatchObject({ progress: { state: 'pending', attempts: 0 }, noted: undefined });
+    expect(await disposition('x')).toMatchObject({ progress: { state: 'pending', attempts: 0 }, noted: undefined });
     await t.apply(t.routes({ x: { sub: { route: 'closed' } }, y: {} }));
-    expect(await fate('x')).toMatchObject({ subscription: undefined, progress: undefined, noted: undefined });
-    const former = await reader.readFate(t.tenant, QUEUE, t.nameOf('x'), { ref, groupKey: 'k' }, t.inboxOf('x'));
+    expect(await disposition('x')).toMatchObject({ subscription: undefined, progress: undefined, noted: undefined });
+    const former = await reader.readDisposition(t.tenant, QUEUE, t.nameOf('x'), { ref, groupKey: 'k' }, t.inboxOf('x'));
     expect(former).toMatchObject({ subscription: undefined, progress: { state: 'pending' } });
-    expect(await fate('y')).toEqual({
+    expect(await disposition('y')).toEqual({
       subscription: { id: 'sub_y', behindAt: '0-0' },
       progress: undefined,
       activatedSinceMs: undefined,
       noted: 'skipped_to_now',
     });
-    expect(await fate('z')).toMatchObject({ subscription: undefined, progress: undefined, noted: 'not_subscribed' });
+    expect(await disposition('z')).toMatchObject({
+      subscription: undefined,
+      progress: undefined,
+      noted: 'not_subscribed',
+    });
     expect(await reader.readQueue(t.tenant, QUEUE)).toEqual({ state: 'open', gen: 'gen1', cursor: entry?.id });
   });
 
@@ -111,7 +116,7 @@ onEachRedis(redis => {
     const result = { from: '0-0', to: entry?.id as string, behind: [], wake: [], counters: new Map(), why };
     await t.queues.next(queue, t.nowMs(), 10, result);
     const noted = async (name: string) =>
-      (await reader.readFate(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' })).noted;
+      (await reader.readDisposition(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' })).noted;
     expect([await noted('n0'), await noted('n39'), await noted('n3')]).toEqual([
       'not_activated',
       'not_activated',

@@ -1,7 +1,7 @@
 import { type EventMeta, parseEventMeta } from '../core/events/event-meta.ts';
 import type { EventProgress } from '../core/events/event-state.ts';
 import { refMs, refOfStreamId, streamIdOfRef } from '../core/ids/refs.ts';
-import { YOUNG_MS } from '../core/routing/event-fate.ts';
+import { YOUNG_MS } from '../core/routing/event-disposition.ts';
 import type { NotRoutedReason } from '../core/routing/reasons.ts';
 import { notedReason } from '../core/routing/told-reasons.ts';
 import type { RedisClient, Reply } from './client.ts';
@@ -35,8 +35,8 @@ export interface FoundEvent {
   readonly bytes: number;
 }
 
-/** What became of an event for one integration, as far as Redis has noted it. */
-export interface FateReading {
+/** What Redis knows about the disposition of an event for one integration. */
+export interface DispositionReading {
   readonly subscription: { readonly id: string; readonly behindAt: string | undefined } | undefined;
   readonly progress: EventProgress | undefined;
   /** Since when its group key is active, ms; undefined: it is not. */
@@ -63,13 +63,13 @@ export interface RoutingReader {
     wanted: { readonly eventId: string } | { readonly ref: string },
   ) => Promise<FoundEvent | undefined>;
   /** @param inbox of its subscription, where the router does not ask it any more: what went there before is told from it */
-  readonly readFate: (
+  readonly readDisposition: (
     tenant: string,
     queue: string,
     integration: string,
     event: { readonly ref: string; readonly groupKey: string },
     inbox?: InboxRef,
-  ) => Promise<FateReading>;
+  ) => Promise<DispositionReading>;
 }
 
 const text = (reply: Reply | undefined): string | undefined => (typeof reply === 'string' ? reply : undefined);
@@ -136,7 +136,7 @@ export function createRoutingReader(redis: RedisClient, nowMs: () => number): Ro
       return meta === undefined ? undefined : { ref, id, meta: parseEventMeta(meta, groupKey, ref), bytes };
     },
 
-    async readFate(tenant, queue, integration, { ref, groupKey }, former) {
+    async readDisposition(tenant, queue, integration, { ref, groupKey }, former) {
       const q = queueKeys(tenant, queue);
       const [member, why, active] = await Promise.all([
         redis.call('hget', tenantKeys(tenant).subs(queue), integration),

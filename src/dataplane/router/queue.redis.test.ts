@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { redisUrl } from '../../../test/support/redis/shared.ts';
 import { refOfStreamId } from '../../core/ids/refs.ts';
-import { fateOf } from '../../core/routing/event-fate.ts';
+import { dispositionOf } from '../../core/routing/event-disposition.ts';
 import { connectRedis, type RedisClient } from '../../redis/client.ts';
 import type { Hint } from '../../redis/hints.ts';
 import { inboxMember } from '../../redis/inbox-store.ts';
@@ -258,14 +258,14 @@ test('who did not get an event is told of each subscriber, in as little memory h
   expect(await redis.call('hstrlen', why, ref)).toBeLessThan(8);
   const reader = createRoutingReader(redis, t.nowMs);
   const { cursor } = await reader.readQueue(t.tenant, QUEUE);
-  const fate = async (name: string) => {
-    const read = await reader.readFate(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' });
+  const disposition = async (name: string) => {
+    const read = await reader.readDisposition(t.tenant, QUEUE, t.nameOf(name), { ref, groupKey: 'k' });
     const facts = { id: (event as { id: string }).id, groupKey: 'k', cursor, nowMs: t.nowMs(), ...read };
-    const { fate: is, reason } = fateOf({ ...facts, integration: 'active' });
+    const { disposition: is, reason } = dispositionOf({ ...facts, integration: 'active' });
     return [is, reason];
   };
-  expect(await fate('n0')).toEqual(['routed', undefined]);
-  for (const name of names.slice(1)) expect(await fate(name)).toEqual(['not_routed', 'not_activated']);
+  expect(await disposition('n0')).toEqual(['routed', undefined]);
+  for (const name of names.slice(1)) expect(await disposition(name)).toEqual(['not_routed', 'not_activated']);
   const counted = await redis.readHash(queueKeys(t.tenant, QUEUE).traffic(Math.floor(START_MS / HOUR_MS)));
   expect(counted).toMatchObject({ 'r:not_activated': '299', routed: '1' });
 });

@@ -34,7 +34,7 @@ const EVENTS = [
   ['a', { failCode: 301, failCount: 20 }],
 ] as const;
 
-/** What became of the events: per integration and event its fate, and the order in which they were delivered. */
+/** The result: the disposition of each event per integration, and the order of deliveries. */
 async function outcomeOf(redis: RedisClient, s: Sandbox, ids: ReadonlyMap<string, string>) {
   const { t } = s;
   const { why } = queueKeys(t.tenant, QUEUE);

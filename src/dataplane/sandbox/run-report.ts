@@ -2,7 +2,7 @@ import type { RunEvent, RunReport, SandboxVerdict } from '../../api/sandbox.ts';
 import { COMPRESSION, type Simulation } from '../../core/delivery/simulation.ts';
 import { parseEventMeta, parseSimulation } from '../../core/events/event-meta.ts';
 import { refMs, refOfStreamId, streamIdOfRef } from '../../core/ids/refs.ts';
-import { fateOf, YOUNG_MS } from '../../core/routing/event-fate.ts';
+import { dispositionOf, YOUNG_MS } from '../../core/routing/event-disposition.ts';
 import { notedReason } from '../../core/routing/told-reasons.ts';
 import type { RedisClient } from '../../redis/client.ts';
 import { readProgress } from '../../redis/inbox-reader.ts';
@@ -229,7 +229,7 @@ async function describeVerdict(
   const subscribedMs = subscribed ? Number(subscription.since ?? 0) : undefined;
   const noted = notedReason(told, id, { routedBeforeMs: refMs(ref) + YOUNG_MS, subscribedMs });
   const behindAt = inbox && queue.behind.get(inboxMember(inbox));
-  const { fate, reason } = fateOf({
+  const { disposition, reason } = dispositionOf({
     id: streamIdOfRef(ref),
     groupKey,
     cursor: queue.cursor,
@@ -242,8 +242,8 @@ async function describeVerdict(
   });
   const verdict = {
     integrationPublicId: id,
-    verdict: fate,
-    reason: reason ?? (fate === 'waiting' ? waitsFor(integration, behindAt, full) : null),
+    verdict: disposition,
+    reason: reason ?? (disposition === 'waiting' ? waitsFor(integration, behindAt, full) : null),
   };
   if (progress === undefined || inbox === undefined) return { ...verdict, delivery: null };
   const sent = await readSent(view, inbox, ref);

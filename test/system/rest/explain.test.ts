@@ -20,10 +20,10 @@ interface Gate extends Verdict {
   readonly subscriptionPublicId: string | null;
   readonly inForce: Verdict;
 }
-interface Fate {
+interface Disposition {
   readonly integrationPublicId: string;
   readonly integrationName: string;
-  readonly fate: string;
+  readonly disposition: string;
   readonly reason: string | null;
   readonly state: string | null;
   readonly attempts: number;
@@ -89,42 +89,42 @@ async function publish(eventId: string, groupKey: string | undefined, queue = 'p
   await publisher.close();
 }
 
-async function fateOf(eventId: string, wanted: (fate: Fate) => boolean): Promise<Fate> {
+async function dispositionOf(eventId: string, wanted: (disposition: Disposition) => boolean): Promise<Disposition> {
   const path = `${own}/events/${encodeURIComponent(eventId)}?integration=${id('int_')}`;
   const { value } = await eventually(
-    `the fate of ${eventId}`,
+    `the disposition of ${eventId}`,
     async () => {
-      const { status, body } = await ada.get<{ data: Fate[] }>(path);
+      const { status, body } = await ada.get<{ data: Disposition[] }>(path);
       expect(status, JSON.stringify(body)).toBe(200);
       declared('getProducedEvent', body);
-      const [fate] = body.data;
-      return fate !== undefined && wanted(fate) ? fate : undefined;
+      const [disposition] = body.data;
+      return disposition !== undefined && wanted(disposition) ? disposition : undefined;
     },
     { withinMs: 10_000 },
   );
   return value;
 }
 
-const isRouted = ({ fate }: Fate) => fate === 'routed';
-const isNot = ({ fate }: Fate) => fate === 'not_routed';
+const isRouted = ({ disposition }: Disposition) => disposition === 'routed';
+const isNot = ({ disposition }: Disposition) => disposition === 'not_routed';
 
 test('what is explained is what happens: routed, and every reason why not', async () => {
   expect(await verdict()).toEqual(OPEN);
   expect(await verdict(undefined, id('cat_'))).toEqual(OPEN);
   await publish('went', 'store-17');
-  expect(await fateOf('went', isRouted)).toMatchObject({ state: 'pending', attempts: 0, reason: null });
+  expect(await dispositionOf('went', isRouted)).toMatchObject({ state: 'pending', attempts: 0, reason: null });
 
   expect(await verdict('')).toEqual(never('missing_group_key'));
   await publish('keyless', undefined);
-  expect(await fateOf('keyless', isNot)).toMatchObject({ reason: 'missing_group_key', state: null });
+  expect(await dispositionOf('keyless', isNot)).toMatchObject({ reason: 'missing_group_key', state: null });
 
   expect(await verdict('store-18')).toEqual(never('not_activated'));
   await publish('closed/key ✓'.replace('✓', '%'), 'store-18');
-  expect(await fateOf('closed/key %', isNot)).toMatchObject({ reason: 'not_activated' });
+  expect(await dispositionOf('closed/key %', isNot)).toMatchObject({ reason: 'not_activated' });
 
   expect(await verdict('store-17', 'refunds')).toEqual(never('not_subscribed'));
   await publish('unsubscribed', 'store-17', 'refunds');
-  expect(await fateOf('unsubscribed', isNot)).toMatchObject({ reason: 'not_subscribed' });
+  expect(await dispositionOf('unsubscribed', isNot)).toMatchObject({ reason: 'not_subscribed' });
 });
 
 test('what is held says so, and goes on', async () => {
@@ -132,11 +132,11 @@ test('what is held says so, and goes on', async () => {
   expect((await ada.post(block)).status).toBe(204);
   expect(await verdict()).toEqual(later('blocked_stream'));
   await publish('held', 'store-17');
-  const waiting = await fateOf('held', ({ fate }) => fate === 'waiting');
+  const waiting = await dispositionOf('held', ({ disposition }) => disposition === 'waiting');
   expect(waiting).toMatchObject({ reason: 'blocked_stream', state: null });
   expect((await ada.remove(block)).status).toBe(204);
   expect(await verdict()).toEqual(OPEN);
-  await fateOf('held', isRouted);
+  await dispositionOf('held', isRouted);
 
   const subscription = `/waas/integrations/${id('int_')}/subscriptions/${id('sub_')}`;
   expect((await ada.put(subscription, { suspended: true })).status).toBe(200);
@@ -251,7 +251,7 @@ test('all integrations are told of, page by page', async () => {
   expect(told.size).toBe(3);
   expect(told.get(id('int_'))).toMatchObject({ ...OPEN, subscriptionPublicId: id('sub_') });
   expect(seen.filter(({ reason }) => reason === 'integration_pending')).toHaveLength(2);
-  const event = await ada.get<{ data: Fate[] }>(`${own}/events/went?stream=parcels`);
+  const event = await ada.get<{ data: Disposition[] }>(`${own}/events/went?stream=parcels`);
   // Names are those of the objects, the same in both answers, and no address.
   const names = (data: readonly Pick<Gate, 'integrationName'>[]) => data.map(each => each.integrationName).toSorted();
   const { cluster } = world.installation;
@@ -265,7 +265,7 @@ test('all integrations are told of, page by page', async () => {
   expect(names(seen)).toEqual(objects.split(' ').toSorted());
   expect(names(event.body.data)).toEqual(names(seen));
   expect(JSON.stringify([seen, event.body])).not.toContain('@');
-  expect(event.body.data.map(({ fate, reason }) => `${fate} ${reason}`).toSorted()).toEqual([
+  expect(event.body.data.map(({ disposition, reason }) => `${disposition} ${reason}`).toSorted()).toEqual([
     'not_routed integration_pending',
     'not_routed integration_pending',
     'routed null',
@@ -353,6 +353,6 @@ test('a revoked integration gets nothing more, and what it got is told as it is'
   expect((await ada.post(`${own}/integrations/${id('int_')}/revoke`)).status).toBe(204);
   expect(await verdict()).toEqual(never('integration_closed'));
   await publish('too-late', 'store-17');
-  expect(await fateOf('too-late', isNot)).toMatchObject({ reason: 'integration_closed' });
-  expect(await fateOf('went', isRouted)).toMatchObject({ state: 'pending' });
+  expect(await dispositionOf('too-late', isNot)).toMatchObject({ reason: 'integration_closed' });
+  expect(await dispositionOf('went', isRouted)).toMatchObject({ state: 'pending' });
 });

@@ -90,10 +90,10 @@ async function delivered(id: string, to = 'grace'): Promise<void> {
 }
 
 /** What the producer is told of an event on its way to grace. */
-async function fateOf(id: string): Promise<string | undefined> {
+async function dispositionOf(id: string): Promise<string | undefined> {
   const path = `/waas/producer/${world.shop}/events/${id}?integration=${partner('grace').integration}`;
-  const { body } = await owner.get<{ data: { fate: string }[] }>(path);
-  return body.data[0]?.fate;
+  const { body } = await owner.get<{ data: { disposition: string }[] }>(path);
+  return body.data[0]?.disposition;
 }
 
 const pairOf = (name: string, groupKey = KEY) => ({
@@ -220,7 +220,7 @@ test('rule 4: events reach an integration only while an activation of their grou
     status: 'Active',
   });
   await send('gate.before');
-  expect(await fateOf('gate.before')).toBe('not_routed');
+  expect(await dispositionOf('gate.before')).toBe('not_routed');
 
   const object = activationObjectName('shop', partner('grace').name, KEY);
   const spec = { integration: partner('grace').name, groupKey: KEY };
@@ -239,7 +239,7 @@ test('rule 4: events reach an integration only while an activation of their grou
     Effective: 'False/Revoked',
   });
   await send('gate.closed');
-  expect(await fateOf('gate.closed')).toBe('not_routed');
+  expect(await dispositionOf('gate.closed')).toBe('not_routed');
   expect(await call(owner, 'POST /waas/activations', {}, pairOf('grace'))).toEqual(active);
   await delivered(await send('gate.again'));
   expect(arrivedAt('grace')).toEqual(['gate.open', 'gate.again']);
@@ -355,7 +355,7 @@ describe('a subscription is live exactly while neither its stream nor a package 
       if (isCovered && each.startsWith('un-')) await compileAll();
       if (!isCovered) await until('grace', 'True/Live');
       sent.push(await send(`${prefix}${n}`));
-      if (isCovered) expect(await fateOf(sent.at(-1) as string), each).toBe('waiting');
+      if (isCovered) expect(await dispositionOf(sent.at(-1) as string), each).toBe('waiting');
       else await delivered(sent.at(-1) as string);
       const arrived = isCovered ? arrivedAt('grace', prefix).length : sent.length;
       expect(arrivedAt('grace', prefix), each).toEqual(sent.slice(0, arrived));
@@ -388,7 +388,7 @@ test('an archived package keeps what it blocks, and takes nothing new', async ()
     spec: { name: 'Grundlagen', displayName: 'Basics', streams: ['orders'], archived: true },
   });
   await send('archived.blocked');
-  expect(await fateOf('archived.blocked')).toBe('waiting');
+  expect(await dispositionOf('archived.blocked')).toBe('waiting');
   const refused: Problem = await owner.put(`/waas/producer/${world.shop}/packages/${pkg}`, { name: 'New' });
   expect([refused.status, refused.body.code]).toEqual([409, 'package_archived']);
   await step('un-block package');

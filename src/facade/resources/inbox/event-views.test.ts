@@ -28,7 +28,7 @@ describe('a body', () => {
   });
 });
 
-test('an event that retention removed tells its fate, and nothing else', () => {
+test('an event that retention removed shows its progress, and nothing else', () => {
   const progress = { state: 'dead', attempts: 3, history: [], endedMs: 1_800_000_000_000, reason: '500' } as const;
   const entry = eventEntry(
     {

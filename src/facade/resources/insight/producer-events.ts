@@ -3,7 +3,7 @@ import { EVENT_STATES } from '../../../core/events/event-state.ts';
 import { tokensOf } from '../../../core/events/tokens.ts';
 import { generationOf, publicId } from '../../../core/ids/ids.ts';
 import { parsePublicEventId } from '../../../core/ids/public-event-id.ts';
-import { type EventFate, fateOf } from '../../../core/routing/event-fate.ts';
+import { dispositionOf, type EventDisposition } from '../../../core/routing/event-disposition.ts';
 import { type GateVerdict, judgeGate } from '../../../core/routing/gate-verdict.ts';
 import type { HeldReason } from '../../../core/routing/reasons.ts';
 import { Refusal } from '../../../http/refusal.ts';
@@ -19,7 +19,7 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 import { IntegrationName, Reason, shortage } from './explain.ts';
 
-/** Queues that are looked into at once. */
+/** Queues that are searched in parallel. */
 const QUEUES_AT_ONCE = 20;
 
 const time = (description: string) =>
@@ -27,52 +27,53 @@ const time = (description: string) =>
     .string()
     .meta({ format: 'date-time', description: `${description} (RFC 3339).`, example: '2026-01-31T12:00:00.000Z' });
 
-const FateEntry = z
+const DispositionEntry = z
   .object({
     integrationPublicId: publicIdField('Integration'),
     integrationName: IntegrationName,
     subscriptionPublicId: publicIdField('Subscription')
       .nullable()
-      .meta({ description: 'null: it does not subscribe.' }),
-    fate: z.enum(['routed', 'waiting', 'not_routed']).meta({
-      description: 'routed: it is or was in the inbox. waiting: it may come there yet. not_routed: it will not.',
+      .meta({ description: 'The subscription; null if the integration does not subscribe.' }),
+    disposition: z.enum(['routed', 'waiting', 'not_routed']).meta({
+      description:
+        'routed: the event is or was in the inbox. waiting: it may still be routed. not_routed: it will not be routed.',
     }),
     reason: Reason.nullable().meta({
-      description: 'Why it was not routed, or what it waits for; null: it was routed, or is about to be.',
+      description: 'Why it was not routed, or what it waits for; null if it was routed or will be routed soon.',
     }),
-    state: z.enum(EVENT_STATES).nullable().meta({ description: 'What became of it in the inbox; null: not routed.' }),
-    attempts: z.int().meta({ description: 'Attempts made.' }),
+    state: z.enum(EVENT_STATES).nullable().meta({ description: 'State of the delivery; null if not routed.' }),
+    attempts: z.int().meta({ description: 'Number of attempts so far.' }),
     nextAttemptAt: time('When the next attempt is due').nullable(),
     endedAt: time('When it ended').nullable(),
-    endedBy: z.string().nullable().meta({ description: 'By what it ended: an HTTP status, or one word.' }),
+    endedBy: z.string().nullable().meta({ description: 'Why it ended: an HTTP status or a reason code.' }),
   })
-  .meta({ id: 'EventFate' });
+  .meta({ id: 'EventDisposition' });
 
-const ProducedEvent = pageOf(FateEntry)
+const ProducedEvent = pageOf(DispositionEntry)
   .extend({
-    eventId: z.string().meta({ description: 'As the producer gave it; its webhook-id.' }),
-    stream: StreamName.meta({ description: 'The stream that it was sent to.' }),
-    type: z.string().nullable().meta({ description: 'Its type; null where it has none.' }),
-    groupKey: z.string().nullable().meta({ description: 'Its group key; null where it has none.' }),
-    acceptedAt: time('When it was accepted'),
-    bytes: z.int().meta({ description: 'Of its body.' }),
-    tokens: z.int().meta({ description: 'What its distribution costs for each integration.' }),
+    eventId: z.string().meta({ description: "The producer's id of the event. Deliveries send it as webhook-id." }),
+    stream: StreamName.meta({ description: 'The stream of the event.' }),
+    type: z.string().nullable().meta({ description: 'Event type; null if it has none.' }),
+    groupKey: z.string().nullable().meta({ description: 'Group key; null if it has none.' }),
+    acceptedAt: time('When ingress accepted it'),
+    bytes: z.int().meta({ description: 'Size of the body in bytes.' }),
+    tokens: z.int().meta({ description: 'Price in tokens for each integration.' }),
   })
   .meta({ id: 'ProducedEvent' });
 
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
 
-/** One integration's part, from what `fateOf` has decided. */
-export function fateEntry(
+/** Returns one integration's entry for the result of `dispositionOf`. */
+export function dispositionEntry(
   integrationPublicId: string,
   subscriptionPublicId: string | null,
-  { fate, progress, reason }: EventFate,
+  { disposition, progress, reason }: EventDisposition,
   waits?: GateVerdict['reason'],
-): Omit<z.output<typeof FateEntry>, 'integrationName'> {
+): Omit<z.output<typeof DispositionEntry>, 'integrationName'> {
   return {
     integrationPublicId,
     subscriptionPublicId,
-    fate,
+    disposition,
     reason: reason ?? waits ?? null,
     state: progress?.state ?? null,
     attempts: progress?.attempts ?? 0,
@@ -82,7 +83,7 @@ export function fateEntry(
   };
 }
 
-/** The event and its stream: of several with this id, in the first stream by key. @throws Refusal 404 `unknown_event` */
+/** Finds an event and its stream; of several, that in the first stream by key. @throws Refusal 404 `unknown_event` */
 async function findEvent(
   facade: Facade,
   tenant: string,
@@ -104,7 +105,7 @@ async function findEvent(
   throw new Refusal('unknown_event');
 }
 
-/** The inbox of a subscription that may not be in force any more: the oldest of this pair, in the workspace of the grant. */
+/** Returns the inbox of the pair's oldest subscription in the granted workspace, even if it is no longer in force. */
 function formerInbox(
   { world }: Facade,
   { metadata: { namespace, name }, spec: { workspace } }: Cached<'Integration'>,
@@ -123,7 +124,7 @@ function formerInbox(
 
 const ageOf = ({ metadata }: Cached<'Subscription'>) => Date.parse(metadata.creationTimestamp ?? '') || 0;
 
-/** What an event waits for, or why it will not go there as things are; undefined: its turn comes. */
+/** Returns what an event waits for, or why it cannot be routed now; undefined: it will be routed soon. */
 function waitsFor({ reason }: GateVerdict, short: HeldReason | undefined): GateVerdict['reason'] {
   return reason ?? short;
 }
@@ -134,16 +135,18 @@ const getProducedEvent = defineRoute({
   access: 'producer',
   operation: 'getProducedEvent',
   tag: 'Events',
-  summary: 'Tell where an event went',
+  summary: 'Find out where an event went',
   description:
-    'What was accepted, and for each integration what became of it, or why it did not go there. An id is remembered for 24 hours at least; ids of inboxes (`evt_` and 35 characters) are found as long as the event is kept. An id that was used again names the youngest event.',
+    "Returns the accepted event, and for each integration its disposition: routed with the state of the delivery, waiting, or not routed with a reason. The producer's ids are found for at least 24 hours, inbox ids (`evt_` and 35 characters) as long as the event is kept. If an id was used again, the call returns the newest event.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
-      description: 'The stream: its public id, or its key. Default: all are searched.',
+      description: 'The stream: its public id or its key. Default: all streams.',
     }),
     integration: publicIdField('Integration').optional().meta({ description: 'Only this integration. Default all.' }),
   }),
-  answers: { 200: { description: 'The event, and a page of its fates by integration.', schema: ProducedEvent } },
+  answers: {
+    200: { description: 'The event, and a page of its dispositions, by integration.', schema: ProducedEvent },
+  },
   problems: ['unknown_resource', 'unknown_event', 'malformed_cursor'],
   async handle(facade, { tenant, params, query }) {
     const streams =
@@ -166,14 +169,21 @@ const getProducedEvent = defineRoute({
       page.data.map(async integration => {
         const to = publicId('Integration', tenant.name, integration.metadata.name);
         const inbox = formerInbox(facade, integration, to, name);
-        const read = await fromRedis(facade.routing.readFate(tenant.publicId, name, to, { ref, groupKey }, inbox));
+        const read = await fromRedis(
+          facade.routing.readDisposition(tenant.publicId, name, to, { ref, groupKey }, inbox),
+        );
         const state = integrationRoute(integration, facade.wallMs());
-        const fate = fateOf({ id, groupKey, cursor, integration: state, nowMs: facade.nowMs(), ...read });
+        const disposition = dispositionOf({ id, groupKey, cursor, integration: state, nowMs: facade.nowMs(), ...read });
         const question = { tenant, stream, integration, groupKey, nowMs: facade.wallMs() };
         const waits =
-          fate.fate === 'waiting' ? waitsFor(judgeGate(gateOfObjects(facade.world, question)), short) : undefined;
+          disposition.disposition === 'waiting'
+            ? waitsFor(judgeGate(gateOfObjects(facade.world, question)), short)
+            : undefined;
         const subscription = read.subscription?.id ?? inbox?.sub ?? null;
-        return { integrationName: integration.metadata.name, ...fateEntry(to, subscription, fate, waits) };
+        return {
+          integrationName: integration.metadata.name,
+          ...dispositionEntry(to, subscription, disposition, waits),
+        };
       }),
     );
     const body: z.output<typeof ProducedEvent> = {
