@@ -4,27 +4,27 @@ import { parseTraceparent } from '../telemetry/tracing.ts';
 import type { Identity } from './auth/identity.ts';
 import type { Answer } from './contract/route.ts';
 
-/** One mutating call, as it is written down. */
+/** The audit record of one mutating call. */
 export interface AuditFacts {
   readonly operation: string;
   readonly identity: Identity;
   readonly params: Readonly<Record<string, string>>;
   readonly status: number;
-  /** Of the problem; absent after a success. */
+  /** Problem code; absent on success. */
   readonly code?: string;
   readonly about?: Answer['about'];
-  /** Of `traceparent` (W3C Trace Context), else of this request alone. */
+  /** From `traceparent` (W3C Trace Context), else generated for this request. */
   readonly traceId: string;
   readonly durationMs: number;
 }
 
-/** A subject or a client as it may be logged: many providers use the e-mail address, which is personal data. */
+/** Returns a subject or a client for the log, hashed: many providers use the e-mail address, which is personal data. */
 function loggable(name: string): string {
   if (!name.includes('@')) return name;
   return `sha256:${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 }
 
-/** One line for each call that may change something: who, what, which object, with what outcome. No secrets, no addresses. */
+/** Logs one line for each call that may change something: caller, call, object, outcome. No secrets, no addresses. */
 export function writeAuditLine(log: Logger, facts: AuditFacts): void {
   const { identity, durationMs, ...rest } = facts;
   log.info(
@@ -40,7 +40,7 @@ export function writeAuditLine(log: Logger, facts: AuditFacts): void {
   );
 }
 
-/** The trace id of a `traceparent` header; `fallback` when there is none that can be read. */
+/** Returns the trace id of a `traceparent` header; `fallback` if it is missing or invalid. */
 export function traceIdOf(traceparent: string | undefined, fallback: string): string {
   return parseTraceparent(traceparent)?.traceId ?? fallback;
 }

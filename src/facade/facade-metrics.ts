@@ -1,16 +1,16 @@
 import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
 import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
 
-/** What partners do to the events of their inboxes over REST. */
+/** What partners do to their events over REST. */
 export const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
 export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 
-/** What the facade counts. */
+/** The metrics of the facade. */
 export interface FacadeMetrics {
-  /** A call begins; its connection has its answer, or is gone. */
+  /** Counts a call as running. Call the result when it is answered or its connection is gone. */
   readonly enter: () => void;
   readonly leave: () => void;
-  /** A call was answered. @param route method and template of the path, `none` when there is no such route */
+  /** Counts an answered call. @param route method and path template, `none` if no route matched */
   readonly answered: (route: string, status: number, seconds: number) => void;
   readonly refused: (reason: TokenRefusal) => void;
   readonly did: (operation: InboxOperation, events: number) => void;
@@ -27,18 +27,18 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   });
   const inFlight = new Gauge({
     name: 'sluice_facade_requests_in_flight',
-    help: 'Calls that are being answered now.',
+    help: 'Calls in progress.',
     registers,
   });
   const refused = new Counter({
     name: 'sluice_facade_refused_tokens_total',
-    help: 'Calls that were refused for their token, by reason; undecided: the issuer could not be asked.',
+    help: 'Calls refused for their token, by reason; undecided: the keys of the issuer could not be read.',
     labelNames: ['reason'] as const,
     registers,
   });
   const operations = new Counter({
     name: 'sluice_facade_inbox_events_total',
-    help: 'Events of inboxes that calls of partners skipped, acknowledged, pulled, replayed, recovered or tested with.',
+    help: 'Inbox events that partners skipped, acknowledged, pulled, replayed, recovered or sent as tests.',
     labelNames: ['operation'] as const,
     registers,
   });

@@ -5,8 +5,8 @@ import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
 /**
- * What the page may load: its own files. Nothing asks for https: the facade speaks http, and whoever puts TLS in front of it
- * says so there.
+ * Content security policy of the page: only its own files. It does not require https: the facade serves http, and a
+ * TLS proxy in front sets its own policy.
  */
 const PAGE_POLICY = {
   'default-src': "'none'",
@@ -20,7 +20,7 @@ const PAGE_POLICY = {
   'frame-ancestors': "'none'",
 };
 
-/** `/openapi.json`, and a page to read it on at `/docs`: for everybody, without a token. */
+/** Serves `/openapi.json`, and a page for it at `/docs`, without a token. */
 export async function registerReference(app: FastifyInstance, version: string): Promise<void> {
   const document = describeRoutes(ROUTES, version);
   const text = JSON.stringify(document);

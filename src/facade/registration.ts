@@ -10,13 +10,13 @@ import type { Facade } from './objects/facade.ts';
 import { assertNotPaused } from './objects/paused.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
-/** What a Fastify request says of its route here. */
+/** The route of a Fastify request. */
 type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>;
 
-/** What every path begins with; the scope adds it. */
+/** Prefix of every path; the scope adds it. */
 const PREFIX = '/waas';
 
-/** `/waas/producer/{tenant}` as Fastify writes it in the scope of `/waas`. */
+/** Converts `/waas/producer/{tenant}` to Fastify's form in the scope of `/waas`. */
 export function fastifyPath(path: string): string {
   return path.slice(PREFIX.length).replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -30,7 +30,7 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
 }
 
 function bodyOf(route: Route, request: FastifyRequest): unknown {
-  // Undefined: none was sent. `null` is a body like others, and none that a route takes.
+  // Undefined: no body was sent. `null` is a body, and no route accepts it.
   const { body } = request;
   if (route.body !== undefined) {
     if (body === undefined && route.bodyOptional) return undefined;
@@ -47,7 +47,7 @@ function bodyOf(route: Route, request: FastifyRequest): unknown {
   return undefined;
 }
 
-/** The workspace that is named beside the path. */
+/** Returns the workspace that the query or the body names. */
 function namedTenant(...places: unknown[]): string | undefined {
   for (const place of places) {
     const id = (place as { producerTenantPublicId?: unknown } | undefined)?.producerTenantPublicId;
@@ -56,7 +56,7 @@ function namedTenant(...places: unknown[]): string | undefined {
   return undefined;
 }
 
-/** What the caller may act for, by the route's access; what is in the path is judged before the rest is read. */
+/** Returns what the caller may act for, by the route's access. Checks the path before it reads the rest. */
 async function reach(facade: Facade, route: Route, call: Call<Access, string, unknown, unknown>) {
   const { identity } = call;
   const params = call.params as Readonly<Record<string, string>>;
@@ -112,7 +112,7 @@ function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
   if (errors.length > 0) throw new Refusal('invalid_request', { errors });
 }
 
-/** Ids of the path that are ids: what else stands there may be anything, and is written nowhere. */
+/** Returns the well-formed ids of a path. Other values could be anything, and are not logged. */
 function wellFormed(params: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => isPathParameter(name, value)));
 }

@@ -21,7 +21,7 @@ import { ACCOUNT_ROUTES } from './resources/workspaces/accounts.ts';
 import { INGRESS_KEY_ROUTES } from './resources/workspaces/ingress-keys.ts';
 import { WORKSPACE_ROUTES } from './resources/workspaces/workspaces.ts';
 
-/** Every route of `/waas`. A new resource is one more line here. */
+/** Every route of `/waas`. Add new resources here. */
 export const ROUTES: readonly Route[] = [
   ...STREAM_ROUTES,
   ...INTEGRATION_ROUTES,

@@ -24,19 +24,19 @@ import { ROUTES } from './routes.ts';
 
 /** Limits of the facade's HTTP server. */
 export interface FacadeLimits {
-  /** Bytes of all headers. */
+  /** Maximum bytes of all headers. */
   readonly headerBytes: number;
-  /** Until the whole request has to be there, ms. */
+  /** Maximum time to receive a request, ms. */
   readonly requestTimeoutMs: number;
   readonly headersTimeoutMs: number;
-  /** Longest silence on a connection, ms; longer than the longest long poll. */
+  /** Maximum idle time of a connection, ms; longer than the longest long poll. */
   readonly connectionTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** After which calls in progress are cut when the server closes, ms. */
+  /** Time after which calls in progress are cut off on shutdown, ms. */
   readonly drainTimeoutMs: number;
-  /** Calls of one caller in a minute, on this replica. */
+  /** Calls per caller and minute, on this replica. */
   readonly callsPerMinute: number;
-  /** Delay of the event loop beyond which calls are shed (503), ms. */
+  /** Delay of the event loop from which calls are shed (503), ms. */
   readonly eventLoopDelayMs: number;
 }
 
@@ -52,30 +52,33 @@ export const FACADE_LIMITS: FacadeLimits = {
 };
 
 export interface FacadeServer {
-  /** Resolves with the port that is listened on; `port` 0 takes a free one. */
+  /** Resolves with the listening port; `port` 0 takes a free one. */
   readonly listen: (port: number, host?: string) => Promise<number>;
-  /** Goes on, and asks whoever is answered to take its next call elsewhere (`Connection: close`). */
+  /** Keeps serving, and asks clients to reconnect elsewhere (`Connection: close`). */
   readonly drain: () => void;
-  /** Takes no new connections, answers what is in progress, and cuts what is left after `drainTimeoutMs`. */
+  /** Accepts no new connections, finishes calls in progress, and cuts off the rest after `drainTimeoutMs`. */
   readonly close: () => Promise<void>;
 }
 
-/** Whether the whole request line is one that routes are made for: everything else is told apart by nobody. */
+/** Returns whether the request line has only characters that routes use. */
 const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 
-/** The answer to a browser that opens the address; the links are those of RFC 8631. */
+/** The answer to a browser at the root; its links follow RFC 8631. */
 const ROOT = {
-  detail: 'Nothing is at the root. Read /docs in a browser, or /openapi.json; the calls are under /waas.',
+  detail: 'The root has no content. Open /docs in a browser, or /openapi.json. The calls are under /waas.',
   headers: { link: '</docs>; rel="service-doc", </openapi.json>; rel="service-desc"' },
 };
 
-/** HTTP server of `/waas`: authentication, then the routes; and of `/openapi.json` and its page, for everybody. */
+/**
+ * Creates the HTTP server of `/waas` (authentication, then the routes), and of `/openapi.json` and `/docs` without a
+ * token.
+ */
 export function createFacadeServer(options: {
   facade: Facade;
   authentication: AuthenticationOptions;
   metrics: FacadeMetrics;
   tracing?: Tracing | undefined;
-  /** Of the program, for the reference. */
+  /** Version of the program, for the reference. */
   version: string;
   limits?: Partial<FacadeLimits>;
 }): FacadeServer {
@@ -92,7 +95,7 @@ export function createFacadeServer(options: {
     forceCloseConnections: 'idle',
     genReqId: () => randomUUID(),
     requestIdHeader: false,
-    // Ids of events have up to 256 characters, each up to three in a path.
+    // Event ids have up to 256 characters, each up to three in a path.
     routerOptions: { maxParamLength: 768 },
     http: {
       maxHeaderSize: limits.headerBytes,
@@ -120,7 +123,7 @@ export function createFacadeServer(options: {
     metrics.answered(route, reply.statusCode, reply.elapsedTime / 1_000);
   });
   app.setErrorHandler((error: FastifyError | Refusal, request, reply) => {
-    // Fastify looks at the content type of a QUERY before it looks for its route; there is none.
+    // Fastify checks the content type of a QUERY before the route. No route has this method.
     const unrouted = !(error instanceof Refusal) && error.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
     return unrouted ? answerUnrouted(request, reply) : onError(error, request, reply);
   });
@@ -141,7 +144,7 @@ export function createFacadeServer(options: {
   }
 
   async function registerShared(): Promise<void> {
-    // Over http the header means nothing (RFC 6797, 8.1), and what ends TLS in front of it knows its own policy.
+    // The header means nothing over http (RFC 6797, 8.1); a TLS proxy in front sets its own policy.
     await app.register(helmet, { contentSecurityPolicy: false, strictTransportSecurity: false });
     await app.register(underPressure, {
       maxEventLoopDelay: limits.eventLoopDelayMs,
@@ -155,7 +158,7 @@ export function createFacadeServer(options: {
     await app.register(registerScope, { prefix: '/waas' });
   }
 
-  /** Everything under `/waas` is behind these two, in this order, before anything of a body is read. */
+  /** These two hooks run for everything under `/waas`, in this order, before any body is read. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
     await scope.register(rateLimit, {
@@ -196,7 +199,7 @@ export function createFacadeServer(options: {
   };
 }
 
-/** Returns what to change in a path without a route, where that is plain. */
+/** Returns a hint for a path without a route, if there is one. */
 function detailOfNoRoute(path: string): { readonly detail?: string } {
   if (/^\/events(\/|$)/.test(path)) {
     return { detail: 'This is the facade role; send events to the ingress role (SLUICE_INGRESS_PORT), at this path.' };

@@ -1,11 +1,11 @@
-/** Methods by path, as they are registered; for answering 405 instead of 404. */
+/** The registered methods by path, to answer 405 instead of 404. */
 export interface AllowedMethods {
   readonly add: (method: string | readonly string[], url: string) => void;
-  /** The value of `Allow` for a path that exists with other methods; undefined when it does not exist at all. */
+  /** Returns the value of `Allow` for a path that exists with other methods; undefined if it does not exist. */
   readonly find: (path: string) => string | undefined;
 }
 
-/** `url` is a route's pattern, `/events/:tenant/:queue`: whole segments are parameters, nothing else is. */
+/** Registers a route. `url` is a pattern such as `/events/:tenant/:queue`: only whole segments are parameters. */
 export function createAllowedMethods(): AllowedMethods {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   return {

@@ -5,12 +5,12 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 interface Refusal {
   readonly code: ProblemCode;
   /**
-   * Written out: importing a value of node:http loads every lazy part of it, the bundled fetch client among them.
+   * A literal: importing a value of node:http loads all its lazy parts, including the bundled fetch client.
    */
   readonly reason: string;
 }
 
-/** What Node's HTTP parser refuses, by Node's codes; everything else is a malformed request. */
+/** Problems by Node's HTTP parser codes; all others are malformed requests. */
 const REFUSALS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: { code: 'headers_too_large', reason: 'Request Header Fields Too Large' },
   ERR_HTTP_REQUEST_TIMEOUT: { code: 'request_timeout', reason: 'Request Timeout' },
@@ -19,14 +19,13 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 const MALFORMED: Refusal = { code: 'malformed_request', reason: 'Bad Request' };
 
 /**
- * What Node keeps on a socket: the response in progress. Node's own handler looks at it for the same reason. It is
- * absent from the types.
+ * The response in progress that Node keeps on a socket. Node's own handler uses it the same way; the types lack it.
  */
 type HttpSocket = Socket & { _httpMessage?: { headersSent: boolean; req?: { complete: boolean } } | null };
 
 /**
- * Answers what is no HTTP request with a problem document and closes the connection. Nothing is written over a response
- * that has begun, nor in the place of one that is still owed to an earlier, complete request of the same connection.
+ * Answers invalid HTTP with a problem document and closes the connection. Never writes over a response that has begun,
+ * nor before one that is still due to an earlier request of the connection.
  */
 export function answerProtocolError(
   error: NodeJS.ErrnoException,

@@ -1,9 +1,9 @@
-/** Most parameters that a query may have. No call takes as many as ten. */
+/** Maximum number of query parameters. No call needs ten. */
 export const MOST_PARAMETERS = 64;
 
 /**
- * Returns the parameters of a request target as they were sent, without empty ones; undefined where there are more than
- * `MOST_PARAMETERS`. Takes `;`, a second `?` and `#` for separators, too, because something on the way might.
+ * Returns the parameters of a request target as sent, without empty ones; undefined above `MOST_PARAMETERS`. Also
+ * splits at `;`, a second `?` and `#`, because a proxy might.
  */
 export function queryPieces(target: string): string[] | undefined {
   const start = target.search(/[?#]/);

@@ -1,16 +1,16 @@
 import type { ProblemError } from '../core/problems/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 
-/** What an answer says beyond the code of its problem. */
+/** The facts of an answer beside its problem code. */
 export interface RefusalFacts {
-  /** What to change in this very request. Absent: the code's own remedy. Never a secret, never an e-mail address. */
+  /** What to change in this request. Default: the code's remedy. Never a secret or an e-mail address. */
   readonly detail?: string;
   readonly errors?: readonly ProblemError[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
-/** A request that is refused: thrown anywhere below a route, answered as a problem document (RFC 9457). */
+/** A refused request. Thrown below a route, answered as a problem document (RFC 9457). */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ProblemCode;
@@ -24,7 +24,7 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal that tells a fact, and then what the code says to do about it. */
+/** Returns a refusal with a fact followed by the code's remedy. */
 export function refuseBecause(code: ProblemCode, fact: string): Refusal {
   return new Refusal(code, `${fact} ${PROBLEMS[code].remedy}`);
 }

@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Tracing } from '../telemetry/tracing.ts';
 
 /**
- * A server span for each request, which continues the caller's trace. Whatever reads the request's `traceparent` after
- * this sees the span's own: an event is stored with it, a log line names its trace. To be called before any other hook.
+ * Opens a server span for each request, which continues the caller's trace. It replaces the request's `traceparent`
+ * with its own: stored events and log lines use that. Call it before any other hook.
  */
 export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -17,7 +17,7 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
         'http.request.method': request.method,
         'url.scheme': 'http',
         'network.protocol.version': request.raw.httpVersion,
-        // The template alone: paths hold ids of events, which are the producer's.
+        // Record only the template: paths contain the producer's event ids.
         ...(url === undefined ? {} : { 'http.route': url }),
       },
     });

@@ -1,7 +1,7 @@
 import { ATTEMPT_OUTCOMES, type AttemptOutcome } from '../../api/delivery-status.ts';
 import { isRef, refMs } from '../ids/refs.ts';
 
-/** Fields of a subscription's hash in Redis that tell how its deliveries go (`lib/delivery.lua`). */
+/** Fields of a subscription's hash in Redis with its delivery state (`lib/delivery.lua`). */
 export const DELIVERY_FIELDS = [
   'delivery',
   'dead',
@@ -17,13 +17,13 @@ export const DELIVERY_FIELDS = [
 
 export type DeliveryFields = { readonly [F in (typeof DELIVERY_FIELDS)[number]]?: string | undefined };
 
-/** How the deliveries of a subscription go, as the data plane keeps it. */
+/** The delivery state of a subscription, as the data plane keeps it. */
 export interface DeliveryState {
   /** undefined before the first attempt. */
   readonly attempt: { readonly outcome: AttemptOutcome; readonly sinceMs: number } | undefined;
-  /** Dead letters, test events aside. */
+  /** Number of dead letters, without test events. */
   readonly dead: number;
-  /** When the event of the youngest dead letter was accepted, ms. */
+  /** When the event of the newest dead letter was accepted, ms. */
   readonly youngestDeadMs: number | undefined;
   /** The first dead letter of the last hour that had one. */
   readonly firstDead: { readonly ms: number; readonly ref: string } | undefined;
@@ -31,7 +31,7 @@ export interface DeliveryState {
   readonly backlog: string;
 }
 
-/** Reads what Redis has of a subscription. Fields that are absent or unreadable mean that nothing happened yet. */
+/** Reads the delivery state of a subscription. Absent or unreadable fields mean that nothing has happened yet. */
 export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
   const count = (field: keyof DeliveryFields): number => Number(fields[field]) || 0;
   const [, outcome = '', since = '', digits = '0'] = /^(\S+) (\d+) [01] (\d{1,2})$/.exec(fields.delivery ?? '') ?? [];
@@ -43,7 +43,7 @@ export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
     dead: Math.max(0, count('n:dead') - count('testsDead')),
     youngestDeadMs: isRef(youngest) ? refMs(youngest) : undefined,
     firstDead: first === undefined ? undefined : { ms: Number(deadMs), ref: first },
-    // The retention ends events without an exchange: what is not open any more does not wait.
+    // Retention ends events without an exchange: an event that is no longer open does not wait.
     backlog: backlogOf(Math.min(Number(digits), open > 0 ? String(open).length : 0)),
   };
 }
@@ -52,7 +52,7 @@ function isOutcome(word: string): word is AttemptOutcome {
   return Object.hasOwn(ATTEMPT_OUTCOMES, word);
 }
 
-/** @param digits of the number of events that wait; 0 for none */
+/** @param digits of the number of waiting events; 0 for none */
 function backlogOf(digits: number): string {
   return digits === 0 ? '0' : `1${'0'.repeat(digits - 1)}+`;
 }

@@ -1,13 +1,13 @@
 import { open, type SealKeys, seal } from './seal.ts';
 
-/** What the dispatcher needs to call an endpoint; sealed in Redis, because URL and headers may carry secrets. */
+/** What the dispatcher needs to call an endpoint. Sealed in Redis, because URL and headers may contain secrets. */
 export interface EndpointConfig {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Waits after the 1st, 2nd, … failed attempt, ms; then the event is a dead letter. */
+  /** Waits after the 1st, 2nd, … failed attempt, ms; then the event becomes a dead letter. */
   readonly retryMs: readonly number[];
   readonly headers: Readonly<Record<string, string>>;
-  /** Version of the signing secret, and when it became the newest (its predecessor signs for 24 h more). */
+  /** Version of the signing secret, and when it became the newest. Its predecessor signs for 24 h more. */
   readonly secretVersion: number;
   readonly rotatedAtMs?: number;
 }
@@ -21,7 +21,7 @@ export function sealEndpoint(keys: SealKeys, subscription: string, config: Endpo
   return seal(keys, context(subscription), JSON.stringify(config));
 }
 
-/** Opens what `sealEndpoint` sealed; throws a SealError with another root key or for another subscription. */
+/** Opens the text of `sealEndpoint`. @throws SealError with another root key or for another subscription */
 export function openEndpoint(keys: SealKeys, subscription: string, sealed: string): EndpointConfig {
   return JSON.parse(open(keys, context(subscription), sealed).toString('utf8')) as EndpointConfig;
 }

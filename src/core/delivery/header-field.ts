@@ -1,24 +1,24 @@
-/** Why a header that takes its value from a Secret has none. */
+/** Why a header from a Secret has no value. */
 export type HeaderFault = 'secret_missing' | 'key_missing' | 'secret_unread' | 'header_value_refused';
 
-/** What such a header has come to. */
+/** The result for such a header. */
 export type HeaderField = { readonly value: string } | { readonly fault: HeaderFault };
 
-/** Characters of a value that is read from a Secret: long enough for a signed token. */
+/** Maximum length of a value from a Secret: enough for a signed token. */
 export const HEADER_FIELD_MAX = 4_096;
 
 const VALUE = /^[\t -~]*$/;
 
 /**
- * A header's value out of a field of a Secret: visible ASCII, spaces and tabs, as the values in the clear. One line break
- * at the end is left out, because files end with one (`kubectl create secret --from-file`). What cannot be a value is told
- * by a word, never shown.
+ * Reads a header value from a field of a Secret: visible ASCII, spaces and tabs, like the values in the spec. Drops
+ * one trailing line break, because files end with one (`kubectl create secret --from-file`). An invalid value gives a
+ * fault code; it is never shown.
  *
- * @param data base64, as Kubernetes has it; undefined when the Secret has no such key
+ * @param data base64 from Kubernetes; undefined if the Secret has no such key
  */
 export function readHeaderField(data: string | undefined): HeaderField {
   if (data === undefined) return { fault: 'key_missing' };
-  // One character a byte: whatever is not ASCII is none of the permitted characters, also when it is no UTF-8.
+  // One character per byte: bytes outside ASCII are not permitted, even if they are not UTF-8.
   const value = Buffer.from(data, 'base64')
     .toString('latin1')
     .replace(/\r?\n$/, '');

@@ -1,6 +1,6 @@
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Whether the text can stand in a header field as it is (RFC 9110, 5.5), one byte a character. */
+/** Returns whether the text is a valid header field value (RFC 9110, 5.5), with one byte per character. */
 export function isHeaderValue(value: string): boolean {
   return FIELD_VALUE.test(value);
 }

@@ -1,7 +1,6 @@
 /**
- * Addresses that no endpoint may have unless the operator allows their network: everything that the IANA registries
- * of special-purpose addresses do not list as globally reachable, and the forms that carry an IPv4 address inside an
- * IPv6 one.
+ * Addresses that endpoints must not have unless the operator allows their network: all that the IANA special-purpose
+ * registries do not list as globally reachable, and IPv6 forms that embed an IPv4 address.
  *
  * Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), IANA IPv6 address space.
  */
@@ -11,7 +10,7 @@ export interface NetworkRange {
   readonly source: string;
 }
 
-/** Where a registry lists globally reachable exceptions inside a block, the whole block is refused all the same. */
+/** Blocks with globally reachable exceptions are refused as a whole. */
 export const REFUSED_IPV4: readonly NetworkRange[] = [
   { cidr: '0.0.0.0/8', source: 'RFC 791, 3.2: this network; Linux connects 0.0.0.0 to itself' },
   { cidr: '10.0.0.0/8', source: 'RFC 1918: private' },
@@ -31,7 +30,7 @@ export const REFUSED_IPV4: readonly NetworkRange[] = [
   { cidr: '240.0.0.0/4', source: 'RFC 1112, 4: reserved; with 255.255.255.255, limited broadcast (RFC 8190)' },
 ];
 
-/** IPv6 is the other way round: global unicast is 2000::/3 (RFC 4291, 2.4), so all the rest is refused as a whole. */
+/** For IPv6 the reverse is shorter: global unicast is 2000::/3 (RFC 4291, 2.4), and the rest is refused as a whole. */
 export const REFUSED_IPV6: readonly NetworkRange[] = [
   {
     cidr: '::/3',

@@ -3,14 +3,14 @@ import { REFUSED_IPV4, REFUSED_IPV6 } from './network-ranges.ts';
 
 type Family = 4 | 6;
 
-/** First and last address of a network, as numbers of 32 or 128 bits. */
+/** First and last address of a network, as 32- or 128-bit numbers. */
 interface Span {
   family: Family;
   first: bigint;
   last: bigint;
 }
 
-/** Which addresses endpoints may have. `refused` is what a connecting socket asks (`net.connect({blockList})`). */
+/** Which addresses endpoints may have. A connecting socket uses `refused` (`net.connect({blockList})`). */
 export interface NetworkPolicy {
   readonly refused: BlockList;
   readonly allowed: BlockList;
@@ -40,8 +40,8 @@ function addressOf(family: Family, value: bigint): string {
 }
 
 /**
- * The span of a CIDR network (RFC 4632, RFC 4291, 2.3); an address alone is a network of one. Host bits are ignored.
- * Throws a RangeError that names the text.
+ * Returns the span of a CIDR network (RFC 4632, RFC 4291, 2.3). A single address is a network of one. Ignores host
+ * bits. @throws RangeError with the text
  */
 export function parseNetwork(cidr: string): Span {
   const [address = '', prefix, ...more] = cidr.split('/');
@@ -74,8 +74,8 @@ function blockListOf(spans: Span[]): BlockList {
 }
 
 /**
- * The policy: public addresses, and the operator's networks besides. A BlockList knows no exceptions, so what is
- * allowed is cut out of what is refused. Throws a RangeError for a network that is not in CIDR notation.
+ * Creates the policy: public addresses plus the operator's networks. A BlockList has no exceptions, so allowed
+ * networks are cut out of the refused ones. @throws RangeError for a network that is not in CIDR notation
  */
 export function createNetworkPolicy(allowedNetworks: readonly string[]): NetworkPolicy {
   const allowed = allowedNetworks.map(parseNetwork);
@@ -84,14 +84,14 @@ export function createNetworkPolicy(allowedNetworks: readonly string[]): Network
   return { refused: blockListOf(remaining), allowed: blockListOf(allowed) };
 }
 
-/** Whether a connection to `address` (as DNS or the URL parser gives it) may be opened. What is no address may not. */
+/** Returns whether a connection to `address` (from DNS or the URL parser) is allowed. Malformed addresses are not. */
 export function permitsAddress(policy: NetworkPolicy, address: string): boolean {
-  // A zone (`fe80::1%eth0`) is link-local by nature, and BlockList does not read it.
+  // A zone (`fe80::1%eth0`) is link-local by definition, and BlockList does not parse it.
   const version = address.includes('%') ? 0 : isIP(address);
   return version !== 0 && !policy.refused.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Why an endpoint is refused before anything is resolved. */
+/** Why an endpoint is refused before it is resolved. */
 export type EndpointRefusal =
   | 'invalid_url'
   | 'scheme_refused'
@@ -100,13 +100,13 @@ export type EndpointRefusal =
   | 'address_refused';
 
 /**
- * Judges an endpoint's URL without resolving it; every address is judged again when it is connected to. `https:` takes
- * host names and permitted literals; `http:` only literals inside the operator's networks, because the name of a plain
- * endpoint proves nothing about who answers.
+ * Judges an endpoint's URL without resolving it; each address is judged again on connect. `https:` may have host names
+ * and permitted literals. `http:` may have only literals in the operator's networks, because the name of a plain
+ * endpoint does not prove who answers.
  */
 export function judgeEndpoint(url: string, policy: NetworkPolicy): 'ok' | EndpointRefusal {
   const parsed = URL.parse(url);
-  // The parser drops tabs and newlines and trims (WHATWG URL, 4.4): what was written would not be what is called.
+  // The parser trims and drops tabs and newlines (WHATWG URL, 4.4): it would call another URL than the written one.
   if (parsed === null || parsed.hostname === '' || /[\s\p{Cc}]/u.test(url)) return 'invalid_url';
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') return 'scheme_refused';
   if (parsed.username !== '' || parsed.password !== '') return 'userinfo_refused';

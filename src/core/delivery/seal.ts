@@ -4,7 +4,7 @@ const PREFIX = 's1.';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Sealed text that cannot be opened. It says why by a fixed word and never carries key, plaintext or ciphertext. */
+/** Sealed text that cannot be opened. It has a fixed reason code, and never contains key, plaintext or ciphertext. */
 export class SealError extends Error {
   readonly code: 'malformed' | 'wrong_key_or_context';
 
@@ -15,7 +15,7 @@ export class SealError extends Error {
   }
 }
 
-/** What sealing needs of the root key. Derive once and keep: HKDF costs more than a seal. */
+/** Keys for sealing. Derive them once and keep them: HKDF costs more than a seal. */
 export interface SealKeys {
   readonly encryption: Uint8Array;
   readonly nonce: Uint8Array;
@@ -25,7 +25,7 @@ function deriveKey(rootKey: Uint8Array, context: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', rootKey, '', context, 32));
 }
 
-/** Keys for {@link seal} and {@link open} by HKDF-SHA-256 (RFC 5869) with context strings of their own. */
+/** Derives the keys for {@link seal} and {@link open} by HKDF-SHA-256 (RFC 5869), each with its own context string. */
 export function deriveSealKeys(rootKey: Uint8Array): SealKeys {
   if (rootKey.length < 32) throw new RangeError('root key must have 32 bytes or more');
   return {
@@ -35,9 +35,9 @@ export function deriveSealKeys(rootKey: Uint8Array): SealKeys {
 }
 
 /**
- * The nonce is a MAC of all that is sealed (as in AES-GCM-SIV, RFC 8452), so that equal input seals to equal text:
- * re-applying an endpoint then writes nothing to Redis. A nonce can repeat only together with its plaintext, or by a
- * collision of 96 bits. The length keeps (aad, plaintext) pairs apart that join to the same bytes.
+ * Returns the nonce: a MAC of all sealed input (as in AES-GCM-SIV, RFC 8452). Equal input seals to equal text, so re-
+ * applying an endpoint writes nothing to Redis. A nonce repeats only with its plaintext, or by a collision of 96 bits.
+ * The length separates (aad, plaintext) pairs that join to the same bytes.
  */
 function nonceOf(keys: SealKeys, aad: Buffer, plaintext: Uint8Array): Buffer {
   const aadLength = Buffer.allocUnsafe(4);
@@ -49,7 +49,7 @@ function nonceOf(keys: SealKeys, aad: Buffer, plaintext: Uint8Array): Buffer {
 /**
  * Seals `plaintext` with AES-256-GCM; the same input gives the same text.
  *
- * @param aad where the value belongs (say, `<subscription id>/endpoint`): it opens nowhere else
+ * @param aad context of the value (say, `<subscription id>/endpoint`): it opens in no other context
  * @returns `s1.` and base64url of nonce (12 bytes), ciphertext, tag (16 bytes)
  */
 export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array): string {
@@ -62,11 +62,11 @@ export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array
   return PREFIX + body.toString('base64url');
 }
 
-/** Opens what {@link seal} sealed under the same keys and `aad`; throws a {@link SealError} otherwise. */
+/** Opens text of {@link seal} under the same keys and `aad`. @throws SealError otherwise */
 export function open(keys: SealKeys, aad: string, sealed: string): Buffer {
   const encoded = sealed.startsWith(PREFIX) ? sealed.slice(PREFIX.length) : undefined;
   const body = encoded === undefined ? undefined : Buffer.from(encoded, 'base64url');
-  // Buffer skips what is not base64url; encoding again shows whether anything was skipped.
+  // Buffer skips characters that are not base64url; encoding again reveals that.
   if (body === undefined || body.length < NONCE_BYTES + TAG_BYTES || body.toString('base64url') !== encoded) {
     throw new SealError('malformed');
   }
@@ -80,7 +80,7 @@ export function open(keys: SealKeys, aad: string, sealed: string): Buffer {
   try {
     plain = Buffer.concat([decipher.update(ciphertext), decipher.final()]);
   } catch {
-    // OpenSSL's own error says nothing more, and a cause might one day carry input.
+    // OpenSSL's error has no more information, and a cause might one day contain input.
     throw new SealError('wrong_key_or_context');
   }
   if (!timingSafeEqual(nonceOf(keys, aadBytes, plain), nonce)) throw new SealError('wrong_key_or_context');

@@ -1,30 +1,30 @@
 import { nextAttempt } from './backoff.ts';
 
-/** What an event of a sandbox run asks the simulated endpoint to answer; nothing: every attempt succeeds. */
+/** The answers of the simulated endpoint for an event of a sandbox run. Empty: every attempt succeeds. */
 export interface Simulation {
-  /** HTTP status of the attempts that fail, 300 to 599. */
+  /** HTTP status of failed attempts, 300 to 599. */
   readonly failCode?: number;
-  /** How many attempts fail, 0 to 20; absent with a code: all of them. */
+  /** Number of attempts that fail, 0 to 20; absent with a code: all. */
   readonly failCount?: number;
 }
 
 export const FAIL_CODES = { least: 300, most: 599 } as const;
 export const FAIL_COUNTS = { least: 0, most: 20 } as const;
 
-/** What fails without a code that says how. */
+/** Status of failures without a code. */
 const DEFAULT_FAIL_CODE = 500;
 const SUCCESS = 200;
 
-/** Sandbox time runs this much faster than production's: an hour between two attempts takes a tenth of a second. */
+/** Sandbox time runs this much faster than production: one hour between attempts takes a tenth of a second. */
 export const COMPRESSION = 36_000;
 
-/** How long a sandbox run waits where production waits `delayMs`; whole ms, and at least one where production waits. */
+/** Returns the wait of a sandbox run for `delayMs` of production; whole ms, at least 1 if production waits. */
 export function compressDelay(delayMs: number): number {
   return Math.ceil(delayMs / COMPRESSION);
 }
 
 /**
- * HTTP status that an attempt is answered with.
+ * Returns the HTTP status that answers an attempt.
  *
  * @param attempt number of the attempt, from 1
  */
@@ -33,28 +33,28 @@ export function simulatedStatus({ failCode, failCount }: Simulation, attempt: nu
   return attempt <= failing ? (failCode ?? DEFAULT_FAIL_CODE) : SUCCESS;
 }
 
-/** One attempt as the retry policy has it; delays in ms after the attempt before, 0 for the first. */
+/** One attempt by the retry policy; delays in ms after the previous attempt, 0 for the first. */
 export interface PlannedAttempt {
   readonly status: number;
-  /** What production would wait at least: the schedule, without jitter. */
+  /** Minimum wait in production: the schedule without jitter. */
   readonly delayMs: number;
-  /** With the jitter that this very attempt gets, as production would wait. */
+  /** Wait in production with the jitter of this attempt. */
   readonly jitteredDelayMs: number;
-  /** What the run waits. */
+  /** Wait of the run. */
   readonly compressedDelayMs: number;
 }
 
-/** How a delivery goes on by its simulation and its endpoint's schedule alone. */
+/** The course of a delivery by its simulation and its endpoint's schedule alone. */
 export interface DeliveryPlan {
   readonly outcome: 'delivered' | 'dead';
   readonly attempts: readonly PlannedAttempt[];
 }
 
 /**
- * The attempts that a delivery takes from its first to its end.
+ * Returns the attempts of a delivery from the first to the last.
  *
  * @param retryMs the endpoint's waits after the 1st, 2nd, … failed attempt, ms
- * @param jitterOf share of the jitter after the n-th failed attempt, from 0 to 1: the one that the run itself uses
+ * @param jitterOf returns the share of jitter after the n-th failed attempt, from 0 to 1; the run uses the same
  */
 export function planDelivery(
   simulation: Simulation,

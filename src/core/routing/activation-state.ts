@@ -1,12 +1,12 @@
-/** One Activation as far as its pair is concerned. */
+/** The fields of an Activation that decide for its pair. */
 export interface ActivationOfPair {
   readonly revoked: boolean;
   readonly deleting: boolean;
 }
 
 /**
- * Is the pair (integration, group key) open? At least one object says so and none says revoked: closing always works,
- * opening needs every closer to agree.
+ * Returns whether the pair (integration, group key) is open: at least one object opens it and none revokes it. Closing
+ * always works; opening needs the consent of all.
  */
 export function pairIsOpen(activations: readonly ActivationOfPair[]): boolean {
   return activations.some(each => !each.deleting) && activations.every(each => !each.revoked);

@@ -1,7 +1,7 @@
-/** Of the retention: what waits for longer is at risk of being removed before it is delivered. */
+/** Share of the retention after which a waiting event risks removal before delivery. */
 const AT_RISK_SHARE = 0.8;
 
-/** When an event that was accepted at `acceptedMs` and still waits is at risk, ms. */
+/** Returns when an event accepted at `acceptedMs` that still waits becomes at risk, ms. */
 export function atRiskFromMs(acceptedMs: number, retentionMs: number): number {
   return acceptedMs + AT_RISK_SHARE * retentionMs;
 }

@@ -6,7 +6,7 @@ import { tellReasons } from './told-reasons.ts';
 export interface BatchEntry {
   /** Stream id `ms-seq`. */
   readonly id: string;
-  /** Empty when the event has none. */
+  /** Empty if the event has no group key. */
   readonly groupKey: string;
   readonly bytes: number;
 }
@@ -18,18 +18,18 @@ export interface BatchItem {
   readonly tokens: number;
 }
 
-/** Which entries of a batch are to be offered to which integration, and why the others are not. */
+/** Which entries of a batch to offer to which integration, and why not to the others. */
 export interface BatchPlan {
   readonly offers: ReadonlyMap<string, readonly BatchItem[]>;
-  /** ref → integration → reason, of subscribed integrations only. */
+  /** ref → integration → reason, only for subscribed integrations. */
   readonly refused: Map<string, Map<string, NotRoutedReason>>;
-  /** Refs without a group key: routed to nobody. */
+  /** Refs of events without a group key; they are not routed. */
   readonly keyless: number;
 }
 
 /**
- * Sorts a batch by integration: pure, before any inbox is asked. An integration is offered an entry when it subscribes
- * to the queue and the group key is active for it; `route` checks everything again in the integration's own slot.
+ * Sorts a batch by integration, before any inbox is read. Pure. An integration is offered an entry if it subscribes to
+ * the queue and the group key is active for it. `route` checks everything again in the integration's own slot.
  */
 export function planBatch(
   entries: readonly BatchEntry[],
@@ -60,7 +60,7 @@ export function planBatch(
   return { offers, refused, keyless };
 }
 
-/** Tokens of each entry for all integrations together that it is offered to. */
+/** Returns the tokens of each entry for all integrations that it is offered to. */
 export function costsOf(entries: readonly BatchEntry[], offers: BatchPlan['offers']): number[] {
   const costs = new Map<string, number>();
   for (const items of offers.values()) {
@@ -69,14 +69,14 @@ export function costsOf(entries: readonly BatchEntry[], offers: BatchPlan['offer
   return entries.map(({ id }) => costs.get(id) ?? 0);
 }
 
-/** Notes why an integration does not get an event. */
+/** Records why an integration does not get an event. */
 export function refuse(refused: BatchPlan['refused'], ref: string, integration: string, reason: NotRoutedReason): void {
   let reasons = refused.get(ref);
   if (reasons === undefined) refused.set(ref, (reasons = new Map()));
   reasons.set(integration, reason);
 }
 
-/** The reasons as they are stored, by event. */
+/** Returns the reasons by event, as they are stored. */
 export function whyOf(refused: BatchPlan['refused']): { ref: string; ms: number; text: string }[] {
   return [...refused].map(([ref, reasons]) => ({
     ref,

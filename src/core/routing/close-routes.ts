@@ -5,20 +5,20 @@ import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import type { IntegrationSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
 
-/** What the objects of a tenant close of the routes that stand. */
+/** What the objects of a tenant close in its existing routes. */
 export interface ClosedTenant {
-  /** The very routes that were given where nothing closes. */
+  /** The given routes themselves if nothing closes. */
   readonly routes: TenantRoutes;
-  /** UID of each Subscription that closes → how. */
+  /** UID of each closed Subscription → how it is closed. */
   readonly closed: ReadonlyMap<string, 'Blocked' | 'Ended'>;
-  /** UID of each Block that covers something → how many subscriptions of the routes it covers. */
+  /** UID of each covering Block → number of covered subscriptions in the routes. */
   readonly paused: ReadonlyMap<string, number>;
 }
 
 /**
- * Closes of `stored` what the objects close, and changes nothing else: subscriptions that a Block covers, that are deleted
- * or that nobody grants any more, and integrations that are declined, revoked or gone. Pure. For a workspace whose changes
- * wait: what is open in its objects and closed in `stored` stays closed.
+ * Closes in `stored` what the objects close, and changes nothing else: subscriptions that are blocked, deleted or no
+ * longer granted, and integrations that are declined, revoked or deleted. Pure. For paused workspaces: what the
+ * objects open but `stored` has closed stays closed.
  */
 export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {
   const covering = coverage(snapshot);
@@ -65,13 +65,13 @@ export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowM
   return { routes: same ? stored : { ...stored, integrations: routes }, closed, paused };
 }
 
-/** Tells whether the subscription of the route is still there, and still granted. */
+/** Returns whether the subscription of the route still exists and is still granted. */
 function isKept(subscription: SubscriptionSnapshot, { spec }: IntegrationSnapshot, route: SubscriptionRoute): boolean {
   const granted = spec.workspace === subscription.namespace && spec.declined !== true && spec.revoked !== true;
   return granted && !subscription.deleting && generationOf(subscription.uid) === route.inc;
 }
 
-/** The very route where it is held already: what its pause remembers changes with the next compilation. */
+/** Returns the route unchanged if it is already held: the next compilation updates its pause policy. */
 function hold(route: SubscriptionRoute, pause: PauseOf): SubscriptionRoute {
   if (route.route === 'paused' && route.send === 'held' && route.onUnblock !== undefined) return route;
   return { ...route, ...pause, route: 'paused', send: 'held' };

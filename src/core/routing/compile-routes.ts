@@ -17,21 +17,21 @@ import type {
   TenantSnapshot,
 } from './snapshot.ts';
 
-/** Attempts in flight at once towards one endpoint. */
+/** Maximum concurrent attempts for one endpoint. */
 export const IN_FLIGHT_CAP = 64;
 
 export interface CompileOptions {
   readonly nowMs: number;
   /** Byte quota of a queue. */
   readonly queueMaxBytes: number;
-  /** `ok`, or why the endpoint may not be called, as one word. */
+  /** Returns `ok`, or a reason code why the endpoint may not be called. */
   readonly judgeEndpoint: (url: string) => string;
   readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
-  /** From earlier calls; absent: everything is made. */
+  /** Results of earlier calls to reuse; absent: computes everything. */
   readonly made?: RoutesMade;
 }
 
-/** Why a subscription is admitted or not, and whether events flow: what its conditions say. */
+/** Why a subscription is admitted or not, and whether events flow, for its conditions. */
 export interface SubscriptionVerdict {
   readonly ready:
     | 'Admitted'
@@ -51,7 +51,7 @@ export interface SubscriptionVerdict {
     | 'IntegrationClosed'
     | 'NotAdmitted';
   readonly detail?: string;
-  /** What the detail is about, for people; of a duplicate, the name of the older Subscription. */
+  /** What the detail refers to; for a duplicate, the name of the older Subscription. */
   readonly about?: string;
 }
 
@@ -59,14 +59,13 @@ export interface CompiledTenant {
   readonly routes: TenantRoutes;
   /** By UID of the Subscription. */
   readonly verdicts: ReadonlyMap<string, SubscriptionVerdict>;
-  /** UID of each Block that covers something → how many admitted subscriptions it covers. */
+  /** UID of each covering Block → number of admitted subscriptions that it covers. */
   readonly paused: ReadonlyMap<string, number>;
 }
 
 /**
- * The routes of one tenant, from its objects alone: pure, so that nothing but the objects decides, whatever happened
- * before. A subscription is live exactly when it is wanted and not covered:
- * `covered(I,S) = block of S for I, or block of a package that contains S for I`.
+ * Compiles the routes of one tenant. Pure: only the objects decide, not the history. A subscription is live exactly if
+ * it is wanted and not covered: `covered(I,S) = block of S for I, or block of a package that contains S for I`.
  */
 export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions): CompiledTenant {
   const { name, workspace } = snapshot;
@@ -83,7 +82,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   for (const stream of snapshot.streams) queues[stream.name] = queueOf(made, tenant, stream, open, options);
 
   const subscriptionsOf = new Map<string, Record<string, SubscriptionRoute>>();
-  /** Name of the Subscription that has the pair of integration and stream. */
+  /** Name of the Subscription that owns the pair of integration and stream. */
   const winners = new Map<string, string>();
   for (const subscription of [...snapshot.subscriptions].sort(byAge)) {
     const { integration: to, stream: from } = subscription.spec;
@@ -105,7 +104,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const blocks = coveringBlocks(to, from);
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
     const verdict = judge(subscription, blocks.length > 0, made, options);
-    // The route stays open: the router holds the queue, what lies in the inbox is delivered.
+    // The route stays open: the router holds the queue, and events in the inbox are delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
     verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
     const routes = subscriptionsOf.get(to) ?? {};
@@ -136,26 +135,26 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
   }
   const payer = open ? publicId('Account', '', workspace.spec.account) : '';
-  // Missing is closed: the router reserves with an account that Redis does not know, and holds.
+  // A missing account closes the gate: the router reserves with an account that Redis does not know, and holds.
   const plan = open ? (snapshot.account?.plan ?? 'Free') : '';
   const routes: TenantRoutes = { tenant, payer, plan, keys: keysOf(snapshot), queues, integrations: integrationRoutes };
   return { routes, verdicts, paused };
 }
 
-/** Older first, then by UID: the first of two subscriptions for one pair wins. */
+/** Orders by age, then by UID: the first of two subscriptions for one pair wins. */
 function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
 }
 
 export type PauseOf = Pick<SubscriptionRoute, 'onUnblock'>;
 
-/** What the pause remembers: the backlog is skipped only if every Block that covers the subscription wants it. */
+/** Returns the policy for the backlog of a pause: skip only if every covering Block asks for it. */
 export function pauseBy(blocks: readonly BlockSnapshot[]): PauseOf {
   if (blocks.length === 0) return {};
   return { onUnblock: blocks.every(({ spec }) => spec.onUnblock === 'SkipToNow') ? 'skip' : 'continue' };
 }
 
-/** Missing, foreign, declined and revoked integrations all say the same: nothing can be probed from outside. */
+/** Missing, foreign, declined and revoked integrations get the same result: nothing can be probed from outside. */
 function admit(
   subscription: SubscriptionSnapshot,
   integration: IntegrationSnapshot | undefined,
@@ -231,7 +230,7 @@ function subscriptionRoute(
   };
 }
 
-/** Each with what it has come to; what was not looked for is missing. */
+/** Each input with its result; absent if it was not looked up. */
 function headersFromSecrets({ headers = [] }: Endpoint, fields: readonly HeaderField[] = []) {
   return headersWithSecret(headers).map(({ name, secret }, i) => ({
     name,
@@ -240,7 +239,7 @@ function headersFromSecrets({ headers = [] }: Endpoint, fields: readonly HeaderF
   }));
 }
 
-/** By name; those from Secrets have a value here, or the endpoint would not be sealed. */
+/** Headers by name. Those from Secrets have a value here, or the endpoint would not be sealed. */
 function headersOf(endpoint: Endpoint, fields: readonly HeaderField[] | undefined): Record<string, string> {
   const plain = (endpoint.headers ?? []).flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
   const secret = headersFromSecrets(endpoint, fields).flatMap(({ name, field }) =>
@@ -249,12 +248,12 @@ function headersOf(endpoint: Endpoint, fields: readonly HeaderField[] | undefine
   return Object.fromEntries([...plain, ...secret]) as Record<string, string>;
 }
 
-/** When its owner last said that it works again, ms. */
+/** Returns when the owner last enabled the endpoint, ms. */
 export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): number | undefined {
   return endpoint?.enabledAt === undefined ? undefined : Date.parse(endpoint.enabledAt);
 }
 
-/** A version that has not signed yet is rotated to now, so that its predecessor goes on without a gap. */
+/** A version that has not signed yet counts as rotated now, so that its predecessor keeps signing. */
 function signing({ spec, signedVersion, rotatedMs }: SubscriptionSnapshot, nowMs: number) {
   const secretVersion = spec.endpoint?.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
   const rotatedAtMs = signedVersion !== undefined && secretVersion > signedVersion ? nowMs : rotatedMs;
@@ -286,7 +285,7 @@ function keysOf({ workspace, secretKeys }: TenantSnapshot): Record<string, strin
   for (const { sha256, expiresAt } of workspace.spec.ingressKeys ?? []) {
     keys[sha256] = expiresAt === undefined ? '' : String(Date.parse(expiresAt));
   }
-  // A key that is in a Secret, too, ends with the Secret, not with the date that REST gave it.
+  // A key that is also in a Secret ends with the Secret, not at the date from REST.
   for (const sha256 of secretKeys) keys[sha256] = '';
   return keys;
 }

@@ -2,9 +2,8 @@ import type { BlockSpec } from '../../api/kinds/block.ts';
 import type { PackageSpec } from '../../api/kinds/package.ts';
 
 /**
- * The Blocks that cover a stream for an integration, all of them:
- * `covered(I,S) = block of S for I, or block of a package that contains S for I`. Nothing else lifts or makes a block:
- * an archived package covers as it did.
+ * Returns all Blocks that cover a stream for an integration: `covered(I,S) = block of S for I, or block of a package
+ * that contains S for I`. Archived packages still cover.
  */
 export function coverage<B extends { readonly spec: BlockSpec }>(objects: {
   readonly packages: readonly { readonly name: string; readonly spec: PackageSpec }[];

@@ -1,29 +1,29 @@
 import type { HeldReason, NotRoutedReason } from './reasons.ts';
 
-/** What decides whether an event of one stream would go to one integration now. */
+/** What decides whether an event of one stream goes to one integration now. */
 export interface GateFacts {
-  /** Empty or absent: the event has none. */
+  /** Empty or absent: the event has no group key. */
   readonly groupKey: string | undefined;
   readonly integration: 'pending' | 'active' | 'closed';
   /** Whether an active activation exists for the group key. */
   readonly activated: boolean;
-  /** `none`: there is no admitted subscription to the stream; else whether it is routed, or why it is held. */
+  /** `none`: no admitted subscription to the stream; else whether it is routed, or why it is held. */
   readonly subscription: 'none' | 'open' | HeldReason;
 }
 
 export interface GateVerdict {
   readonly wouldRoute: boolean;
-  /** undefined exactly when it would be routed. */
+  /** undefined exactly if the event would be routed. */
   readonly reason: NotRoutedReason | HeldReason | undefined;
-  /** The event would wait for the integration, and go there when the reason ends. */
+  /** The event would wait, and be routed when the reason ends. */
   readonly held: boolean;
 }
 
 const refused = (reason: NotRoutedReason): GateVerdict => ({ wouldRoute: false, reason, held: false });
 
 /**
- * Evaluates the gate, in the order in which the reasons are told: what is nearest to the integration's state first. What
- * is not activated is lost for the integration even while its subscription is held.
+ * Evaluates the gate. The reason nearest to the integration's state comes first. An event whose group key is not
+ * active is lost for the integration even while its subscription is held.
  */
 export function judgeGate({ groupKey = '', integration, activated, subscription }: GateFacts): GateVerdict {
   if (groupKey === '') return refused('missing_group_key');

@@ -2,7 +2,7 @@ import type { IntegrationSnapshot } from './snapshot.ts';
 
 export type IntegrationState = 'Pending' | 'Active' | 'Declined' | 'Expired' | 'Revoked';
 
-/** State of an integration; the first that holds of Revoked, Declined, Active, Expired, Pending. */
+/** State of an integration: the first that applies of Revoked, Declined, Active, Expired, Pending. */
 export function integrationState(
   integration: Pick<IntegrationSnapshot, 'spec' | 'expiresMs'>,
   nowMs: number,
@@ -15,7 +15,7 @@ export function integrationState(
   return 'Pending';
 }
 
-/** Returns the state of an Integration as its object says it at `nowMs`, the wall clock. */
+/** Returns the state of an Integration object at `nowMs` (wall clock). */
 export function integrationStatus(
   {
     spec,
@@ -29,7 +29,7 @@ export function integrationStatus(
   return integrationState({ spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) }, nowMs);
 }
 
-/** The same as the routes know it. */
+/** Returns the same state as the routes have it. */
 export function routeState(state: IntegrationState): 'pending' | 'active' | 'closed' {
   if (state === 'Active') return 'active';
   return state === 'Pending' ? 'pending' : 'closed';

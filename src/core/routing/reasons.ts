@@ -1,6 +1,6 @@
 /**
- * Why an event did not go to an integration. The codes are what Redis keeps (one letter an integration and event),
- * the words what users read in metrics and answers.
+ * Why an event did not go to an integration. The keys are for metrics and answers; the codes, one letter per
+ * integration and event, are for Redis.
  */
 export const NOT_ROUTED = {
   missing_group_key: 'm',
@@ -16,15 +16,15 @@ export type NotRoutedReason = keyof typeof NOT_ROUTED;
 
 const WORDS = new Map(Object.entries(NOT_ROUTED).map(([word, code]) => [code as string, word as NotRoutedReason]));
 
-/** The word of a stored code; undefined for a code that this version does not know. */
+/** Returns the reason of a stored code; undefined for a code that this version does not know. */
 export function notRoutedReason(code: string): NotRoutedReason | undefined {
   return WORDS.get(code);
 }
 
 /**
- * Why an event waits in its queue for an integration: it goes on by itself when the reason ends, as far as the retention
- * reaches. Of a stream that several Blocks cover, one of the stream itself is told first. `paused` is what Redis knows of the
- * first three; `state_missing`: Redis has lost what decides, and it is rebuilt.
+ * Why an event waits in its queue for an integration. It proceeds when the reason ends, within the retention. If
+ * several Blocks cover a stream, a Block of the stream itself comes first. `paused` is all that Redis knows of the
+ * first three. `state_missing`: Redis lost the state, which is being rebuilt.
  */
 export const HELD = [
   'blocked_stream',

@@ -1,12 +1,13 @@
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from './routes.ts';
 
-/** What was made of `of` under these circumstances; made again when one of them is another than the last time. */
+/** The result for `of` under these circumstances. It is computed again if one of them changes. */
 export type Reuse<T> = (of: object, circumstances: readonly unknown[], make: () => T) => T;
 
 /**
- * What earlier routes were made of, so that an edit costs what it concerns: hashing and sealing 10,000 subscriptions
- * takes longer than a barrier may. It changes no answer. Parts that are equal are the same object, which is what a
- * difference is found by. For one `judgeEndpoint` and one `sealEndpoint`: these are not among the circumstances.
+ * Results of earlier compilations, so that an edit costs only what it affects: hashing and sealing 10,000
+ * subscriptions takes longer than a barrier may. It changes no answer. Equal parts are the same object, which makes
+ * differences cheap to find. Use it with one `judgeEndpoint` and one `sealEndpoint` only: they are not among the
+ * circumstances.
  */
 export interface RoutesMade {
   readonly names: Reuse<{ readonly id: string; readonly generation: string }>;
@@ -26,7 +27,7 @@ export function createRoutesMade(): RoutesMade {
   };
 }
 
-/** Keeps the last answer for each object, as long as somebody else keeps the object. */
+/** Keeps the last result for each object, as long as the object is referenced elsewhere. */
 function createReuse<T>(): Reuse<T> {
   const known = new WeakMap<object, { readonly circumstances: readonly unknown[]; readonly made: T }>();
   return (of, circumstances, make) => {

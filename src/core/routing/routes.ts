@@ -1,15 +1,15 @@
 /**
- * The routes of one tenant, as they stand in Redis: what `compileRoutes` wants, what a rebuild reads back, and what the
- * difference is made of. Everything is text, as Redis keeps it.
+ * The routes of one tenant as Redis has them: the output of `compileRoutes`, the input of a rebuild, and the basis of
+ * differences. All values are text, as in Redis.
  */
 export interface TenantRoutes {
   /** `ten_…` */
   readonly tenant: string;
-  /** Account that pays for distribution (`acc_…`); empty when the workspace has none. */
+  /** Account that pays for distribution (`acc_…`); empty if the workspace has none. */
   readonly payer: string;
-  /** The payer's plan; empty without a payer. Metered: its tokens are only counted, nothing is reserved for a batch. */
+  /** The payer's plan; empty without a payer. Metered: tokens are only counted, and no batch reserves any. */
   readonly plan: 'Free' | 'Metered' | '';
-  /** SHA-256 (hex) of each ingress key → when it ends (ms), or '' for never. */
+  /** SHA-256 (hex) of each ingress key → when it expires (ms), or '' for never. */
   readonly keys: Readonly<Record<string, string>>;
   readonly queues: Readonly<Record<string, QueueRoute>>;
   /** By `int_…`. */
@@ -17,12 +17,12 @@ export interface TenantRoutes {
 }
 
 export interface QueueRoute {
-  /** Generation: of the stream's UID, so that a stream that is made again never meets what the old one left. */
+  /** Generation from the stream's UID: a re-created stream never meets the data of the old one. */
   readonly gen: string;
   readonly state: 'open' | 'closing';
   readonly retentionMs: number;
   readonly maxBytes: number;
-  /** CloudEvents `source` of its events. */
+  /** CloudEvents `source` of the stream's events. */
   readonly source: string;
   readonly eventTypes: readonly string[];
   readonly contextHeaders: {
@@ -34,34 +34,36 @@ export interface QueueRoute {
 }
 
 export interface IntegrationRoute {
-  /** pending: not accepted yet, nothing is routed or held; closed: declined, revoked, expired or gone. */
+  /** pending: not accepted yet, nothing is routed or held; closed: declined, revoked, expired or deleted. */
   readonly state: 'pending' | 'active' | 'closed';
-  /** When it became active, used where Redis does not know it; ms. */
+  /** When it became active, ms; used if Redis does not know it. */
   readonly sinceMs: number;
   /** By `sub_…`. */
   readonly subscriptions: Readonly<Record<string, SubscriptionRoute>>;
 }
 
 export interface SubscriptionRoute {
-  /** Generation of the inbox: of the subscription's UID. */
+  /** Generation of the inbox, from the subscription's UID. */
   readonly inc: string;
   readonly queue: string;
   readonly gen: string;
-  /** open: events are routed; paused: they stay behind and are caught up; closed: they are not for it. */
+  /** open: events are routed; paused: events wait and are caught up; closed: events are not for this subscription. */
   readonly route: 'open' | 'paused' | 'closed';
-  /** Only while Blocks cover it: what becomes of what waits when none does any more; skip when all of them say so. */
+  /**
+   * Only while Blocks cover it: what happens to the backlog when the last Block ends. skip if all Blocks ask for it.
+   */
   readonly onUnblock?: 'continue' | 'skip';
-  /** open: attempts are claimed; held: what lies in the inbox waits. */
+  /** open: attempts are claimed; held: events in the inbox wait. */
   readonly send: 'open' | 'held';
-  /** Its position begins here where Redis does not know it; ms. */
+  /** Start position if Redis knows none, ms. */
   readonly sinceMs: number;
   readonly unordered: boolean;
-  /** Attempts in flight at once. */
+  /** Maximum concurrent attempts. */
   readonly cap: number;
-  /** Attempts started in a second; absent: no limit. */
+  /** Maximum attempts started per second; absent: no limit. */
   readonly maxPerSecond?: number;
-  /** When its owner said that the endpoint works again, ms: what was wrong with it before does not count. */
+  /** When its owner enabled the endpoint, ms: earlier failures do not count. */
   readonly enabledMs?: number;
-  /** The endpoint's configuration sealed with the root key; empty for a subscription that only pulls. */
+  /** The endpoint's configuration, sealed with the root key; empty for a subscription without an endpoint. */
   readonly endpoint: string;
 }

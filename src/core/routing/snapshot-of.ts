@@ -12,14 +12,14 @@ interface Metadata {
   readonly finalizers?: readonly string[] | undefined;
 }
 
-/** A custom resource as a cache holds it. */
+/** A custom resource from a cache. */
 interface CachedObject<Spec, Status = unknown> {
   readonly metadata: Metadata;
   readonly spec: Spec;
   readonly status?: Status | undefined;
 }
 
-/** No effect before the finalizer is there: what is not protected yet does not exist for the routes. */
+/** An object without the finalizer has no effect: the routes must not use an unprotected object. */
 export function isProtected({ metadata }: { readonly metadata: Metadata }): boolean {
   return metadata.finalizers?.includes(FINALIZER) === true;
 }
@@ -28,7 +28,7 @@ function msOf(time: string | undefined): number | undefined {
   return time === undefined ? undefined : Date.parse(time);
 }
 
-/** Of a stream, a package or a block: their statuses decide nothing. */
+/** Converts a stream, a package or a block: their statuses decide nothing. */
 export function snapshotOf<Spec>({ metadata, spec }: CachedObject<Spec>): SnapshotMeta & { readonly spec: Spec } {
   return {
     name: metadata.name,

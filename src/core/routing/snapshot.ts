@@ -7,7 +7,7 @@ import type { SubscriptionSpec } from '../../api/kinds/subscription.ts';
 import type { WorkspaceSpec } from '../../api/kinds/workspace.ts';
 import type { HeaderField } from '../delivery/header-field.ts';
 
-/** What the decisions need of an object's metadata. */
+/** The metadata that the decisions need. */
 export interface SnapshotMeta {
   readonly name: string;
   readonly namespace: string;
@@ -23,7 +23,7 @@ export interface StreamSnapshot extends SnapshotMeta {
 
 export interface IntegrationSnapshot extends SnapshotMeta {
   readonly spec: IntegrationSpec;
-  /** From the status: when the invitation ends, and since when the integration is accepted; ms. */
+  /** From the status: when the invitation expires, and when the integration was accepted; ms. */
   readonly expiresMs?: number;
   readonly acceptedMs?: number;
 }
@@ -35,9 +35,9 @@ export interface SubscriptionSnapshot extends SnapshotMeta {
   /** Newest version of the secret that has signed, and since when. */
   readonly signedVersion?: number;
   readonly rotatedMs?: number;
-  /** When the endpoint was last found disabled. */
+  /** When the endpoint was last disabled. */
   readonly disabledMs?: number;
-  /** Of the headers that take their value from a Secret, in their order; absent where none does. */
+  /** Values of the headers from Secrets, in their order; absent if there are none. */
   readonly headerFields?: readonly HeaderField[];
 }
 
@@ -49,16 +49,16 @@ export interface BlockSnapshot extends SnapshotMeta {
   readonly spec: BlockSpec;
 }
 
-/** Everything that decides the routes of one tenant: its own namespace's objects, and all subscriptions to it. */
+/** Everything that decides the routes of one tenant: the objects of its namespace, and all subscriptions to it. */
 export interface TenantSnapshot {
   /** Name of the workspace and of its namespace. */
   readonly name: string;
-  /** Absent: no Workspace, or one that is being deleted. Its routing is closed then. */
+  /** Absent: there is no Workspace, or it is being deleted. Then its routing is closed. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
-  /** The account that pays. Absent: it does not exist, and nothing is routed at its cost until it does. */
+  /** The account that pays. Absent: it does not exist, and nothing is routed until it does. */
   readonly account?: {
     readonly plan: AccountSpec['plan'];
-    /** Some queue waits for tokens that it does not have. */
+    /** Whether a queue waits for more tokens than are left. */
     readonly short: boolean;
   };
   /** SHA-256 (hex) of the ingress keys in Secrets. */

@@ -1,15 +1,15 @@
 import { NOT_ROUTED, type NotRoutedReason, notRoutedReason } from './reasons.ts';
 
-/** Integrations that are named one by one for an event; of more, only those that had another reason than most. */
+/** Maximum number of integrations named for an event. Above it, only those with an uncommon reason are named. */
 export const NAMED = 32;
-/** Of those with another reason, at most as many are named; where there are more, nothing is said of those who are not. */
+/** Maximum number of named integrations with an uncommon reason. Above it, nothing is stored for unnamed ones. */
 const EXCEPTIONS = 128;
-/** Stands for all who are not named. */
+/** Stands for all unnamed integrations. */
 const OTHERS = '*';
 
 /**
- * What is stored of an event about who did not get it: `int:code`, comma-separated. Where they are many, `*:code` tells
- * the most common reason once, for whoever subscribed and is not named; so that an event costs the same with 10,000
+ * Encodes why integrations did not get an event: `int:code`, comma-separated. If there are many, `*:code` stores the
+ * most common reason once, for subscribed integrations that are not named. So an event costs the same with 10,000
  * subscribers as with 100. Later texts about the same event are appended with a comma.
  */
 export function tellReasons(reasons: ReadonlyMap<string, NotRoutedReason>): string {
@@ -33,21 +33,21 @@ function lastOf(text: string, name: string): NotRoutedReason | undefined {
   return code === undefined ? undefined : notRoutedReason(code);
 }
 
-/** The reason that is told of this integration by name; the last one counts. */
+/** Returns the reason stored for this integration by name; the last one counts. */
 export function toldReason(text: string, integration: string): NotRoutedReason | undefined {
   return lastOf(text, integration);
 }
 
-/** The reason that is told of all who subscribed and are not named. */
+/** Returns the reason stored for all subscribed integrations that are not named. */
 export function reasonOfOthers(text: string): NotRoutedReason | undefined {
   return lastOf(text, OTHERS);
 }
 
 /**
- * Why this integration did not get an event, as far as it was noted.
+ * Returns the recorded reason why this integration did not get an event.
  *
  * @param routedBeforeMs the event was routed before this
- * @param subscribedMs since when the integration's subscription is there; undefined: it has none
+ * @param subscribedMs when the integration subscribed; undefined: it has no subscription
  */
 export function notedReason(
   text: string,

@@ -18,9 +18,9 @@ import { createVerifiers, type Verifier } from './verifier.ts';
 export interface AuthenticationOptions extends TokenRules {
   readonly log: Logger;
   readonly limits?: Partial<AuthenticationLimits>;
-  /** Wall clock in milliseconds; the library that verifies has its own. */
+  /** Wall clock in milliseconds. The verifying library uses its own. */
   readonly nowMs?: () => number;
-  /** A call was refused for its token. */
+  /** Called when a call is refused for its token. */
   readonly onRefused?: (reason: TokenRefusal) => void;
 }
 
@@ -28,9 +28,9 @@ type ExpressRequest = Parameters<Verifier>[0];
 type ExpressResponse = Parameters<Verifier>[1];
 
 /**
- * Guards a scope: whatever is routed in it and in scopes within it, its own not-found handler too, is reached only with a
- * verified bearer token; `identityOf(request)` then says whose. Call it once, first, inside the one encapsulated plugin.
- * What is refused is thrown as a Refusal (401, 400; 503 while an issuer cannot be asked) for the error handler.
+ * Guards a scope: requests reach its routes, its not-found handler and nested scopes only with a verified bearer
+ * token. Then `identityOf(request)` returns the caller. Call it once, first, inside the one encapsulated plugin.
+ * Throws a Refusal (401, 400; 503 if the issuer's keys are unavailable) to the error handler.
  */
 export async function registerAuthentication(scope: FastifyInstance, options: AuthenticationOptions): Promise<void> {
   const authenticate = createAuthenticator(options);
@@ -38,8 +38,8 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
   declareIdentity(scope);
   scope.addHook('onRequest', async request => refuseBadTarget(request.raw.url ?? '', options.onRefused));
   await scope.register(fastifyExpress);
-  // Without a path: what a path matches is Express's opinion, not the router's. It never fails; what it found is judged
-  // by the hook behind it, which is what refuses when Express has skipped the middleware.
+  // Without a path: Express matches paths differently than the router. The middleware never fails; the hook after it
+  // judges the result, and refuses if Express skipped the middleware.
   scope.use(async (request, response, next) => {
     outcomes.set(request, await authenticate(request, response));
     next();
@@ -52,7 +52,7 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
   });
 }
 
-/** Before Express, which decodes the whole target, query included, and throws when it cannot. */
+/** Runs before Express, which decodes the whole target including the query, and throws if it cannot. */
 function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRefused']): void {
   const carries = carriesToken(target);
   if (carries === 'too many') {
@@ -69,7 +69,7 @@ function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRef
   }
 }
 
-/** Decides on a request's credentials. What it resolves with is an answer; it rejects only by a defect. */
+/** Judges a request's credentials. Resolves with a result; rejects only on a defect. */
 function createAuthenticator(options: AuthenticationOptions) {
   const { nowMs = Date.now } = options;
   const keysOf = createKeys(options, nowMs);
@@ -91,7 +91,7 @@ function createAuthenticator(options: AuthenticationOptions) {
     if (token === undefined) return refuse('malformed');
     const fault = findFault(token, options, Math.floor(nowMs() / 1_000));
     if (fault !== undefined) return refuse(fault);
-    // findFault has looked at all three. Nothing is believed for it: the middleware checks the same of what it verifies.
+    // findFault has checked all three. Nothing is trusted yet: the middleware repeats the checks on what it verifies.
     const [issuer, algorithm, kid] = [token.claims['iss'], token.header['alg'], token.header['kid']] as string[];
     try {
       const keys = await keysOf.get(issuer as string)?.find(kid as string);
@@ -113,7 +113,7 @@ function createKeys(options: AuthenticationOptions, nowMs: () => number): Readon
       read: () => readKeySet(issuer, limits),
       limits,
       nowMs,
-      onFailure: error => options.log.warn({ issuer, err: error }, 'issuer cannot be read'),
+      onFailure: error => options.log.warn({ issuer, err: error }, 'cannot read the keys of the issuer'),
     });
   return new Map(options.issuers.map(issuer => [issuer, create(issuer)]));
 }
@@ -133,7 +133,7 @@ async function verify(
   return claims === undefined ? 'signature' : readIdentity(claims);
 }
 
-/** @fastify/express leaves the decoded target and a `headersSent` of its own behind; what follows wants Node's. */
+/** Restores Node's properties: @fastify/express leaves the decoded target and its own `headersSent` behind. */
 function removeTraces({ raw }: FastifyRequest, reply: FastifyReply): void {
   const { originalUrl } = raw as { originalUrl?: unknown };
   if (typeof originalUrl === 'string') raw.url = originalUrl;

@@ -1,6 +1,6 @@
 /**
- * What the Authorization header holds. `none`: no such header, or one of another scheme. `ambiguous`: it is there more
- * than once, or holds more than one word after the scheme. `bearer`: one word, which may be empty or no token at all.
+ * The content of the Authorization header. `none`: no such header, or another scheme. `ambiguous`: the header occurs
+ * more than once, or has more than one word after the scheme. `bearer`: one word, which may be empty or not a token.
  */
 export type Credentials =
   | { readonly kind: 'none' }
@@ -8,8 +8,8 @@ export type Credentials =
   | { readonly kind: 'bearer'; readonly token: string };
 
 /**
- * Reads the credentials as they were sent: name and value in turn, as Node's `rawHeaders`. Node's `headers` keep the
- * first Authorization of several, so that what a proxy has checked and what is looked at here could differ.
+ * Reads the credentials from Node's `rawHeaders` (name and value in turn). Node's `headers` keep only the first of
+ * several Authorization headers: a proxy might have checked another one.
  */
 export function readCredentials(rawHeaders: readonly string[]): Credentials {
   const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization');
@@ -22,15 +22,15 @@ export function readCredentials(rawHeaders: readonly string[]): Credentials {
   return rest.length > 0 || token.includes(',') ? { kind: 'ambiguous' } : { kind: 'bearer', token };
 }
 
-/** A signed JWT (JWS compact serialization, RFC 7515), decoded; nothing of it is verified. */
+/** A signed JWT (JWS compact serialization, RFC 7515), decoded but not verified. */
 export interface UnverifiedToken {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Decodes a token; undefined when it is none. Stricter than the library that verifies: three parts in canonical base64url
- * without padding (so that one token has one spelling), header and claims JSON objects in valid UTF-8.
+ * Decodes a token; undefined if it is malformed. Stricter than the verifying library: three parts in canonical
+ * base64url without padding (so a token has one spelling), header and claims JSON objects in valid UTF-8.
  */
 export function parseToken(token: string): UnverifiedToken | undefined {
   const parts = token.split('.');

@@ -1,18 +1,18 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Who asks, as a verified token says it. */
+/** The caller, from a verified token. */
 export interface Identity {
   /** `iss`, byte for byte. */
   readonly issuer: string;
   /** `sub`. */
   readonly subject: string;
-  /** `groups`, if that is an array of strings; else none. */
+  /** `groups` if it is an array of strings; else empty. */
   readonly groups: readonly string[];
-  /** `client_id`, else `azp`; undefined when neither is a text. */
+  /** `client_id`, else `azp`; undefined if neither is text. */
   readonly client: string | undefined;
 }
 
-/** @throws TypeError when `iss` or `sub` is missing: the claims were not verified */
+/** Reads the identity from claims. @throws TypeError if `iss` or `sub` is missing: the claims were not verified */
 export function readIdentity(claims: Readonly<Record<string, unknown>>): Identity {
   const { iss, sub, groups, client_id: clientId, azp } = claims;
   if (!isText(iss) || !isText(sub)) throw new TypeError('claims without iss or sub');
@@ -31,7 +31,7 @@ function isText(value: unknown): value is string {
 
 const IDENTITY = Symbol('identity');
 
-/** Declares the place for the identity on every request of the scope. */
+/** Declares the identity property on every request of the scope. */
 export function declareIdentity(scope: FastifyInstance): void {
   scope.decorateRequest(IDENTITY, null);
 }
@@ -40,7 +40,10 @@ export function setIdentity(request: FastifyRequest, identity: Identity): void {
   request.setDecorator<Identity>(IDENTITY, identity);
 }
 
-/** @throws Error when the request was not authenticated: a route outside of the guarded scope, which is a defect */
+/**
+ * Returns the identity. @throws Error if the request was not authenticated: its route is outside the guarded scope (a
+ * defect)
+ */
 export function identityOf(request: FastifyRequest): Identity {
   const identity = request.getDecorator<Identity | null>(IDENTITY);
   if (identity === null) throw new Error('the request has no identity');

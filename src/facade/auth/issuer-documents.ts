@@ -3,36 +3,36 @@ import type { JWTHeader } from 'express-oauth2-jwt-bearer';
 /** A public key of an issuer (JWK, RFC 7517). `kid` names it. */
 export type PublicKey = NonNullable<JWTHeader['jwk']> & { readonly kid: string };
 
-/** The keys that an issuer signs with. */
+/** The keys of an issuer. */
 export interface KeySet {
   readonly keys: PublicKey[];
 }
 
-/** Bounds of reading an issuer's documents. */
+/** Limits for reading an issuer's documents. */
 export interface DocumentLimits {
-  /** For both documents together. */
+  /** Timeout for both documents together, ms. */
   readonly timeoutMs: number;
-  /** Largest document. */
+  /** Maximum size of a document, bytes. */
   readonly maxBytes: number;
 }
 
 /**
- * Reads the keys of an issuer: its metadata (OpenID Connect Discovery, section 4) and the key set it names. Redirects are
- * not followed. Only public keys with a `kid` are kept.
+ * Reads the keys of an issuer: its metadata (OpenID Connect Discovery, section 4) and the key set in it. Does not
+ * follow redirects. Keeps only public keys with a `kid`.
  *
- * @throws Error when they cannot be had in time, or say something else than they have to
+ * @throws Error on a timeout or an invalid document
  */
 export async function readKeySet(issuer: string, limits: DocumentLimits): Promise<KeySet> {
   const signal = AbortSignal.timeout(limits.timeoutMs);
   const metadata = await readDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal, limits);
-  // Section 4.3: the very issuer that was asked for, or the answer is somebody else's.
-  if (metadata['issuer'] !== issuer) throw new Error('the metadata is of another issuer');
+  // Section 4.3: the metadata must name exactly the issuer that was requested.
+  if (metadata['issuer'] !== issuer) throw new Error('the metadata names another issuer');
   const { keys } = await readDocument(checkKeysUrl(issuer, metadata['jwks_uri']), signal, limits);
   if (!Array.isArray(keys)) throw new Error('the key set has no keys');
   return { keys: keys.filter(isPublicKey) };
 }
 
-/** Over TLS, unless the issuer itself is not. */
+/** Returns the URL of the key set. It must use https, unless the issuer itself does not. */
 function checkKeysUrl(issuer: string, url: unknown): string {
   if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the metadata has no jwks_uri');
   const { protocol } = new URL(url);
@@ -56,11 +56,11 @@ async function readDocument(
   }
   if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}`);
   const document: unknown = JSON.parse(Buffer.concat(chunks).toString());
-  if (typeof document !== 'object' || document === null) throw new Error(`${url} is no JSON object`);
+  if (typeof document !== 'object' || document === null) throw new Error(`${url} is not a JSON object`);
   return document as Record<string, unknown>;
 }
 
-/** Symmetric keys have no business in a published set, and private ones are no secret any more. */
+/** Drops symmetric and private keys: a published set must not contain them. */
 function isPublicKey(key: unknown): key is PublicKey {
   if (typeof key !== 'object' || key === null) return false;
   const { kty, kid, d } = key as Record<string, unknown>;

@@ -1,25 +1,25 @@
 import type { KeySet } from './issuer-documents.ts';
 
-/** How long keys are used, and how often they are asked for. */
+/** How long keys are used, and how often they are read. */
 export interface KeyLimits {
-  /** From this age on they are read again, while they are still used. */
+  /** Age from which keys are read again while still in use, ms. */
   readonly refreshMs: number;
-  /** From this age on they are not used any more: a key that its issuer has withdrawn is not trusted for longer. */
+  /** Age from which keys are no longer used, ms. It bounds the trust in a withdrawn key. */
   readonly trustMs: number;
-  /** After a key that the issuer did not have: unknown ones are refused without asking. */
+  /** Cool-down after an unknown key, ms: unknown keys are refused without a request. */
   readonly cooldownMs: number;
-  /** After a failure: nothing is asked. */
+  /** Cool-down after a failure, ms: no requests. */
   readonly retryMs: number;
 }
 
-/** The issuer cannot be asked for its keys: whether a token is good cannot be told. */
+/** The keys of the issuer cannot be read, so a token cannot be judged. */
 export class IssuerUnavailableError extends Error {
   override readonly name = 'IssuerUnavailableError';
 }
 
 export interface IssuerKeys {
   /**
-   * The key set that has the key `kid`; undefined when the issuer has no such key.
+   * Returns the key set that contains the key `kid`; undefined if the issuer has no such key.
    *
    * @throws IssuerUnavailableError
    */
@@ -27,12 +27,12 @@ export interface IssuerKeys {
 }
 
 /**
- * Remembers the keys of one issuer. A key that is not known is asked for at once, so that a rotation needs no waiting;
- * only one that the issuer did not have either begins the cool-down, so that invented ones cost it one request each time.
+ * Caches the keys of one issuer. An unknown key is requested at once, so a rotation takes effect without a wait. If
+ * the issuer does not know it either, the cool-down begins: invented keys cost the issuer one request each time.
  *
- * @param options.read reads the keys, within a deadline of its own
+ * @param options.read reads the keys, with its own deadline
  * @param options.nowMs wall clock
- * @param options.onFailure hears of each time that they could not be read
+ * @param options.onFailure is called for each failed read
  */
 export function createIssuerKeys(options: {
   read: () => Promise<KeySet>;
@@ -62,7 +62,7 @@ export function createIssuerKeys(options: {
     }
   }
 
-  /** One request for all who wait. */
+  /** Shares one request among all waiting callers. */
   function refresh(): Promise<KeySet> {
     reading ??= readNow();
     return reading;
@@ -73,14 +73,14 @@ export function createIssuerKeys(options: {
       const ageMs = held === undefined ? Infinity : nowMs() - held.readMs;
       if (held !== undefined && ageMs < limits.trustMs) {
         if (hasKey(held.set, kid)) {
-          // In the background; a failure was reported, and the next request tries again.
+          // Runs in the background. A failure was reported already, and the next request tries again.
           if (ageMs >= limits.refreshMs && !isResting()) refresh().catch(() => {});
           return held.set;
         }
         if (nowMs() - missedMs < limits.cooldownMs) return undefined;
       }
       if (reading === undefined && isResting()) {
-        throw new IssuerUnavailableError('the keys of the issuer could not be read a moment ago');
+        throw new IssuerUnavailableError('the keys of the issuer could not be read; next attempt soon');
       }
       const set = await refresh();
       if (hasKey(set, kid)) return set;

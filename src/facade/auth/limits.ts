@@ -1,7 +1,7 @@
 import type { DocumentLimits } from './issuer-documents.ts';
 import type { KeyLimits } from './issuer-keys.ts';
 
-/** Bounds of authentication. Sizes in bytes, times in milliseconds. */
+/** Limits of authentication: sizes in bytes, times in milliseconds. */
 export interface AuthenticationLimits extends DocumentLimits, KeyLimits {}
 
 export const AUTHENTICATION_LIMITS: AuthenticationLimits = {

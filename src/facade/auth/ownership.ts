@@ -3,25 +3,25 @@ import type { Identity } from './identity.ts';
 
 export type Role = Owner['role'];
 
-/** What is read of a Workspace. */
+/** The fields of a Workspace that decide. */
 interface OwnedWorkspace {
   readonly spec: { readonly account: string; readonly owners?: readonly Owner[] | undefined };
 }
 
-/** What is read of an Account. */
+/** The fields of an Account that decide. */
 interface OwningAccount {
   readonly metadata: { readonly name: string };
   readonly spec: { readonly owners?: readonly Owner[] | undefined };
 }
 
-/** The roles that a list of owners gives to somebody; each at most once. */
+/** Returns the roles that a list of owners gives to an identity, each at most once. */
 export function rolesOf(identity: Identity, owners: readonly Owner[] = []): readonly Role[] {
   return [...new Set(owners.filter(owner => isMeant(owner, identity)).map(({ role }) => role))];
 }
 
 /**
- * What somebody may do for a workspace: `Owner` everything, `Admin` everything but changing owners, undefined nothing.
- * The owners of its Account count as its own; an Account that is not the one it names counts for nothing.
+ * Returns the role of an identity for a workspace: `Owner` may do everything, `Admin` everything except changing
+ * owners, undefined nothing. Owners of the workspace's Account count too; other Accounts do not.
  */
 export function mayActFor(
   identity: Identity,
@@ -32,7 +32,7 @@ export function mayActFor(
   return strongest([...rolesOf(identity, workspace.spec.owners), ...rolesOf(identity, theirs)]);
 }
 
-/** What somebody may do for an account and for all its workspaces. */
+/** Returns the role of an identity for an account and all its workspaces. */
 export function mayActForAccount(identity: Identity, account: OwningAccount): Role | undefined {
   return strongest(rolesOf(identity, account.spec.owners));
 }
@@ -42,8 +42,8 @@ function strongest(roles: readonly Role[]): Role | undefined {
 }
 
 /**
- * Byte by byte, and exactly one of subject, group and client: an entry with none or with several is refused by the API
- * server, and one that got in nevertheless names nobody.
+ * Compares byte by byte, with exactly one of subject, group and client. The API server refuses entries with none or
+ * several; such an entry matches nobody here either.
  */
 function isMeant(owner: Owner, { issuer, subject, groups, client }: Identity): boolean {
   const given = [owner.subject, owner.group, owner.client].filter(each => each !== undefined);

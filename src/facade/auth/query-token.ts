@@ -1,10 +1,10 @@
 import { queryPieces } from '../../http/query-pieces.ts';
 
-/** How often a name is decoded: a proxy may do it once more than we. */
+/** How often a name is decoded: a proxy may decode it once more than Sluice. */
 const DECODINGS = 3;
 const NAME = 'accesstoken';
 
-/** Tells whether a query may name a token: plain text without the name in it does not, and costs no decoding. */
+/** Returns whether a query may name a token. Plain text without the name does not, and costs no decoding. */
 function mayNameToken(query: string): boolean {
   if (/[^\x20-\x24\x26-\x7e]/.test(query)) return true;
   return query
@@ -14,9 +14,9 @@ function mayNameToken(query: string): boolean {
 }
 
 /**
- * Tells whether the query of a request target has a parameter `access_token`, in any spelling that anything on the way
- * might take for it; `too many` where its parameters are more than any call takes. Tokens in addresses end up in logs and
- * histories (RFC 9700, section 4.3.2).
+ * Returns whether the query of a request target has a parameter `access_token` in any spelling that a proxy might
+ * accept; `too many` if the query has too many parameters. Tokens in addresses end up in logs and histories (RFC 9700,
+ * section 4.3.2).
  */
 export function carriesToken(target: string): boolean | 'too many' {
   const pieces = queryPieces(target);

@@ -1,17 +1,17 @@
 import type { UnverifiedToken } from './bearer-token.ts';
 
-/** Which tokens are taken at all. */
+/** Which tokens are accepted. */
 export interface TokenRules {
-  /** Each compared byte by byte with `iss`. */
+  /** Accepted issuers, each compared byte by byte with `iss`. */
   readonly issuers: readonly string[];
   readonly audience: string;
-  /** Signing algorithms (RFC 7518), asymmetric ones. */
+  /** Accepted asymmetric signing algorithms (RFC 7518). */
   readonly algorithms: readonly string[];
-  /** How far the issuer's clock may be off, either way. */
+  /** Maximum clock difference to the issuer, in both directions. */
   readonly clockToleranceSeconds: number;
 }
 
-/** Why a token is refused, as `error_description` says it. Constant texts: nothing of a token is ever echoed. */
+/** Texts for `error_description` by fault. They are constants: nothing of a token is echoed. */
 export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form',
   type: 'The token is of another type than an access token',
@@ -28,12 +28,12 @@ export const FAULTS = {
 
 export type TokenFault = keyof typeof FAULTS;
 
-/** Access tokens (RFC 9068) and those of issuers that know no type for them; not logout tokens, proofs and the like. */
+/** Accepts access tokens (RFC 9068) and tokens without a specific type; refuses logout tokens, proofs and others. */
 const TYPES = ['jwt', 'at+jwt'];
 
 /**
- * The first fault of a token that shows without any key; undefined when it is worth verifying. Deciding it here keeps
- * guesses from reaching the issuer, and makes two independent checks of what the verifying library checks again.
+ * Returns the first fault of a token that is visible without a key; undefined if the token is worth verifying. Guesses
+ * so never reach the issuer, and each rule is checked twice: here and in the verifying library.
  */
 export function findFault(token: UnverifiedToken, rules: TokenRules, nowSeconds: number): TokenFault | undefined {
   const { header, claims } = token;
@@ -61,12 +61,12 @@ function isForAudience(aud: unknown, audience: string): boolean {
   return Array.isArray(aud) && aud.every(each => typeof each === 'string') && aud.includes(audience);
 }
 
-/** Seconds since 1970. JSON has numbers that JavaScript reads as infinite: a token must not last for ever. */
+/** Seconds since 1970. JavaScript parses some JSON numbers as infinite: a token must not be valid forever. */
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-/** No control characters and no half of a surrogate pair: two subjects must not become one when they are encoded. */
+/** Refuses control characters and lone surrogates: two subjects must not become one when encoded. */
 function isSubject(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);
 }

@@ -1,6 +1,6 @@
 import { FAULTS, type TokenFault } from './token-fault.ts';
 
-/** Why a call got no further than its token: none, not where it belongs, a fault of it, or nobody can tell now. */
+/** Why a call was refused for its token: missing, misplaced, faulty, or undecided. */
 export type TokenRefusal = TokenFault | 'missing' | 'misplaced' | 'request' | 'undecided';
 
 export const TOKEN_REFUSALS = [

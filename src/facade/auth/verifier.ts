@@ -5,12 +5,12 @@ import type { TokenRules } from './token-fault.ts';
 /** Express middleware that verifies a bearer token and puts `auth` on the request. */
 export type Verifier = ReturnType<typeof auth>;
 
-/** The middleware for tokens of `issuer` that are signed with `algorithm` by one of `keys`. */
+/** Returns the middleware for tokens of `issuer`, signed with `algorithm` by one of `keys`. */
 export type FindVerifier = (issuer: string, algorithm: string, keys: KeySet) => Verifier;
 
 /**
- * Makes the middleware, once for each key set and algorithm: the library takes one fixed algorithm, and is given the
- * keys, because by itself it waits for an issuer that does not answer for ever, and says `invalid token` then.
+ * Creates the middleware once per key set and algorithm. The library takes one fixed algorithm. It gets the keys from
+ * us: by itself it waits forever for an issuer that does not answer, and then reports `invalid token`.
  */
 export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules): FindVerifier {
   const made = new WeakMap<KeySet, Map<string, Verifier>>();
@@ -26,7 +26,7 @@ export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules)
         tokenSigningAlg: algorithm,
         clockTolerance: clockToleranceSeconds,
         dpop: { enabled: false },
-        // Said, because for what is not said the library reads ISSUER_BASE_URL, JWKS_URI and SECRET of the environment.
+        // Set explicitly: otherwise the library reads ISSUER_BASE_URL, JWKS_URI and SECRET from the environment.
         issuerBaseURL: '',
         jwksUri: '',
         secret: '',

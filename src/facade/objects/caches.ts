@@ -14,41 +14,44 @@ import { CALL_WITHIN_MS, refusalOf } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups } from './lookups.ts';
 
-/** Everything that the facade watches, and how it finds in it. */
+/** The caches of everything that the facade watches, with lookups. */
 export interface World {
-  /** An object by name, as the cache has it. */
+  /** Returns an object by name from the cache. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
-  /** Objects of a namespace; of all, for kinds of the cluster. They lag by the watch's latency. */
+  /** Returns the objects of a namespace, or all for cluster-scoped kinds. They lag by the latency of the watch. */
   readonly list: <K extends KindName>(kind: K, namespace?: string) => Cached<K>[];
   /**
-   * The object with a public id: from the cache, and when it is not there, by one list (so that what another replica has
-   * just made is found). `namespace` confines it.
+   * Finds an object by public id: in the cache, else by one list, which finds objects that another replica has just
+   * created. `namespace` confines the search.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
-  /** As `find` does where the cache has none, whether it has or not: what it has must not be told by the time it takes. */
+  /** Runs the lookup of `find` without the cache, so that timing does not reveal whether an object exists. */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
-  /** As `find`, by an index each of whose values belongs to one object: `tokenHash`. */
+  /** Finds an object by a unique index such as `tokenHash`, like `find`. */
   readonly findBy: <K extends KindName>(kind: K, index: string, value: string) => Promise<Cached<K> | undefined>;
-  /** The object as the API server has it now, with its managed fields. @throws Refusal 503 */
+  /** Reads an object from the API server, with its managed fields. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
-  /** For what the caches may not decide alone; dearer than `live`. */
+  /** Lists from the API server, for decisions that must not rely on caches. More expensive than `live`. */
   readonly listLive: ListLive;
-  /** Objects that say `value` in an index, such as `integration` (`namespace/name`). They lag by the watch's latency. */
+  /**
+   * Returns the objects with `value` in an index such as `integration` (`namespace/name`). They lag by the latency of
+   * the watch.
+   */
   readonly by: <K extends KindName>(kind: K, index: string, value: string) => Cached<K>[];
   readonly reflector: <K extends KindName>(kind: K) => Reflector<Cached<K>>;
-  /** @throws Refusal 503 while any cache is not filled or has not been heard of for 30 s */
+  /** @throws Refusal 503 while a cache is not synced or had no contact for 30 s */
   readonly assertCurrent: () => void;
-  /** Why `assertCurrent` would throw. */
+  /** Returns why `assertCurrent` would throw. */
   readonly staleKinds: () => readonly string[];
   /** Watches until the signal aborts. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** A watch is opened for so long: its end proves that the API server is there, when nothing else does. */
+/** Duration of a watch. Its end proves that the API server is reachable if nothing else does. */
 const WATCH_TIMEOUT_SECONDS = 14;
-/** Longer than any watch is asked for: a connection that is silent for so long is dead. */
+/** Longer than any watch: a connection without data for this long is dead. */
 const DEAD_AFTER_MS = 25_000;
-/** A kind that was not heard of for so long may be out of date: nothing is answered from it. */
+/** A cache without contact for this long may be stale: no answer uses it. */
 const MUST_HEAR_WITHIN_MS = 30_000;
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
@@ -63,7 +66,7 @@ function hashed<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscri
   };
 }
 
-/** One person or machine, as the index of accounts names it. */
+/** Returns the key of a person or machine in the index of accounts. */
 export function subjectKey(issuer: string, subject: string): string {
   return `${issuer}\0${subject}`;
 }
@@ -164,7 +167,7 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger): Worl
     staleKinds,
     assertCurrent: () => {
       if (staleKinds().length > 0) {
-        throw new Refusal('unavailable', 'What is known of the custom resources may be out of date. Try again.');
+        throw new Refusal('unavailable', 'The cache of the custom resources may be stale. Try again.');
       }
     },
     run: async signal => {

@@ -13,23 +13,26 @@ import { createWorld, type World } from './caches.ts';
 import { createObjects, type Objects } from './objects.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
 
-/** What the routes work with. */
+/** The dependencies of the routes. */
 export interface Facade {
   readonly world: World;
   readonly objects: Objects;
   readonly ownership: Ownership;
-  /** What the data plane has in Redis. */
+  /** The data plane's state in Redis. */
   readonly gates: GateReader;
   readonly inboxes: InboxReader;
-  /** What decides about routing, and where events went. */
+  /** Reads what decides about routing, and where events went. */
   readonly routing: RoutingReader;
-  /** What was counted for producers. */
+  /** Reads the counts of producers. */
   readonly traffic: TrafficReader;
-  /** The facade's only writes outside of Kubernetes. */
+  /** The facade's only writes outside Kubernetes. */
   readonly operations: InboxOperations;
   readonly recovery: InboxRecovery;
   readonly replays: Replays;
-  /** What an account (`acc_…`) has and has spent, and which queues wait for more; undefined while Redis does not know its plan. */
+  /**
+   * Reads the balance of an account (`acc_…`) and the queues that wait for tokens; undefined if Redis does not know
+   * its plan.
+   */
   readonly readBalance: (
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
@@ -38,12 +41,12 @@ export interface Facade {
   readonly nowMs: () => number;
   /** Milliseconds since the epoch. */
   readonly wallMs: () => number;
-  /** For deadlines and pauses. */
+  /** For deadlines and delays. */
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** What a facade is made of: an API server, what Redis is asked for, and time. */
+/** What a facade is created from. */
 export type FacadeParts = Omit<Facade, 'world' | 'objects' | 'ownership' | 'wallMs'> & {
   readonly client: KubeClient;
 };

@@ -15,12 +15,12 @@ import type { Cached } from './cached.ts';
 import type { World } from './caches.ts';
 import type { OwnedTenant } from './ownership.ts';
 
-/** State of an integration as the routes know it. */
+/** Returns the state of an integration for the routes. */
 export function integrationRoute(integration: Cached<'Integration'>, nowMs: number): GateFacts['integration'] {
   return routeState(integrationStatus(integration, nowMs));
 }
 
-/** What is asked about: one stream, one integration, one group key. */
+/** The question: one stream, one integration, one group key. */
 interface Question {
   readonly tenant: OwnedTenant;
   readonly stream: Cached<'CatalogStream'>;
@@ -29,12 +29,12 @@ interface Question {
   readonly nowMs: number;
 }
 
-/** What the objects say of a gate, and the subscription (`sub_…`) that is admitted, by the very rules of the controller. */
+/** The facts of a gate from the objects, and the admitted subscription (`sub_…`), by the controller's own rules. */
 export interface GateOfObjects extends GateFacts {
   readonly subscriptionId: string | undefined;
 }
 
-/** Whether a subscription is routed, or what holds it. @param covering every Block that covers it */
+/** Returns whether a subscription is routed, or why it is held. @param covering every Block that covers it */
 function routing(
   live: SubscriptionVerdict['live'] | undefined,
   covering: readonly BlockSnapshot[],
@@ -45,7 +45,7 @@ function routing(
   return covering.some(({ spec }) => spec.target.kind === 'CatalogStream') ? 'blocked_stream' : 'blocked_package';
 }
 
-/** The gate as the custom resources want it, by what the caches hold. */
+/** Returns the gate that the cached custom resources ask for. */
 export function gateOfObjects(world: Pick<World, 'by'>, question: Question): GateOfObjects {
   const { tenant, stream, integration, groupKey, nowMs } = question;
   const name = integration.metadata.name;
@@ -65,7 +65,7 @@ export function gateOfObjects(world: Pick<World, 'by'>, question: Question): Gat
       integrations: [snapshotOfIntegration(integration)],
       subscriptions: subscriptions.map(snapshotOfSubscription),
     },
-    // Whether an endpoint may be called decides about sending, not about routing.
+    // Whether an endpoint may be called affects delivery, not routing.
     { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '' },
   );
   const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');

@@ -22,16 +22,16 @@ function entriesOf({ metadata }: Pick<Written, 'metadata'>, manager: string, fie
 
 const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager';
 
-/** Managers other than this one that said a field of the spec, or a part of it. */
+/** Returns the other managers that own a field of the spec or a part of it. */
 export function otherManagers(object: Pick<Written, 'metadata'>, manager: string, field: string): string[] {
   return entriesOf(object, manager, field).map(nameOf);
 }
 
 /**
- * Parts of a wanted structure that another manager has said and that are wanted absent: server-side apply would merge
- * the two, so this has to be asked before anything is written.
+ * Returns parts of a wanted structure that should be absent but belong to another manager. Server-side apply would
+ * merge them, so check this before any write.
  *
- * @param object as the API server has it, with its managed fields
+ * @param object from the API server, with its managed fields
  */
 export function heldWithin(
   object: Pick<Written, 'metadata'>,
@@ -56,12 +56,12 @@ function managedBy(field: string, manager: string): ProblemError {
 }
 
 /**
- * What of a wanted spec another manager keeps as it is. Server-side apply tells of a value that differs (409), but not of
- * a field that is wanted absent and that somebody else still owns: it would silently stay.
+ * Returns the fields of a wanted spec that another manager keeps unchanged. Server-side apply reports a value that
+ * differs (409), but not a field that should be absent while another manager owns it: it would silently stay.
  *
- * @param concern the fields that this manager writes, present in `wanted` or wanted absent
- * @param wanted what was or will be applied
- * @param object as the API server has it, with its managed fields
+ * @param concern the fields that this manager writes, also those to be absent
+ * @param wanted the spec that was or will be applied
+ * @param object from the API server, with its managed fields
  */
 export function heldBack(
   object: Written,

@@ -1,4 +1,4 @@
-/** The part of an object that says who manages what. */
+/** The ownership metadata of an object. */
 interface Managed {
   readonly metadata: object;
 }
@@ -14,10 +14,10 @@ function idOf(entry: string): unknown {
 }
 
 /**
- * Field managers that an item of a list by `id` belongs to, as server-side apply keeps them (`k:{"id":"…"}`).
+ * Returns the field managers of a list item by `id`, as server-side apply keeps them (`k:{"id":"…"}`).
  *
- * @param object as the API server has it, with its managed fields
- * @param field of the spec: the list
+ * @param object from the API server, with its managed fields
+ * @param field the list, a field of the spec
  */
 export function itemOwners({ metadata }: Managed, field: string, id: string): string[] {
   const managed = (metadata as { readonly managedFields?: readonly ManagedFields[] }).managedFields ?? [];

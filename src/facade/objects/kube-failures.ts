@@ -3,21 +3,21 @@ import { PROBLEMS } from '../../core/problems/problems.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { type ErrorCause, isKubeError, type KubeError } from '../../kube/kube-error.ts';
 
-/** A call to the API server, with its repetitions. */
+/** A call to the API server, including its retries. */
 export const CALL_WITHIN_MS = 4_000;
 
-/** `spec.eventTypes[2]` as a JSON Pointer into the object; what is no path of fields stays out. */
+/** Returns `spec.eventTypes[2]` as a JSON Pointer into the object; skips what is not a field path. */
 export function pointerOf(field: string): string {
   const words = field.split(/[.[\]]/).filter(word => word !== '');
   return words.map(word => `/${word.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** The manager that a conflict names: `conflict with "kubectl" using …`. */
+/** Returns the manager in a conflict message: `conflict with "kubectl" using …`. */
 function managerOf({ message }: ErrorCause): string {
   return /^conflict with "([^"]*)"/.exec(message)?.[1] ?? 'another field manager';
 }
 
-/** One fault for each field that another manager owns, with the manager's name. */
+/** Returns one fault per field that another manager owns, with the manager's name. */
 export function conflictErrors(error: KubeError): ProblemError[] {
   return error.causes
     .filter(({ reason }) => reason === 'FieldManagerConflict')
@@ -27,22 +27,22 @@ export function conflictErrors(error: KubeError): ProblemError[] {
     });
 }
 
-/** A 409 `field_managed` that names each manager and field, and says how to get out of it. */
+/** Returns a 409 `field_managed` with each manager and field, and the way out. */
 export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): Refusal {
   const said = errors.map(({ detail }) => detail).join('; ');
-  const detail = `${said}. Change it there, or give the field up: apply the object without it as that manager.`;
+  const detail = `${said}. Change it there, or apply the object without the field as that manager.`;
   return new Refusal('field_managed', { detail, errors, cause });
 }
 
-/** What admission plugins and webhooks write into a refusal, whatever status they choose. */
+/** Matches the text of admission plugins and webhooks in a refusal, with any status. */
 const OF_A_POLICY = /\b(?:Validating|Mutating)AdmissionPolicy '|\badmission webhook "|: exceeded quota: /;
-/** What the authorizer writes: `streams "x" is forbidden: User "y" cannot patch resource "streams" …`. */
+/** Matches the text of the authorizer: `streams "x" is forbidden: User "y" cannot patch resource "streams" …`. */
 const OF_PERMISSIONS = /\bforbidden: User "[^"]*" cannot \w+ resource "/;
 
-/** Returns the refusal that a rule of the cluster means, undefined where no rule refused. Sending again changes nothing. */
+/** Returns the refusal for a rule of the cluster; undefined if no rule refused. Retrying does not help. */
 function refusalOfRule(error: KubeError): Refusal | undefined {
   if (OF_PERMISSIONS.test(error.detail)) return new Refusal('missing_permission', { cause: error });
-  // A namespace on its way out is a matter of time.
+  // A namespace that is being deleted resolves with time.
   if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return undefined;
   if (!OF_A_POLICY.test(error.detail) && error.status !== 403) return undefined;
   return new Refusal('refused_by_policy', {
@@ -51,7 +51,7 @@ function refusalOfRule(error: KubeError): Refusal | undefined {
   });
 }
 
-/** What a failure of the API server means to the caller: nothing that the caller sent makes a 5xx of it. */
+/** Returns the problem for a failure of the API server. No input of the caller turns into a 5xx. */
 export function refusalOf(cause: unknown): Refusal {
   if (cause instanceof Refusal) return cause;
   if (!isKubeError(cause)) return new Refusal('unavailable', { cause });
@@ -64,6 +64,6 @@ export function refusalOf(cause: unknown): Refusal {
     const errors = cause.causes.map(({ field, message }) => ({ pointer: pointerOf(field), detail: message }));
     return new Refusal('invalid_request', { errors, cause });
   }
-  // A namespace that is missing or on its way out: the workspace is not there yet, or not any more.
+  // The namespace is missing or being deleted: the workspace does not exist yet, or no longer.
   return new Refusal('unavailable', { cause });
 }

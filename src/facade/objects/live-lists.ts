@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, refusalOf } from './kube-failures.ts';
 
-/** All objects of a kind in a namespace, as the API server has them now. @throws Refusal 503 */
+/** Lists all objects of a kind in a namespace from the API server. @throws Refusal 503 */
 export type ListLive = <K extends KindName>(kind: K, namespace: string) => Promise<readonly Cached<K>[]>;
 
 interface LiveListOptions {
@@ -14,8 +14,8 @@ interface LiveListOptions {
 type Answer = Promise<readonly object[]>;
 
 /**
- * For decisions that no cache may make alone. Each question is answered by a list that began after it was asked; all who
- * ask while one is under way share the next, so that at most one of a kind and namespace is.
+ * Serves decisions that must not rely on caches. Each call gets a list that began after the call. Calls during a
+ * running list share the next one, so at most one list per kind and namespace is running.
  */
 export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
   const underWay = new Map<string, { readonly ended: Promise<void>; next?: Answer }>();

@@ -5,23 +5,23 @@ import { type Clock, sleep } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, refusalOf } from './kube-failures.ts';
 
-/** Least time between two lists for what the caches do not have, of one kind in one namespace. */
+/** Minimum interval between two lists for objects missing in the cache, per kind and namespace. */
 const LIST_EVERY_MS = 1_000;
-/** Kinds and namespaces that are remembered. */
+/** Maximum number of remembered kinds and namespaces. */
 const MOST_PLACES = 1_000;
 
 interface Place {
   /** When the last list began. */
   readonly beganMs: number;
   readonly ids: Promise<Ids>;
-  /** The list after it, once somebody waits for it. */
+  /** The next list, if a caller waits for it. */
   next?: Promise<Ids>;
 }
 
-/** Whole objects by what was asked for; names of objects where their metadata was enough to tell. */
+/** Whole objects by request; only names if their metadata was enough. */
 type Ids = ReadonlyMap<string, object>;
 
-/** Kinds whose public id is of more than their metadata. */
+/** Kinds whose public id depends on more than their metadata. */
 const OF_THEIR_SPEC: readonly KindName[] = ['Activation', 'Block'];
 
 interface Where {
@@ -43,16 +43,16 @@ function isOfMetadata(kind: KindName, index: string): boolean {
   return index === 'publicId' && !OF_THEIR_SPEC.includes(kind);
 }
 
-/** All that is kept of an object that is read when it is asked for: thousands of streams may have 128 KiB each. */
+/** All that is kept of an object that is read on request: thousands of streams may have 128 KiB each. */
 function nameOnly({ metadata: { namespace, name } }: Cached<KindName>): { readonly metadata: ObjectName } {
   return { metadata: { namespace, name } };
 }
 
 /**
- * Finds by an index, such as the public id, what the caches do not have yet: what another replica has just made. Each
- * question is answered by a list that began after it was asked; one list for all who ask meanwhile, and at most one a
- * second for each kind, index and namespace, so that guessing costs the API server nothing. Where the id is one of the
- * metadata, only that is listed, and the object that was meant is read by its name.
+ * Finds objects that the cache does not have yet, by an index such as the public id: another replica may have just
+ * created them. Each call gets a list that began after the call. Waiting calls share one list, and there is at most
+ * one per second for each kind, index and namespace, so guessed ids cost the API server nothing. If the id derives
+ * from the metadata, it lists only metadata and then reads the object by name.
  */
 export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST_EVERY_MS }: LookupOptions) {
   const places = new Map<string, Place>();
@@ -96,7 +96,7 @@ export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST
   }
 
   return {
-    /** @param index of `indexes`; each of its values belongs to one object */
+    /** @param index one of `indexes`; each value belongs to one object */
     findLive: async <K extends KindName>(
       kind: K,
       id: string,

@@ -12,33 +12,33 @@ import { CALL_WITHIN_MS, fieldManaged, refusalOf } from './kube-failures.ts';
 import { createTurns } from './turns.ts';
 import { createWaits, type WaitFor } from './wait.ts';
 
-/** One apply: what is wanted of an object by one concern. */
+/** One apply: the desired part of an object for one concern. */
 export interface Wanted<K extends KindName> {
   readonly manager: FieldManager;
-  /** The whole of what this manager says; what it said before and is not here is taken back. */
+  /** All fields of this manager. Server-side apply removes its earlier fields that are absent here. */
   readonly spec: Partial<Cached<K>['spec']>;
-  /** Fields that this manager writes: those of `spec`, and those that `spec` wants absent. */
+  /** Fields that this manager writes: those in `spec` and those that must be absent. */
   readonly concern: readonly (keyof Cached<K>['spec'] & string)[];
-  /** The object as it was read. Absent: there was none. */
+  /** The object as read; absent if it did not exist. */
   readonly before?: Cached<K> | undefined;
-  /** Refuse when the object has changed since it was read: for edits of what was read. */
+  /** Refuse if the object changed since it was read: for edits based on what was read. */
   readonly exactly?: boolean;
 }
 
-/** Writes custom resources, and waits until they are in force. */
+/** Writes custom resources and waits until they are in force. */
 export interface Objects {
   /**
-   * Server-side apply, never by force. Answers the object as it is now; an apply that changes nothing writes nothing.
-   * An object on its way out is waited for, 5 s at most, then made anew. @throws Refusal 409 `field_managed`,
+   * Applies server-side, never by force. Returns the object as it is now; an apply without changes writes nothing.
+   * Waits up to 5 s for an object that is being deleted, then creates it again. @throws Refusal 409 `field_managed`,
    * `changed_meanwhile`, `being_deleted`, 422, 503
    */
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
-   * `read` and `edit` again, up to five times, while the object changes in between. Edits with the same `turn` take turns on
-   * this replica: many of one list at once would otherwise use up their tries on each other.
+   * Repeats read and edit up to five times if the object changes in between. Edits with the same `turn` run one at a
+   * time on this replica: many edits of one list would otherwise use up their tries on each other.
    */
   readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
-  /** Deletes the very object that was read, and waits until it is seen gone. */
+  /** Deletes exactly the object that was read, and waits until it is gone. */
   readonly remove: (kind: KindName, object: Cached<KindName>) => Promise<void>;
   readonly waitFor: WaitFor;
 }
@@ -52,7 +52,7 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
   const waitFor = createWaits(world, clock);
   const turns = createTurns();
 
-  /** Resolves when there is no object with this uid any more. @throws `late` after 5 s */
+  /** Resolves when no object with this uid exists. @throws `late` after 5 s */
   async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
     const untilMs = clock.nowMs() + GONE_WITHIN_MS;
     while ((await world.live(kind, name))?.metadata.uid === uid) {
@@ -70,7 +70,7 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
       return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
     } catch (cause) {
       const refusal = refusalOf(cause);
-      // Somebody else made it in this moment, with another value of what never changes. Who looks again finds whose it is.
+      // Another caller created it concurrently with another immutable value. A retry finds out whose it is.
       const lost =
         before === undefined && refusal.code === 'invalid_request' && (await world.live(kind, name)) !== undefined;
       throw lost ? new Refusal('changed_meanwhile') : refusal;
@@ -115,7 +115,7 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
       try {
         await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
       } catch (cause) {
-        // Another object has the name by now: this one is gone.
+        // Another object has the name now: this one is gone.
         if (!isKubeError(cause, 409)) throw refusalOf(cause);
       }
       const late = new Refusal('not_in_force', 'The object is still being deleted. Try again.');
@@ -125,7 +125,7 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
   };
 }
 
-/** Fields of the concern that are wanted absent. */
+/** Returns the fields of the concern that must be absent. */
 function absentOf(spec: object, concern: readonly string[]): string[] {
   return concern.filter(field => (spec as Readonly<Record<string, unknown>>)[field] === undefined);
 }

@@ -5,19 +5,19 @@ import type { World } from './caches.ts';
 /** Kinds of a producer's workspace whose public id is a hash of their name. */
 type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';
 
-/** What each is called in answers. */
+/** Readable name of each kind. */
 const CALLED: Record<OwnedKind, string> = {
   CatalogStream: 'stream',
   Package: 'package',
   Integration: 'integration',
 };
 
-/** A 404 that says what is not there. */
+/** Returns a 404 that names the kind. */
 export function unknownObject(kind: OwnedKind): Refusal {
   return refuseBecause('unknown_resource', `This workspace has no such ${CALLED[kind]}.`);
 }
 
-/** The object of a public id within one workspace, also one that another replica has just made. @throws Refusal 404 */
+/** Finds an object by public id in one workspace, even if another replica has just created it. @throws Refusal 404 */
 export async function findOwned<K extends OwnedKind>(
   world: Pick<World, 'find'>,
   kind: K,

@@ -9,10 +9,10 @@ interface Fields {
 }
 
 /**
- * The part of a spec that a field manager said, with its values of now: what it has to say again when it changes one
- * field, because server-side apply takes back what a manager no longer says. Lists are taken as a whole.
+ * Returns the part of a spec that a field manager owns, with its current values. The manager must repeat it when it
+ * changes one field, because server-side apply removes what a manager leaves out. Lists are taken as a whole.
  *
- * @param object as the API server has it, with its managed fields
+ * @param object from the API server, with its managed fields
  */
 export function ownedPart<Spec extends object>(
   object: { readonly metadata: object; readonly spec: Spec },

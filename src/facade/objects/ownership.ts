@@ -19,12 +19,12 @@ export interface OwnedTenant {
 export interface OwnedIntegration {
   /** `int_…` */
   readonly publicId: string;
-  /** Name of the producing workspace, where the Integration is. */
+  /** Name of the producing workspace, which contains the Integration. */
   readonly producer: string;
   readonly producerPublicId: string;
   readonly name: string;
   readonly object: Cached<'Integration'>;
-  /** The workspace that receives. */
+  /** The receiving workspace. */
   readonly recipient: OwnedTenant;
 }
 
@@ -36,26 +36,26 @@ export interface OwnedAccount {
   readonly object: Cached<'Account'>;
 }
 
-/** Asked at each call: nothing is remembered but what the caches hold. All @throws Refusal 403 `forbidden` */
+/** Checks ownership at each call; caches nothing itself. All methods @throws Refusal 403 `forbidden` */
 export interface Ownership {
   readonly tenant: (identity: Identity, id: string) => Promise<OwnedTenant>;
   readonly integration: (identity: Identity, id: string) => Promise<OwnedIntegration>;
   readonly account: (identity: Identity, id: string) => Promise<OwnedAccount>;
-  /** Whether the caller may act for a workspace that was found otherwise. */
+  /** Returns whether the caller may act for a workspace. */
   readonly owns: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<boolean>;
 }
 
 export function createOwnership(world: Pick<World, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
   /**
-   * The same words for what is not the caller's and for what is not there, after the same time: what the cache has is
-   * looked for as what it has not. So nothing can be found out by asking.
+   * Returns the same answer for objects that are not the caller's and objects that do not exist, after the same time:
+   * a cached object goes through the same lookup. So callers cannot probe for objects.
    */
   async function forbidden(kind: KindName, id: string, found: Cached<KindName> | undefined): Promise<Refusal> {
     if (found !== undefined) await world.findLive(kind, id);
     return new Refusal('forbidden');
   }
 
-  /** From the cache, else as the API server has it: it may have been made on another replica a moment ago. */
+  /** Reads from the cache, else from the API server: another replica may have just created it. */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
     return world.get(kind, { name }) ?? (await world.live(kind, { name }));
   }
@@ -85,7 +85,7 @@ export function createOwnership(world: Pick<World, 'get' | 'find' | 'findLive' |
       if (found === undefined) throw await forbidden('Integration', id, found);
       let object: typeof found | undefined = found;
       const { namespace = '', name } = object.metadata;
-      // The acceptance may be younger than the cache.
+      // The acceptance may be newer than the cache.
       if (object.spec.workspace === undefined) object = await world.live('Integration', { namespace, name });
       const recipient = object?.spec.workspace;
       const workspace = recipient === undefined ? undefined : await present('Workspace', recipient);

@@ -2,7 +2,10 @@ import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 
-/** Of a paused workspace only what closes comes into force: what else is asked of it is not stored. @throws Refusal 409 `workspace_paused` */
+/**
+ * Refuses changes in a paused workspace, where only closing calls come into force. @throws Refusal 409
+ * `workspace_paused`
+ */
 export function assertNotPaused(...workspaces: (Cached<'Workspace'> | undefined)[]): void {
   if (workspaces.some(workspace => workspace?.metadata.annotations?.[PAUSED_ANNOTATION] === 'true')) {
     throw new Refusal('workspace_paused');

@@ -1,6 +1,6 @@
 import { Refusal } from '../../http/refusal.ts';
 
-/** What Redis answers; where it is away, a 503: every call may be repeated. @throws Refusal `unavailable` */
+/** Returns the answer of Redis; turns a failure into a 503. @throws Refusal `unavailable` */
 export async function fromRedis<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

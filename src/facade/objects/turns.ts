@@ -1,6 +1,6 @@
 /**
- * Runs what has the same key one after another, in the order of the calls; different keys do not wait for each other.
- * Edits of one object at the same time would only make each other try again.
+ * Runs tasks with the same key one after another, in the order of the calls. Different keys do not wait for each
+ * other. Concurrent edits of one object would only force each other to retry.
  */
 export function createTurns(): <T>(key: string, run: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();

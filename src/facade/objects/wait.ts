@@ -6,19 +6,19 @@ import type { Clock } from '../../time/clock.ts';
 import type { Cached } from './cached.ts';
 import type { World } from './caches.ts';
 
-/** The longest that an answer waits for the controller. */
+/** Maximum time that a call waits for the controller. */
 const WAIT_MS = 5_000;
-/** When the API server is asked itself, should the watch be late. */
+/** When to ask the API server directly, in case the watch is late. */
 const LOOK_AT_MS = [1_000, 3_000];
 
 /**
- * Waits until the controller says `condition` of what was applied: of the same object (uid), for the generation that the
- * apply answered or a later one. Answers the object then. @throws Refusal 409 `not_reconcilable` when it can only be
- * helped by an edit, 503 `not_in_force` after 5 s: the change is stored, and repeating the call is safe
+ * Waits until the controller sets `condition` for the applied object (same uid), for the generation of the apply or a
+ * later one. Returns the object. @throws Refusal 409 `not_reconcilable` if only an edit can help, 503 `not_in_force`
+ * after 5 s: the change is stored, and repeating the call is safe
  */
 export type WaitFor = <K extends KindName>(kind: K, applied: Cached<K>, condition?: string) => Promise<Cached<K>>;
 
-/** How a condition stands for a generation; undefined while it has not been judged. */
+/** Returns the condition for a generation; undefined until the controller has judged it. */
 export function conditionFor(
   object: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined },
   type: string,
@@ -40,7 +40,7 @@ export function createWaits(world: Pick<World, 'get' | 'reflector' | 'live'>, cl
       if (object === undefined || object.metadata.uid !== metadata.uid) return;
       if (conditionFor(object, condition, generation)?.status === 'True') return resolve(object);
       const stalled = conditionFor(object, 'Stalled', generation);
-      // What waits for a reference goes on by itself when that appears, as it did for this call.
+      // A missing reference is not final: the object proceeds when it appears, as it did for this call.
       if (stalled?.status === 'True' && !stalled.reason.startsWith('WaitingFor')) {
         reject(new Refusal('not_reconcilable', `${stalled.reason}: ${stalled.message}`));
       }
@@ -52,7 +52,7 @@ export function createWaits(world: Pick<World, 'get' | 'reflector' | 'live'>, cl
     const timers = [
       ...LOOK_AT_MS.map(atMs =>
         clock.setTimer(() => {
-          // The watch may bring it all the same, and the deadline ends the wait: a failed look decides nothing.
+          // A failed read decides nothing: the watch may still deliver, and the deadline ends the wait.
           world.live(kind, name).then(look, () => undefined);
         }, atMs),
       ),
