@@ -2,21 +2,21 @@
 export const REQUIRED_ATTRIBUTES = ['specversion', 'id', 'source', 'type'] as const;
 
 const NAME = /^[a-z0-9]+$/;
-/** "String" of the type system forbids both; a lone surrogate is no Unicode at all. */
+/** Characters that the type "String" forbids, and lone surrogates, which are not Unicode. */
 const FORBIDDEN = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
 const ABSOLUTE_URI = /^[A-Za-z][A-Za-z0-9+.-]*:/;
 /** RFC 3339, 5.6. The second 60 is a leap second. */
 const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
-/** RFC 2045, 5.1: a type, and parameters whatever they say. */
+/** RFC 2045, 5.1: a type with any parameters. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;.*)?$/;
 
-/** Whether CloudEvents allows the name for an attribute. Names of data are no attributes. */
+/** Returns whether CloudEvents allows the name for an attribute. Names of data are not attributes. */
 export function isAttributeName(name: string): boolean {
   return NAME.test(name) && name !== 'data';
 }
 
-/** Returns what is wrong with the text of an attribute, undefined when nothing is. `text` is decoded. */
+/** Returns what is wrong with the decoded text of an attribute; undefined if it is valid. */
 export function faultOfAttribute(name: string, text: string): string | undefined {
   if (!text.isWellFormed()) return 'is not valid Unicode';
   if (FORBIDDEN.test(text)) return 'holds a control character or another one that CloudEvents forbids';
@@ -43,6 +43,6 @@ function isTimestamp(text: string): boolean {
   const [, year, month, day] = TIMESTAMP.exec(text)?.map(Number) ?? [];
   if (year === undefined || month === undefined || day === undefined) return false;
   if (month < 1 || month > 12 || day < 1) return false;
-  // Day 0 of the next month is the last of this one.
+  // Day 0 of the next month is the last day of this month.
   return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }

@@ -3,12 +3,12 @@ import { isAttributeName } from './cloudevent-attributes.ts';
 import { isStructuredCloudEvent } from './context-headers-cloudevent.ts';
 import type { EventMeta } from './event-meta.ts';
 
-/** `ce-type` of an event that came without a type: CloudEvents requires one. */
+/** `ce-type` for an event without a type: CloudEvents requires one. */
 const UNTYPED = 'event';
 
 const NEEDS_ENCODING = /[^\x21\x23\x24\x26-\x7e]/;
 
-/** Percent-encodes as UTF-8 whatever is not U+0021 to U+007E, and double quote and percent. */
+/** Percent-encodes as UTF-8 everything except U+0021 to U+007E, plus double quote and percent. */
 export function percentEncode(value: string): string {
   let encoded = '';
   for (const byte of Buffer.from(value, 'utf8')) {
@@ -27,9 +27,9 @@ export function encodeAttribute(value: string): string {
 }
 
 /**
- * Returns the `ce-` headers of an event as a flat list of names and values. A CloudEvent in binary mode has those that its
- * producer sent, and no others. A structured one has none: its attributes are in its body. Any other event gets
- * attributes of ours, so that receivers may read it as a CloudEvent.
+ * Returns the `ce-` headers of an event as a flat list of names and values. An event in binary mode keeps exactly its
+ * producer's headers. A structured one has none: its attributes are in the body. Any other event gets attributes from
+ * Sluice, so that receivers can read it as a CloudEvent.
  */
 export function cloudEventHeaders(meta: EventMeta): string[] {
   if (isStructuredCloudEvent(meta.contentType)) return [];
@@ -54,7 +54,7 @@ export function cloudEventHeaders(meta: EventMeta): string[] {
     'ce-time',
     new Date(meta.time).toISOString(),
   );
-  // A test event has none, and CloudEvents knows no empty attribute.
+  // A test event has no group key, and CloudEvents has no empty attributes.
   if (meta.groupKey !== '') headers.push('ce-partitionkey', encodeAttribute(meta.groupKey));
   return headers;
 }

@@ -3,16 +3,16 @@ import { faultOfAttribute, isAttributeName, REQUIRED_ATTRIBUTES } from './cloude
 import { ATTRIBUTES_MAX, ATTRIBUTES_TOTAL_MAX_LENGTH } from './context-headers-limits.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
-/** Attributes of a CloudEvent in binary mode: names without `ce-`, values as they were sent, latin1. */
+/** Attributes of a CloudEvent in binary mode: names without `ce-`, values as sent, latin1. */
 export type BinaryAttributes = Record<string, string>;
 
 const PREFIX = 'ce-';
 
 /**
- * Reads the CloudEvent of a request in binary mode; undefined when the request is none. A request is one with
- * `ce-specversion`, or with any `ce-` header that is not in `plain`: those serve requests that are no CloudEvents, too.
+ * Reads the CloudEvent of a request in binary mode; undefined if it is not one. A request is one if it has `ce-
+ * specversion` or any `ce-` header outside `plain`: those in `plain` also serve other requests.
  *
- * @param errors gets each fault by the header that has it
+ * @param errors receives each fault with its header
  */
 export function readBinaryCloudEvent(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -60,7 +60,7 @@ function faultOfMissing(name: string): string {
 function faultOfHeader(name: string, value: string): string | undefined {
   if (name === 'datacontenttype') return 'is sent as content-type in binary mode';
   if (!isAttributeName(name)) return 'names no attribute: names are lower-case letters and digits, and not data';
-  // Several public packages send "%" as it is. What does not decode stays what it is: receivers read it the same way.
+  // Several public packages send "%" unencoded. A value that does not decode stays unchanged, as receivers read it.
   const text = decodeCloudEventHeader(value) ?? decodeUtf8Header(value);
   return text === undefined ? 'is not UTF-8; percent-encode what is not ASCII' : faultOfAttribute(name, text);
 }

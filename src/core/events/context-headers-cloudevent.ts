@@ -1,7 +1,7 @@
 import type { ProblemError } from '../problems/problem.ts';
 import { faultOfAttribute, isAttributeName, REQUIRED_ATTRIBUTES } from './cloudevent-attributes.ts';
 
-/** One CloudEvent as its JSON object; attributes are read by name, the data is not looked at. */
+/** One CloudEvent as its JSON object. Only the attributes are read, not the data. */
 export type StructuredCloudEvent = Readonly<Record<string, unknown>>;
 
 const STRUCTURED = /^\s*application\/cloudevents\+json\s*(?:;|$)/i;
@@ -9,11 +9,11 @@ const BATCH = /^\s*application\/cloudevents-batch/i;
 const ANY_FORMAT = /^\s*application\/cloudevents/i;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const INT32 = 2 ** 31;
-/** Faults of one event that are listed. */
+/** Maximum number of faults listed per event. */
 const FAULTS_MAX = 20;
 const SHOWN_NAME_MAX = 64;
 
-// Without ignoreBOM: JSON may be preceded by a mark, which is not part of it (RFC 8259, 8.1).
+// Without ignoreBOM: a BOM may precede JSON and is not part of it (RFC 8259, 8.1).
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Returns whether the body is one CloudEvent in structured JSON mode. */
@@ -22,8 +22,8 @@ export function isStructuredCloudEvent(contentType: string | undefined): boolean
 }
 
 /**
- * Returns why events are not taken with this content type, undefined when they are: batches of CloudEvents, and formats
- * other than JSON, whose attributes Sluice cannot read.
+ * Returns why this content type is not accepted for events; undefined if it is. Sluice refuses batches of CloudEvents,
+ * and formats other than JSON, because it cannot read their attributes.
  */
 export function faultOfContentType(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !ANY_FORMAT.test(contentType) || STRUCTURED.test(contentType)) return undefined;
@@ -33,7 +33,7 @@ export function faultOfContentType(contentType: string | undefined): string | un
   return 'Of the formats for structured CloudEvents only JSON is taken. Send application/cloudevents+json, or the event in binary mode.';
 }
 
-/** Reads the event in `body`; 'malformed' when it is not UTF-8 JSON, 'invalid' when it is JSON but no object. */
+/** Reads the event in `body`; 'malformed' if it is not UTF-8 JSON, 'invalid' if it is JSON but not an object. */
 export function parseStructuredCloudEvent(body: Uint8Array): StructuredCloudEvent | 'malformed' | 'invalid' {
   let value: unknown;
   try {
@@ -48,7 +48,7 @@ function isObject(value: unknown): value is StructuredCloudEvent {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns what CloudEvents 1.0.2 and its JSON format forbid of the event, each fault by its member; at most 20. */
+/** Returns each member's violation of CloudEvents 1.0.2 and its JSON format; at most 20. */
 export function faultsOfStructured(event: StructuredCloudEvent): ProblemError[] {
   const errors: ProblemError[] = [];
   for (const name of REQUIRED_ATTRIBUTES) {
@@ -79,18 +79,18 @@ function faultOfMember(name: string, event: StructuredCloudEvent): string | unde
   return text === null ? 'must be a string, a boolean or an integer of 32 bits' : faultOfAttribute(name, text ?? '');
 }
 
-/** JSON Pointer (RFC 6901) to a member; to the whole where its name is too long to be repeated. */
+/** Returns the JSON Pointer (RFC 6901) of a member, or of the whole if its name is too long to repeat. */
 function pointerOf(name: string): string {
   if (name.length > SHOWN_NAME_MAX) return '';
   return `/${name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
 /**
- * Returns an attribute's text, in the canonical form of its type (CloudEvents 1.0.2, "Type System"); undefined when it is
- * absent or null, `null` when it has no text (an object, an array, a fraction, an integer of more than 32 bits).
+ * Returns an attribute's text in the canonical form of its type (CloudEvents 1.0.2, "Type System"). Undefined if it is
+ * absent or null; `null` if it has no text (an object, an array, a fraction, an integer of more than 32 bits).
  */
 export function readAttribute(event: StructuredCloudEvent, name: string): string | undefined | null {
-  // The names come from configuration: `constructor` must not find what every object inherits.
+  // The names come from configuration: `constructor` must not find an inherited property.
   if (!Object.hasOwn(event, name)) return undefined;
   const value = event[name];
   if (value === null || value === undefined) return undefined;

@@ -1,28 +1,28 @@
-/** The longest group key, in bytes of UTF-8. */
+/** Maximum length of a group key, in bytes of UTF-8. */
 export const GROUP_KEY_MAX_BYTES = 256;
 export const EVENT_ID_MAX_LENGTH = 256;
 export const EVENT_TYPE_MAX_LENGTH = 128;
-/** The longest value of one forwarded header, and of the content type. */
+/** Maximum length of one forwarded header value, and of the content type. */
 export const FORWARD_VALUE_MAX_LENGTH = 2048;
-/** All forwarded names and values of one event together. */
+/** Maximum total length of the forwarded names and values of one event. */
 export const FORWARD_TOTAL_MAX_LENGTH = 8192;
-/** Attributes of one CloudEvent in binary mode, extensions included. */
+/** Maximum number of attributes of a CloudEvent in binary mode, including extensions. */
 export const ATTRIBUTES_MAX = 64;
-/** Names (with `ce-`) and values of all of them together: as many bytes as common receivers take of one header. */
+/** Maximum total length of their names (with `ce-`) and values: what common receivers accept in one header. */
 export const ATTRIBUTES_TOTAL_MAX_LENGTH = 8192;
 
 const SIMPLE_GROUP_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const CONTROL_CHARACTER = /\p{Cc}/u;
-/** Of any kind, the no-break and the ideographic one, too. */
+/** Space of any kind, including no-break and ideographic space. */
 const OUTER_SPACE = /^\p{Z}|\p{Z}$/u;
-/** Tab and the bytes from 0x80 on are allowed in a field value (RFC 9110, 5.5); other control characters are not. */
+/** A field value may contain tab and bytes from 0x80 on (RFC 9110, 5.5), but no other control characters. */
 const NOT_A_FIELD_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const EVENT_ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const EVENT_TYPE = /^[\x21-\x7e]{1,128}$/;
 
 /**
- * What is wrong with a group key, undefined when nothing is: 1 to 256 bytes of UTF-8, no control characters, no outer
- * spaces. The same rule stands in the schema of Activation, so whatever passes here can be activated.
+ * Returns what is wrong with a group key; undefined if it is valid: 1 to 256 bytes of UTF-8, no control characters, no
+ * outer spaces. The schema of Activation has the same rule, so every valid key can be activated.
  */
 export function faultOfGroupKey(groupKey: string): string | undefined {
   if (SIMPLE_GROUP_KEY.test(groupKey)) return undefined;
@@ -35,8 +35,8 @@ export function faultOfGroupKey(groupKey: string): string | undefined {
 }
 
 /**
- * What is wrong with an event id, undefined when nothing is: 1 to 256 characters of printable ASCII without outer
- * spaces, because it is delivered as the header `webhook-id`.
+ * Returns what is wrong with an event id; undefined if it is valid: 1 to 256 characters of printable ASCII without
+ * outer spaces, because deliveries send it as the header `webhook-id`.
  */
 export function faultOfEventId(id: string): string | undefined {
   if (EVENT_ID.test(id)) return undefined;
@@ -45,7 +45,7 @@ export function faultOfEventId(id: string): string | undefined {
   return 'must be printable ASCII without outer spaces';
 }
 
-/** What is wrong with an event type, undefined when nothing is: 1 to 128 characters of visible ASCII. */
+/** Returns what is wrong with an event type; undefined if it is valid: 1 to 128 characters of visible ASCII. */
 export function faultOfEventType(type: string): string | undefined {
   if (EVENT_TYPE.test(type)) return undefined;
   if (type === '') return 'is empty';
@@ -53,7 +53,7 @@ export function faultOfEventType(type: string): string | undefined {
   return 'must be visible ASCII without spaces';
 }
 
-/** What is wrong with the value of a header that is passed on, undefined when nothing is. */
+/** Returns what is wrong with the value of a forwarded header; undefined if it is valid. */
 export function faultOfForwarded(value: string): string | undefined {
   if (value.length > FORWARD_VALUE_MAX_LENGTH) return 'is longer than 2,048 bytes';
   return NOT_A_FIELD_VALUE.test(value) ? 'holds a control character' : undefined;

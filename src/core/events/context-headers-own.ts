@@ -3,22 +3,22 @@ import { nearestName } from '../problems/nearest-name.ts';
 import type { ProblemError } from '../problems/problem.ts';
 
 const OWN_PREFIX = 'x-sluice-';
-/** An answer names this many faults of headers; the rest is of the same sort. */
+/** Maximum number of header faults in an answer; more would be of the same kind. */
 const MOST_NAMED = 10;
 
-/** Request headers with the prefix of Sluice that every stream knows. */
+/** The `x-sluice-` request headers that every stream accepts. */
 const OWN_HEADERS: readonly string[] = Object.values(CONTEXT_HEADER_DEFAULTS)
   .flat()
   .filter(name => name.startsWith(OWN_PREFIX));
 
-/** Returns the `x-sluice-` headers that a stream knows: the default ones, and those of its `contextHeaders`. */
+/** Returns the `x-sluice-` headers that a stream accepts: the default ones, and those of its `contextHeaders`. */
 export function ownHeadersOf(listed: readonly string[]): ReadonlySet<string> {
   return new Set([...OWN_HEADERS, ...listed.filter(name => name.startsWith(OWN_PREFIX))]);
 }
 
 /**
- * Returns a fault for each `x-sluice-` header that the stream does not know. A misspelt `x-sluice-group-key` would
- * otherwise be accepted as an event without a group key, which no partner gets.
+ * Returns a fault for each unknown `x-sluice-` header. A misspelt `x-sluice-group-key` would otherwise be accepted as
+ * an event without a group key, which no partner gets.
  */
 export function faultsOfOwnHeaders(
   known: ReadonlySet<string>,

@@ -1,14 +1,14 @@
 /**
- * Text in HTTP headers. Node hands header values over as latin1: one character for each byte that was sent.
+ * Text in HTTP headers. Node decodes header values as latin1: one character per byte.
  */
 
-// Byte by byte: a BOM is part of a group key, not a mark to be dropped.
+// Byte by byte: a BOM is part of a group key and must stay.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Printable ASCII, blanks inside included: nothing to decode. */
+/** Printable ASCII with inner spaces: needs no decoding. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-/** The text whose UTF-8 bytes `latin1` holds, one per character; undefined when they are not UTF-8. */
+/** Decodes UTF-8 bytes that `latin1` holds one per character; undefined if they are not UTF-8. */
 export function decodeUtf8Header(latin1: string): string | undefined {
   if (PRINTABLE_ASCII.test(latin1)) return latin1;
   try {
@@ -19,8 +19,8 @@ export function decodeUtf8Header(latin1: string): string | undefined {
 }
 
 /**
- * The value of a `ce-` header as the CloudEvents HTTP binding 1.0.2, 3.1.3.2 wants it read: a quoted string is
- * unquoted, then percent sequences are decoded once, then the bytes are UTF-8. Undefined when one of the three fails.
+ * Decodes the value of a `ce-` header (CloudEvents HTTP binding 1.0.2, 3.1.3.2): unquotes a quoted string, decodes
+ * percent sequences once, then reads UTF-8. Undefined if one of the steps fails.
  */
 export function decodeCloudEventHeader(latin1: string): string | undefined {
   let text = latin1;
@@ -36,7 +36,7 @@ export function decodeCloudEventHeader(latin1: string): string | undefined {
   return decodeUtf8Header(text);
 }
 
-/** Whether the header `name` (lower case) stands in `rawHeaders` (name, value, name, value) more than once. */
+/** Returns whether `rawHeaders` (name, value, name, value) has the header `name` (lower case) more than once. */
 export function isHeaderRepeated(rawHeaders: readonly string[], name: string): boolean {
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

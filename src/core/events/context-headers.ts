@@ -19,7 +19,7 @@ import {
 import { faultsOfOwnHeaders, ownHeadersOf } from './context-headers-own.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
-/** What a stream says is lifted from a request: names of headers, the first that is there counts. */
+/** A stream's lists of request headers to read; the first present header counts. */
 export interface ContextHeaders {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];
@@ -27,7 +27,7 @@ export interface ContextHeaders {
   readonly forward: readonly string[];
 }
 
-/** Never lifted and never passed on, whatever a stream lists: credentials, and what belongs to one connection. */
+/** Never read and never forwarded, even if a stream lists them: credentials, and headers of one connection. */
 const NEVER_LIFTED = new Set([
   'authorization',
   'x-api-key',
@@ -46,7 +46,7 @@ const NEVER_LIFTED = new Set([
   'content-length',
 ]);
 
-/** One place to look at: a header, which in a structured CloudEvent is the attribute of the same name. */
+/** One source: a header, or in a structured CloudEvent the attribute of the same name. */
 interface Source {
   readonly header: string;
   readonly attribute: string | undefined;
@@ -59,41 +59,47 @@ export interface ExtractionRules {
   readonly eventId: readonly Source[];
   readonly forward: readonly string[];
   readonly eventTypes: ReadonlySet<string>;
-  /** `ce-` headers that describe requests that are no CloudEvents, too. */
+  /** `ce-` headers that requests other than CloudEvents may have too. */
   readonly plain: ReadonlySet<string>;
   /** The `x-sluice-` headers that a request may have. */
   readonly own: ReadonlySet<string>;
 }
 
-/** A request as far as its context goes. `headers` has lower-case names, `rawHeaders` is name, value, name, value. */
+/**
+ * The parts of a request that its context comes from. `headers` has lower-case names, `rawHeaders` is name, value in
+ * turn.
+ */
 export interface RequestContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly rawHeaders: readonly string[];
   readonly body: Uint8Array;
 }
 
-/** What was found; `id` is undefined when the sender gave none. Values of `forward` are latin1, as they came. */
+/** The context. `id` is undefined if the sender gave none. Values of `forward` are latin1, as sent. */
 export interface EventContext {
   readonly id: string | undefined;
   readonly type: string | undefined;
   readonly groupKey: string | undefined;
   readonly forward: Record<string, string>;
-  /** Of a CloudEvent in binary mode: its attributes. */
+  /** Attributes of a CloudEvent in binary mode. */
   readonly attributes?: BinaryAttributes;
 }
 
-/** Why there is no context: a code of the problem table, and each fault by the header or attribute that has it. */
+/** Why a request has no context: a problem code, and each fault with its header or attribute. */
 export interface ContextRefusal {
   readonly code: ProblemCode;
   readonly errors: readonly ProblemError[];
-  /** What to change, where the remedy of the code says too little. */
+  /** What to change, if the remedy of the code is not specific enough. */
   readonly detail?: string;
 }
 
-/** `ce-` headers that a request may have without being a CloudEvent, whatever its stream reads. */
+/** `ce-` headers that a request may have without being a CloudEvent, on every stream. */
 const PLAIN = ['ce-id', 'ce-type', 'ce-partitionkey'];
 
-/** Prepares a stream's lists: names in lower case, defaults where there is no list, credentials left out. An empty list reads none. */
+/**
+ * Prepares a stream's lists: lower-case names, defaults for missing lists, no credentials. An empty list reads
+ * nothing.
+ */
 export function compileExtraction(
   contextHeaders: Partial<ContextHeaders>,
   eventTypes: readonly string[],
@@ -110,19 +116,19 @@ export function compileExtraction(
     ...read,
     forward: names('forward'),
     eventTypes: new Set(eventTypes),
-    // A version alone makes a CloudEvent, also where a stream lists it.
+    // `ce-specversion` alone makes a request a CloudEvent, even if a stream lists the header.
     plain: new Set([...PLAIN, ...listed].filter(header => header !== 'ce-specversion')),
     own: ownHeadersOf([...names('eventType'), ...names('groupKey'), ...names('eventId'), ...names('forward')]),
   };
 }
 
-/** The request as a CloudEvent, if it is one. `event` in structured mode, `attributes` in binary mode. */
+/** The request as a CloudEvent, if it is one: `event` in structured mode, `attributes` in binary mode. */
 interface CloudEventParts {
   readonly event?: StructuredCloudEvent;
   readonly attributes?: BinaryAttributes;
 }
 
-/** Reads and checks the CloudEvent of a request; the content type alone decides on structured mode. */
+/** Reads and checks the CloudEvent of a request. The content type alone decides on structured mode. */
 function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudEventParts | ContextRefusal {
   const contentType = request.headers['content-type'];
   const code = 'malformed_cloudevent';
@@ -143,9 +149,9 @@ function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudE
 const NOT_JSON = 'With content type application/cloudevents+json the body must be one CloudEvent as UTF-8 JSON.';
 
 /**
- * Lifts id, type, group key and the forwarded headers from a request. The first source that is there counts, even when
- * it is empty: a wrong value is refused (422), never skipped in favour of the next. In a structured CloudEvent the
- * `ce-` sources are the event's own attributes; the body is read, not changed. In binary mode all attributes are kept.
+ * Reads id, type, group key and the forwarded headers of a request. The first source that is present counts, even if
+ * it is empty: an invalid value is refused (422), never skipped. In a structured CloudEvent the `ce-` sources are the
+ * event's own attributes; the body is read, not changed. In binary mode all attributes are kept.
  */
 export function extractContext(rules: ExtractionRules, request: RequestContext): EventContext | ContextRefusal {
   const contentType = request.headers['content-type'];
@@ -186,7 +192,7 @@ function lift(
     if (typeof sent !== 'string') continue;
     const value = attribute === undefined ? decodeUtf8Header(sent) : decodeCloudEventHeader(sent);
     const fault =
-      // Node joins a repeated header with a comma: two group keys would silently become a third.
+      // Node joins a repeated header with a comma: two group keys would silently become a third one.
       sent.includes(', ') && isHeaderRepeated(request.rawHeaders, header)
         ? 'was sent more than once'
         : value === undefined

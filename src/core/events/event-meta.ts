@@ -1,9 +1,9 @@
 import type { Simulation } from '../delivery/simulation.ts';
 import { refMs } from '../ids/refs.ts';
 
-/** Metadata of an event as its queue keeps it: short names, because it is stored with every event. */
+/** Metadata of an event in its queue. The names are short because every event stores them. */
 export interface StoredEventMeta {
-  /** Event id, as the producer gave it. */
+  /** Event id from the producer. */
   i: string;
   /** Event type. */
   t?: string;
@@ -13,28 +13,30 @@ export interface StoredEventMeta {
   p?: string;
   /** Forwarded context headers. */
   f?: Record<string, string>;
-  /** CloudEvents `source` of the queue, for events that are no CloudEvents. */
+  /** CloudEvents `source` of the queue, for events that are not CloudEvents. */
   s: string;
-  /** Attributes of a CloudEvent in binary mode, as they were sent. Absent: the event is none, or has them in its body. */
+  /**
+   * Attributes of a CloudEvent in binary mode, as sent. Absent: not a CloudEvent, or its attributes are in the body.
+   */
   a?: Record<string, string>;
-  /** Of an event of a sandbox run: what its simulated endpoints answer. */
+  /** For an event of a sandbox run: the answers of its simulated endpoints. */
   x?: Simulation;
 }
 
-/** What is known of an event besides its body. */
+/** The metadata of an event, without its body. */
 export interface EventMeta {
   readonly id: string;
   readonly type?: string;
   readonly groupKey: string;
-  /** When ingress accepted it, in ms since the epoch. */
+  /** When ingress accepted it, ms since the epoch. */
   readonly time: number;
   readonly contentType?: string;
-  /** CloudEvents `source` of an event that is no CloudEvent itself, a URI reference. */
+  /** CloudEvents `source` (a URI reference) for an event that is not a CloudEvent. */
   readonly source: string;
-  /** Attributes of a CloudEvent in binary mode: names without `ce-`, values as they were sent, latin1. */
+  /** Attributes of a CloudEvent in binary mode: names without `ce-`, values as sent, latin1. */
   readonly attributes?: Readonly<Record<string, string>>;
   readonly traceparent?: string;
-  /** Context headers of the producer's request that are passed on. */
+  /** Forwarded context headers of the producer's request. */
   readonly forward?: Readonly<Record<string, string>>;
 }
 
@@ -49,7 +51,7 @@ export function parseEventMeta(stored: string, groupKey: string, ref: string): E
   return meta;
 }
 
-/** What the simulated endpoints of a sandbox event answer; nothing is asked for: they succeed. */
+/** Returns the answers of the simulated endpoints of a sandbox event. Default: success. */
 export function parseSimulation(stored: string): Simulation {
   return (JSON.parse(stored) as StoredEventMeta).x ?? {};
 }

@@ -1,15 +1,15 @@
-/** How far back a series reaches: the last hour, day or week. */
+/** Time range of a series: the last hour, day or week. */
 export const HISTORIES = ['1h', '24h', '7d'] as const;
 export type History = (typeof HISTORIES)[number];
 
 const MINUTE_MS = 60_000;
 
-/** Ring of buckets that a series is read from: its letter in Redis, the width of a bucket, how many Redis keeps. */
+/** The ring of buckets behind a series: its letter in Redis, the width of a bucket, and how many Redis keeps. */
 export interface Ring {
   readonly letter: 'm' | 'q' | 'h';
   readonly granularitySeconds: number;
   readonly slots: number;
-  /** Buckets of a series; the last one is that of now. */
+  /** Number of buckets in a series; the last one is the current one. */
   readonly buckets: number;
 }
 
@@ -19,31 +19,31 @@ export const RINGS: Readonly<Record<History, Ring>> = {
   '7d': { letter: 'h', granularitySeconds: 3_600, slots: 169, buckets: 168 },
 };
 
-/** What was counted in one bucket. */
+/** The counts of one bucket. */
 export interface Traffic {
-  /** Events that ingress accepted; repetitions of an id are none. */
+  /** Events that ingress accepted; repeated ids do not count. */
   readonly eventsIn: number;
-  /** First deliveries that succeeded, one an event and integration. */
+  /** Successful first deliveries, one per event and integration. */
   readonly deliveries: number;
-  /** Attempts of first deliveries that failed. */
+  /** Failed attempts of first deliveries. */
   readonly failures: number;
   /** Events that went to no integration. */
   readonly notRouted: number;
-  /** Of the bodies of the accepted events. */
+  /** Bytes of the bodies of accepted events. */
   readonly bytes: number;
   readonly tokens: number;
 }
 
-/** In the order in which Redis keeps them. */
+/** The counts in the order of Redis. */
 const COLUMNS = ['eventsIn', 'deliveries', 'failures', 'notRouted', 'bytes', 'tokens'] as const;
 const NOTHING: Traffic = { eventsIn: 0, deliveries: 0, failures: 0, notRouted: 0, bytes: 0, tokens: 0 };
 
 export interface Bucket extends Traffic {
-  /** When it begins, ms. */
+  /** Start of the bucket, ms. */
   readonly startMs: number;
 }
 
-/** The part of time that a series covers: whole buckets, aligned in UTC. `endMs` is the end of the bucket of now. */
+/** The time window of a series: whole buckets, aligned to UTC. `endMs` is the end of the current bucket. */
 export interface Window {
   readonly startMs: number;
   readonly endMs: number;
@@ -55,15 +55,15 @@ export function windowOf({ granularitySeconds, buckets }: Ring, nowMs: number): 
   return { startMs: endMs - buckets * widthMs, endMs };
 }
 
-/** Where the buckets of a window lie in Redis, in order. */
+/** Returns the slots of a window's buckets in Redis, in order. */
 export function slotsOf(ring: Ring, { startMs }: Window): string[] {
   const first = startMs / (ring.granularitySeconds * 1_000);
   return Array.from({ length: ring.buckets }, (_, i) => `${ring.letter}${(first + i) % ring.slots}`);
 }
 
 /**
- * The series from what Redis keeps in the window's slots, `<index> <count>*` each: where a slot holds another bucket or
- * nothing, nothing was counted.
+ * Builds the series from the window's slots in Redis, `<index> <count>*` each. A slot with another bucket or nothing
+ * counts as zero.
  */
 export function seriesOf(ring: Ring, { startMs }: Window, texts: readonly (string | null)[]): Bucket[] {
   const widthMs = ring.granularitySeconds * 1_000;
@@ -76,7 +76,7 @@ export function seriesOf(ring: Ring, { startMs }: Window, texts: readonly (strin
   });
 }
 
-/** UTC hours (since 1970) that cover a history wholly, up to the one of now. */
+/** Returns the UTC hours (since 1970) that cover a time range completely, up to the current one. */
 export function hoursOf(history: History, nowMs: number): number[] {
   const { granularitySeconds, buckets } = RINGS[history];
   const last = Math.floor(nowMs / (60 * MINUTE_MS));

@@ -5,23 +5,23 @@ import type { EventMeta } from './event-meta.ts';
 /** Type of the event that a partner sends to its own endpoint. */
 export const TEST_EVENT_TYPE = 'sluice.test';
 
-/** A sequence that no queue reaches: a millisecond would have to have 33 million events before. */
+/** A sequence that no queue reaches: it would need 33 million events in one millisecond before it. */
 const FIRST_TEST_SEQUENCE = 2 ** 25 - 32;
-/** What such a sequence looks like in a ref, but for its last character. */
+/** Such a sequence in a ref, without its last character. */
 const TEST_MARK = 'zzzz';
 const MARK_AT = 10;
 
-/** Ref of a test event that was asked for at `nowMs`; `number` (0 to 31) tells those of one millisecond apart. */
+/** Returns the ref of a test event requested at `nowMs`; `number` (0 to 31) separates those of one millisecond. */
 export function testRef(nowMs: number, number: number): string {
   return refOfStreamId(`${Math.floor(nowMs)}-${FIRST_TEST_SEQUENCE + (number % 32)}`);
 }
 
-/** Whether a ref is of a test event: it is in no queue, and follows from its ref. */
+/** Returns whether a ref belongs to a test event. Such an event is in no queue; it derives from its ref. */
 export function isTestRef(ref: string): boolean {
   return ref.startsWith(TEST_MARK, MARK_AT);
 }
 
-/** A test event as it is signed and sent: made anew from its ref wherever it is needed, and stored nowhere. */
+/** Builds a test event from its ref, as it is signed and sent. It is never stored. */
 export function testEvent(ref: string, subscription: string): { readonly meta: EventMeta; readonly body: Buffer } {
   const time = refMs(ref);
   const timestamp = new Date(time).toISOString();

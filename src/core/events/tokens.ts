@@ -1,35 +1,35 @@
-/** Bytes that one token pays for (specification part 8: one token per started 16 KB, read as 16 KiB). */
+/** Bytes per token (specification part 8: one token per started 16 KB, read as 16 KiB). */
 export const TOKEN_BYTES = 16_384;
 
-/** Tokens of one event by the size of its body in bytes; an empty body costs one. */
+/** Returns the tokens of one event by the size of its body in bytes; an empty body costs one. */
 export function tokensOf(bytes: number): number {
   return Math.ceil(Math.max(1, bytes) / TOKEN_BYTES);
 }
 
-/** An account's balance; tokens. */
+/** An account's balance in tokens. */
 export interface Balance {
   readonly plan: 'Free' | 'Metered';
   readonly includedTokens: number;
-  /** Over the account's lifetime, replays included. */
+  /** Over the account's lifetime, including replays. */
   readonly usedTokens: number;
-  /** Absent for a plan that only counts. */
+  /** Absent for a plan without a limit. */
   readonly remainingTokens?: number;
 }
 
-/** A queue whose next event costs more than there is. */
+/** A queue whose next event costs more tokens than are left. */
 export interface Shortage {
   /** `ten_…:queue` */
   readonly queue: string;
-  /** What its next event costs; 0 while the account itself was unknown. */
+  /** Tokens of its next event; 0 while the account itself was unknown. */
   readonly tokens: number;
-  /** When its router last asked. */
+  /** When its router last asked, ms. */
   readonly atMs: number;
 }
 
-/** Routers ask again twice in this time: a shortage that is older is over, unless nothing is left at all. */
+/** Routers ask twice in this time: an older shortage is over, unless no tokens are left at all. */
 const SHORTAGE_LASTS_MS = 90_000;
 
-/** Whether some queue waits for tokens that the account does not have. */
+/** Returns whether a queue waits for more tokens than the account has. */
 export function isShort(balance: Balance, shortages: readonly Shortage[], nowMs: number): boolean {
   const left = balance.includedTokens - balance.usedTokens;
   return (
@@ -38,7 +38,7 @@ export function isShort(balance: Balance, shortages: readonly Shortage[], nowMs:
   );
 }
 
-/** How many of these costs, from the first on, the tokens cover wholly. */
+/** Returns how many of these costs, from the first on, the tokens cover completely. */
 export function coveredBy(costs: readonly number[], tokens: number): number {
   let left = tokens;
   const end = costs.findIndex(cost => (left -= cost) < 0);

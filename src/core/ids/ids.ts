@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Prefixes of public ids (specification part 2, and the four that it does not name). */
+/** Prefixes of public ids (specification part 2, and four that it does not define). */
 export const ID_PREFIX = {
   Workspace: 'ten_',
   CatalogStream: 'cat_',
@@ -16,7 +16,7 @@ export const ID_PREFIX = {
 
 export type IdKind = keyof typeof ID_PREFIX;
 
-/** Lower-case Crockford base32 of `bytes`, most significant bit first, cut to `length` characters. */
+/** Encodes `bytes` in lower-case Crockford base32, most significant bit first, cut to `length` characters. */
 export function crockford(bytes: Uint8Array, length: number): string {
   let out = '';
   let acc = 0;
@@ -37,31 +37,35 @@ function hashId(input: string, length = 20): string {
 }
 
 /**
- * Public id of an object: prefix + 20 characters of Crockford base32 of SHA-256 over `Kind/namespace/name`; the
- * namespace of cluster kinds is empty. Derived, never stored: the same manifest in another cluster has the same id.
+ * Returns the public id of an object: prefix + 20 characters of Crockford base32 of SHA-256 over
+ * `Kind/namespace/name`; cluster-scoped kinds have an empty namespace. Derived, never stored: the same manifest has
+ * the same id in every cluster.
  */
 export function publicId(kind: Exclude<IdKind, 'Activation' | 'Block'>, namespace: string, name: string): string {
   return ID_PREFIX[kind] + hashId(`${kind}/${namespace}/${name}`);
 }
 
-/** Public id of an activation: of the pair (integration, group key), whatever the object is called. */
+/**
+ * Returns the public id of an activation. It derives from the pair (integration, group key), not from the object's
+ * name.
+ */
 export function activationId(namespace: string, integration: string, groupKey: string): string {
   return ID_PREFIX.Activation + hashId(`Activation/${namespace}/${integration}/${groupKey}`);
 }
 
-/** Public id of a block: of the pair (integration, target). */
+/** Returns the public id of a block. It derives from the pair (integration, target). */
 export function blockId(namespace: string, integration: string, targetKind: string, target: string): string {
   return ID_PREFIX.Block + hashId(`Block/${namespace}/${integration}/${targetKind}/${target}`);
 }
 
-/** Public id of a workspace, which the specification calls tenant, by its name. */
+/** Returns the public id of a workspace (the specification's tenant) by its name. */
 export function tenantId(workspace: string): string {
   return publicId('Workspace', '', workspace);
 }
 
 /**
- * Generation of a queue or an inbox: 12 characters of Crockford base32 of the owning object's UID. An object that is
- * deleted and made again has another UID, so keys are never reused and a rebuild finds the same ones.
+ * Returns the generation of a queue or an inbox: 12 characters of Crockford base32 of the owning object's UID. A re-
+ * created object has another UID, so keys are never reused and a rebuild finds the same ones.
  */
 export function generationOf(uid: string): string {
   return hashId(uid, 12);

@@ -1,30 +1,30 @@
 import { hash } from 'node:crypto';
 
-/** What every key made over REST begins with, so that a leaked one is recognised. */
+/** Prefix of every key created over REST; scanners recognize a leaked one by it. */
 const PREFIX = 'slk_';
 
-/** Random bytes that a key is made of: 256 bits. */
+/** Random bytes per key: 256 bits. */
 export const INGRESS_KEY_BYTES = 32;
 
-/** A key made over REST: `slk_` and the base64url of random bytes. @throws RangeError when there are too few */
+/** Returns a key: `slk_` and the base64url of random bytes. @throws RangeError if there are too few */
 export function formatIngressKey(random: Uint8Array): string {
   if (random.length < INGRESS_KEY_BYTES) throw new RangeError(`an ingress key needs ${INGRESS_KEY_BYTES} bytes`);
   return PREFIX + Buffer.from(random).toString('base64url');
 }
 
-/** SHA-256 of the key's bytes as they were sent, in hex: what is kept of a key, and what it is found by. */
+/** Returns the SHA-256 (hex) of the key's bytes as sent. Sluice stores and looks up only this hash. */
 export function hashIngressKey(key: string): string {
   return hash('sha256', Buffer.from(key, 'latin1'), 'hex');
 }
 
-/** Shorter keys can be guessed. */
+/** Minimum length: shorter keys can be guessed. */
 export const INGRESS_KEY_MIN_BYTES = 20;
-/** Ingress reads no longer ones. */
+/** Maximum length that ingress reads. */
 export const INGRESS_KEY_MAX_BYTES = 512;
-/** What a header field can carry: neither control characters nor spaces at its ends (RFC 9110, 5.5). */
+/** Characters of a header field value: no control characters, no outer spaces (RFC 9110, 5.5). */
 const FIELD_VALUE = /^[\x21-\x7e\x80-\xff](?:[\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/;
 
-/** Says what is wrong with a key that a Secret holds; undefined when nothing is. The key is not repeated. */
+/** Returns what is wrong with a key in a Secret; undefined if it is valid. Never contains the key. */
 export function faultOfIngressKey(key: Buffer): string | undefined {
   if (key.length < INGRESS_KEY_MIN_BYTES) {
     return `it has ${key.length} bytes; use ${INGRESS_KEY_MIN_BYTES} or more random characters`;

@@ -12,28 +12,28 @@ function keyed(rootKey: Uint8Array, label: string, parts: readonly (string | num
   );
 }
 
-/** Addresses are compared without case; what was sent stays in the spec. */
+/** Normalizes an address for comparison: case-insensitive. The spec keeps it as sent. */
 export function addressKey(email: string): string {
   return email.toLowerCase();
 }
 
 /**
- * Name of the Integration that invites an address: an HMAC, so that nobody finds the address by trying. Equal calls make
- * one object.
+ * Returns the name of the Integration that invites an address. It is an HMAC, so that the address cannot be found by
+ * trying. Equal calls create one object.
  *
  * @param tenant name of the producing workspace
- * @param closed how many earlier invitations of this address are closed
+ * @param closed number of closed earlier invitations of this address
  */
 export function invitedIntegrationName(rootKey: Uint8Array, tenant: string, email: string, closed: number): string {
   return `int-${keyed(rootKey, 'sluice integration name v1', [tenant, addressKey(email), closed])}`;
 }
 
-/** Name of somebody's own Free account: an HMAC, as many subjects are e-mail addresses. */
+/** Returns the name of a caller's own Free account: an HMAC, because many subjects are e-mail addresses. */
 export function freeAccountName(rootKey: Uint8Array, issuer: string, subject: string): string {
   return `free-${keyed(rootKey, 'sluice free account v1', [issuer, subject])}`;
 }
 
-/** Name of the Workspace that receives an integration on an account, by the names of all three. */
+/** Returns the name of the Workspace that receives an integration on an account, from all three names. */
 export function receivingWorkspaceName(producer: string, integration: string, account: string): string {
   const text = `Receiving/${producer}/${integration}/${account}`;
   return `partner-${crockford(createHash('sha256').update(text, 'utf8').digest(), LENGTH)}`;

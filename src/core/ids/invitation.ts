@@ -3,13 +3,13 @@ import { createHash, createHmac } from 'node:crypto';
 /** How long an invitation can be accepted: 14 days. */
 export const INVITATION_LIFETIME_MS = 14 * 24 * 60 * 60 * 1000;
 
-/** What every invitation token begins with, so that a leaked one is recognised. */
+/** Prefix of every invitation token; scanners recognize a leaked one by it. */
 const PREFIX = 'sinv_';
 
-/** Keeps these tokens apart from whatever else is derived from the root key. */
+/** Separates these tokens from everything else derived from the root key. */
 const LABEL = 'sluice invitation v1';
 
-/** What the status keeps of an invitation: never its token. */
+/** The status of an invitation. It never contains the token. */
 export interface IssuedInvitation {
   readonly tokenHash: string;
   /** RFC 3339. */
@@ -19,24 +19,24 @@ export interface IssuedInvitation {
 }
 
 /**
- * The token of an invitation: `sinv_` and the base64url of HMAC-SHA-256 of the root key over label, UID of the
- * Integration and `issuedAt`, separated by NUL; 256 bits. Derived, so that a crash between the commit of its hash and
- * the mail loses nothing: the same one is made again.
+ * Returns the token of an invitation: `sinv_` and the base64url of HMAC-SHA-256 of the root key over label, UID of the
+ * Integration and `issuedAt`, separated by NUL; 256 bits. Derived, so that a crash between storing its hash and
+ * sending the mail loses nothing: the same token is derived again.
  *
- * @param issuedAt RFC 3339, exactly as the status has it
+ * @param issuedAt RFC 3339, exactly as in the status
  */
 export function deriveInvitationToken(rootKey: Uint8Array, uid: string, issuedAt: string): string {
   const mac = createHmac('sha256', rootKey).update(`${LABEL}\0${uid}\0${issuedAt}`, 'utf8').digest('base64url');
   return PREFIX + mac;
 }
 
-/** What is kept of a token, and what one is found by: SHA-256 over the token's UTF-8 bytes, in lower-case hexadecimal. */
+/** Returns the SHA-256 (lower-case hex) over the token's UTF-8 bytes. Sluice stores and looks up only this hash. */
 export function hashInvitationToken(token: string): string {
   return createHash('sha256').update(token, 'utf8').digest('hex');
 }
 
 /**
- * A new invitation.
+ * Returns a new invitation.
  *
  * @param issuedAt RFC 3339, in whole seconds
  */
@@ -45,7 +45,7 @@ export function issueInvitation(rootKey: Uint8Array, uid: string, issuedAt: stri
   return { tokenHash: hashInvitationToken(deriveInvitationToken(rootKey, uid, issuedAt)), issuedAt, expiresAt };
 }
 
-/** Whether the token of the invitation can still be derived: not after a change of the root key, nor by another's UID. */
+/** Returns whether the token can still be derived: not after a change of the root key or of the UID. */
 export function isDerivable(rootKey: Uint8Array, uid: string, invitation: IssuedInvitation): boolean {
   return hashInvitationToken(deriveInvitationToken(rootKey, uid, invitation.issuedAt)) === invitation.tokenHash;
 }

@@ -12,15 +12,15 @@ export interface InboxEvent {
 }
 
 /**
- * Public id of an event in the inbox of a subscription: `evt_`, its ref, and what follows the prefix in the id of the
- * subscription. A ref alone is of a queue, and one event may come to several subscriptions. Ids of one subscription sort
- * in the order in which their events were accepted.
+ * Returns the public id of an event in the inbox of a subscription: `evt_`, its ref, and the part of the
+ * subscription's id after the prefix. A ref alone belongs to a queue, and several subscriptions may get one event. Ids
+ * of one subscription sort in the order of acceptance.
  */
 export function publicEventId(ref: string, subscription: string): string {
   return PREFIX + ref + subscription.slice(ID_PREFIX.Subscription.length);
 }
 
-/** undefined for what is no such id. */
+/** Parses a public event id; undefined if it is malformed. */
 export function parsePublicEventId(id: string): InboxEvent | undefined {
   if (!EVENT_ID.test(id)) return undefined;
   const refEnd = PREFIX.length + REF_CHARS;

@@ -26,18 +26,18 @@ function decode(text: string, from: number, to: number): number {
   return value;
 }
 
-/** The ref of a stream id `ms-seq`. */
+/** Returns the ref of a stream id `ms-seq`. */
 export function refOfStreamId(id: string): string {
   const dash = id.indexOf('-');
   return encode(Number(id.slice(0, dash)), MS_CHARS) + encode(Number(id.slice(dash + 1)), SEQ_CHARS);
 }
 
-/** The stream id `ms-seq` of a ref. */
+/** Returns the stream id `ms-seq` of a ref. */
 export function streamIdOfRef(ref: string): string {
   return `${refMs(ref)}-${decode(ref, MS_CHARS, MS_CHARS + SEQ_CHARS)}`;
 }
 
-/** When the event of this ref was accepted, in ms of Redis's clock. */
+/** Returns when the event of this ref was accepted, in ms of Redis's clock. */
 export function refMs(ref: string): number {
   return decode(ref, 0, MS_CHARS);
 }
@@ -46,7 +46,7 @@ export function isRef(text: string): boolean {
   return REF_PATTERN.test(text);
 }
 
-/** Is stream id `id` after `position`? They compare as (ms, seq), not as strings. */
+/** Returns whether stream id `id` is after `position`. Compares (ms, seq), not strings. */
 export function isAfter(id: string, position: string): boolean {
   const [aMs, aSeq] = id.split('-').map(Number) as [number, number];
   const [bMs, bSeq] = position.split('-').map(Number) as [number, number];

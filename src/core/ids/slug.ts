@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 const MOST = 63;
 
 /**
- * The key that a name is given: NFKD without combining marks, lower case, everything but `a-z0-9` as single hyphens, at
- * most 63 characters; a DNS label always. A name that leaves nothing becomes `prefix`, a hyphen and a hash of it.
+ * Returns the key of a name: NFKD without combining marks, lower case, everything except `a-z0-9` as single hyphens,
+ * at most 63 characters; always a DNS label. A name without such characters becomes `prefix`, a hyphen and a hash of
+ * it.
  *
- * @param prefix one letter: `s` of streams, `p` of packages
+ * @param prefix one letter: `s` for streams, `p` for packages
  */
 export function slugOf(name: string, prefix: 's' | 'p'): string {
   const slug = name
