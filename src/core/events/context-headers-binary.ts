@@ -45,15 +45,15 @@ export function readBinaryCloudEvent(
     if (fault === undefined) attributes[name] = value;
     else errors.push({ header, detail: fault });
   }
-  if (sent.length > ATTRIBUTES_MAX) errors.push({ detail: 'a CloudEvent may have 64 attributes, extensions included' });
+  if (sent.length > ATTRIBUTES_MAX) errors.push({ detail: 'a CloudEvent may have at most 64 attributes, including extensions' });
   if (total > ATTRIBUTES_TOTAL_MAX_LENGTH) {
-    errors.push({ detail: 'the names and values of the ce- headers are longer than 8,192 bytes together' });
+    errors.push({ detail: 'the names and values of all ce- headers are longer than 8,192 bytes' });
   }
   return attributes;
 }
 
 function faultOfMissing(name: string): string {
-  if (name !== 'specversion') return 'is missing; every CloudEvent has it';
+  if (name !== 'specversion') return 'is missing; CloudEvents requires it';
   return 'is missing; send 1.0 with a CloudEvent, and no ce- headers without one';
 }
 

@@ -53,7 +53,7 @@ export function faultsOfStructured(event: StructuredCloudEvent): ProblemError[] 
   const errors: ProblemError[] = [];
   for (const name of REQUIRED_ATTRIBUTES) {
     if (event[name] === undefined || event[name] === null) {
-      errors.push({ pointer: `/${name}`, detail: 'is missing; every CloudEvent has it' });
+      errors.push({ pointer: `/${name}`, detail: 'is missing; CloudEvents requires it' });
     }
   }
   for (const name in event) {
@@ -73,7 +73,7 @@ function faultOfMember(name: string, event: StructuredCloudEvent): string | unde
     if (event['data'] !== undefined && event['data'] !== null) return 'stands beside data; send one of the two';
     return typeof value === 'string' && BASE64.test(value) ? undefined : 'must be base64 (RFC 4648, 4), as a string';
   }
-  if (!isAttributeName(name)) return 'is no name of an attribute: names are lower-case letters and digits';
+  if (!isAttributeName(name)) return 'is not an attribute name: use lower-case letters and digits';
   if (TEXT_ONLY.has(name) && typeof value !== 'string') return 'must be a string';
   const text = readAttribute(event, name);
   return text === null ? 'must be a string, a boolean or an integer of 32 bits' : faultOfAttribute(name, text ?? '');

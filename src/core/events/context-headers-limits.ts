@@ -26,7 +26,7 @@ const EVENT_TYPE = /^[\x21-\x7e]{1,128}$/;
  */
 export function faultOfGroupKey(groupKey: string): string | undefined {
   if (SIMPLE_GROUP_KEY.test(groupKey)) return undefined;
-  if (groupKey === '') return 'is empty; leave it out for an event without a group key';
+  if (groupKey === '') return 'is empty; omit it for an event without a group key';
   if (!groupKey.isWellFormed()) return 'is not valid Unicode';
   if (Buffer.byteLength(groupKey) > GROUP_KEY_MAX_BYTES) return 'is longer than 256 bytes of UTF-8';
   if (CONTROL_CHARACTER.test(groupKey)) return 'holds a control character';
@@ -40,7 +40,7 @@ export function faultOfGroupKey(groupKey: string): string | undefined {
  */
 export function faultOfEventId(id: string): string | undefined {
   if (EVENT_ID.test(id)) return undefined;
-  if (id === '') return 'is empty; leave it out to get an id made';
+  if (id === '') return 'is empty; omit it to get a generated id';
   if (id.length > EVENT_ID_MAX_LENGTH) return 'is longer than 256 characters';
   return 'must be printable ASCII without outer spaces';
 }

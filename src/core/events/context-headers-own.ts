@@ -30,7 +30,7 @@ export function faultsOfOwnHeaders(
     if (errors.length === MOST_NAMED) break;
     const meant = nearestName(name, [...known]);
     const hint = meant === undefined ? '' : `did you mean ${meant}? `;
-    errors.push({ header: name, detail: `is no header of this stream; ${hint}known: ${[...known].join(', ')}` });
+    errors.push({ header: name, detail: `is not a header of this stream; ${hint}known: ${[...known].join(', ')}` });
   }
   return errors;
 }

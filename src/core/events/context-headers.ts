@@ -136,7 +136,7 @@ function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudE
     const event = parseStructuredCloudEvent(request.body);
     if (event === 'malformed') return { code: 'malformed_body', errors: [], detail: NOT_JSON };
     if (event === 'invalid')
-      return { code, errors: [{ pointer: '', detail: 'must be one JSON object, a CloudEvent' }] };
+      return { code, errors: [{ pointer: '', detail: 'must be one CloudEvent as a JSON object' }] };
     const errors = faultsOfStructured(event);
     return errors.length > 0 ? { code, errors } : { event };
   }
@@ -206,7 +206,7 @@ function lift(
 }
 
 function faultOfEncoding(attribute: string | undefined): string {
-  return attribute === undefined ? 'is not UTF-8' : 'is not percent-encoded UTF-8 as the CloudEvents HTTP binding says';
+  return attribute === undefined ? 'is not UTF-8' : 'is not percent-encoded UTF-8 (CloudEvents HTTP binding)';
 }
 
 function liftForwarded(
@@ -225,7 +225,7 @@ function liftForwarded(
     else forward[name] = value;
   }
   if (total > FORWARD_TOTAL_MAX_LENGTH) {
-    errors.push({ detail: 'the forwarded headers are longer than 8,192 bytes together' });
+    errors.push({ detail: 'all forwarded headers together are longer than 8,192 bytes' });
   }
   return forward;
 }

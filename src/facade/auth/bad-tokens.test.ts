@@ -56,7 +56,7 @@ test.each(BAD_TOKENS)('$name: refused', async ({ make, statuses }) => {
 test('why a token is refused is said in the challenge and in the document', async () => {
   const parts = { headers: [`Authorization: Bearer ${await material.issuer.sign({ exp: 1 })}`] };
   const { headers, body } = await exchange(server.port, renderRequest(TARGET, parts));
-  const why = 'The token has expired or says not when it expires';
+  const why = 'The token has expired or has no expiry';
   expect(headers['www-authenticate']).toBe(`Bearer realm="sluice", error="invalid_token", error_description="${why}"`);
   expect(JSON.parse(body)).toMatchObject({ code: 'invalid_token', detail: `${why}.` });
 });

@@ -14,13 +14,13 @@ export interface TokenRules {
 /** Texts for `error_description` by fault. They are constants: nothing of a token is echoed. */
 export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form',
-  type: 'The token is of another type than an access token',
-  critical: 'The token demands extensions that are not supported',
+  type: 'The token is not an access token',
+  critical: 'The token requires unsupported extensions',
   algorithm: 'The signing algorithm of the token is not accepted',
   key: 'The token is not signed by a key of its issuer',
   issuer: 'The issuer of the token is not accepted',
   audience: 'The token is for another audience',
-  expired: 'The token has expired or says not when it expires',
+  expired: 'The token has expired or has no expiry',
   early: 'The token is not valid yet',
   subject: 'The token has no usable subject',
   signature: 'The signature of the token is not valid',

@@ -85,9 +85,9 @@ export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.Zod
   readonly handle: (facade: Facade, call: Call<Access, string, unknown, unknown>) => Promise<Answer>;
 }
 
-/** Most bytes of a body. */
+/** Maximum bytes of a body. */
 export const BODY_BYTES = 16_384;
-/** The same where a body holds a list or a schema. */
+/** Maximum bytes of a body with a list or a schema. */
 export const LARGE_BODY_BYTES = 1_048_576;
 
 /** Returns the body limit of the route in bytes. */

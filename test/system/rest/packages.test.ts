@@ -312,7 +312,7 @@ test('a package that is deleted while a Block names it changes no more, and keep
   expect(refused.map(({ status, body }) => [status, body.code])).toEqual(refused.map(() => [409, 'being_deleted']));
   expect((await ada.remove(`${path}/${cat('carts')}`)).status).toBe(204);
   const key: Problem = await ada.post(packages, { name: 'Leaving' });
-  expect([key.status, key.body.detail]).toEqual([409, expect.stringContaining('on its way out')]);
+  expect([key.status, key.body.detail]).toEqual([409, expect.stringContaining('being deleted')]);
 
   await kubectl(world.installation.cluster, ['delete', 'block/holds', '-n', 'shop']);
   expect((await create('Leaving')).key).toBe('leaving');
