@@ -45,7 +45,8 @@ export function readBinaryCloudEvent(
     if (fault === undefined) attributes[name] = value;
     else errors.push({ header, detail: fault });
   }
-  if (sent.length > ATTRIBUTES_MAX) errors.push({ detail: 'a CloudEvent may have at most 64 attributes, including extensions' });
+  if (sent.length > ATTRIBUTES_MAX)
+    errors.push({ detail: 'a CloudEvent may have at most 64 attributes, including extensions' });
   if (total > ATTRIBUTES_TOTAL_MAX_LENGTH) {
     errors.push({ detail: 'the names and values of all ce- headers are longer than 8,192 bytes' });
   }

@@ -114,7 +114,7 @@ export const PROBLEMS = {
     status: 429,
     title: 'The sandbox of this workspace is used up',
     remedy:
-      'Retry after Retry-After seconds, when the oldest run ends. All runs of 24 hours together take 1,000 runs, 20,000 events, 50,000 deliveries and 64 MiB.',
+      'Wait Retry-After seconds until the oldest run ends, then retry. All runs of 24 hours together take 1,000 runs, 20,000 events, 50,000 deliveries and 64 MiB.',
   },
   queue_full: {
     status: 429,
@@ -139,17 +139,17 @@ export const PROBLEMS = {
   unavailable: {
     status: 503,
     title: 'The service is not available at the moment',
-    remedy: 'Retry after Retry-After seconds. Repeating a call is safe, and an event is stored once per id.',
+    remedy: 'Wait Retry-After seconds, then retry. Repeating a call is safe, and an event is stored once per id.',
   },
   overloaded: {
     status: 503,
     title: 'Too many requests are waiting',
-    remedy: 'Retry after Retry-After seconds. Repeating a call is safe, and an event is stored once per id.',
+    remedy: 'Wait Retry-After seconds, then retry. Repeating a call is safe, and an event is stored once per id.',
   },
   issuer_unavailable: {
     status: 503,
     title: 'The keys of the token issuer cannot be read',
-    remedy: 'Retry after Retry-After seconds with the same token.',
+    remedy: 'Wait Retry-After seconds, then retry with the same token.',
   },
   malformed_body: {
     status: 400,
@@ -358,12 +358,12 @@ export const PROBLEMS = {
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    remedy: 'Retry after Retry-After seconds. The RateLimit headers contain the remaining quota.',
+    remedy: 'Wait Retry-After seconds, then retry. The RateLimit headers contain the remaining quota.',
   },
   not_in_force: {
     status: 503,
     title: 'Stored, but not in force yet',
-    remedy: 'Repeat the call after Retry-After seconds. That is safe.',
+    remedy: 'Wait Retry-After seconds, then repeat the call. That is safe.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;
 
