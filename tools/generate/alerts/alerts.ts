@@ -5,7 +5,7 @@ import { ALERT_GROUPS, ALERT_RULES } from './alert-rules.ts';
 
 const ORIGIN = '# Generated from tools/generate/alerts by tools/generate/generate.ts. Change it there.\n';
 
-/** As Prometheus reads it. */
+/** Returns a rule in the format of Prometheus. */
 function renderRule({ name, expr, for: duration, severity, summary, impact }: AlertRule): object {
   return {
     alert: name,
@@ -20,7 +20,7 @@ function renderRule({ name, expr, for: duration, severity, summary, impact }: Al
   };
 }
 
-/** The alerts, as a file of rules for Prometheus and as an object for its operator. */
+/** Renders the alerts as a file of rules for Prometheus and as an object for its operator. */
 export function renderAlerts(): GeneratedFile[] {
   const groups = ALERT_GROUPS.map(({ name, rules }) => ({ name, rules: rules.map(renderRule) }));
   const object = {
@@ -39,12 +39,12 @@ function write(value: object): string {
   return stringify(value, { lineWidth: 110, aliasDuplicateObjects: false });
 }
 
-/** docs/runbooks.md: what each alert means, and what to do. */
+/** Renders docs/runbooks.md: one section for each alert. */
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    'One section for each alert of `config/alerts`: `sluice.yaml` is a file of rules for Prometheus, `prometheus-rule.yaml` the same for the Prometheus operator (`kubectl apply -f config/alerts/prometheus-rule.yaml`). They watch the [metrics](metrics.md) of all processes of one installation; several installations in one Prometheus need a label that tells them apart in each expression.',
-    '**critical** means that events are refused, late or in danger now; **warning** that they will be; **info** that it is the concern of a producer or a partner.',
+    'This page has one section for each alert of `config/alerts`. `sluice.yaml` is a rule file for Prometheus; `prometheus-rule.yaml` is the same for the Prometheus operator (`kubectl apply -f config/alerts/prometheus-rule.yaml`). The alerts watch the [metrics](metrics.md) of all processes of one installation. If one Prometheus has several installations, add a label that separates them to each expression.',
+    '**critical**: events are refused, late or at risk now. **warning**: they will be. **info**: a producer or a partner has to act.',
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');
 }
@@ -55,8 +55,10 @@ function renderRunbook({ name, expr, for: duration, severity, summary, impact, s
   return [
     `## ${name}`,
     `**${severity}**, ${since}. ${summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`<$1>`')}`,
-    impact,
+    `**Impact:** ${impact}`,
+    '**What to do**',
     steps.map(step => `- ${step}`).join('\n'),
+    '**Query**',
     `\`\`\`promql\n${expr}\n\`\`\``,
   ].join('\n\n');
 }

@@ -1,7 +1,7 @@
 import { IMPAIRMENTS } from '../../../src/telemetry/role-health.ts';
 import { type AlertGroup, p99, share } from './alert-rule.ts';
 
-/** Without these nothing moves; a facade is not everywhere. */
+/** Every installation needs these roles; the facade is optional. */
 const NEEDED_ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
 
 const isMissing = (role: string) => `absent(sluice_role_ready{role="${role}"} == 1)`;
@@ -16,11 +16,11 @@ export const processes: AlertGroup = {
       severity: 'critical',
       summary: 'No replica of {{ $labels.role }} is ready.',
       impact:
-        'Without ingress events are refused; without a router or a dispatcher they are kept and late; without a controller changes of custom resources do not come into force, and events flow on; without a facade REST is away.',
+        'Without ingress, events are refused. Without a router or a dispatcher, events are kept and late. Without a controller, changes of custom resources are not applied; events still flow. Without a facade, REST is unavailable.',
       steps: [
-        'See whether its pods run: `kubectl -n sluice-system get pods`, and their logs.',
-        'A pod that runs and is not ready says why: `GET /readyz` on its port for operations.',
-        '`sluice cannot start` in the log names what is missing: a variable, the root key, [settings of Redis](configuration.md#redis).',
+        'Check its pods and their logs: `kubectl -n sluice-system get pods`.',
+        'If a pod runs and is not ready, `GET /readyz` on its ops port gives the reason.',
+        'The log line `sluice cannot start` names the cause: a variable, the root key, or [settings of Redis](configuration.md#redis).',
       ],
     },
     {
@@ -28,9 +28,9 @@ export const processes: AlertGroup = {
       expr: 'sluice_role_ready == 0',
       for: '15m',
       severity: 'warning',
-      summary: 'A replica of {{ $labels.role }} has not been ready for a quarter of an hour.',
-      impact: 'None while others of its role are ready.',
-      steps: ['`GET /readyz` on its port for operations says what it waits for: Redis, or caches of the API server.'],
+      summary: 'A replica of {{ $labels.role }} has not been ready for 15 minutes.',
+      impact: 'None while other replicas of the role are ready.',
+      steps: ['`GET /readyz` on its ops port lists what it waits for, such as Redis or the API server.'],
     },
     {
       name: 'SluiceRoleImpaired',
@@ -39,9 +39,9 @@ export const processes: AlertGroup = {
       severity: 'critical',
       summary: 'A replica of {{ $labels.role }} cannot do its work: {{ $labels.reason }}.',
       impact:
-        'Its work is left to the other replicas of the role. If all of them say the same, the work of the role is not done.',
+        'The other replicas of the role do its work. If all of them are impaired, the work of the role stops.',
       steps: [
-        '`GET /readyz` on its ops port names the environment variable or the object to change; so does the log line `role cannot work`, once a minute.',
+        '`GET /readyz` on its ops port names the environment variable or the object to change. The log line `role cannot work` does too, once a minute.',
         ...Object.entries(IMPAIRMENTS).map(([reason, meaning]) => `\`${reason}\`: ${meaning}`),
       ],
     },
@@ -50,11 +50,11 @@ export const processes: AlertGroup = {
       expr: 'nodejs_eventloop_lag_p99_seconds > 0.5 and on (instance, job) sluice_build_info',
       for: '10m',
       severity: 'warning',
-      summary: 'A process is busy for more than half a second at a time.',
-      impact: 'Everything that it does is late; the facade answers 503 beyond a second.',
+      summary: 'The event loop of a process is blocked for more than half a second at a time.',
+      impact: 'All work of the process is late. A facade answers 503 when the delay exceeds one second.',
       steps: [
-        'See `process_cpu_seconds_total`: near one core, add replicas of the role, or give it more CPU.',
-        'See `nodejs_gc_duration_seconds_sum` and the heap: near its limit, give it more memory.',
+        'Check `process_cpu_seconds_total`. If it is near one core, add replicas of the role or give it more CPU.',
+        'Check `nodejs_gc_duration_seconds_sum` and the heap. If the heap is near its limit, give the process more memory.',
       ],
     },
     {
@@ -63,8 +63,8 @@ export const processes: AlertGroup = {
       for: '60m',
       severity: 'info',
       summary: 'Processes of different versions have run for an hour.',
-      impact: 'None: neighbouring versions work together, for the time of an upgrade.',
-      steps: ['Finish the upgrade, or go back: `kubectl -n sluice-system rollout status deployment`.'],
+      impact: 'None during an upgrade: adjacent versions work together.',
+      steps: ['Finish the upgrade, or roll it back: `kubectl -n sluice-system rollout status deployment`.'],
     },
   ],
 };
@@ -79,11 +79,11 @@ export const redis: AlertGroup = {
       severity: 'critical',
       summary: 'A process has no connection to Redis.',
       impact:
-        'Ingress answers 503 and nothing is routed or delivered. What was acknowledged is on disk, and goes on by itself.',
+        'Without Redis, ingress answers 503 and nothing is routed or delivered. Events that were answered with 202 are on disk; routing and delivery resume by themselves.',
       steps: [
-        'See whether Redis runs and answers `PING` from where the process is; see its log.',
-        'A full disk ends a Redis with `appendfsync always`: make room and start it.',
-        'Nothing of Sluice has to be restarted.',
+        'Check that Redis runs and answers `PING` from the host of the process. Check its log.',
+        'With `appendfsync always` a full disk stops Redis: free space and start it.',
+        'You do not have to restart Sluice.',
       ],
     },
     {
@@ -91,11 +91,11 @@ export const redis: AlertGroup = {
       expr: `${share('sluice_redis_command_errors_total', 'sluice_redis_commands_total', '5m')} > 0.01`,
       for: '5m',
       severity: 'warning',
-      summary: 'More than one in a hundred commands to Redis fails.',
-      impact: 'Work is repeated and late; ingress may answer 503.',
+      summary: 'More than 1 % of the commands to Redis fail.',
+      impact: 'Work is retried and late; ingress may answer 503.',
       steps: [
-        '`sum by (reason) (rate(sluice_redis_command_errors_total[5m]))` says why.',
-        'memory: see SluiceRedisMemoryHigh. timeout: see SluiceRedisSlow. unavailable: a failover or a start. refused: an error of ours or a Redis of another version; the log has it.',
+        '`sum by (reason) (rate(sluice_redis_command_errors_total[5m]))` shows the reason.',
+        '`memory`: see SluiceRedisMemoryHigh. `timeout`: see SluiceRedisSlow. `unavailable`: a failover or a start. `refused`: a bug in Sluice or another version of Redis; the log has the error.',
       ],
     },
     {
@@ -103,12 +103,12 @@ export const redis: AlertGroup = {
       expr: `${p99('sluice_redis_command_duration_seconds')} > 0.1`,
       for: '10m',
       severity: 'warning',
-      summary: 'One in a hundred commands to Redis takes more than 100 ms.',
-      impact: 'Acceptance and delivery are late by several such commands.',
+      summary: '1 % of the commands to Redis take more than 100 ms.',
+      impact: 'Accepting and delivering an event takes several such commands, so both are late.',
       steps: [
-        '`redis-cli --latency` and `SLOWLOG GET` at Redis; other users of the same Redis show up there.',
-        'With `appendfsync always` each write waits for the disk: see its latency.',
-        'One core of Redis is all that it uses: near it, split the queues over a Cluster.',
+        'Run `redis-cli --latency` and `SLOWLOG GET`; they also show other users of the same Redis.',
+        'With `appendfsync always` each write waits for the disk: check its latency.',
+        'Redis uses one core. If its CPU is near that, spread the queues over a Cluster.',
       ],
     },
     {
@@ -116,12 +116,12 @@ export const redis: AlertGroup = {
       expr: 'max(sluice_redis_memory_used_ratio) > 0.75',
       for: '10m',
       severity: 'warning',
-      summary: 'Redis uses more than three quarters of its memory.',
+      summary: 'Redis uses more than 75 % of its memory.',
       impact:
-        'None yet. From 85 % on ingress takes no events until less than 80 % is used; what is stored is still delivered.',
+        'None yet. At 85 % ingress stops accepting events until less than 80 % is used; stored events are still delivered.',
       steps: [
-        'See whether deliveries pile up (`sluice_dispatcher_open_deliveries`): events stay until their retention ends in any case.',
-        'Give Redis more memory (`maxmemory`), or shorten `spec.retention` of the streams that hold the most, or lower `SLUICE_QUEUE_MAX_BYTES`.',
+        'Check whether deliveries pile up (`sluice_dispatcher_open_deliveries`). Delivered events stay in memory until their retention ends, too.',
+        'Give Redis more memory (`maxmemory`), shorten `spec.retention` of the largest streams, or lower `SLUICE_QUEUE_MAX_BYTES`.',
       ],
     },
     {
@@ -129,12 +129,12 @@ export const redis: AlertGroup = {
       expr: 'max(sluice_redis_memory_used_ratio) > 0.85',
       for: '1m',
       severity: 'critical',
-      summary: 'Redis uses so much of its memory that ingress takes no more events.',
+      summary: 'Redis uses more than 85 % of its memory, and ingress accepts no events.',
       impact:
-        'No event is accepted: producers get 503 and have to repeat. What is stored is routed and delivered in the rest.',
+        'Producers get 503 and must retry. Stored events are routed and delivered in the remaining memory.',
       steps: [
-        'Raise `maxmemory` now: `redis-cli CONFIG SET maxmemory <bytes>`; where the machine has no more, shorten retentions.',
-        'Never set another `maxmemory-policy` than `noeviction`: it would drop gates and events.',
+        'Raise `maxmemory` now: `redis-cli CONFIG SET maxmemory <bytes>`. If the machine has no more memory, shorten retentions.',
+        'Keep `maxmemory-policy noeviction`: any other policy drops gates and events.',
       ],
     },
   ],
