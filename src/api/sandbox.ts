@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
-/** A run's id, as its caller may choose it. */
+/** A run's id, chosen by its caller. */
 export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'has to be 1 to 64 letters, digits, ".", "_" and "-"');
 
 /** Query parameters of the sandbox route; it refuses all others. */
@@ -9,16 +9,17 @@ export const SandboxQuery = z.object({
   sb_fail_code: queryInteger(/^[345]\d\d$/, 'has to be a number from 300 to 599', {
     minimum: 300,
     maximum: 599,
-    description: 'Every attempt fails with this status, 300 to 599; with sb_fail_count those of them.',
+    description:
+      'Status that failing attempts are answered with, 300 to 599. Without sb_fail_count every attempt fails.',
   }),
   sb_fail_count: queryInteger(/^(\d|1\d|20)$/, 'has to be a number from 0 to 20', {
     minimum: 0,
     maximum: 20,
-    description: 'The first N attempts fail, 0 to 20 (500 unless sb_fail_code says otherwise), then one succeeds.',
+    description: 'How many attempts fail before one succeeds, 0 to 20. They fail with 500, or with sb_fail_code.',
   }),
   runId: RunId.optional().meta({
     description:
-      'The run that the event belongs to, made with its first event. Absent: a run of its own, named in the answer.',
+      'The run that the event belongs to; its first event creates it. Default: a new run, whose id is in the answer.',
   }),
 });
 
@@ -27,29 +28,31 @@ export const RunReportQuery = z.object({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, 'has to be a number from 1 to 250', {
     minimum: 1,
     maximum: 250,
-    description: 'Most events of the answer, 1 to 250. Default 50.',
+    description: 'Maximum number of events, 1 to 250. Default 50.',
   }),
   cursor: z
     .string()
     .regex(/^[0-9a-z]{15}\.[a-z0-9-]{1,63}$/, 'has to be the nextCursor of the page before')
     .optional()
-    .meta({ description: 'The nextCursor of the page before. Absent: from the beginning.' }),
+    .meta({ description: 'The nextCursor of the previous page. Default: the first page.' }),
 });
 
 /** Answer of the production route. */
 export const AcceptedEvent = z
   .object({
-    id: z.string().meta({ description: 'The event id: as it was sent, or made here.' }),
-    duplicate: z.boolean().meta({ description: 'The id was known within 24 h; the event is stored once.' }),
+    id: z.string().meta({ description: 'The event id: yours, or a generated one.' }),
+    duplicate: z
+      .boolean()
+      .meta({ description: 'Whether the same id came within the last 24 h. The event is stored once.' }),
     groupKey: z.string().nullable().meta({
-      description: 'The group key that was read from this request; null: it has none, and the event goes to nobody.',
+      description: 'The group key of this request. null: it has none, and the event goes to no partner.',
     }),
   })
   .meta({ id: 'AcceptedEvent' });
 
-/** Answer of the sandbox route: that of production, and the marks. */
+/** Answer of the sandbox route: that of production, and the run. */
 export const SandboxAcceptedEvent = AcceptedEvent.extend({
-  sandbox: z.literal(true).meta({ description: 'Nobody is called, and nothing is charged.' }),
+  sandbox: z.literal(true).meta({ description: 'Always true: no endpoint is called, and nothing is charged.' }),
   runId: z.string().meta({ description: 'The run that the event belongs to.' }),
   run: z.string().meta({ description: 'Path of the report of the run.' }),
 }).meta({ id: 'SandboxAcceptedEvent' });
@@ -59,18 +62,18 @@ const ms = (description: string) => z.int().min(0).meta({ description });
 
 const ExpectedAttempt = z
   .object({
-    status: z.int().meta({ description: 'HTTP status that the simulation answers with.' }),
-    delayMs: ms('What the retry schedule waits before it, ms; 0 for the first. Production adds up to 20 % of jitter.'),
-    jitteredDelayMs: ms('The same with the jitter of this very retry, ms.'),
-    compressedDelayMs: ms('What the run waits instead, ms.'),
+    status: z.int().meta({ description: 'HTTP status of the simulated answer.' }),
+    delayMs: ms('Delay by the retry schedule, ms; 0 for the first attempt. Production adds up to 20 % of jitter.'),
+    jitteredDelayMs: ms('The same delay with the jitter of this retry, ms.'),
+    compressedDelayMs: ms('Delay in the run, ms.'),
   })
   .meta({ id: 'ExpectedAttempt' });
 
 const MadeAttempt = z
   .object({
-    at: time('When it was made.'),
-    status: z.string().meta({ description: 'HTTP status that it was answered with.' }),
-    waitedMs: ms('Time since the attempt before, ms; 0 for the first.'),
+    at: time('Time of the attempt.'),
+    status: z.string().meta({ description: 'HTTP status of the answer.' }),
+    waitedMs: ms('Time since the previous attempt, ms; 0 for the first.'),
   })
   .meta({ id: 'MadeAttempt' });
 
@@ -79,28 +82,29 @@ const Delivery = z
     subscriptionPublicId: z.string().meta({ description: 'The subscription whose endpoint would be called.' }),
     state: z
       .enum(['pending', 'inflight', 'retrying', 'delivered', 'dead', 'skipped', 'expired'])
-      .meta({ description: 'Where the delivery is.' }),
+      .meta({ description: 'State of the delivery.' }),
     heldBy: z.enum(['no_endpoint', 'endpoint_held', 'endpoint_disabled']).nullable().meta({
-      description: 'Why no attempt is made: the partner pulls; its endpoint is refused or held; is disabled.',
+      description: 'Why no attempt is made: the partner pulls, or its endpoint is refused, held or disabled.',
     }),
-    tokens: z.int().meta({ description: "What production would charge the producer's account, once." }),
+    tokens: z.int().meta({ description: "Tokens that production would charge the producer's account, once." }),
     disablesEndpoint: z.boolean().meta({
-      description: 'An attempt was answered with 410: production would disable the endpoint then, and hold the event.',
+      description:
+        'Whether an attempt was answered with 410. Production would disable the endpoint and hold the event.',
     }),
     expected: z
       .object({
-        outcome: z.enum(['delivered', 'dead']).meta({ description: 'How it ends.' }),
-        attempts: z.array(ExpectedAttempt).meta({ description: 'Every attempt until then.' }),
+        outcome: z.enum(['delivered', 'dead']).meta({ description: 'How the delivery ends.' }),
+        attempts: z.array(ExpectedAttempt).meta({ description: 'All attempts until the end.' }),
       })
       .nullable()
-      .meta({ description: 'What simulation and retry schedule lead to; null before the first attempt.' }),
-    attempts: z.array(MadeAttempt).meta({ description: 'The attempts that were made, oldest first.' }),
+      .meta({ description: 'Expected result of simulation and retry schedule; null before the first attempt.' }),
+    attempts: z.array(MadeAttempt).meta({ description: 'The actual attempts, oldest first.' }),
     headers: z
       .array(z.object({ name: z.string(), value: z.string() }))
       .nullable()
       .meta({
         description:
-          'Headers of the last attempt; null before the first. Signatures, and the values of headers that the partner has set, are replaced by "…".',
+          'Headers of the last attempt; null before the first. Signatures and values of headers set by the partner are replaced by "…".',
       }),
   })
   .meta({ id: 'SandboxDelivery' });
@@ -110,52 +114,52 @@ const Verdict = z
     integrationPublicId: z.string().meta({ description: 'The integration.' }),
     verdict: z
       .enum(['routed', 'waiting', 'not_routed'])
-      .meta({ description: 'What the gate said; waiting: nothing is decided yet, or the subscription is paused.' }),
-    reason: z.string().nullable().meta({ description: 'Why it is not routed, or what it waits for.' }),
-    delivery: Delivery.nullable().meta({ description: 'Of what was routed.' }),
+      .meta({ description: 'Decision of the gate. waiting: not decided yet, or the subscription is paused.' }),
+    reason: z.string().nullable().meta({ description: 'Why the event is not routed, or what it waits for.' }),
+    delivery: Delivery.nullable().meta({ description: 'The delivery of a routed event; null otherwise.' }),
   })
   .meta({ id: 'SandboxVerdict' });
 
 const RunEvent = z
   .object({
     id: z.string().meta({ description: 'The event id.' }),
-    queue: z.string().meta({ description: 'Name of the stream that it came to.' }),
+    queue: z.string().meta({ description: 'Name of the stream.' }),
     type: z.string().nullable().meta({ description: 'Event type.' }),
-    groupKey: z.string().nullable().meta({ description: 'Group key; without one it goes to nobody.' }),
-    bytes: z.int().meta({ description: 'Bytes of the body.' }),
-    acceptedAt: time('When it was accepted.'),
-    failCode: z.int().nullable().meta({ description: 'sb_fail_code.' }),
-    failCount: z.int().nullable().meta({ description: 'sb_fail_count.' }),
-    integrations: z
-      .array(Verdict)
-      .meta({ description: 'What the gate said for each integration: those that got it first.' }),
-    moreIntegrations: z.int().meta({ description: 'How many integrations are left out of the list.' }),
+    groupKey: z.string().nullable().meta({ description: 'Group key. null: the event goes to no partner.' }),
+    bytes: z.int().meta({ description: 'Size of the body, bytes.' }),
+    acceptedAt: time('When ingress accepted the event.'),
+    failCode: z.int().nullable().meta({ description: 'sb_fail_code of the event.' }),
+    failCount: z.int().nullable().meta({ description: 'sb_fail_count of the event.' }),
+    integrations: z.array(Verdict).meta({ description: 'Decision for each integration, routed ones first.' }),
+    moreIntegrations: z.int().meta({ description: 'How many further integrations are not listed.' }),
   })
   .meta({ id: 'SandboxEvent' });
 
-/** Report of a run, a page of its events. */
+/** Report of a run, with one page of its events. */
 export const RunReport = z
   .object({
     tenantPublicId: z.string().meta({ description: 'The producer workspace.' }),
     runId: z.string().meta({ description: 'The run.' }),
-    sandbox: z.literal(true).meta({ description: 'Nobody was called, and nothing was charged.' }),
-    begunAt: time('When its first event came.'),
-    endsAt: time('When it is forgotten: 24 h later.'),
+    sandbox: z.literal(true).meta({ description: 'Always true: no endpoint was called, and nothing was charged.' }),
+    begunAt: time('When the first event came.'),
+    endsAt: time('When the run is deleted: 24 h after begunAt.'),
     compression: z
       .int()
-      .meta({ description: 'How much faster than production its retries wait: 36,000 makes 100 ms of an hour.' }),
+      .meta({ description: 'Factor by which waits are shorter than in production. 36,000 makes an hour 100 ms.' }),
     totals: z
       .object({
         events: z.int().meta({ description: 'Events of the run.' }),
-        deliveries: z.int().meta({ description: 'Events times the integrations that got them.' }),
+        deliveries: z
+          .int()
+          .meta({ description: 'Deliveries of these events: one for each integration that got an event.' }),
         pending: z.int().meta({ description: 'Deliveries that have not ended.' }),
         delivered: z.int().meta({ description: 'Deliveries that succeeded.' }),
         dead: z.int().meta({ description: 'Deliveries that failed until the retry schedule was used up.' }),
-        tokens: z.int().meta({ description: "What production would have charged the producer's account." }),
+        tokens: z.int().meta({ description: "Tokens that production would have charged the producer's account." }),
       })
-      .meta({ description: 'Of the whole run.' }),
-    data: z.array(RunEvent).meta({ description: 'Events in the order in which they were accepted.' }),
-    nextCursor: z.string().nullable().meta({ description: 'For the next page; null on the last one.' }),
+      .meta({ description: 'Totals of the whole run.' }),
+    data: z.array(RunEvent).meta({ description: 'Events in the order of acceptance.' }),
+    nextCursor: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last page.' }),
   })
   .meta({ id: 'RunReport' });
 

@@ -15,7 +15,7 @@ export interface GeneratedFile {
   text: string;
 }
 
-/** The CustomResourceDefinitions of all kinds, as the files in crds/. */
+/** Renders the CustomResourceDefinitions of all kinds, the files in crds/. */
 export function renderCrds(): GeneratedFile[] {
   return Object.values(KINDS).map(kind => ({
     path: `crds/${GROUP}_${kind.plural}.yaml`,
@@ -26,7 +26,7 @@ export function renderCrds(): GeneratedFile[] {
   }));
 }
 
-/** Paths of those files whose text on disk is another one, or missing. */
+/** Returns the paths of the files whose text on disk differs or is missing. */
 export function driftedFiles(root: string, files: readonly GeneratedFile[]): string[] {
   return files.filter(file => readOrNothing(join(root, file.path)) !== file.text).map(file => file.path);
 }
@@ -43,7 +43,8 @@ async function main(root: string, args: readonly string[]): Promise<number> {
   const files = [...renderCrds(), ...renderRbac(), ...renderAlerts(), ...renderDashboards(), ...(await renderDocs())];
   const drifted = driftedFiles(root, files);
   if (args.includes('--check')) {
-    for (const path of drifted) process.stderr.write(`${path} is not what tools/generate/generate.ts writes: run it\n`);
+    for (const path of drifted)
+      process.stderr.write(`${path} is out of date: run bin/node tools/generate/generate.ts\n`);
     return drifted.length === 0 ? 0 : 1;
   }
   for (const file of files.filter(({ path }) => drifted.includes(path))) {

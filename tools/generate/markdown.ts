@@ -1,7 +1,7 @@
-/** The cells of one row, as Markdown. */
+/** The cells of one row, in Markdown. */
 export type Row = readonly string[];
 
-/** A table in GitHub's Markdown. What would end a cell or a row is escaped. */
+/** Renders a table in GitHub's Markdown. Escapes pipes and line breaks. */
 export function table(head: Row, rows: readonly Row[]): string {
   const line = (cells: Row): string => `| ${cells.map(cell).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
@@ -11,7 +11,7 @@ function cell(text: string): string {
   return escapeMarkup(text.replaceAll('|', '\\|').replaceAll('\n', ' '));
 }
 
-/** Outside of code, `<name>` would be taken for an HTML element and vanish. */
+/** Escapes `<` outside of code: GitHub takes `<name>` for an HTML element and hides it. */
 export function escapeMarkup(text: string): string {
   const parts = text.split('`');
   return parts.map((part, index) => (index % 2 === 1 ? part : part.replaceAll('<', '&lt;'))).join('`');

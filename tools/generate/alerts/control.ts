@@ -23,7 +23,7 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'A controller holds the Lease but does no work.',
       impact:
-        'Changes of custom resources are not applied. REST calls that wait for that answer 503. Events still flow. Finalizers are removed after about two minutes, so deletions do not hang.',
+        'Changes of custom resources are not applied. REST calls that wait for that answer 503. Events still flow. Deletions still finish within about two minutes.',
       steps: [
         'The log line `role cannot work` of the controllers gives the reason: `TermNotStarted` or `ForeignRedis`. So does `GET /readyz` on their ops port.',
         '`kubectl -n sluice-system describe lease sluice-controller` shows an Event for each replica that released the Lease after a minute of failures.',
@@ -37,7 +37,9 @@ export const control: AlertGroup = {
       severity: 'critical',
       summary: 'More than one controller claims to be the leader.',
       impact: 'Redis refuses the writes of the older leader. Two clusters that share one Redis overwrite each other.',
-      steps: ['Check whether two installations share a Redis or the namespace of the Lease. Each installation needs its own.'],
+      steps: [
+        'Check whether two installations share a Redis or the namespace of the Lease. Each installation needs its own.',
+      ],
     },
     {
       name: 'SluiceReconcileErrors',

@@ -38,8 +38,7 @@ export const processes: AlertGroup = {
       for: '2m',
       severity: 'critical',
       summary: 'A replica of {{ $labels.role }} cannot do its work: {{ $labels.reason }}.',
-      impact:
-        'The other replicas of the role do its work. If all of them are impaired, the work of the role stops.',
+      impact: 'The other replicas of the role do its work. If all of them are impaired, the work of the role stops.',
       steps: [
         '`GET /readyz` on its ops port names the environment variable or the object to change. The log line `role cannot work` does too, once a minute.',
         ...Object.entries(IMPAIRMENTS).map(([reason, meaning]) => `\`${reason}\`: ${meaning}`),
@@ -130,8 +129,7 @@ export const redis: AlertGroup = {
       for: '1m',
       severity: 'critical',
       summary: 'Redis uses more than 85 % of its memory, and ingress accepts no events.',
-      impact:
-        'Producers get 503 and must retry. Stored events are routed and delivered in the remaining memory.',
+      impact: 'Producers get 503 and must retry. Stored events are routed and delivered in the remaining memory.',
       steps: [
         'Raise `maxmemory` now: `redis-cli CONFIG SET maxmemory <bytes>`. If the machine has no more memory, shorten retentions.',
         'Keep `maxmemory-policy noeviction`: any other policy drops gates and events.',

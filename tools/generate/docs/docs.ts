@@ -11,7 +11,7 @@ import { renderPermissions } from './permissions.ts';
 import { renderProblemPages, renderProblems } from './problems.ts';
 import { renderOpenApi, renderRest } from './rest.ts';
 
-/** The reference pages in docs/, from what the code itself reads. */
+/** Renders the reference pages in docs/ from the tables that the code reads. */
 export async function renderDocs(): Promise<GeneratedFile[]> {
   return [
     page('configuration', 'src/config/config.ts', renderConfiguration()),
@@ -34,30 +34,30 @@ function page(name: string, source: string, text: string): GeneratedFile {
 }
 
 const REDIS_SETTINGS: Row[] = [
-  ['`maxmemory-policy noeviction`', 'Any other policy removes gates and events when memory is short.'],
+  ['`maxmemory-policy noeviction`', 'Any other policy evicts gates and events when memory is short.'],
   ['`appendonly yes`, `appendfsync always`', 'Acknowledged events survive a restart and a power cut.'],
   [
     '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
-    'Keys with millions of fields expire. Without these settings Redis stands still for seconds while it frees one.',
+    'Keys with millions of fields expire. Without these settings Redis blocks for seconds while it frees one.',
   ],
-  ['`maxmemory <bytes>`', 'Ingress answers `503` before Redis is full. Without a limit it cannot know.'],
+  ['`maxmemory <bytes>`', 'With a limit, ingress answers `503` before Redis is full. Without one it cannot.'],
 ];
 
-/** docs/configuration.md: the command's argument and every environment variable. */
+/** Renders docs/configuration.md: the command's argument and every environment variable. */
 function renderConfiguration(): string {
   return [
     '# Configuration',
-    `\`bin/sluice <role>\` starts one role: ${ROLES.map(role => `\`${role}\``).join(', ')}; \`bin/sluice all\` starts all of them in one process. \`bin/sluice --help\` says what they are. An image without a shell starts \`node src/sluice.ts <role>\`, which sets the same flags of Node: three quarters of the memory limit of the container are the heap of controller and facade, unless \`NODE_OPTIONS\` has \`--max-old-space-size\`. Everything else is said by environment variables. A variable that starts with \`SLUICE_\` and is not listed here stops the start, with the name that was probably meant. The variables that Kubernetes sets for the Services of a namespace, such as \`SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080\`, are ignored.`,
+    `\`bin/sluice <role>\` starts one role: ${ROLES.map(role => `\`${role}\``).join(', ')}; \`bin/sluice all\` starts all of them in one process. \`bin/sluice --help\` describes them. An image without a shell starts \`node src/sluice.ts <role>\`, which sets the same flags of Node: controller and facade use three quarters of the container's memory limit as heap, unless \`NODE_OPTIONS\` has \`--max-old-space-size\`. Environment variables configure everything else. If a variable starts with \`SLUICE_\` and is not listed here, the process does not start and suggests the nearest name. Variables that Kubernetes sets for the Services of a namespace, such as \`SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080\`, are ignored.`,
     table(['Variable', 'Default', 'Meaning'], Object.entries(ENVIRONMENT).map(variableRow)),
-    'A role waits for a Redis that does not answer, or whose settings would lose data: `/readyz` and a log line a minute say what is wrong, and the role starts once it is right, without a restart of its process. The controller starts at once, and leads once the CustomResourceDefinitions in the cluster have all fields that it writes: apply those of a new version before its processes start.',
-    'The cluster is found by `KUBECONFIG`, else by the service account of the pod. Only the controller and the facade talk to Kubernetes; what each of them needs is on the page about [permissions](permissions.md).',
-    'The root key signs deliveries, makes the tokens of invitations and seals what lies in Redis: make one file (`head -c 32 /dev/urandom > root.key`), keep it, and give the same to every controller, facade and dispatcher. A facade or dispatcher with another key than the controller is not ready (`RootKeyMismatch`), and such a dispatcher leaves what is due to the others.',
+    'A role waits while Redis does not answer, or has settings that would lose data. `/readyz` and a log line a minute give the reason. The role starts when the problem is solved, without a restart. The controller starts at once, but leads only when the CustomResourceDefinitions in the cluster have all fields that it writes. Before you start a new version, apply its CustomResourceDefinitions.',
+    'Sluice connects to the cluster of `KUBECONFIG`, else with the service account of the pod. Only the controller and the facade talk to Kubernetes; see their [permissions](permissions.md).',
+    'All signing secrets, invitation tokens and sealed values in Redis derive from the root key. Create one file (`head -c 32 /dev/urandom > root.key`), back it up, and give it to every controller, facade and dispatcher. A facade or dispatcher whose key differs from that of the controller is not ready (`RootKeyMismatch`). Such a dispatcher leaves its work to the others.',
     '## Redis',
-    'Redis 7.0 or newer: one server, or a Cluster. Set on every node, replicas as well:',
+    'Use Redis 7.0 or newer: one server, or a Cluster. Set on every node, including replicas:',
     table(['Setting', 'Why'], REDIS_SETTINGS),
-    'A role is not ready while a master has another `maxmemory-policy`. A role turns lazy freeing on by itself (`CONFIG SET`), which lasts until Redis restarts. Where `CONFIG SET` is refused, as in some managed services, a role is not ready until both settings are made; where `CONFIG` is not allowed at all, a role cannot see them and warns at its start.',
+    'A role is not ready while a master has another `maxmemory-policy`. A role turns on lazy freeing by itself (`CONFIG SET`), which lasts until Redis restarts. If `CONFIG SET` is refused, as in some managed services, a role is not ready until you set both lazy freeing settings. If `CONFIG` is not allowed at all, a role cannot check the settings and logs a warning at its start.',
     '## Tracing',
-    "OpenTelemetry's own variables say where spans go to, if anywhere: see [telemetry](telemetry.md). Each `OTEL_EXPORTER_OTLP_…` can be said for traces alone, as `OTEL_EXPORTER_OTLP_TRACES_…`, which comes first; those for compression and certificates are taken as the specification says.",
+    'The standard variables of OpenTelemetry configure tracing, which is off by default: see [telemetry](telemetry.md). Each `OTEL_EXPORTER_OTLP_…` also exists as `OTEL_EXPORTER_OTLP_TRACES_…` for traces alone, which takes precedence. The variables for compression and certificates work as specified.',
     table(
       ['Variable', 'Default', 'Meaning'],
       Object.entries(TRACING_ENVIRONMENT).map(([name, { fallback, meaning }]) => [

@@ -10,7 +10,7 @@ import {
 import type { ProblemCode } from '../../../src/core/problems/problems.ts';
 import { publicIdField } from '../../../src/facade/contract/fields.ts';
 
-/** A route of the ingress role, as the reference tells it. */
+/** A route of the ingress role, with its documentation. */
 export interface EventRoute {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -33,12 +33,12 @@ const OfQueue = OfTenant.extend({
 });
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
-    description: 'The run, as it was named, or as the answer to its first event names it.',
+    description: 'Id of the run, as you chose it or as the answer to its first event has it.',
     example: 'nightly-1',
   }),
 });
 
-/** What any event may be refused with, wherever it is sent. */
+/** Problems that both event routes may answer. */
 const OF_EVENTS: readonly ProblemCode[] = [
   'malformed_request',
   'malformed_body',
@@ -69,7 +69,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      'The body is the event, any content type but a batch of CloudEvents, at most 256 KiB, stored and delivered byte for byte. The answer 202 means that it is on disk. Until its retention ends it takes of the quota of the stream what it keeps: its body, its metadata (id, type, content type, forwarded headers, `ce-` attributes), its group key, and 400 bytes; what does not fit is answered with 429. From 85 % of the memory of any Redis on, until each uses less than 80 % of its own, neither this route nor the sandbox takes events (503). The sandbox parameters sb_fail_code, sb_fail_count and runId are refused in every spelling, with or without a value, and nothing is stored then.',
+      'The body is the event: any content type except a batch of CloudEvents, at most 256 KiB, stored and delivered byte for byte. 202 means that the event is on disk. Until its retention ends, an event counts against the quota of the stream: body, metadata (id, type, content type, forwarded headers, `ce-` attributes), group key and 400 bytes of overhead. A request above the quota gets 429. When any Redis uses 85 % of its memory, this route and the sandbox answer 503 until each uses less than 80 %. The sandbox parameters sb_fail_code, sb_fail_count and runId are refused in every spelling, with or without a value, and nothing is stored.',
     parameters: OfQueue,
     answer: { status: 202, description: 'The event is stored.', schema: AcceptedEvent },
     problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full'],
@@ -79,9 +79,9 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     path: '/events/sandbox/{tenant}/{queue}',
     operation: 'publishSandboxEvent',
     tag: 'Sandbox',
-    summary: 'Try an event out',
+    summary: 'Test an event in the sandbox',
     description:
-      'Takes what the production route takes, and puts it into a run of the sandbox: the real gate decides where it goes, and it is ordered, signed, retried and recorded as in production; but no endpoint is called, waits between attempts are 36,000 times shorter, and nothing is charged or counted. Within a run events are known by their ids; runs know nothing of each other or of production.',
+      'Accepts the same requests as the production route, and puts the event into a sandbox run. Routing, ordering, signing, retries and records are those of production. But no endpoint is called, waits between attempts are 36,000 times shorter, and nothing is charged or counted. Duplicates are found within a run; runs are isolated from each other and from production.',
     parameters: OfQueue,
     query: SandboxQuery,
     answer: { status: 202, description: 'The event is stored in the run.', schema: SandboxAcceptedEvent },
@@ -92,9 +92,9 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     path: '/events/sandbox/{tenant}/runs/{runId}',
     operation: 'readSandboxRun',
     tag: 'Sandbox',
-    summary: 'Read what became of a run',
+    summary: 'Read the report of a run',
     description:
-      'Where each event of the run went, or why not; of each delivery the attempts that policy and simulation lead to, those that were made, and their headers. A run is kept for 24 hours from its first event on. What waits for a gate goes on when its run is read, or gets another event. A page has 1,000 verdicts at most, and so fewer events than asked for where integrations are many; of one event 100 integrations are told.',
+      'Shows where each event of the run went or why not, and for each delivery the expected attempts, the actual attempts and their headers. A run is kept for 24 hours after its first event. Reading a run, or sending it another event, decides waiting events again. A page has at most 1,000 verdicts, so it may have fewer events than `limit`. It shows at most 100 integrations of an event.',
     parameters: OfRun,
     query: RunReportQuery,
     answer: { status: 200, description: 'The run, and a page of its events.', schema: RunReport },

@@ -9,19 +9,19 @@ import { renderTag } from './rest.ts';
 
 const header = (description: string) => z.string().optional().meta({ description });
 
-/** What is read of an event's request where the stream says nothing else (`contextHeaders`). */
+/** Headers of an event's request that ingress reads, unless the stream names others (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
-    'Event id, else the id of the CloudEvent, else Idempotency-Key, else one is made. Known again for 24 h.',
+    'Event id, else the id of the CloudEvent, else Idempotency-Key, else a generated id. The same id within 24 h is a duplicate.',
   ),
   'x-sluice-event-type': header('Event type, else the type of the CloudEvent, else webhook-event.'),
   'x-sluice-group-key': header(
-    'Group key, else the partitionkey of the CloudEvent. Without one the event goes to nobody.',
+    'Group key, else the partitionkey of the CloudEvent. An event without one goes to no partner.',
   ),
   traceparent: header('Passed on to the partners (W3C Trace Context).'),
 });
 
-/** Any content type is taken; generators make nothing of a wildcard. */
+/** Ingress takes any content type; these are named because client generators ignore a wildcard. */
 const EVENT_BODY = {
   'application/json': { schema: { description: 'The event.' } },
   'application/cloudevents+json': {
@@ -62,7 +62,7 @@ function describeEventRoutes(): OpenApiDocument {
         title: 'Sluice ingress',
         version: VERSION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-        description: 'Takes the events of producers, for production and for the sandbox.',
+        description: 'Accepts events of producers, for production and for the sandbox.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }, { apiKey: [] }],
@@ -80,19 +80,19 @@ function describeEventRoutes(): OpenApiDocument {
   return JSON.parse(JSON.stringify(created)) as OpenApiDocument;
 }
 
-/** docs/events-openapi.json: the routes of the ingress role. */
+/** Renders docs/events-openapi.json: the routes of the ingress role. */
 export function renderEventsOpenApi(): string {
   return `${JSON.stringify(describeEventRoutes(), null, 2)}\n`;
 }
 
-/** docs/events.md: the same for people. */
+/** Renders docs/events.md: the same routes for readers. */
 export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
-    '# Events on their way in',
-    'For programs: [events-openapi.json](events-openapi.json), OpenAPI 3.1. The `ingress` role serves these routes on `SLUICE_INGRESS_PORT`; they need an ingress key of the workspace, as `Authorization: Bearer <key>` or as `x-api-key`. The same key opens the sandbox of the workspace; it opens nothing under `/waas`.',
-    'Sluice takes [CloudEvents](cloudevents.md) in binary and in structured mode, and delivers them as they were sent. An event of any other content type is taken as bytes. The content type is delivered as it was sent: `curl -d` alone sends `application/x-www-form-urlencoded`, so name `application/json` where you send JSON.',
-    'Whatever is refused is answered with a [problem document](problems.md).',
+    '# Publishing events',
+    'The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). The `ingress` role serves these routes on `SLUICE_INGRESS_PORT`. They need an ingress key of the workspace, as `Authorization: Bearer <key>` or as `x-api-key`. The same key opens the sandbox of the workspace, and nothing under `/waas`.',
+    'Sluice accepts [CloudEvents](cloudevents.md) in binary and structured mode, and delivers them as they were sent. It treats an event of any other content type as bytes. It delivers the content type that you send: `curl -d` alone sends `application/x-www-form-urlencoded`, so set `application/json` if you send JSON.',
+    'Errors are [problem documents](problems.md).',
     table(
       ['Header of an event', 'Meaning'],
       Object.entries(EventHeaders.shape).map(([name, schema]) => [
@@ -103,12 +103,12 @@ export function renderEvents(): string {
     ...document.tags.flatMap(({ name }) => renderTag(document, name, [])),
     '## What the sandbox leaves out',
     [
-      'Nobody is called, so it tells nothing of an endpoint: not how long it takes, not whether its address may be called. `maxPerSecond` and the pauses that follow many failures do not slow a run. Whether an endpoint is disabled already is told, and holds its events as in production.',
-      'An answer of 410 is shown (`disablesEndpoint`), and the retries go on, as after the endpoint was enabled again.',
-      'An account without tokens does not make a run wait: what it would be charged is told.',
-      'Signatures are made and not shown: they would be good for the endpoint.',
-      `A run takes ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries; what is not routed for that says \`run_full\`. All runs that a workspace made within 24 hours may be ${SANDBOX_LIMITS.runs.toLocaleString('en')}, with ${SANDBOX_LIMITS.events.toLocaleString('en')} events of ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
-      'Dispatchers drive the runs, one at a time each and with a quarter of their time, so that production goes first; when one dies, another goes on after ten seconds.',
+      'No endpoint is called. So a run does not show how long an endpoint takes, or whether its address may be called. `maxPerSecond` and the breaker do not slow a run. An endpoint that is already disabled holds its events as in production, and the report shows it.',
+      'After an answer of 410 the report has `disablesEndpoint`, and the retries continue as if the endpoint had been enabled again.',
+      'A run does not wait if the account has no tokens. The report shows what production would charge.',
+      'Attempts are signed, but the report hides the signatures: the endpoint would accept them.',
+      `A run takes ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries; an event that is not routed because of this limit has the reason \`run_full\`. Within 24 hours a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs, with ${SANDBOX_LIMITS.events.toLocaleString('en')} events of ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
+      'Dispatchers drive the runs, one at a time each, with a quarter of their time: production has priority. If a dispatcher crashes, another one continues its run after ten seconds.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

@@ -5,7 +5,7 @@ import type { KindDefinition } from '../../../src/api/kind.ts';
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { escapeMarkup, type Row, table } from '../markdown.ts';
 
-/** A node of a structural schema, as far as the page says something about it. */
+/** The part of a structural schema that the page shows. */
 interface Schema {
   description?: string;
   type?: string;
@@ -24,18 +24,18 @@ interface Schema {
   'x-kubernetes-validations'?: readonly { message: string }[];
 }
 
-/** docs/kinds.md: every field, rule and condition of every kind. */
+/** Renders docs/kinds.md: every field, rule and condition of every kind. */
 export function renderKinds(): string {
   const names = Object.keys(KINDS) as KindName[];
   return [
     '# The kinds',
-    `API group and version \`${GROUP}/${VERSION}\`. \`kubectl get waas\` lists the namespaced kinds, \`kubectl get waas-admin\` those of the cluster; \`kubectl explain <kind>.spec\` says what stands here.`,
-    'Every object name is a DNS label of at most 63 characters, without dots. Lists are replaced as a whole. Durations are written as `5s`, `30m`, `168h`.',
-    'Every status has `conditions` as Kubernetes writes them, with `observedGeneration`. Where a meaning begins with True, False or Unknown, that is the status that the reason goes with. `Ready=True` says that Redis states what the object says, open or closed; the other conditions say what follows from it. `Reconciling` and `Stalled` are there only while True.',
-    'An object that names a missing object waits for it: `Ready=Unknown` with `Reconciling`. After five minutes that counts as failed (`Ready=False` with `Stalled`, the reason stays), and goes on by itself when the object appears. What waits for a human, as for a grant or an open invitation, never fails.',
-    'While Redis is away, objects whose generation is applied stay as they are; those that changed say `RedisUnavailable`. After a minute each Workspace says `DataPlaneReachable=False`.',
+    `API group and version \`${GROUP}/${VERSION}\`. \`kubectl get waas\` lists the namespaced kinds, \`kubectl get waas-admin\` the cluster-scoped ones. \`kubectl explain <kind>.spec\` shows the same descriptions as this page.`,
+    'Every object name is a DNS label of at most 63 characters, without dots. A list is replaced as a whole. Write durations as `5s`, `30m`, `168h`.',
+    'Every status has standard Kubernetes `conditions`, with `observedGeneration`. If a meaning begins with True, False or Unknown, the reason has that status. `Ready=True`: the object is applied, including an object that closes something. The other conditions describe the effect. `Reconciling` and `Stalled` exist only while True.',
+    'An object that refers to a missing object waits for it: `Ready=Unknown` with `Reconciling`. After five minutes this counts as a failure: `Ready=False` with `Stalled` and the same reason. The object recovers by itself when the missing one appears. An object that waits for a person, for example for a grant or an open invitation, never fails.',
+    'While Redis is unavailable, objects whose generation is applied keep their conditions; changed objects get the reason `RedisUnavailable`. After a minute each Workspace has `DataPlaneReachable=False`.',
     names.map(name => `- [${name}](#${name.toLowerCase()})`).join('\n'),
-    '## Reasons that every kind has',
+    '## Reasons of every kind',
     table(['Type', 'Reason', 'Meaning'], conditionsOf('Account').filter(isShared)),
     ...names.flatMap(name => renderKind(name, KINDS[name])),
   ].join('\n\n');
@@ -63,13 +63,13 @@ function renderKind(name: KindName, kind: KindDefinition): string[] {
   ];
 }
 
-/** Conditions have a table of their own, and their fields are the same everywhere. */
+/** Drops the conditions: they have their own table, and the same fields in every kind. */
 function withoutConditions(status: Schema): Schema {
   const { conditions: _, ...properties } = status.properties ?? {};
   return { ...status, properties };
 }
 
-/** Whether every kind has this very row. */
+/** Returns whether every kind has the same row. */
 function isShared(row: Row): boolean {
   const text = row.join();
   return (Object.keys(KINDS) as KindName[]).every(name => conditionsOf(name).some(other => other.join() === text));
@@ -120,7 +120,7 @@ function range(least: number | undefined, most: number | undefined, unit: string
   return least === undefined ? `at most ${most}${unit}` : `${least} to ${most}${unit}`;
 }
 
-/** The messages of all CEL rules at and below a node, each once. */
+/** Returns the messages of all CEL rules at and below a node, each once. */
 function rulesOf(schema: Schema): string[] {
   const children = [...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties];
   const own = (schema['x-kubernetes-validations'] ?? []).map(({ message }) => message);

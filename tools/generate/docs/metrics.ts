@@ -17,7 +17,7 @@ import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts
 import { registerProcessMetrics, registerRoleHealth } from '../../../src/telemetry/process-metrics.ts';
 import { type Row, table } from '../markdown.ts';
 
-/** Nobody to ask: what is sampled is unknown, and only its description is wanted. */
+/** A Redis that never answers: only descriptions of metrics are rendered, no values. */
 const AWAY = {
   commandsSent: () => 0,
   isReady: () => false,
@@ -27,7 +27,7 @@ const AWAY = {
 } as unknown as RedisClient;
 const SOURCES = { redis: AWAY, nowMs: () => 0 };
 
-/** What src/main.ts registers, by role. */
+/** Registers the same metrics as the roles do, by role. */
 const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   'Every process': registry => {
     registerProcessMetrics(registry, '');
@@ -65,10 +65,10 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   },
 };
 
-/** What prom-client knows of every Node process: said in one sentence, because it differs by platform. */
+/** Metrics that prom-client has for every Node process. They differ by platform, so one sentence covers them. */
 const OF_NODE = /^(?:process|nodejs)_/;
 
-/** docs/metrics.md: what `/metrics` on SLUICE_OPS_PORT gives, by role. */
+/** Renders docs/metrics.md: the metrics of `/metrics` on SLUICE_OPS_PORT, by role. */
 export async function renderMetrics(): Promise<string> {
   const sections: string[] = [];
   for (const [role, register] of Object.entries(REGISTER)) {
@@ -78,9 +78,9 @@ export async function renderMetrics(): Promise<string> {
   }
   return [
     '# Metrics',
-    'Every process answers `GET /metrics` on `SLUICE_OPS_PORT` in the text format of Prometheus, with the metrics of the roles that it runs. Times are in seconds. No label names a workspace, stream, subscription, event or address: the number of series does not grow with what Sluice is used for. A series with labels that are not known beforehand, such as a status code, appears with its first increment.',
-    'What to do with them: [alerts](runbooks.md), a dashboard for Grafana in `config/dashboards`, and [traces and logs](telemetry.md).',
-    'Beside these, every process has the usual metrics of a Node process: `process_*` (CPU, memory, open files, start) and `nodejs_*` (event loop, garbage collection, heap).',
+    'Every process answers `GET /metrics` on `SLUICE_OPS_PORT` in the text format of Prometheus, with the metrics of its roles. Times are in seconds. No label names a workspace, stream, subscription, event or address, so the number of series does not grow with use. A series whose label values are not known in advance, such as a status code, appears with its first increment.',
+    'See also the [alerts](runbooks.md), the Grafana dashboard in `config/dashboards`, and [traces and logs](telemetry.md).',
+    'Every process also has the usual metrics of a Node process: `process_*` (CPU, memory, open files, start) and `nodejs_*` (event loop, garbage collection, heap).',
     ...sections,
   ].join('\n\n');
 }
