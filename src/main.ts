@@ -22,7 +22,7 @@ async function main(config: Config): Promise<void> {
   });
   const registry = createRegistry();
   registerProcessMetrics(registry, VERSION);
-  // Loaded where it is wanted: the SDK is larger than all of Sluice.
+  // Loaded only if tracing is on: the SDK is larger than all of Sluice.
   const tracing =
     config.tracing &&
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
@@ -60,7 +60,7 @@ async function main(config: Config): Promise<void> {
         process.exit(1);
       },
     },
-    // Nobody sends anything to the others.
+    // The other roles get no requests from a Service.
     config.roles.some(role => role === 'ingress' || role === 'facade') ? config.shutdownDelayMs : 0,
   );
   const ops = await listenAt('SLUICE_OPS_PORT', config.opsPort, () =>
@@ -74,15 +74,15 @@ async function main(config: Config): Promise<void> {
     const start = async (role: Role) => {
       if (config.roles.includes(role)) running.set(role, await START[role](parts));
     };
-    // Without Redis it still lets objects go that are deleted.
+    // Without Redis the controller still removes finalizers of deleted objects.
     await start('controller');
     await redis.opened;
-    // Those that accept come last: others work on what they take.
+    // Ingress and facade start last: the others process what they accept.
     for (const role of ['router', 'dispatcher', 'ingress', 'facade'] as const) await start(role);
   }
 
   async function stop(): Promise<void> {
-    // Those that accept come first: nothing more comes in while the others finish.
+    // Ingress and facade stop first: nothing more comes in while the others finish.
     for (const role of ['facade', 'ingress', 'router', 'dispatcher', 'controller'] as const)
       await running.get(role)?.stop();
     await tracing?.stop();

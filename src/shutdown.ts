@@ -1,26 +1,26 @@
-/** What a process does when it is asked to end. */
+/** Steps of a shutdown. */
 export interface ShutdownSteps {
-  /** From now on say that nothing more should be sent here; go on answering what comes. */
+  /** Asks clients to go elsewhere, and keeps answering. */
   readonly drain: () => void;
-  /** Finish what is under way, and end. */
+  /** Finishes what is under way, and exits. */
   readonly stop: () => Promise<void>;
-  /** It took too long. */
+  /** Exits at once: `stop` took too long. */
   readonly giveUp: () => void;
 }
 
 export interface Shutdown {
-  /** SIGTERM drains first; SIGINT, and whatever comes second, ends the wait. */
+  /** SIGTERM drains first. SIGINT and any second signal skip the wait. */
   readonly onSignal: (signal: 'SIGTERM' | 'SIGINT') => void;
-  /** Returns the health of the process: not ready from the first signal on. */
+  /** Returns the health of the process: not ready after the first signal. */
   readonly health: () => { readonly ready: boolean; readonly impairments: readonly { readonly message: string }[] };
 }
 
-/** How long finishing may take before the process ends all the same, ms. With the usual wait it fits into the 30 s of a pod. */
+/** Longest time for `stop`, ms. With the default delay it fits into the 30 s of a pod. */
 const STOP_WITHIN_MS = 20_000;
 
 /**
- * A pod that ends is taken out of its Service by watchers of the API server, each in its own time, and gets requests until
- * then: it says at once that it is not ready, and goes on serving for `delayMs`.
+ * Creates the shutdown of a process. Watchers of the API server remove a terminating pod from its Service, each in its
+ * own time, and the pod gets requests until then. So the process is unready at once, and keeps serving for `delayMs`.
  */
 export function createShutdown(
   { drain, stop, giveUp }: ShutdownSteps,

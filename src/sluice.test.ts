@@ -26,14 +26,14 @@ test('--version prints the version', () => {
   expect(run(COMMAND, ['--version'])).toEqual({ status: 0, stdout: `${packageJson.version}\n`, stderr: '' });
 });
 
-test('--help says what each role is, and where its settings are described', () => {
+test('--help describes each role and names the page of its settings', () => {
   const { status, stdout } = run(COMMAND, ['--help']);
   expect(status).toBe(0);
   for (const role of [...ROLES, 'all']) expect(stdout).toMatch(new RegExp(`^ {2}${role} +\\w.*$`, 'm'));
   expect(stdout).toContain('docs/configuration.md');
 });
 
-test('a wrong role is refused with the usage', () => {
+test('refuses a wrong role with the usage', () => {
   const { status, stderr } = run(COMMAND, ['controler']);
   expect(status).toBe(1);
   expect(stderr).toContain('usage: sluice controller|facade|ingress|router|dispatcher|all; see sluice --help');

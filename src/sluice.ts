@@ -4,8 +4,8 @@ import { VERSION } from './config/version.ts';
 import { missingNodeFlags } from './node-flags.ts';
 import { textToPrint } from './usage.ts';
 
-// The entry of a container, which may have no shell: `node src/sluice.ts <role>`. Flags of Node need a new program in
-// the same process: it keeps its id, so signals reach it.
+// Entry point of a container without a shell: `node src/sluice.ts <role>`. To set flags of Node, it replaces the
+// program in the same process (execve). The process keeps its id, so signals reach it.
 const argv = process.argv.slice(2);
 const text = textToPrint(argv, VERSION);
 if (text !== undefined) {

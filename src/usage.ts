@@ -1,9 +1,9 @@
 import type { Role } from './config/config.ts';
 
-/** What each role does, for `sluice --help`. */
+/** Descriptions of the roles for `sluice --help`. */
 const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
-  controller: 'reconciles custom resources and writes routes and gates into Redis',
-  facade: 'serves the REST interface /waas',
+  controller: 'reconciles custom resources and writes routes and gates to Redis',
+  facade: 'serves the REST API /waas',
   ingress: 'accepts events at POST /events/{tenant}/{queue}',
   router: 'moves accepted events into the inboxes of subscriptions',
   dispatcher: 'delivers the events of inboxes to endpoints',
@@ -15,16 +15,16 @@ Roles:
 ${Object.entries(ROLE_MEANINGS)
   .map(([role, meaning]) => `  ${role.padEnd(12)}${meaning}`)
   .join('\n')}
-  ${'all'.padEnd(12)}runs all of them in one process; the facade only with SLUICE_OIDC_ISSUERS
+  ${'all'.padEnd(12)}runs all roles in one process; the facade only with SLUICE_OIDC_ISSUERS
 
 Options:
-  --help      prints this text
-  --version   prints the version
+  --help      print this text
+  --version   print the version
 
 Environment variables configure everything else: docs/configuration.md lists them.
 `;
 
-/** Returns what `argv` asks to print; undefined when it asks to run. */
+/** Returns the text that `argv` asks for; undefined if it asks to run a role. */
 export function textToPrint(argv: readonly string[], version: string): string | undefined {
   if (argv.length !== 1) return undefined;
   if (argv[0] === '--help' || argv[0] === '-h') return HELP;

@@ -24,10 +24,10 @@ function isNetwork(text: string): boolean {
   }
 }
 
-/** What is signed with the private half of a pair: an issuer publishes no secrets. */
+/** Asymmetric algorithms only: an issuer publishes no secrets. */
 const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
-/** An issuer as OpenID Connect Discovery has it: https without query and fragment; http on this machine only. */
+/** Checks an issuer by OpenID Connect Discovery: https without query and fragment; http for loopback only. */
 function isIssuer(text: string): boolean {
   if (!URL.canParse(text) || !/^[!-~]{1,512}$/.test(text) || /[?#\\]/.test(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
@@ -44,7 +44,7 @@ function isSmtpUrl(text: string): boolean {
   }
 }
 
-/** A page that a token can be added to behind `#`. */
+/** Checks a page URL that a token can be appended to after `#`. */
 function isPage(text: string): boolean {
   const url = URL.parse(text);
   return /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.password === '' && !text.includes('#');
@@ -57,7 +57,7 @@ const list = z.string().transform(text =>
     .filter(each => each !== ''),
 );
 
-/** Every environment variable of Sluice: name, meaning, default. The reference page is made from this table. */
+/** Every environment variable of Sluice: name, meaning, default. Renders docs/configuration.md. */
 export const ENVIRONMENT = {
   SLUICE_REDIS_URL: z
     .string()
@@ -66,17 +66,17 @@ export const ENVIRONMENT = {
     })
     .default('redis://127.0.0.1:6379')
     .describe(
-      'Redis 7 or newer: redis://[user:password@]host:port, rediss:// for TLS; several separated by commas for a Cluster.',
+      'URL of Redis 7 or newer: redis://[user:password@]host:port, rediss:// for TLS. For a Cluster, several separated by commas.',
     ),
-  SLUICE_INGRESS_PORT: port(8080).describe('TCP port of the ingress role; 0 takes a free one.'),
-  SLUICE_FACADE_PORT: port(8081).describe('TCP port of the facade role; 0 takes a free one.'),
-  SLUICE_OPS_PORT: port(9090).describe('TCP port of /metrics, /healthz and /readyz; 0 takes a free one.'),
+  SLUICE_INGRESS_PORT: port(8080).describe('TCP port of the ingress role; 0 picks a free one.'),
+  SLUICE_FACADE_PORT: port(8081).describe('TCP port of the facade role; 0 picks a free one.'),
+  SLUICE_OPS_PORT: port(9090).describe('TCP port of /metrics, /healthz and /readyz; 0 picks a free one.'),
   SLUICE_ROOT_KEY_FILE: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'File with the root key, 32 bytes or more. Controller, facade and dispatcher need the same one, and do not start without it.',
+      'File with the root key, 32 bytes or more. Controller, facade and dispatcher need the same key, and do not start without it.',
     ),
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {
@@ -84,32 +84,36 @@ export const ENVIRONMENT = {
     })
     .prefault('')
     .describe(
-      'Identity providers whose tokens open /waas, separated by commas: each as its tokens say it in iss, byte for byte. Needed by the facade.',
+      'Identity providers whose access tokens open /waas, separated by commas. Each must equal the iss claim of its tokens, byte for byte. Required by the facade.',
     ),
   SLUICE_OIDC_AUDIENCE: z
     .string()
     .min(1)
     .optional()
-    .describe('What tokens have to name as their audience (aud). Needed by the facade.'),
+    .describe('Audience (aud claim) that access tokens must have. Required by the facade.'),
   SLUICE_OIDC_ALGORITHMS: list
     .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
       message: `has to be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
     })
     .prefault('RS256')
-    .describe(`Signing algorithms of tokens, separated by commas: ${SIGNING_ALGORITHMS.join(', ')}. Default RS256.`),
+    .describe(
+      `Signing algorithms of access tokens, separated by commas: ${SIGNING_ALGORITHMS.join(', ')}. Default RS256.`,
+    ),
   SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: z.coerce
     .number()
     .int()
     .min(0)
     .max(300)
     .default(30)
-    .describe('How far the clock of an issuer may be off, either way, in seconds; at most 300.'),
+    .describe('Tolerated clock difference to an issuer, in seconds, either way; at most 300.'),
   SLUICE_ALLOWED_NETWORKS: list
     .refine(networks => networks.every(isNetwork), {
-      message: 'has to be CIDR networks separated by commas, as 10.0.0.0/8',
+      message: 'has to be CIDR networks separated by commas, such as 10.0.0.0/8',
     })
     .prefault('')
-    .describe('CIDR networks, separated by commas, that endpoints may use besides public addresses. Default: none.'),
+    .describe(
+      'CIDR networks, separated by commas, that endpoints may use in addition to public addresses. Default: none.',
+    ),
   SLUICE_SMTP_URL: z
     .string()
     .refine(isSmtpUrl, {
@@ -117,39 +121,39 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Mail server for invitations: smtp://[user:password@]host[:port] (587; STARTTLS, which the server has to offer unless it is on this machine), smtps:// for TLS from the start (465). Without it the controller writes the token into the Secret <integration>-invitation.',
+      'Mail server for invitations: smtp://[user:password@]host[:port] (port 587, with STARTTLS; required unless the server is on this machine), or smtps:// for TLS from the start (port 465). Without it the controller writes the invitation token into the Secret <integration>-invitation.',
     ),
   SLUICE_SMTP_ALLOW_PLAIN_TEXT: z
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'true sends invitations, and the password of SLUICE_SMTP_URL, unencrypted where a server of smtp:// does not offer STARTTLS: whoever stands in between can read both, and can remove the offer.',
+      'true sends invitations and the password of SLUICE_SMTP_URL unencrypted if an smtp:// server does not offer STARTTLS. An attacker on the network can then read both, and can suppress the offer.',
     ),
   SLUICE_SMTP_FROM: z
     .string()
     .max(320)
     .refine(text => parseMailbox(text) !== undefined, { message: 'has to be address or Name <address>' })
     .optional()
-    .describe('Sender of invitations: address or Name <address>. Default: sluice@ the host of SLUICE_SMTP_URL.'),
+    .describe('Sender of invitations: address or Name <address>. Default: sluice@ and the host of SLUICE_SMTP_URL.'),
   SLUICE_INVITATION_URL: z
     .string()
     .max(500)
     .refine(isPage, { message: 'has to be an http or https URL without user and fragment' })
     .optional()
     .describe(
-      'Page that invitations link to, with #token=<token> added, which no server sees. Without it the mail says how to accept over REST.',
+      'Page that invitations link to. Sluice appends #token=<token>, which browsers do not send to servers. Without it the mail explains how to accept over REST.',
     ),
   SLUICE_LOG_LEVEL: z
     .enum(LOG_LEVELS)
     .default('info')
-    .describe(`Least level that is logged: ${LOG_LEVELS.join(', ')}.`),
+    .describe(`Lowest level that is logged: ${LOG_LEVELS.join(', ')}.`),
   SLUICE_QUEUE_MAX_BYTES: z.coerce
     .number()
     .int()
     .min(1_048_576)
     .default(1_073_741_824)
     .describe(
-      'Bytes of stored events that one queue may hold: of each its body, its metadata (id, type, content type, forwarded headers) and its group key, and 400 for what Redis keeps around them; beyond it ingress answers 429. Default 1 GiB.',
+      'Quota of one stream, in bytes. Each event counts with its body, metadata (id, type, content type, forwarded headers), group key and 400 bytes of overhead. Above the quota ingress answers 429. Default 1 GiB.',
     ),
   SLUICE_NAMESPACE: z
     .string()
@@ -162,13 +166,13 @@ export const ENVIRONMENT = {
     .max(600)
     .default(5)
     .describe(
-      'How long ingress and facade go on serving after SIGTERM, in seconds, not ready any more: until then their Service may send requests. The terminationGracePeriodSeconds of a pod has to be 25 more. SIGINT does not wait.',
+      'Seconds that ingress and facade keep serving after SIGTERM while they report not ready, because their Service may still send requests. Set terminationGracePeriodSeconds of the pod to 25 more. SIGINT skips the delay.',
     ),
 } as const;
 
 const Environment = z.object(ENVIRONMENT);
 
-/** Whose tokens the facade takes. */
+/** Access tokens that the facade accepts. */
 export interface OidcConfig {
   readonly issuers: readonly string[];
   readonly audience: string;
@@ -191,9 +195,9 @@ export interface Config {
   readonly ingressPort: number;
   readonly facadePort: number;
   readonly opsPort: number;
-  /** The key itself; undefined when no role needs it. */
+  /** The key itself; undefined if no role needs it. */
   readonly rootKey: Uint8Array | undefined;
-  /** Undefined when no role needs it. */
+  /** Undefined if no role needs it. */
   readonly oidc: OidcConfig | undefined;
   readonly allowedNetworks: readonly string[];
   /** Undefined: there is no mail server. */
@@ -201,7 +205,7 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly queueMaxBytes: number;
   readonly namespace: string;
-  /** How long a process that takes requests goes on serving after SIGTERM. */
+  /** How long a process that accepts requests keeps serving after SIGTERM. */
   readonly shutdownDelayMs: number;
   /** Undefined: nothing is traced. */
   readonly tracing: TracingConfig | undefined;
@@ -209,7 +213,7 @@ export interface Config {
   readonly kubeconfig: string | undefined;
 }
 
-/** A configuration that cannot be used; the message names each variable and says what to change. */
+/** An invalid configuration. The message names each variable and what to change. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -218,13 +222,13 @@ const NEEDS_OIDC: readonly Role[] = ['facade'];
 const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatcher'];
 
 /**
- * Reads `argv` (one role, or `all`) and the environment; the only place that does. Unknown SLUICE_* variables are an
- * error, because a misspelt one would silently leave a default in force; those that Kubernetes sets for Services are not ours.
+ * Reads `argv` (one role, or `all`) and the environment; nothing else reads them. Unknown SLUICE_* variables are
+ * errors, because a misspelt one would silently keep the default. Ignores variables that Kubernetes sets for Services.
  */
 export function readConfig(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
   const [word, ...rest] = argv;
-  // Who has no identity provider can do without REST: everything is said with kubectl then.
+  // Without an identity provider `all` runs without REST; kubectl does everything then.
   const all = ROLES.filter(role => role !== 'facade' || given(env.SLUICE_OIDC_ISSUERS));
   const roles = word === 'all' ? all : ROLES.filter(role => role === word);
   if (roles.length === 0 || rest.length > 0) problems.push(`usage: sluice ${ROLES.join('|')}|all; see sluice --help`);
@@ -268,10 +272,14 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
 function readOidc(data: z.output<typeof Environment>, problems: string[]): OidcConfig | undefined {
   const { SLUICE_OIDC_ISSUERS: issuers, SLUICE_OIDC_AUDIENCE: audience } = data;
   if (issuers.length === 0) {
-    problems.push('SLUICE_OIDC_ISSUERS: needed, the identity provider (for example: https://login.example.com)');
+    problems.push(
+      'SLUICE_OIDC_ISSUERS: needed by the facade; set the identity provider (for example: https://login.example.com)',
+    );
   }
   if (audience === undefined) {
-    problems.push('SLUICE_OIDC_AUDIENCE: needed, the audience that tokens are issued for (for example: sluice)');
+    problems.push(
+      'SLUICE_OIDC_AUDIENCE: needed by the facade; set the audience of access tokens (for example: sluice)',
+    );
   }
   if (issuers.length === 0 || audience === undefined) return undefined;
   return Object.freeze({

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Says what to change, where a variable has no message of its own. */
+/** Returns what to change, for variables without their own message. */
 export const messageOf: z.core.$ZodErrorMap = issue => {
   if (issue.code === 'invalid_type') return `has to be a ${issue.format === 'safeint' ? 'whole ' : ''}number`;
   if (issue.code === 'invalid_value') return `has to be one of ${issue.values.join(', ')}`;

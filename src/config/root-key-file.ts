@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-/** Reads the root key; what is wrong with it goes into `problems`. */
+/** Reads the root key; adds what is wrong with it to `problems`. */
 export function readRootKey(file: string | undefined, problems: string[]): Uint8Array | undefined {
   if (file === undefined) {
     problems.push(
-      'SLUICE_ROOT_KEY_FILE: needed, a file with 32 random bytes or more (for example: head -c 32 /dev/urandom > root.key)',
+      'SLUICE_ROOT_KEY_FILE: needed; create a file with 32 random bytes or more (head -c 32 /dev/urandom > root.key)',
     );
     return undefined;
   }

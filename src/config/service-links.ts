@@ -10,7 +10,7 @@ const FORMS: readonly { readonly name: RegExp; readonly value: RegExp }[] = [
   { name: /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/, value: /^/ },
 ];
 
-/** Says whether Kubernetes has set this variable for a Service: it names no setting of ours. */
+/** Returns whether Kubernetes has set this variable for a Service, so it is no setting of Sluice. */
 export function isServiceLink(name: string, value: string): boolean {
   return FORMS.some(form => form.name.test(name) && form.value.test(value));
 }

@@ -13,7 +13,7 @@ test.each([
   { OTEL_EXPORTER_OTLP_ENDPOINT: '' },
   { ...AT, OTEL_SDK_DISABLED: 'true' },
   { ...AT, OTEL_TRACES_EXPORTER: 'none' },
-  // What is of no concern is not looked at.
+  // Without an endpoint the other variables are not checked.
   { OTEL_TRACES_SAMPLER: 'nonsense', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
 ])('%j: nothing is traced, and nothing is wrong', env => {
   expect(read(env)).toEqual({ config: undefined, problems: [] });
@@ -32,7 +32,7 @@ test('an endpoint is enough', () => {
   expect(read(AT, ['controller', 'router']).config?.attributes).toEqual({ 'service.name': 'sluice' });
 });
 
-test('everything can be said, of traces alone first', () => {
+test('reads every variable; those for traces alone take precedence', () => {
   const env = {
     ...AT,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/custom',
@@ -78,7 +78,7 @@ test.each([
   [{ ...AT, OTEL_RESOURCE_ATTRIBUTES: 'a=%' }, 'OTEL_RESOURCE_ATTRIBUTES: '],
   [{ ...AT, OTEL_TRACES_SAMPLER: 'jaeger_remote' }, 'OTEL_TRACES_SAMPLER: has to be always_on'],
   [{ ...AT, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '5' }, 'OTEL_TRACES_SAMPLER_ARG: '],
-])('%j is refused and says why', (env, message) => {
+])('refuses %j and gives the reason', (env, message) => {
   const { config, problems } = read(env);
   expect(config).toBeUndefined();
   expect(problems).toHaveLength(1);

@@ -1,15 +1,15 @@
 import type { SamplerConfig, TracingConfig } from '../telemetry/tracing-config.ts';
 
-/** OpenTelemetry's own variables that are read, with what is said of them in the reference. */
+/** The variables of OpenTelemetry that Sluice reads. Renders docs/configuration.md. */
 export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: string; readonly meaning: string }>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: '',
     meaning:
-      'Collector that spans are sent to over OTLP/HTTP, such as http://collector:4318; /v1/traces is added. Without it, and without the next one, nothing is traced.',
+      'Collector of spans over OTLP/HTTP, such as http://collector:4318; /v1/traces is appended. Without this variable and the next one, tracing is off.',
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     fallback: '',
-    meaning: 'The same for traces alone: the whole URL, taken as it is.',
+    meaning: 'The same for traces alone: the complete URL, used unchanged.',
   },
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     fallback: 'http/protobuf',
@@ -19,24 +19,24 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
     fallback: '',
     meaning: 'Headers for the collector: name=value, several separated by commas, percent-encoded.',
   },
-  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'How long one export may take, ms.' },
+  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'Timeout of one export, ms.' },
   OTEL_TRACES_SAMPLER: {
     fallback: 'parentbased_always_on',
     meaning:
-      'always_on, always_off or traceidratio, each also with parentbased_ before it: as whoever began the trace decided.',
+      'always_on, always_off or traceidratio. With the prefix parentbased_, a trace that has a parent keeps the decision of the parent.',
   },
   OTEL_TRACES_SAMPLER_ARG: {
     fallback: '1',
-    meaning: 'Share of the traces that is recorded by the ratio samplers, 0 to 1.',
+    meaning: 'Share of the traces that the ratio samplers record, 0 to 1.',
   },
-  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'How long spans are gathered before they are sent, ms.' },
+  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'Delay between two exports of spans, ms.' },
   OTEL_SERVICE_NAME: {
     fallback: '',
-    meaning: 'Name of the service in traces. Default: sluice-<role>, or sluice for all roles in one process.',
+    meaning: 'Name of the service in traces. Default: sluice-<role>, or sluice if one process runs several roles.',
   },
   OTEL_RESOURCE_ATTRIBUTES: {
     fallback: '',
-    meaning: 'Further attributes of the service: name=value, several separated by commas.',
+    meaning: 'Additional attributes of the service: name=value, several separated by commas.',
   },
   OTEL_TRACES_EXPORTER: { fallback: 'otlp', meaning: 'none turns tracing off.' },
   OTEL_SDK_DISABLED: { fallback: 'false', meaning: 'true turns tracing off.' },
@@ -45,8 +45,8 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads OpenTelemetry's variables; undefined when nothing is to be traced, and then none of them is looked at. What cannot
- * be used is added to `problems`.
+ * Reads the variables of OpenTelemetry. Returns undefined if tracing is off, without checking the other variables. Adds
+ * invalid values to `problems`.
  */
 export function readTracing(env: Environment, roles: readonly string[], problems: string[]): TracingConfig | undefined {
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return undefined;
@@ -86,7 +86,7 @@ function given(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === '' ? undefined : value.trim();
 }
 
-/** A variable of the exporter: what is said of traces alone comes first. */
+/** Reads a variable of the exporter; the one for traces alone takes precedence. */
 function ofTraces(env: Environment, name: string): string | undefined {
   return given(env[`OTEL_EXPORTER_OTLP_TRACES_${name}`]) ?? given(env[`OTEL_EXPORTER_OTLP_${name}`]);
 }
@@ -101,7 +101,7 @@ function isProtocol(text: string): text is TracingConfig['protocol'] {
   return text === 'http/protobuf' || text === 'http/json';
 }
 
-/** W3C Baggage without properties, as the specification of OpenTelemetry says it. */
+/** Parses W3C Baggage without properties, as the specification of OpenTelemetry requires. */
 function parsePairs(text: string | undefined): Record<string, string> | undefined {
   const pairs: Record<string, string> = {};
   for (const pair of (text ?? '').split(',')) {

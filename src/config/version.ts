@@ -1,4 +1,4 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** Version of the product, as packages and `user-agent` have it. */
+/** Version of Sluice, as in the package and in `user-agent`. */
 export const VERSION: string = packageJson.version;

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from '../telemetry/metrics.ts';
 import type { ControllerRole } from './controller-options.ts';
 
-/** What there is in the controller's caches: objects by kind, and how many of their backlogs are at risk. */
+/** Registers the objects in the controller's caches by kind, and the backlogs at risk. */
 export function registerObjectMetrics(
   registry: Registry,
   deps: {
@@ -21,7 +21,7 @@ export function registerObjectMetrics(
   });
   new Gauge({
     name: 'sluice_controller_backlogs_at_risk',
-    help: 'Subscriptions whose oldest waiting event is near the end of its retention, as the leader sees it (BacklogAtRisk).',
+    help: 'Subscriptions whose oldest waiting event is near the end of its retention (BacklogAtRisk). Only the leader reports it.',
     registers: [registry],
     collect() {
       this.set(deps.backlogsAtRisk());
@@ -29,11 +29,11 @@ export function registerObjectMetrics(
   });
 }
 
-/** Whether this replica leads and works, and how fresh its caches are. */
+/** Registers whether this replica leads and works, and how fresh its caches are. */
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({
     name: 'leader_election_master_status',
-    help: 'Whether this replica holds the lease (1) or not (0), as client-go names it.',
+    help: 'Whether this replica holds the Lease (1) or not (0). The name is that of client-go.',
     labelNames: ['name'] as const,
     registers: [registry],
     collect() {
@@ -42,7 +42,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   });
   new Gauge({
     name: 'sluice_controller_term_started',
-    help: 'Whether this replica leads and brings objects into force (1); 0 on a standby, and on a leader that cannot start its work.',
+    help: 'Whether this replica leads and reconciles (1); 0 on a standby, and on a leader that cannot start its work.',
     registers: [registry],
     collect() {
       this.set(runtime.readiness().leading && runtime.works() ? 1 : 0);
@@ -50,7 +50,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   });
   new Gauge({
     name: 'sluice_controller_watch_silence_seconds',
-    help: 'Since when the quietest watch has heard nothing, bookmarks included; NaN before all have begun. A minute or so is usual.',
+    help: 'Seconds since the quietest watch received anything, bookmarks included; NaN until all watches have begun. About a minute is usual.',
     registers: [registry],
     collect() {
       this.set((runtime.readiness().silentMs ?? Number.NaN) / 1_000);

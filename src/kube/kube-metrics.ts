@@ -1,24 +1,24 @@
 import { Counter, type Registry } from '../telemetry/metrics.ts';
 import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 
-/** What the client tells of its calls. */
+/** Callbacks of the client for its calls. */
 export interface KubeMetrics {
-  /** One try was answered, or not: its method, the status (0 without an answer) and how long it took. */
+  /** Counts one try: method, status (0 without an answer) and duration. */
   readonly answered: (method: string, status: number, seconds: number) => void;
 }
 
-/** Registers what is known of calls to the API server, named as client-go names it. */
+/** Registers the metrics of calls to the API server, with the names of client-go. */
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const requests = new Counter({
     name: 'rest_client_requests_total',
-    help: 'Calls to the API server by method and status code; `<error>`: there was no answer. Watches count when they begin.',
+    help: 'Calls to the API server by method and status code; `<error>`: no answer. Watches count when they begin.',
     labelNames: ['method', 'code'] as const,
     registers: [registry],
   });
   for (const method of ['GET', 'PATCH']) requests.inc({ method, code: '200' }, 0);
   const duration = createPlainHistogram({
     name: 'rest_client_request_duration_seconds',
-    help: 'Time of a call to the API server until its answer is read; of a watch, until it begins.',
+    help: 'Duration of a call to the API server until its answer is read; for a watch, until it begins.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });

@@ -59,7 +59,7 @@ export function startController(parts: Parts): Running {
     { name: 'sluice-controller', rules: CONTROLLER_RULES },
     { name: 'sluice-controller', rules: LEASE_RULES, namespace: config.namespace },
   ]);
-  // A status with a field that the API server does not know would be refused, for ever.
+  // The API server would refuse a status with an unknown field forever.
   const crds = createCrdGate({ client, clock: systemClock, log });
   const running = crds.pass(stop.signal).then(passed => (passed ? controller.run(stop.signal) : undefined));
   return {

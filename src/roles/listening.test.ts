@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../config/config.ts';
 import { anyAddress, listenAt } from './listening.ts';
 
-/** Runs a program as on a kernel without IPv6: a seccomp filter answers socket(AF_INET6) with EAFNOSUPPORT. */
+/** Simulates a kernel without IPv6: a seccomp filter answers socket(AF_INET6) with EAFNOSUPPORT. */
 const WITHOUT_IPV6 = `
 import ctypes, os, struct, sys
 AF_INET6, EAFNOSUPPORT, ALLOW, ERRNO = 10, 97, 0x7fff0000, 0x00050000
@@ -31,7 +31,7 @@ function listenWithoutIpv6(source: string) {
   return { status, stdout: stdout.trim(), stderr };
 }
 
-test('all addresses are those of IPv4 alone on a kernel without IPv6', { timeout: 60_000 }, ({ skip }) => {
+test('listens on all IPv4 addresses on a kernel without IPv6', { timeout: 60_000 }, ({ skip }) => {
   const refused = listenWithoutIpv6(`
     import { createServer } from 'node:net';
     createServer().on('error', ({ code }) => console.log(code)).listen(0, '::');`);
@@ -44,7 +44,7 @@ test('all addresses are those of IPv4 alone on a kernel without IPv6', { timeout
   expect(chosen).toMatchObject({ status: 0, stdout: '0.0.0.0' });
 });
 
-test('all addresses are those of IPv6 and IPv4 elsewhere, and a free port stays free', async () => {
+test('listens on all IPv6 and IPv4 addresses elsewhere, and leaves the port free', async () => {
   const probe = createServer();
   const family = await new Promise<string>((resolve, reject) => {
     probe.once('error', reject);
@@ -54,7 +54,7 @@ test('all addresses are those of IPv6 and IPv4 elsewhere, and a free port stays 
   expect(await anyAddress()).toBe(family === 'IPv6' ? '::' : '0.0.0.0');
 });
 
-test('a port that is taken is named with its variable', async () => {
+test('names the variable of a port that is taken', async () => {
   const listen = (port: number) =>
     new Promise<number>((resolve, reject) => {
       const server = createServer().once('error', reject);

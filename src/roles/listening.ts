@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { ConfigError } from '../config/config.ts';
 
-/** Returns the address that stands for all addresses of this machine: `::`, or `0.0.0.0` where IPv6 is turned off. */
+/** Returns the address for all addresses of this machine: `::`, or `0.0.0.0` if IPv6 is turned off. */
 export async function anyAddress(): Promise<string> {
   const probe = createServer();
   try {
@@ -17,17 +17,17 @@ export async function anyAddress(): Promise<string> {
   }
 }
 
-/** Listens at the port that a variable names. @throws ConfigError when it is taken, or may not be used */
+/** Listens at the port of a variable. @throws ConfigError if the port is taken or needs more rights */
 export async function listenAt<T>(variable: string, port: number, listen: () => Promise<T>): Promise<T> {
   try {
     return await listen();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE') {
-      throw new ConfigError(`${variable}: port ${port} is taken by another process: end it, or set another port`);
+      throw new ConfigError(`${variable}: port ${port} is taken by another process; stop it, or set another port`);
     }
     if (code === 'EACCES') {
-      throw new ConfigError(`${variable}: port ${port} needs rights of the administrator: set one above 1023`);
+      throw new ConfigError(`${variable}: port ${port} needs administrator rights; set one above 1023`);
     }
     throw error;
   }

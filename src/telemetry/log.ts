@@ -2,12 +2,12 @@ import { type Logger, pino } from 'pino';
 
 export type { Logger };
 
-/** Levels that `SLUICE_LOG_LEVEL` takes, least talkative first. */
+/** Values of `SLUICE_LOG_LEVEL`, least verbose first. */
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /**
- * The process's logger: one JSON line each, on standard output. Secrets and e-mail addresses are never passed as
- * fields; the redaction below is the second line of defence.
+ * Creates the logger of a process: one JSON line each, on standard output. Callers never pass secrets or e-mail
+ * addresses as fields; the redaction below is the second line of defence.
  */
 export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role?: string }): Logger {
   return pino({

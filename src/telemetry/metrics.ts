@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 
 export { Counter, Gauge, Histogram, type Metric, type Registry } from 'prom-client';
 
-/** A registry of its own for each process (and each test): nothing is registered globally. */
+/** Creates the registry of one process or test: nothing is registered globally. */
 export function createRegistry(): Registry {
   return new Registry();
 }

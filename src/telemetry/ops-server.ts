@@ -14,8 +14,9 @@ export interface OpsServer {
 }
 
 /**
- * `/metrics` (Prometheus text format), `/healthz` (the process answers) and `/readyz` (200 once its roles have worked and their
- * settings are right, else 503). The body of `/readyz` has a line for all that keeps a role from working, whatever the status is.
+ * Serves `/metrics` (Prometheus text format), `/healthz` (200 while the process runs) and `/readyz` (200 once its roles
+ * have worked and their settings are right, else 503). `/readyz` lists all impairments, one a line, whatever the
+ * status.
  */
 export async function startOpsServer(
   port: number,
@@ -29,7 +30,7 @@ export async function startOpsServer(
     };
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');
-      answer(405, 'only GET\n');
+      answer(405, 'use GET or HEAD\n');
     } else if (path === '/metrics') {
       registry.metrics().then(
         text => answer(200, text, registry.contentType),
@@ -41,7 +42,7 @@ export async function startOpsServer(
       const ready = states.every(state => state.ready);
       const lines = states.flatMap(({ name, impairments }) => impairments.map(({ message }) => `${name}: ${message}`));
       answer(ready ? 200 : 503, `${[...(ready ? ['ok'] : []), ...lines].join('\n')}\n`);
-    } else answer(404, 'there are /metrics, /healthz and /readyz\n');
+    } else answer(404, 'no such path; use /metrics, /healthz or /readyz\n');
   });
   server.requestTimeout = 10_000;
   await new Promise<void>((resolve, reject) => {

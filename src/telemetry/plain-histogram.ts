@@ -5,8 +5,8 @@ export interface PlainHistogram {
 }
 
 /**
- * A histogram without labels, for what happens with each event: an observation is an addition to an array, while
- * prom-client's own looks its labels up each time. The array becomes samples when it is scraped.
+ * Creates a histogram without labels, for the path of each event. An observation is an addition to an array; that of
+ * prom-client looks up labels each time. A scrape turns the array into samples.
  *
  * @param buckets upper bounds, ascending
  */

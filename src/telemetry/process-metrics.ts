@@ -2,23 +2,23 @@ import { collectDefaultMetrics } from 'prom-client';
 import { Gauge, type Registry } from './metrics.ts';
 import type { HealthState } from './role-health.ts';
 
-/** What is running, in every process: its version, and the usual numbers of a Node process. Call once a process. */
+/** Registers the version and the usual metrics of a Node process. Call once a process. */
 export function registerProcessMetrics(registry: Registry, version: string): void {
   new Gauge({
     name: 'sluice_build_info',
-    help: 'Always 1; its labels say which Sluice runs, on which Node.',
+    help: 'Always 1; the labels are the versions of Sluice and Node.',
     labelNames: ['version', 'node_version'] as const,
     registers: [registry],
   }).set({ version, node_version: process.version }, 1);
-  // The delay of the event loop is measured by a timer: 50 times a second are enough for it.
+  // A timer measures the delay of the event loop: 50 times a second are enough.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 });
 }
 
-/** Whether each role of this process is ready, and what keeps it from working, as `/readyz` says. */
+/** Registers the readiness of each role of this process, and what keeps it from working, as in `/readyz`. */
 export function registerRoleHealth(registry: Registry, roles: Readonly<Record<string, () => HealthState>>): void {
   new Gauge({
     name: 'sluice_role_ready',
-    help: 'Whether a role of this process is ready (1) or not (0), as /readyz says.',
+    help: 'Whether a role of this process is ready (1) or not (0), as in /readyz.',
     labelNames: ['role'] as const,
     registers: [registry],
     collect() {
@@ -27,7 +27,7 @@ export function registerRoleHealth(registry: Registry, roles: Readonly<Record<st
   });
   new Gauge({
     name: 'sluice_role_impaired',
-    help: 'Always 1, for each reason that keeps a role of this process from doing its work now; absent while it works.',
+    help: '1 for each reason that keeps a role of this process from working; absent while it works.',
     labelNames: ['role', 'reason'] as const,
     registers: [registry],
     collect() {

@@ -3,15 +3,15 @@ import type { Logger } from './log.ts';
 /** Reasons why a role cannot do its work, as in the label `reason` of `sluice_role_impaired`, with their meaning. */
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not answer.',
-  RedisUnsuitable: 'Redis answers, and its settings would lose data or stop it.',
+  RedisUnsuitable: 'Redis answers, but its settings would lose data or block it.',
   ForeignRedis: 'Redis holds the data of another Kubernetes cluster.',
   KubernetesUnavailable: 'The API server does not answer.',
-  Forbidden: 'Kubernetes does not grant rights that the role needs.',
+  Forbidden: 'Kubernetes does not grant all rights that the role needs.',
   CachesNotSynced: 'The caches of custom resources are empty or out of date.',
-  LeaseUnavailable: 'The Lease can be neither read nor written.',
-  TermNotStarted: 'This replica holds the Lease and cannot start its work.',
+  LeaseUnavailable: 'The Lease cannot be read or written.',
+  TermNotStarted: 'This replica holds the Lease but cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than the program.',
-  RootKeyMismatch: 'The root key is not that of the controller.',
+  RootKeyMismatch: 'The root key differs from that of the controller.',
 } as const;
 
 export type ImpairmentReason = keyof typeof IMPAIRMENTS;
@@ -20,15 +20,15 @@ export type ImpairmentReason = keyof typeof IMPAIRMENTS;
 export interface Impairment {
   readonly reason: ImpairmentReason;
   /**
-   * `settings`: only this replica's own settings or rights help, so the replica is not ready while it lasts.
-   * `dependency`: something that all replicas share is away; a replica that has worked before stays ready.
+   * `settings`: the settings or rights of this replica are wrong; it is not ready while this lasts.
+   * `dependency`: a shared dependency is unavailable; a replica that has worked before stays ready.
    */
   readonly cause: 'settings' | 'dependency';
-  /** Says what is wrong, and names the environment variable or the object to change. */
+  /** What is wrong, with the environment variable or the object to change. */
   readonly message: string;
 }
 
-/** Returns what keeps a role from its work now; nothing while it works. Cheap: called every second. */
+/** Returns what keeps a role from working now; empty while it works. Must be cheap: called every second. */
 export type ImpairmentCheck = () => readonly Impairment[];
 
 export interface HealthState {
@@ -41,7 +41,7 @@ export interface RoleHealth {
   readonly stop: () => void;
 }
 
-/** Runs `run` every `everyMs`, the first time after it; the answer ends that. */
+/** Calls `run` every `everyMs`, first after `everyMs`. Returns a function that stops this. */
 type Repeat = (run: () => void, everyMs: number) => () => void;
 
 const CHECK_EVERY_MS = 1_000;

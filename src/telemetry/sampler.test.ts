@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createSampler } from './sampler.ts';
 
-test('looks when it is asked, and not again before its time', async () => {
+test('samples on demand, and not again before the interval has passed', async () => {
   let [now, looks] = [0, 0];
   const look = async () => ++looks;
   const sampler = createSampler({ look, everyMs: 15_000, patienceMs: 1_000, monotonicMs: () => now });
@@ -13,7 +13,7 @@ test('looks when it is asked, and not again before its time', async () => {
   expect(await sampler.read()).toBe(2);
 });
 
-test('what fails or takes too long is unknown, and known again after the next look', async () => {
+test('a sample that fails or takes too long is unknown until the next one', async () => {
   let now = 0;
   let answer: () => Promise<number> = () => Promise.reject(new Error('away'));
   const sampler = createSampler({ look: () => answer(), everyMs: 10, patienceMs: 20, monotonicMs: () => now });

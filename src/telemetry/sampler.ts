@@ -1,11 +1,11 @@
 export interface Sampler<T> {
-  /** What the last look found, looking anew when that is old; undefined when nothing is known. Never rejects. */
+  /** Returns the last sample, and takes a new one if it is old; undefined if unknown. Never rejects. */
   readonly read: () => Promise<T | undefined>;
 }
 
 /**
- * Looks only when somebody asks, and not more often than every `everyMs`: who is not scraped asks nothing, and who is
- * scraped by many asks no more than for one. A look that fails, or takes longer than `patienceMs`, is an unknown.
+ * Creates a sampler that samples on demand, at most every `everyMs`. Without scrapes it costs nothing, and several
+ * scrapers share one sample. A sample that fails or takes longer than `patienceMs` is unknown.
  */
 export function createSampler<T>(options: {
   readonly look: () => Promise<T>;

@@ -1,7 +1,7 @@
-/** Counts in a plain map, for a metric that takes them over when it is scraped: a label costs a hash at each `inc`. */
+/** Counts in a plain map until a scrape moves them into a metric, whose `inc` hashes its labels on each call. */
 export interface Tally<K> {
   readonly add: (key: K) => void;
-  /** What was counted since the last time. */
+  /** Calls `each` with every count since the last call, and clears them. */
   readonly take: (each: (key: K, count: number) => void) => void;
 }
 

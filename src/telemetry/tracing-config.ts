@@ -1,21 +1,21 @@
-/** Which traces are recorded: all, none, or a share; `parentBased`: as whoever began the trace decided. */
+/** Share of the traces that is recorded. `parentBased`: a trace that has a parent keeps the decision of the parent. */
 export interface SamplerConfig {
   readonly parentBased: boolean;
   /** 0 to 1. */
   readonly ratio: number;
 }
 
-/** Where spans go to. */
+/** Export of spans. */
 export interface TracingConfig {
-  /** Of the collector's traces: `http://collector:4318/v1/traces`. */
+  /** URL of the collector for traces: `http://collector:4318/v1/traces`. */
   readonly url: string;
   readonly protocol: 'http/protobuf' | 'http/json';
   readonly headers: Readonly<Record<string, string>>;
-  /** Of one export. */
+  /** Timeout of one export. */
   readonly timeoutMs: number;
-  /** How long spans are gathered before they are sent. */
+  /** Delay between two exports. */
   readonly delayMs: number;
   readonly sampler: SamplerConfig;
-  /** Of the resource; `service.name` is among them. */
+  /** Attributes of the resource, including `service.name`. */
   readonly attributes: Readonly<Record<string, string>>;
 }

@@ -11,9 +11,9 @@ import type { Logger } from './log.ts';
 import { parseTraceparent, type SpanStart, type Tracing } from './tracing.ts';
 import type { TracingConfig } from './tracing-config.ts';
 
-/** How long a stop waits for the collector. */
+/** Longest wait for the collector at a stop. */
 const STOP_WITHIN_MS = 3_000;
-/** An exporter that fails fails often: it is said this often. */
+/** Interval between two log lines about failed exports. */
 const SAID_EVERY_MS = 60_000;
 
 const KINDS: Readonly<Record<SpanStart['kind'], SpanKind>> = {
@@ -24,8 +24,8 @@ const KINDS: Readonly<Record<SpanStart['kind'], SpanKind>> = {
 };
 
 /**
- * Tracing by OpenTelemetry, to a collector over OTLP/HTTP. Spans are sent in batches, in the background; what the collector
- * does not take in time is dropped. This file is imported only where tracing is on: it brings the whole of the SDK.
+ * Opens tracing by OpenTelemetry, to a collector over OTLP/HTTP. Sends spans in batches in the background, and drops
+ * those that the collector does not accept in time. Import this file only if tracing is on: it loads the whole SDK.
  */
 export async function openTracing(
   config: TracingConfig,
@@ -95,7 +95,7 @@ async function createExporter({ url, protocol, headers, timeoutMs }: TracingConf
   return new OTLPTraceExporter(options);
 }
 
-/** What the SDK complains about goes into our log, once a minute at most. Its messages may quote answers: left out. */
+/** Logs failures of the SDK, at most once a minute, without its messages: they may quote answers. */
 function sayFailures(log: Logger): () => void {
   let quietUntilMs = 0;
   const say = () => {

@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from '../../telemetry/metrics.ts';
 import { DRIFTED, type Drifted } from './drift.ts';
 
-/** What the sweep removes. */
+/** Kinds of orphaned state that the sweep removes. */
 export const SWEPT = ['queue', 'inbox', 'integration', 'tenant'] as const;
 export type Swept = (typeof SWEPT)[number];
 
@@ -15,19 +15,19 @@ export function createAuditMetrics(registry: Registry): AuditMetrics {
   const registers = [registry];
   const repaired = new Counter({
     name: 'sluice_controller_drift_repaired_total',
-    help: 'Differences between Redis and what was written there that were found and repaired, by what differed.',
+    help: 'Repaired differences between Redis and the last written state, by kind of state.',
     labelNames: ['what'] as const,
     registers,
   });
   const swept = new Counter({
     name: 'sluice_controller_swept_total',
-    help: 'Remains in Redis that no object owned and that were removed, by what they were.',
+    help: 'Orphaned state that was removed from Redis, by kind.',
     labelNames: ['what'] as const,
     registers,
   });
   const passes = new Histogram({
     name: 'sluice_controller_drift_pass_duration_seconds',
-    help: 'Time of one comparison of all of Redis with what the objects say.',
+    help: 'Duration of one comparison of all control state in Redis with the objects.',
     buckets: [0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60],
     registers,
   });

@@ -13,7 +13,7 @@ export function createShortages({ registry, exists, onNews }: ShortagesDeps): Ro
   const known = new Map<string, boolean>();
   new Gauge({
     name: 'sluice_controller_accounts_short',
-    help: 'Accounts with queues that wait for tokens, as the leader sees it.',
+    help: 'Accounts with queues that wait for tokens. Only the leader reports it.',
     registers: [registry],
     collect() {
       for (const account of known.keys()) if (!exists(account)) known.delete(account);

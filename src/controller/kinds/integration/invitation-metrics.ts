@@ -7,7 +7,7 @@ export interface InvitationMetrics {
 export function createInvitationMetrics(registry: Registry): InvitationMetrics {
   const mails = new Counter({
     name: 'sluice_controller_invitation_mails_total',
-    help: 'Invitations that were handed to the mail server, by whether it took them; each try counts.',
+    help: 'Attempts to mail an invitation, by result.',
     labelNames: ['result'] as const,
     registers: [registry],
   });
