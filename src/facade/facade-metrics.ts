@@ -7,7 +7,7 @@ export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 
 /** Metrics of the facade. */
 export interface FacadeMetrics {
-  /** Counts a call as running. Call the result when it is answered or its connection is gone. */
+  /** Counts a call as running; call `leave` when it is answered or its connection is gone. */
   readonly enter: () => void;
   readonly leave: () => void;
   /** Counts an answered call. @param route method and path template, `none` if no route matched */

@@ -23,7 +23,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A parent that starts a child and a folder, says which, and stays. */
+/** A parent that starts a child, creates a folder, prints both, and keeps running. */
 const PARENT = `
 import { startChild } from '${import.meta.dirname}/child-process.ts';
 import { temporaryFolder } from '${import.meta.dirname}/temporary-folder.ts';

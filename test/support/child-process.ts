@@ -8,31 +8,31 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 
 export type ChildProcess = {
   readonly pid: number;
-  /** Path of the file that standard output and standard error are appended to. */
+  /** Path of the log; standard output and standard error are appended to it. */
   readonly log: string;
-  /** Settles once, when the process has ended; never rejects. */
+  /** Resolves when the process has ended; never rejects. */
   readonly exited: Promise<Exit>;
   readonly running: () => boolean;
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** SIGTERM, then SIGKILL after `graceMs` (5,000 when absent); returns when the process has ended. */
+  /** Sends SIGTERM, then SIGKILL after `graceMs` (default 5,000). Resolves when the process has ended. */
   readonly stop: (graceMs?: number) => Promise<void>;
   readonly logTail: (lines?: number) => Promise<string>;
 };
 
 /**
- * Becomes the child (`exec`, so the pid is the child's own) after leaving a watcher behind. The watcher reads a pipe
- * whose other end only the parent holds: a line means that the child has ended, the end of the file means that the
- * parent has, however it died. `$$` is the first shell's pid in subshells too (POSIX), and the double fork keeps the
- * watcher from being a child of the child.
+ * Starts a watcher, then becomes the child by `exec`, which keeps the pid. The watcher reads a pipe whose other end
+ * only the parent holds: a line means that the child has ended; end of file means that the parent has ended, however it
+ * died. `$$` is the pid of the first shell in subshells too (POSIX). The double fork keeps the watcher from being a
+ * child of the child.
  */
 const GUARDED = '( ( read -r _ <&3 || kill -KILL $$ ) >/dev/null 2>&1 & ); exec 3<&-; exec "$@"';
 
 /**
- * Starts a program that does not outlive this process, not even when this process is killed with SIGKILL. It runs in
- * a session of its own: Ctrl-C in a terminal reaches the parent only, which then stops its children in order.
+ * Starts a program that does not outlive this process, even if SIGKILL ends this process. It runs in a separate
+ * session: Ctrl-C in a terminal reaches the parent only, which then stops its children in order.
  *
- * @param options.log file for the output, appended to, so that a restarted program continues it
- * @throws when the program cannot be started at all (an unknown command exits with 127 and a line in the log)
+ * @param options.log file for the output; a restarted program appends to it
+ * @throws if the program cannot be started (an unknown command exits with 127 and a line in the log)
  */
 export function startChild(options: {
   command: string;
@@ -54,7 +54,7 @@ export function startChild(options: {
 
   const guard = child.stdio[3];
   if (!(guard instanceof Writable)) throw new Error('the pipe to the watcher cannot be written');
-  // The watcher ends together with a killed child's group at times; its pipe breaking is no news.
+  // The watcher may end with the group of a killed child; ignore the broken pipe.
   guard.on('error', () => {});
   let ended = false;
   const exited = new Promise<Exit>(resolve => {
@@ -94,9 +94,9 @@ export function startChild(options: {
 }
 
 /**
- * Waits until `probe` answers true, asking every `everyMs`. A probe that throws counts as "not yet".
+ * Waits until `probe` resolves with true, calling it every `everyMs`. A probe that throws counts as "not yet".
  *
- * @throws when `child` ends or `deadlineMs` passes first; the message holds the end of the log
+ * @throws if `child` ends or `deadlineMs` passes first; the message has the end of the log
  */
 export async function waitUntilReady(
   child: ChildProcess,

@@ -5,8 +5,8 @@ import { promisify } from 'node:util';
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /**
- * Lets every Node that is started from here keep what it compiled, and compiles the program once: tests start hundreds of
- * processes, most of which are killed before they could write anything.
+ * Turns on the compile cache for every Node that starts from here, and fills it once. Tests start hundreds of
+ * processes, and most are killed before they could write to it.
  */
 export async function shareCompiledCode(): Promise<void> {
   process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'node_modules', '.cache', 'compile');

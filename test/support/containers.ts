@@ -3,12 +3,12 @@ import { RedisContainer } from '@testcontainers/redis';
 import { GenericContainer, getContainerRuntimeClient } from 'testcontainers';
 import { freePorts } from './free-port.ts';
 
-/** The last resort where neither binaries nor servers are there: the same services as containers. */
+/** Starts Redis and Kubernetes as containers, the fallback without binaries or servers. */
 
 const REDIS_IMAGE = 'redis:7.2-alpine';
 const K3S_IMAGE = 'rancher/k3s:v1.36.3-k3s1';
 
-/** Whether a container daemon answers. */
+/** Returns whether a container daemon answers. */
 export async function hasContainers(): Promise<boolean> {
   return getContainerRuntimeClient().then(
     () => true,
@@ -27,8 +27,8 @@ export async function startRedisContainer(): Promise<{ url: string; stop: () => 
 }
 
 /**
- * Three empty nodes in one container, on ports that are the same inside and outside, so that the addresses the nodes
- * tell each other (and clients) hold for both. They are not introduced to each other yet.
+ * Starts three empty nodes in one container. Their ports are the same inside and outside: the addresses that the nodes
+ * announce are valid for both. The nodes do not form a cluster yet.
  */
 export async function startClusterNodesContainer(
   argumentsOf: (busPort: number) => readonly string[],

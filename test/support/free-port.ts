@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 /**
- * Below the ranges from which Linux (32768) and macOS (49152) hand out ports to outgoing connections: a server that is
- * killed and started again finds its port free.
+ * Below the ephemeral ports of Linux (from 32768) and macOS (from 49152): a server that is killed and restarted finds
+ * its port free.
  */
 const FIRST = 20_000;
 const LAST = 32_000;
@@ -18,7 +18,7 @@ function canListen(port: number): Promise<boolean> {
   });
 }
 
-/** A free loopback TCP port, never the same twice in one process. @throws when 100 random ones were all taken */
+/** Returns a free loopback TCP port, never the same twice in one process. @throws if 100 random ports were all taken */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
     const port = randomInt(FIRST, LAST);
@@ -29,7 +29,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port between ${FIRST} and ${LAST} on 127.0.0.1`);
 }
 
-/** As many different free loopback ports as asked for. */
+/** Returns `count` different free loopback ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   while (ports.length < count) ports.push(await freePort());

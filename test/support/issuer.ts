@@ -1,6 +1,6 @@
 import { OAuth2Server } from 'oauth2-mock-server';
 
-/** What a token says of a person or a program, beside issuer, audience and times. */
+/** Claims of a person or a program, in addition to issuer, audience and times. */
 export interface Claims {
   readonly sub: string;
   readonly groups?: readonly string[];
@@ -9,9 +9,9 @@ export interface Claims {
 
 /** A real OIDC issuer on loopback: keys, discovery, JWKS. */
 export interface Issuer {
-  /** As its tokens say it in `iss`. */
+  /** The `iss` claim of its tokens. */
   readonly url: string;
-  /** Variables that make a facade take its tokens. */
+  /** Variables for a facade that accepts its tokens. */
   readonly env: Readonly<Record<string, string>>;
   readonly token: (claims: Claims, options?: { readonly expiresInSeconds?: number }) => Promise<string>;
   readonly close: () => Promise<void>;
@@ -19,7 +19,7 @@ export interface Issuer {
 
 export const AUDIENCE = 'https://sluice.example';
 
-/** @param port 0 (absent) takes a free one */
+/** Starts an issuer. @param port 0 (default) picks a free one */
 export async function startIssuer(port = 0): Promise<Issuer> {
   const server = new OAuth2Server();
   await server.issuer.keys.generate('RS256');

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** The npm packages that a process had loaded when it ended, from what `NODE_V8_COVERAGE` made it leave in a folder. */
+/** Returns the npm packages that a process had loaded, from the folder that `NODE_V8_COVERAGE` made it write. */
 export async function packagesIn(folder: string): Promise<string[]> {
   const names = new Set<string>();
   for (const file of await readdir(folder)) {

@@ -1,18 +1,18 @@
 import type { Clock } from '../../src/time/clock.ts';
 
 export type ManualClock = Clock & {
-  /** Lets everything that is ready run, then moves time to each timer in turn, `ms` in all. */
+  /** Runs everything that is ready, then moves time to each timer in turn, by `ms` in total. */
   readonly advance: (ms: number) => Promise<void>;
   readonly pendingTimers: () => number;
 };
 
-/** A clock for tests: stands still until it is moved. `wallMs` starts at 2026-01-01. */
+/** Creates a clock that moves only by `advance`. `wallMs` starts at 2026-01-01. */
 export function createManualClock(): ManualClock {
   const epochMs = Date.UTC(2026, 0, 1);
   const timers = new Set<{ readonly atMs: number; readonly run: () => void }>();
   let now = 0;
 
-  /** Promise chains of any length, and immediates they set, run to their end. */
+  /** Runs promise chains of any length, and the immediates that they set, to their end. */
   async function settle(): Promise<void> {
     for (let i = 0; i < 3; i++) await new Promise(resolve => setImmediate(resolve));
   }

@@ -5,11 +5,11 @@ import { buffer } from 'node:stream/consumers';
 type Value = { stringValue?: string; intValue?: number | string; boolValue?: boolean; doubleValue?: number };
 type Attribute = { readonly key: string; readonly value: Value };
 
-/** One span as it was received. */
+/** One received span. */
 export interface ReceivedSpan {
   readonly service: string | undefined;
   readonly name: string;
-  /** Of OpenTelemetry's protocol: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
+  /** Kind by the protocol: 1 internal, 2 server, 3 client, 4 producer, 5 consumer. */
   readonly kind: number;
   readonly traceId: string;
   readonly spanId: string;
@@ -21,9 +21,9 @@ export interface ReceivedSpan {
 }
 
 export interface OtlpReceiver {
-  /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
+  /** Value for `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string;
-  /** Of what came as JSON. */
+  /** Spans of requests in JSON. */
   readonly spans: readonly ReceivedSpan[];
   readonly requests: readonly { path: string; headers: IncomingHttpHeaders; body: Buffer }[];
   readonly close: () => Promise<void>;
@@ -57,7 +57,7 @@ function plain(attributes: readonly Attribute[]): ReceivedSpan['attributes'] {
   );
 }
 
-/** A collector on loopback, as far as traces over OTLP/HTTP need one. */
+/** Starts a collector on loopback for traces over OTLP/HTTP. */
 export async function startOtlpReceiver(): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders; body: Buffer }[] = [];

@@ -24,8 +24,8 @@ import {
 import { createProducer, publicIdOf } from './tour/tenant.ts';
 
 /**
- * A whole Sluice on this machine, and a story that shows it at work; then it stays until Ctrl-C. With `--once` it ends
- * after the story: exit code 0, or 1 when something was not as it should be.
+ * Runs Sluice on this machine, plays a story that shows it at work, and stays until Ctrl-C. With `--once` it exits
+ * after the story: code 0, or 1 if something was not as expected.
  */
 
 const LOOK_EVERY_MS = 200;
@@ -35,13 +35,13 @@ const closers = createClosers();
 const narrator = createNarrator({ write: console.log, nowMs: () => performance.now() });
 
 let sluice: Sluice | undefined;
-/** A signal came: what breaks from now on breaks because it is ended. */
+/** A signal came: later failures are part of the shutdown. */
 let ending = false;
 
-/** Deliveries are told one by one only after the story, which tells its own. */
+/** After the story each delivery is printed; the story prints its own. */
 let storyIsTold = false;
 
-/** Everything runs: Ctrl-C is how it is ended from now on. */
+/** Everything runs: Ctrl-C is now the normal end. */
 let staysUp = false;
 
 function tellReceived({ id, type, groupKey, signature, status }: Received): void {
@@ -109,7 +109,7 @@ async function run(): Promise<void> {
   if (once) return;
   storyIsTold = true;
   const tenant = await createProducer(cluster, stack.issuer.url, 'ada');
-  // By their groups they own the Accounts of the samples.
+  // Their groups own the Accounts of the samples.
   const token = (sub: string, group: string) =>
     stack.issuer.token({ sub, groups: [group] }, { expiresInSeconds: 86_400 });
   const environment: Environment = {
@@ -152,7 +152,7 @@ stopOnSignal(
   { interruptIsSuccess: () => staysUp },
 );
 
-// make passes a signal on to the shell of its recipe only, which dies of it and leaves this program alone.
+// make sends a signal to the shell of its recipe only. The shell dies and leaves this program running.
 if (process.env.MAKELEVEL !== undefined) {
   whenOrphaned(() => {
     if (!ending) process.kill(process.pid, 'SIGTERM');
@@ -166,5 +166,5 @@ try {
   if (!ending) await explain(error);
   process.exitCode = 1;
 }
-// After a signal it is the handler that ends the process.
+// After a signal the handler ends the process.
 if (!ending) await closers.closeAll();

@@ -8,7 +8,7 @@ import { requireRedisServer } from './redis/server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Address of the pool of clusters with this project's kinds and the namespace `sluice-system`. */
+    /** Address of the pool of clusters with the kinds of Sluice and the namespace `sluice-system`. */
     clusterPool: string;
   }
 }
@@ -16,8 +16,8 @@ declare module 'vitest' {
 const CRDS = join(import.meta.dirname, '..', '..', 'crds');
 
 /**
- * Global set-up of the projects `system` and `scale`: builds what is missing here, once, and not under a test's
- * deadline, and lends clusters to the test files.
+ * Global set-up of the projects `system` and `scale`. Builds missing binaries once, outside the deadline of a test, and
+ * lends clusters to the test files.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   await shareCompiledCode();

@@ -6,8 +6,8 @@ import { provideKubernetes } from './kubernetes/provider.ts';
 declare module 'vitest' {
   interface ProvidedContext {
     /**
-     * Path of an administrator's kubeconfig for a cluster with this project's kinds, shared by the whole run: use
-     * namespaces of your own, or `startCluster()` when you must kill it.
+     * Path of an administrator's kubeconfig for a cluster with the kinds of Sluice. The whole run shares it: use
+     * separate namespaces, or `startCluster()` if you must kill it.
      */
     kubeconfig: string;
   }

@@ -3,7 +3,7 @@ import { type Provided, provideRedis, provideRedisCluster } from './redis/provid
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** A Redis for each worker; `redisUrl()` tells a test its own. */
+    /** A Redis for each worker; `redisUrl()` returns that of a test. */
     redisUrls: readonly string[];
     /** A Redis Cluster for each worker: its nodes, separated by commas. */
     redisClusterUrls: readonly string[];

@@ -11,41 +11,41 @@ const START_DEADLINE_MS = 60_000;
 export type SluiceRole = 'all' | 'controller' | 'facade' | 'ingress' | 'router' | 'dispatcher';
 
 export type SluiceOptions = {
-  /** Path; may be one that nobody answers at. */
+  /** Path; the cluster need not be reachable. */
   kubeconfig: string;
   redisUrl: string;
-  /** Absent: `all`, in one process. */
+  /** Default: `all`, in one process. */
   role?: SluiceRole;
-  /** Further variables; `undefined` takes one away. */
+  /** Additional variables; `undefined` removes one. */
   env?: Readonly<Record<string, string | undefined>>;
-  /** Return once the process runs, ready or not. */
+  /** Returns once the process runs, ready or not. */
   unready?: boolean;
 };
 
 export type Sluice = {
-  /** Of the process that runs now; another after a restart. */
+  /** Id of the running process; changes with a restart. */
   readonly pid: number;
   /** `http://127.0.0.1:<port>`, the same after a restart. */
   readonly ingressUrl: string;
-  /** Nobody answers there unless the facade runs: it needs SLUICE_OIDC_ISSUERS and SLUICE_OIDC_AUDIENCE. */
+  /** Answers only if the facade runs, which needs SLUICE_OIDC_ISSUERS and SLUICE_OIDC_AUDIENCE. */
   readonly facadeUrl: string;
   readonly opsUrl: string;
-  /** Path of the file that the process's output is appended to. */
+  /** Path of the log file. */
   readonly log: string;
   readonly running: () => boolean;
-  /** Lines of the log so far, parsed; what is no JSON is left out. */
+  /** Returns the lines of the log so far, parsed; skips lines that are not JSON. */
   readonly logLines: () => Promise<Record<string, unknown>[]>;
-  /** Sum of a metric's samples whose labels are these. */
+  /** Returns the sum of the samples of a metric with these labels. */
   readonly metric: (name: string, labels?: Readonly<Record<string, string>>) => Promise<number>;
-  /** SIGKILL when absent; waits for the end unless the process only sleeps or goes on. */
+  /** Sends a signal (default SIGKILL) and waits for the end, except for SIGSTOP and SIGCONT. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
-  /** SIGTERM; resolves with how it ended, at the latest by SIGKILL after 30 s. Safe to call twice. */
+  /** Sends SIGTERM, and SIGKILL after 30 s. Resolves with the exit. Safe to call twice. */
   readonly stop: () => Promise<Exit>;
-  /** Ends it if it runs, starts it on the same ports, and waits until it is ready. */
+  /** Kills it if it runs, starts it on the same ports, and waits until it is ready. */
   readonly restart: () => Promise<void>;
 };
 
-/** One folder for this test process: the root key that all roles share, and the logs. */
+/** Folder of this test process, with the root key of all roles and the logs. */
 let shared: Promise<TemporaryFolder> | undefined;
 let count = 0;
 
@@ -55,16 +55,16 @@ async function makeShared(): Promise<TemporaryFolder> {
   return folder;
 }
 
-/** This process's environment without what steers Sluice, so that a developer's own settings change no test. */
+/** Returns the environment without variables for Sluice: a developer's settings must not change a test. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SLUICE_')));
 }
 
 /**
- * Starts `bin/sluice` with one role (or all) on free loopback ports. Endpoints on 127.0.0.0/8 are allowed unless `env`
- * says otherwise; all processes of one test run share a root key. It is gone with this process, however that ends.
+ * Starts `bin/sluice` with one role (or all) on free loopback ports. Allows endpoints on 127.0.0.0/8 unless `env`
+ * overrides it. All processes of one test run share a root key. It ends with this process, however that ends.
  *
- * @throws with the log's end when it is not ready within 60 s
+ * @throws with the end of the log if it is not ready within 60 s
  */
 export async function startSluice(options: SluiceOptions): Promise<Sluice> {
   shared ??= makeShared();
@@ -82,7 +82,7 @@ export async function startSluice(options: SluiceOptions): Promise<Sluice> {
     SLUICE_FACADE_PORT: `${facadePort}`,
     SLUICE_ROOT_KEY_FILE: join(folder, 'root.key'),
     SLUICE_ALLOWED_NETWORKS: '127.0.0.0/8',
-    // Nobody waits for a Service that takes it out.
+    // No Service sends requests here, so no delay is needed.
     SLUICE_SHUTDOWN_DELAY_SECONDS: '0',
     ...options.env,
   };
@@ -132,7 +132,7 @@ function parseLine(line: string): Record<string, unknown>[] {
   }
 }
 
-/** Of Prometheus's text format: the sum of all samples of `name` that carry these labels. */
+/** Returns the sum of all samples of `name` with these labels, from Prometheus's text format. */
 function sumOf(text: string, name: string, labels: Readonly<Record<string, string>>): number {
   let sum = 0;
   for (const line of text.split('\n')) {

@@ -1,8 +1,8 @@
 /**
- * Runs `stop` once on SIGINT, SIGTERM or SIGHUP and then exits as a process that died of that signal would
- * (128 + its number). A second signal exits at once; the children die with this process in any case.
+ * Runs `stop` once on SIGINT, SIGTERM or SIGHUP, then exits with 128 + the number of the signal. A second signal exits
+ * at once; the children end with this process in any case.
  *
- * @param options.interruptIsSuccess asked at SIGINT: true exits with 0, of a program that runs until Ctrl-C
+ * @param options.interruptIsSuccess called at SIGINT; if it returns true, the exit code is 0
  */
 export function stopOnSignal(
   stop: () => Promise<void>,

@@ -1,4 +1,4 @@
-/** What a suite came to. `notes` are lines for the reader: what was skipped, what failed, and by what. */
+/** Result of a suite. `notes` are lines for the reader: skips, failures and their causes. */
 export type Tally = {
   readonly passed: number;
   readonly failed: number;
@@ -6,7 +6,7 @@ export type Tally = {
   readonly notes: readonly string[];
 };
 
-/** The part of vitest's JSON report that is read here (reporter `json`, the shape of Jest's). */
+/** The used part of vitest's JSON report (reporter `json`, the format of Jest). */
 export type VitestReport = {
   readonly testResults: readonly {
     readonly name: string;
@@ -20,7 +20,7 @@ export type VitestReport = {
   }[];
 };
 
-/** The result of a command that is one check, such as the types. */
+/** Returns the result of a command that is one check, such as the types. */
 export function tallyCommand(name: string, exitCode: number): Tally {
   return exitCode === 0
     ? { passed: 1, failed: 0, skipped: 0, notes: [] }
@@ -28,10 +28,10 @@ export function tallyCommand(name: string, exitCode: number): Tally {
 }
 
 /**
- * Counts a vitest run. What failed outside of a test counts as one failure each: a file that could not be loaded, a run
- * that wrote no report, and one that ended badly for any other reason (an unhandled error, a set-up, no tests at all).
+ * Counts a vitest run. Each failure outside of a test counts as one: a file that could not be loaded, a missing report,
+ * or a run that failed for another reason (an unhandled error, a set-up, no tests).
  *
- * @param report undefined when none could be read
+ * @param report undefined if none could be read
  */
 export function tallyVitest(suite: string, report: VitestReport | undefined, exitCode: number): Tally {
   let passed = 0;
@@ -80,7 +80,7 @@ export function addTallies(tallies: readonly Tally[]): Tally {
   };
 }
 
-/** `12 passed, 0 failed`, and `, 3 skipped` only when there are any. */
+/** Returns `12 passed, 0 failed`, with `, 3 skipped` if any were skipped. */
 export function formatTally({ passed, failed, skipped }: Tally): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
 }

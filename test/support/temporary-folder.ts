@@ -7,12 +7,12 @@ import { join } from 'node:path';
 export type TemporaryFolder = { readonly path: string; readonly remove: () => Promise<void> };
 
 /**
- * Removes the folder when the process that made it is gone, however it died: the pipe that it reads ends then. The
- * second lets the children, which die of the same cause, write their last.
+ * Removes the folder when the process that created it has ended, however it died: then the pipe ends. The delay of one
+ * second lets its children, which end too, finish writing.
  */
 const REMOVE_LATER = 'trap "" INT TERM HUP; read -r _ || { sleep 1; rm -rf -- "$1"; }';
 
-/** A new folder under the system's temporary one, gone with `remove()` or with this process. */
+/** Creates a temporary folder that is deleted by `remove()` or at the end of this process. */
 export async function temporaryFolder(purpose: string): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(tmpdir(), `sluice-${purpose}-`));
   const watcher = spawn('/bin/sh', ['-c', REMOVE_LATER, 'sh', path], {
@@ -22,7 +22,7 @@ export async function temporaryFolder(purpose: string): Promise<TemporaryFolder>
   watcher.on('error', () => {});
   watcher.stdin.on('error', () => {});
   watcher.unref();
-  // A pipe of a child is a socket underneath; without this an idle process would never end by itself.
+  // The pipe of a child is a socket; without this an idle process would never exit.
   if (watcher.stdin instanceof Socket) watcher.stdin.unref();
   return {
     path,

@@ -6,8 +6,8 @@ import { addTallies, formatTally, type Tally, tallyCommand, tallyVitest, type Vi
 import { temporaryFolder } from './temporary-folder.ts';
 
 /**
- * Runs the suites named as arguments, or all, one after the other, and ends with one line that sums them up:
- * `N passed, N failed`. Exit code 0 only if nothing failed.
+ * Runs the suites of the arguments, or all, one after the other. The last line is the sum: `N passed, N failed`. The
+ * exit code is 0 only if nothing failed.
  */
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -24,7 +24,7 @@ const LONGER = 'Longer, on demand: make bench, make test-api, make test-model, m
 
 let current: ChildProcess | undefined;
 
-/** Runs a program in the project's folder, its output on ours. @returns its exit code; 128 when a signal ended it */
+/** Runs a program in the project folder with inherited output. @returns its exit code; 128 if a signal ended it */
 function run(command: string, args: readonly string[]): Promise<number> {
   return new Promise(resolve => {
     const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
@@ -62,7 +62,7 @@ const known = [...Object.keys(CHECKS), ...PROJECTS];
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : known;
 const unknown = wanted.filter(name => !known.includes(name));
 if (unknown.length > 0) {
-  console.error(`no suite is called ${unknown.join(', ')}; there are ${known.join(', ')}`);
+  console.error(`unknown suite ${unknown.join(', ')}; use ${known.join(', ')}`);
   process.exit(2);
 }
 
