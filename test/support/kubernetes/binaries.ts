@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { type BuildOrder, buildBinaries } from './build.ts';
 
-/** The families of tools, each with a go.mod of its own beside this file, because they pin different k8s.io versions. */
+/** The families of tools. Each has a separate go.mod beside this file, because they pin different k8s.io versions. */
 const FAMILIES = {
   kube: { folder: join(import.meta.dirname, 'kube'), module: 'k8s.io/kubernetes' },
   etcd: { folder: join(import.meta.dirname, 'etcd'), module: 'go.etcd.io/etcd/server/v3' },
@@ -18,15 +18,15 @@ const BINARIES = {
 
 export type Binary = keyof typeof BINARIES;
 
-/** What a cluster cannot start without; kube-controller-manager is for the tests that need it. */
+/** Binaries that every cluster needs; only some tests need kube-controller-manager. */
 export const CLUSTER_BINARIES = ['etcd', 'kube-apiserver', 'kubectl'] as const satisfies readonly Binary[];
 
-/** No binaries, and no Go that could build them. The message says every way to get a cluster. */
+/** There are no binaries, and no Go to build them. The message lists all ways to get a cluster. */
 export class MissingBinaries extends Error {
   override readonly name = 'MissingBinaries';
 }
 
-/** Reads a family's version from its go.mod, such as `v1.36.3`: the only place where it is written down. */
+/** Reads the version of a family, such as `v1.36.3`, from its go.mod, the only place that has it. */
 function versionOf(family: keyof typeof FAMILIES): string {
   const { folder, module } = FAMILIES[family];
   const words = readFileSync(join(folder, 'go.mod'), 'utf8')
@@ -42,7 +42,7 @@ function versionOf(family: keyof typeof FAMILIES): string {
   return version;
 }
 
-/** `v0.0.0` is what Kubernetes calls itself unless the linker is told better, and clients compare versions. */
+/** Sets the version in the linker: Kubernetes is `v0.0.0` otherwise, and clients compare versions. */
 function linkerFlags(family: keyof typeof FAMILIES, version: string): string {
   if (family !== 'kube') return '-s -w';
   const [major, minor] = version.slice(1).split('.');
@@ -81,16 +81,16 @@ function orderFor(binary: Binary): BuildOrder {
   };
 }
 
-/** Whether a binary is there already, so that nothing has to be built for it. */
+/** Returns whether a binary exists already. */
 export function isBinaryThere(binary: Binary): boolean {
   return isExecutable(pathOf(binary));
 }
 
 /**
- * Where the binaries are: those in `KUBEBUILDER_ASSETS` (envtest's convention), else those in the cache, else built
- * into the cache from the modules that go.sum locks. Only those wanted are sure to be there.
+ * Returns the paths of the binaries: those in `KUBEBUILDER_ASSETS` (the convention of envtest), else those in the
+ * cache, else builds into the cache from the modules that go.sum locks. Only the wanted ones certainly exist.
  *
- * @throws MissingBinaries when a wanted one is nowhere and Go is absent or too old
+ * @throws MissingBinaries if a wanted one is missing and Go is absent or too old
  */
 export async function ensureBinaries(wanted: readonly Binary[]): Promise<Readonly<Record<Binary, string>>> {
   const paths = {

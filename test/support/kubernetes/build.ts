@@ -10,7 +10,7 @@ import { startProgress } from './progress.ts';
 
 const run = promisify(execFile);
 
-/** Kubernetes 1.36 asks for this Go. */
+/** Version of Go that Kubernetes 1.36 requires. */
 const NEEDED_GO = { major: 1, minor: 26 };
 
 export type BuildOrder = {
@@ -19,14 +19,14 @@ export type BuildOrder = {
   /** Folder of the go.mod that locks the package. */
   readonly module: string;
   readonly linkerFlags: string;
-  /** Where the binary goes; it is there completely or not at all. */
+  /** Path of the binary, written atomically. */
   readonly target: string;
 };
 
-/** Why Go cannot build, as the end of a sentence; undefined when it can. */
+/** Returns why Go cannot build, as the end of a sentence; undefined if it can. */
 async function goRefusal(): Promise<string | undefined> {
   const needed = `Go ${NEEDED_GO.major}.${NEEDED_GO.minor} or newer`;
-  // In the temporary folder, and local: no go.mod decides, and no other toolchain is downloaded in silence.
+  // In the temporary folder, and GOTOOLCHAIN=local: no go.mod selects another toolchain, and none is downloaded.
   const options = { cwd: tmpdir(), env: { ...process.env, GOTOOLCHAIN: 'local' } };
   const version = await run('go', ['version'], options).then(
     ({ stdout }) => stdout,
@@ -40,11 +40,11 @@ async function goRefusal(): Promise<string | undefined> {
 }
 
 /**
- * Builds what is still missing, one after the other and with low priority, under a lock: a second run waits and finds
- * the work done. Progress goes to standard error.
+ * Builds missing targets one after the other, with low priority and under a lock: a second run waits and finds the work
+ * done. Progress goes to standard error.
  *
- * @returns why nothing was built, or undefined when all targets are there
- * @throws with the compiler's last lines when a build fails
+ * @returns why nothing was built, or undefined if all targets exist
+ * @throws with the last lines of the compiler if a build fails
  */
 export async function buildBinaries(
   orders: readonly BuildOrder[],

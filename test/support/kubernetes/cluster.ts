@@ -25,11 +25,11 @@ export type Cluster = {
   /** `https://127.0.0.1:<port>`, the same after a restart. */
   readonly url: string;
   readonly kubectl: Kubectl;
-  /** Sends the signal (SIGKILL when absent) and waits for the end. etcd keeps the data. */
+  /** Sends a signal (default SIGKILL) and waits for the end. etcd keeps the data. */
   readonly killApiServer: (signal?: NodeJS.Signals) => Promise<void>;
   /** Starts it again on the same port and data, and waits until it is ready. */
   readonly startApiServer: () => Promise<void>;
-  /** Ends what was started and removes its files, or gives back what was borrowed. Safe to call twice. */
+  /** Stops a started cluster and removes its files, or returns a borrowed one. Safe to call twice. */
   readonly stop: () => Promise<void>;
 };
 
@@ -37,24 +37,24 @@ export type Cluster = {
 export type StartedCluster = Cluster & {
   /** `http://127.0.0.1:<port>` of the etcd below it. */
   readonly etcdUrl: string;
-  /** Folder for what kubectl remembers of this cluster. */
+  /** Cache folder of kubectl for this cluster. */
   readonly kubectlCache: string;
-  /** Runs the controllers that `controllerManager` stands for until the answer is called. */
+  /** Runs the controllers of `controllerManager` until the returned function is called. */
   readonly startControllerManager: () => Promise<() => Promise<void>>;
   /**
-   * Path of a kubeconfig for a user with no rights but those that RBAC grants it or its groups. Free for users that
-   * were named to `startCluster`; for others the API server is restarted (about 4 s, clients are cut off).
+   * Returns the path of a kubeconfig for a user with only the rights that RBAC grants it or its groups. For users that
+   * `startCluster` did not get, this restarts the API server (about 4 s; clients are disconnected).
    */
   readonly userKubeconfig: (name: string, groups?: readonly string[]) => Promise<string>;
 };
 
 /**
- * A Kubernetes API server of its own, on free loopback ports, with RBAC and without nodes. It is gone with this
- * process, however that ends.
+ * Starts a Kubernetes API server on free loopback ports, with RBAC and without nodes. It ends with this process,
+ * however that ends.
  *
  * @param options.controllerManager also run the controllers for namespaces, garbage collection, service accounts and
- *   aggregated roles; without them nothing is collected and deleted namespaces stay `Terminating`
- * @throws MissingBinaries; an Error with the log's end when a component does not become ready within 60 s
+ * aggregated roles; without them nothing is collected and deleted namespaces stay `Terminating`
+ * @throws MissingBinaries; an Error with the end of the log if a component is not ready within 60 s
  */
 export async function startCluster(
   options: { controllerManager?: boolean; users?: readonly User[] } = {},
@@ -116,7 +116,7 @@ export async function startCluster(
     return writeKubeconfig(join(folder.path, `user-${credentials.indexOf(credential)}.kubeconfig`), credential.token);
   };
 
-  // Nothing in the folder is worth an orderly end.
+  // Nothing in the folder needs an orderly shutdown.
   const stop = async (): Promise<void> => {
     for (const child of children.toReversed()) child.kill('SIGKILL');
     await Promise.all(children.map(({ exited }) => exited));

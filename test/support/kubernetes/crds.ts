@@ -12,7 +12,7 @@ interface Definition {
   readonly metadata: { readonly name: string };
 }
 
-/** Custom resource definitions of every `.yaml` file in a folder; none when the folder is not there. */
+/** Returns the CustomResourceDefinitions of every `.yaml` file in a folder; none if the folder does not exist. */
 async function readDefinitions(folder: string): Promise<Definition[]> {
   const names = await readdir(folder).catch((): string[] => []);
   const texts = await Promise.all(
@@ -27,17 +27,17 @@ async function readDefinitions(folder: string): Promise<Definition[]> {
 }
 
 /**
- * Applies a folder's custom resource definitions server-side and waits until the API server serves them. By kubectl:
- * client-node's models drop `x-kubernetes-validations`, `enum` and `default` on the way.
+ * Applies the CustomResourceDefinitions of a folder server-side and waits until the API server serves them. Uses
+ * kubectl, because the models of client-node drop `x-kubernetes-validations`, `enum` and `default`.
  *
- * @returns how many there were
- * @throws when one is refused, or not served within 30 s
+ * @returns their number
+ * @throws if one is refused, or not served within 30 s
  */
 export async function applyDefinitions(kubeconfig: string, folder: string): Promise<number> {
   const definitions = await readDefinitions(folder);
   if (definitions.length === 0) return 0;
   const { kubectl } = await ensureBinaries(['kubectl']);
-  // Discovery that kubectl caches of a cluster on a port that another one had before is wrong.
+  // kubectl caches discovery by port; a port that another cluster had before would give wrong answers.
   const access = ['--kubeconfig', kubeconfig, '--cache-dir', join(dirname(kubeconfig), 'kubectl-cache')];
   const applying = run(kubectl, [...access, 'apply', '--server-side', '--force-conflicts', '-f', '-']);
   applying.child.stdin?.end(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: definitions }));

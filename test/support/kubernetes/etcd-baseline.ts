@@ -1,4 +1,4 @@
-/** What an etcd held at one moment: value and version of each key, both as etcd's JSON has them (base64, decimal). */
+/** Snapshot of an etcd: value and version of each key, in the format of etcd's JSON (base64, decimal). */
 export type Baseline = ReadonlyMap<string, { readonly value: string; readonly version: string }>;
 
 interface Entry {
@@ -12,11 +12,11 @@ const base64 = (text: string) => Buffer.from(text, 'utf8').toString('base64');
 /** Every key of Kubernetes. `0` follows `/` in ASCII. */
 const ALL = { key: base64('/registry/'), range_end: base64('/registry0') };
 
-/** Keys that belong to the running API server itself, not to what was stored through it. */
+/** Keys of the running API server itself, not of objects stored through it. */
 const OF_THE_SERVER =
   /^\/registry\/(masterleases|leases\/kube-system|services\/endpoints|endpointslices|flowschemas|prioritylevelconfigurations|ranges)\//;
 
-/** etcd refuses transactions with more operations, unless it was told otherwise. */
+/** etcd refuses transactions with more operations by default. */
 const MOST_OPERATIONS = 128;
 
 async function call<T>(url: string, path: string, body: object): Promise<T> {
@@ -30,17 +30,17 @@ async function read(url: string, keysOnly: boolean): Promise<Entry[]> {
   return kvs.filter(({ key }) => !OF_THE_SERVER.test(Buffer.from(key, 'base64').toString('utf8')));
 }
 
-/** Reads what the etcd at `url` holds now. */
+/** Reads a snapshot of the etcd at `url`. */
 export async function readBaseline(url: string): Promise<Baseline> {
   const entries = await read(url, false);
   return new Map(entries.map(({ key, value = '', mod_revision: version }) => [key, { value, version }]));
 }
 
 /**
- * Makes the etcd at `url` hold the baseline again, in transactions of its own. An API server on top of it sees ordinary
- * changes: namespaces and objects go at once, without finalizers and without the controllers that a test cluster lacks.
+ * Resets the etcd at `url` to the baseline, in transactions. An API server on top of it sees ordinary changes:
+ * namespaces and objects disappear at once, without finalizers and without the controllers that a test cluster lacks.
  *
- * @returns how many keys were removed or restored
+ * @returns the number of keys that were removed or restored
  */
 export async function restoreBaseline(url: string, baseline: Baseline): Promise<number> {
   const present = new Map((await read(url, true)).map(({ key, mod_revision: version }) => [key, version]));

@@ -3,10 +3,10 @@ import { text } from 'node:stream/consumers';
 
 export type CommandResult = { readonly stdout: string; readonly stderr: string; readonly code: number };
 
-/** Runs kubectl with these arguments. Never throws for a refusal: the exit code and standard error tell. */
+/** Runs kubectl with these arguments. A refusal does not throw: check the exit code and standard error. */
 export type Kubectl = (args: readonly string[], options?: { stdin?: string }) => Promise<CommandResult>;
 
-/** @param options.cache folder for discovery, so that nothing is read from or left in the user's own */
+/** @param options.cache folder for discovery, instead of the user's own */
 export function kubectlFor(options: { binary: string; kubeconfig: string; cache: string }): Kubectl {
   return async (args, { stdin } = {}) => {
     const child = spawn(options.binary, [`--cache-dir=${options.cache}`, ...args], {
@@ -17,7 +17,7 @@ export function kubectlFor(options: { binary: string; kubeconfig: string; cache:
       child.once('error', reject);
       child.once('close', code => resolve(code ?? 1));
     });
-    // kubectl may end without reading what it was given; its exit code tells why.
+    // kubectl may end without reading its input; its exit code shows why.
     child.stdin.on('error', () => {});
     child.stdin.end(stdin ?? '');
     const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);

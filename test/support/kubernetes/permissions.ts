@@ -21,10 +21,10 @@ async function succeed({ kubectl }: Access, args: readonly string[], stdin = '')
 }
 
 /**
- * Applies the manifests of config/rbac, in the namespace `sluice-system`, which is made when it is missing, and waits
- * until the admission policies among them are in force. The kinds have to be there.
+ * Applies the manifests of config/rbac and waits until their admission policies are in force. Creates the namespace
+ * `sluice-system` if it is missing. Apply the kinds first.
  *
- * @throws when a manifest is refused, or the policies are not in force within 20 s
+ * @throws if a manifest is refused, or the policies are not in force within 20 s
  */
 export async function applyPermissions(cluster: Access): Promise<void> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM_NAMESPACE } };
@@ -38,7 +38,7 @@ export async function applyPermissions(cluster: Access): Promise<void> {
   }
 }
 
-/** The policy about accounts is applied last of all. */
+/** The policy for accounts is applied last. */
 async function isLastPolicyInForce({ kubectl }: Access): Promise<boolean> {
   const account = {
     apiVersion: 'sluice.dev/v1alpha1',
@@ -57,12 +57,12 @@ let shared: Promise<TemporaryFolder> | undefined;
 let count = 0;
 
 /**
- * A kubeconfig of a service account in `sluice-system`, with a token that the API server issued for a day: what the
- * role of that name may do in a pod. `applyPermissions` comes first. @returns its path; gone with this process
+ * Writes a kubeconfig for a service account in `sluice-system`, with a token for a day: it has the rights of that role
+ * in a pod. Call `applyPermissions` first. @returns its path; deleted at the end of this process
  */
 export async function kubeconfigOf(cluster: Access, serviceAccount: string): Promise<string> {
   const token = await succeed(cluster, ['create', 'token', serviceAccount, '-n', SYSTEM_NAMESPACE, '--duration=24h']);
-  // The administrator's, with the certificates in it, and another user.
+  // The kubeconfig of the administrator, certificates included, with another user.
   const config = JSON.parse(
     await succeed(cluster, ['config', 'view', '--raw', '--minify', '--flatten', '-o=json']),
   ) as {

@@ -1,8 +1,8 @@
 const EVERY_MS = 5_000;
 
 /**
- * Tells standard error that something long is under way: one updating line on a terminal, elsewhere a line every 5 s.
- * Nothing is written for what ends sooner, unless `atOnce`.
+ * Reports long work on standard error: one updating line on a terminal, elsewhere a line every 5 s. Writes nothing for
+ * work that ends sooner, unless `atOnce`.
  */
 export function startProgress(what: string, options: { atOnce?: boolean } = {}): { end: () => void } {
   const output = process.stderr;

@@ -6,11 +6,11 @@ import { MissingBinaries } from './binaries.ts';
 import { startCluster } from './cluster.ts';
 
 /**
- * A cluster for a test run: `TEST_KUBECONFIG`, else one started from `KUBEBUILDER_ASSETS`, the cache or a build, else
- * K3s in a container.
+ * Provides a cluster for a test run: `TEST_KUBECONFIG`, else one started from `KUBEBUILDER_ASSETS`, the cache or a
+ * build, else K3s in a container.
  *
  * @returns the path of an administrator's kubeconfig
- * @throws MissingBinaries, which says how to get one
+ * @throws MissingBinaries, whose message says how to get one
  */
 export async function provideKubernetes(): Promise<{ kubeconfig: string; stop: () => Promise<void> }> {
   const given = process.env.TEST_KUBECONFIG;

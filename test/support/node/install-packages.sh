@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the project's packages when the lock file has changed since the last time. Install scripts of packages are
-# not run: nothing here needs one.
+# Installs the packages of the project if the lock file has changed. Does not run install scripts: no package needs
+# one.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../../.." && pwd -P)
@@ -9,15 +9,15 @@ if cmp -s "$root/package-lock.json" "$stamp"; then
   exit 0
 fi
 if ! command -v npm >/dev/null; then
-  echo 'Install npm (it comes with Node): the packages are installed with it.' >&2
+  echo 'Install npm (it comes with Node); the set-up needs it for the packages.' >&2
   exit 1
 fi
 echo 'Installing the packages of package-lock.json'
 cd "$root"
 PATH=$root/bin:$PATH
 export PATH
-# A registry without the packages of some other platform makes `npm ci` refuse the lock; `npm install` leaves out what is
-# optional, and checks the same hashes.
+# If a registry lacks packages of another platform, `npm ci` refuses the lock. `npm install` skips optional packages and
+# checks the same hashes.
 npm ci --ignore-scripts --no-audit --no-fund --loglevel=silent ||
   npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
 cp package-lock.json "$stamp"

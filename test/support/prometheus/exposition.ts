@@ -1,6 +1,6 @@
 /** One sample of Prometheus's text format. */
 export interface Series {
-  /** Of the sample: of a histogram with `_bucket`, `_sum` or `_count`. */
+  /** Name of the sample: for a histogram with `_bucket`, `_sum` or `_count`. */
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -9,7 +9,7 @@ export interface Series {
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** Reads what `/metrics` answered. */
+/** Parses an answer of `/metrics`. */
 export function parseExposition(text: string): Series[] {
   return text.split('\n').flatMap(line => {
     const [, name, labels = '', value] = SAMPLE.exec(line) ?? [];
@@ -25,7 +25,7 @@ export function parseExposition(text: string): Series[] {
   });
 }
 
-/** What a series is told from others by. */
+/** Returns the identity of a series. */
 export function keyOfSeries({ name, labels }: Series): string {
   const pairs = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   return `${name}{${pairs.toSorted().join(',')}}`;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sees to it that the tests find promtool: takes it out of Debian's package `prometheus`, into the cache. Nothing is
-# installed and no service starts. Never fails: whether tests can run without it is for them to say.
+# Extracts promtool from Debian's package `prometheus` into the cache, for the tests of the alerts. Installs nothing and
+# starts no service. Never fails: the tests decide whether they can run without it.
 set -eu
 
 cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/sluice/prometheus
@@ -8,7 +8,7 @@ if [ -n "${PROMTOOL:-}" ] || command -v promtool >/dev/null || [ -x "$cache/prom
   exit 0
 fi
 if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
-  echo "promtool is not on PATH. Install Prometheus for the tests of the alerts, or name it by PROMTOOL." >&2
+  echo "promtool is not on PATH. Install Prometheus for the tests of the alerts, or set PROMTOOL to its path." >&2
   exit 0
 fi
 
@@ -22,9 +22,9 @@ download() {
   apt-get download prometheus
 }
 download >/dev/null 2>&1 || { apt-get update >/dev/null 2>&1 && download >/dev/null 2>&1; } || {
-  echo 'promtool could not be had: the package prometheus cannot be downloaded' >&2
+  echo 'promtool is missing: the package prometheus cannot be downloaded' >&2
   exit 0
 }
 dpkg-deb -x prometheus_*.deb .
-# Complete or absent; when another run was faster, its file is the same.
+# The move is atomic; the file of a faster run is the same.
 mv usr/bin/promtool "$cache/promtool"

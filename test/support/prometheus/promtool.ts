@@ -4,11 +4,11 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 export interface Promtool {
-  /** Runs it in a folder with `files` (name → text), which is gone afterwards. */
+  /** Runs it in a temporary folder with `files` (name → text). */
   readonly run: (args: readonly string[], files: Readonly<Record<string, string>>) => { ok: boolean; output: string };
 }
 
-/** `PROMTOOL`, else promtool on PATH, else what `make setup` brought; undefined when there is none. */
+/** Finds promtool: `PROMTOOL`, else on PATH, else that of `make setup`; undefined if there is none. */
 export function findPromtool(env: NodeJS.ProcessEnv = process.env): Promtool | undefined {
   const folders = (env['PATH'] ?? '').split(delimiter);
   const cache = env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');

@@ -8,10 +8,10 @@ const FORM_DEADLINE_MS = 30_000;
 export type RedisCluster = {
   /** One `redis://127.0.0.1:<port>` per master. */
   readonly urls: readonly string[];
-  /** The same, separated by commas, as `SLUICE_REDIS_URL` takes it. */
+  /** The same, separated by commas, for `SLUICE_REDIS_URL`. */
   readonly url: string;
   readonly nodes: readonly RedisServer[];
-  /** Ends the nodes and removes their folders. Safe to call twice. */
+  /** Stops the nodes and removes their folders. Safe to call twice. */
   readonly stop: () => Promise<void>;
 };
 
@@ -19,15 +19,15 @@ export function clusterUrls(ports: readonly number[]): string[] {
   return ports.map(port => `redis://127.0.0.1:${port}`);
 }
 
-/** Everything that a node of the cluster is told beyond a single server. The bus gets a port that was seen free. */
+/** Returns the additional arguments of a cluster node. The bus gets a port that was free. */
 export function clusterArguments(busPort: number): string[] {
   return ['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`, '--cluster-node-timeout', '2000'];
 }
 
 /**
- * Makes one cluster of empty nodes on loopback: the slots in equal, consecutive parts, one introduction each.
+ * Forms a cluster of empty nodes on loopback: equal, consecutive parts of the slots, one CLUSTER MEET each.
  *
- * @throws when they have not all agreed within 30 s
+ * @throws if the nodes do not agree within 30 s
  */
 export async function formCluster(nodes: readonly { port: number; busPort: number }[]): Promise<void> {
   const [first, ...others] = nodes;
@@ -35,7 +35,7 @@ export async function formCluster(nodes: readonly { port: number; busPort: numbe
   for (const [index, node] of nodes.entries()) {
     const start = Math.floor((SLOTS * index) / nodes.length);
     const end = Math.floor((SLOTS * (index + 1)) / nodes.length) - 1;
-    // Different epochs from the start, or the nodes spend their first seconds resolving the collision.
+    // Different epochs from the start: otherwise the nodes spend their first seconds resolving the collision.
     await redisCommand(node.port, 'CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
     await redisCommand(node.port, 'CLUSTER', 'ADDSLOTSRANGE', start, end);
   }
@@ -60,7 +60,7 @@ async function knowsAll(port: number, size: number): Promise<boolean> {
   return lines.includes('cluster_state:ok') && lines.includes(`cluster_size:${size}`);
 }
 
-/** A Redis Cluster of three masters, without replicas, on free loopback ports. @throws as `startRedis` does */
+/** Starts a Redis Cluster of three masters without replicas, on free loopback ports. @throws like `startRedis` */
 export async function startRedisCluster(): Promise<RedisCluster> {
   const nodes: RedisServer[] = [];
   const stop = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sees to it that the tests find a Redis: installs Debian's redis-server when there is none and it may, without starting
-# the service. Never fails: whether tests can run without it (TEST_REDIS_URL, containers) is for them to say.
+# Installs Debian's redis-server for the tests if there is none and the user may, without starting the service. Never
+# fails: the tests decide whether they can run without it (TEST_REDIS_URL, containers).
 set -eu
 
 if [ -n "${TEST_REDIS_URL:-}" ] || command -v redis-server >/dev/null; then
@@ -11,7 +11,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
   exit 0
 fi
 
-# Debian starts what it installs unless this file forbids it (invoke-rc.d, exit status 101).
+# Debian starts an installed service unless this file forbids it (invoke-rc.d, exit status 101).
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
   trap 'rm -f "$policy"' EXIT

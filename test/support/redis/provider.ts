@@ -7,10 +7,10 @@ export type Provided = { readonly url: string; readonly stop: () => Promise<void
 const LEFT_ALONE = async (): Promise<void> => {};
 
 /**
- * A single Redis for a test run: `TEST_REDIS_URL`, else redis-server on PATH, else a container. Ours keeps an
- * append-only file, as production must.
+ * Provides a single Redis for a test run: `TEST_REDIS_URL`, else redis-server on PATH, else a container. A started one
+ * keeps an append-only file, as production must.
  *
- * @throws MissingRedis, which says how to get one
+ * @throws MissingRedis, whose message says how to get one
  */
 export async function provideRedis(): Promise<Provided> {
   const given = process.env.TEST_REDIS_URL;
@@ -18,7 +18,10 @@ export async function provideRedis(): Promise<Provided> {
   return orContainer(() => startRedis({ appendonly: true }), startRedisContainer);
 }
 
-/** A Redis Cluster (nodes separated by commas) in the same order, by `TEST_REDIS_CLUSTER_URL`. @throws MissingRedis */
+/**
+ * Provides a Redis Cluster (nodes separated by commas) in the same order, from `TEST_REDIS_CLUSTER_URL`. @throws
+ * MissingRedis
+ */
 export async function provideRedisCluster(): Promise<Provided> {
   const given = process.env.TEST_REDIS_CLUSTER_URL;
   if (given) return { url: given, stop: LEFT_ALONE };

@@ -10,24 +10,24 @@ const run = promisify(execFile);
 const NEEDED_MAJOR = 7;
 const START_DEADLINE_MS = 30_000;
 
-/** Signals after which the process goes on (or sleeps), so that its end is nothing to wait for. */
+/** Signals that do not end the process. */
 const LEAVES_RUNNING: ReadonlySet<NodeJS.Signals> = new Set(['SIGSTOP', 'SIGCONT', 'SIGHUP']);
 
-/** No redis-server that fits. The message says every way to get one. */
+/** There is no suitable redis-server. The message lists all ways to get one. */
 export class MissingRedis extends Error {
   override readonly name = 'MissingRedis';
 }
 
 export type RedisOptions = {
-  /** Keep an append-only file (absent: nothing is persisted, and a restart starts empty). */
+  /** Keeps an append-only file. Default: nothing is persisted, and a restart starts empty. */
   appendonly?: boolean;
-  /** When to fsync it; `always` when absent, as in production. */
+  /** When to fsync it. Default: `always`, as in production. */
   appendfsync?: 'always' | 'everysec' | 'no';
-  /** As Redis writes it, such as `64mb`. Beyond it writes are refused (`noeviction`). */
+  /** In the format of Redis, such as `64mb`. Above it Redis refuses writes (`noeviction`). */
   maxmemory?: string;
-  /** An existing folder for the data, which then stays; absent: a temporary one, removed by `stop()`. */
+  /** An existing folder for the data, which is kept. Default: a temporary one, removed by `stop()`. */
   dir?: string;
-  /** Further arguments of redis-server, such as `['--cluster-enabled', 'yes']`. */
+  /** Additional arguments of redis-server, such as `['--cluster-enabled', 'yes']`. */
   extra?: readonly string[];
 };
 
@@ -35,19 +35,19 @@ export type RedisServer = {
   /** `redis://127.0.0.1:<port>`, the same after a restart. */
   readonly url: string;
   readonly port: number;
-  /** Of the process that runs now; another after a restart. */
+  /** Id of the running process; changes with a restart. */
   readonly pid: number;
-  /** Sends the signal (SIGKILL when absent) and waits for the end; SIGSTOP and SIGCONT return at once. */
+  /** Sends a signal (default SIGKILL) and waits for the end; SIGSTOP and SIGCONT return at once. */
   readonly kill: (signal?: NodeJS.Signals) => Promise<void>;
   /** Kills it if it runs, starts it on the same port and data, and waits until it answers. */
   readonly restart: () => Promise<void>;
-  /** Ends it and removes its temporary folder. Safe to call twice. */
+  /** Stops it and removes its temporary folder. Safe to call twice. */
   readonly stop: () => Promise<void>;
-  /** One command over a connection of its own. @throws what Redis answers as an error */
+  /** Sends one command over a separate connection. @throws an error answer of Redis */
   readonly command: (name: string, ...args: (string | number | Buffer)[]) => Promise<unknown>;
 };
 
-/** Whether `redis-server` is on PATH and is 7.0 or newer. @throws MissingRedis, saying what was found */
+/** Checks that `redis-server` 7.0 or newer is on PATH. @throws MissingRedis with what was found */
 export async function requireRedisServer(): Promise<void> {
   const version = await run('redis-server', ['--version']).then(
     ({ stdout }) => /v=(\d+)\.[\d.]+/.exec(stdout),
@@ -66,14 +66,14 @@ export async function requireRedisServer(): Promise<void> {
   );
 }
 
-/** One command over a connection that is opened for it and closed again. */
+/** Sends one command over a new connection, and closes it. */
 export async function redisCommand(
   port: number,
   name: string,
   ...args: (string | number | Buffer)[]
 ): Promise<unknown> {
   const client = new Redis(port, '127.0.0.1', { lazyConnect: true, retryStrategy: () => null });
-  // The refused connection is reported by connect() already.
+  // connect() already reports the refused connection.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -104,9 +104,9 @@ function serverArguments(port: number, dir: string, options: RedisOptions): stri
 }
 
 /**
- * A Redis of its own on a free loopback port. It is gone with this process, however that ends.
+ * Starts a Redis on a free loopback port. It ends with this process, however that ends.
  *
- * @throws MissingRedis; an Error with the log's end when it does not answer within 30 s
+ * @throws MissingRedis; an Error with the end of the log if it does not answer within 30 s
  */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   await requireRedisServer();
@@ -116,7 +116,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServe
 
   const start = async (): Promise<ChildProcess> => {
     const started = startChild({ command: 'redis-server', args, log: `${folder.path}/redis.log` });
-    // While it loads its file, PING is answered with an error.
+    // While Redis loads its file, it answers PING with an error.
     await waitUntilReady(started, async () => (await redisCommand(port, 'PING')) === 'PONG', {
       name: 'redis-server',
       deadlineMs: START_DEADLINE_MS,
