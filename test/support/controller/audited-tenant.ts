@@ -22,7 +22,7 @@ import { objectOf } from './room.ts';
 
 export const NOW_MS = 1_800_000_000_000;
 
-/** What was done to Redis, one entry a command or script. */
+/** Calls to Redis, one entry for each command or script. */
 function recording(redis: RedisClient, calls: string[]): RedisClient {
   return {
     ...redis,
@@ -42,9 +42,9 @@ function recording(redis: RedisClient, calls: string[]): RedisClient {
 }
 
 export interface AuditedTenantOptions {
-  /** Of the workspace: of another leader's tenant, where there are several. */
+  /** Name of the workspace, for tests with several. */
   readonly name?: string;
-  /** The client keeps the cluster's keys apart from those of other tests. */
+  /** Whether the client separates the cluster-wide keys from those of other tests. */
   readonly clusterIsOwn?: boolean;
   readonly sealEndpoint?: CompileOptions['sealEndpoint'];
 }
@@ -52,8 +52,8 @@ export interface AuditedTenantOptions {
 const FINALIZED = { finalizers: ['sluice.dev/finalizer'] };
 
 /**
- * One tenant of a leading controller: caches that a test fills, the real workers on a real Redis, audit and sweep. What
- * these enqueue is worked on when the test says so.
+ * Creates one workspace of a leading controller: caches that a test fills, the real workers on a real Redis, audit and
+ * sweep. Work that these enqueue runs when the test starts it.
  */
 export async function createAuditedTenant(client: RedisClient, options: AuditedTenantOptions = {}) {
   const name = options.name ?? `t${randomUUID().replaceAll('-', '').slice(0, 12)}`;
@@ -77,7 +77,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
 
   const fence = { epoch: 1 };
   const fenced = createControlStore(redis);
-  // The list of tenants is shared by all tests on this Redis, with epochs of their own: written without a fence here.
+  // All tests on this Redis share the list of workspaces, with different epochs: this write has no fence.
   const control: typeof fenced = options.clusterIsOwn
     ? fenced
     : {
@@ -138,7 +138,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
   const counted: string[] = [];
   const swept: string[] = [];
   const relisted: string[] = [];
-  /** What the API server has when the caches do not. */
+  /** Objects that the API server has and the caches do not. */
   const actual = { pairs: [] as AnyObject[], onRelist: (_what: string): void => {} };
   const store = createControlAudit(redis, () => Promise.resolve());
   const relist = async (what: string): Promise<void> => {
@@ -187,7 +187,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     return audit.lookAtTenant(name, await listed());
   }
 
-  /** The workers: what they have before them. */
+  /** Runs the workers on their queues. */
   async function work(): Promise<void> {
     const todo = { tenants: [...queue.tenants], pairs: [...queue.pairs], accounts: [...queue.accounts] };
     for (const each of Object.values(queue)) each.clear();
@@ -229,7 +229,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     listed,
     look,
     work,
-    /** The worker of one activation's pair; `failures` of its tries before. */
+    /** Runs the worker of one activation's pair after `failures` failed tries. */
     reconcilePair: (key: string, failures = 0): Promise<unknown> =>
       pair(key, { failures, signal: new AbortController().signal } as never),
     activation: (groupKey: string, spec: object = {}): AnyObject =>
@@ -260,7 +260,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
         },
       ),
     },
-    /** Fills the caches, and brings everything into force. */
+    /** Fills the caches, and applies everything. */
     async begin(groupKeys: readonly string[]): Promise<void> {
       const { account, workspace, stream, integration, subscription } = this.objects;
       put('Account', account);
@@ -275,7 +275,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
       queue.accounts.add(name);
       await work();
     },
-    /** Both looks at the tenant and its account, then the workers. */
+    /** Runs both comparisons of the workspace and its account, then the workers. */
     async pass(): Promise<void> {
       const [found, accounts] = [await look(), await audit.lookAtAccounts([name])];
       await audit.mend({ tenants: new Map([[name, found]]), accounts }, await listed());

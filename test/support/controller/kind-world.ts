@@ -17,7 +17,7 @@ export type Thing = KubeObject<{ readonly say: string }, Status>;
 
 export const READY = { type: 'Ready', status: 'True', reason: 'Done', message: 'done' } as const;
 
-/** For tests: the API server's side of one kind (applies, patches, telling the caches) and a controller that runs on it. */
+/** Simulates the API server for one kind (applies, patches, watch events), with a controller that runs on it. */
 export function startKind(
   room: Partial<KindControllerOptions<Thing>> & Pick<KindControllerOptions<Thing>, 'reconcile'>,
 ) {
@@ -95,14 +95,14 @@ export function startKind(
     lag: (behind: boolean) => {
       lagging = behind;
     },
-    /** Tells the caches everything at once, as a list does: of what happened to an object, only how it ended. */
+    /** Updates the caches at once, like a list: they see only the final state of each object. */
     relist: () => {
       reflected.replace([...truth.values()].map(reflected.project), `${version}`);
     },
     get: (name: string) => truth.get(`ns/${name}`),
     condition: (name: string, type: string) =>
       truth.get(`ns/${name}`)?.status?.conditions?.find(condition => condition.type === type),
-    /** Takes an object over as another world left it. */
+    /** Adopts an object in the state of another world. */
     adopt: (object: Thing) => store(object),
     put: (name: string, say: string, meta: Partial<Thing['metadata']> = {}) => {
       const before = truth.get(`ns/${name}`);

@@ -7,7 +7,7 @@ import type { CompiledTenant } from '../../../src/core/routing/compile-routes.ts
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
 import { createStore, type Indexers } from '../../../src/kube/store.ts';
 
-/** Everything that a test of one room leaves as it is in most cases. */
+/** Defaults of a context for tests. */
 export function objectOf<K extends KindName>(
   name: string,
   spec: Cached<K>['spec'],
@@ -33,18 +33,18 @@ export function objectOf<K extends KindName>(
   } as Cached<K>;
 }
 
-/** What some kinds need besides. */
+/** Additional parts that some kinds need. */
 interface OfKinds {
   readonly deliveries: Pick<Deliveries, 'of'>;
   readonly endpointHealths: Pick<EndpointHealths, 'look'>;
 }
 
-/** The caches of a room, filled by hand; the namespace of each Workspace is its own. */
+/** Returns caches filled by hand; each Workspace has its own namespace. */
 export type Caches = { readonly [K in KindName]?: readonly Cached<K>[] };
 
 /**
- * A room on caches that a test fills, without an API server and without Redis: it records what had to be in force, and
- * what was asked of the API server.
+ * Creates a context on caches that a test fills, without an API server and without Redis. It records what had to be in
+ * force, and all calls to the API server.
  */
 export function createTestRoom(
   caches: Caches,

@@ -1,14 +1,14 @@
 import type { TestIssuer } from './issuer.ts';
 
-/** What bad tokens are made of. */
+/** Ingredients of bad tokens. */
 export interface TokenMaterial {
   /** A configured issuer, RS256. */
   readonly issuer: TestIssuer;
-  /** Another one, real and running, that is not configured. */
+  /** Another running issuer, which is not configured. */
   readonly attacker: TestIssuer;
 }
 
-/** What is put into a request, and the statuses that may answer it; 0 is a closed connection. */
+/** The parts of a request, and its permitted statuses; 0 is a closed connection. */
 export interface BadToken {
   readonly name: string;
   readonly statuses: readonly number[];
@@ -26,7 +26,7 @@ export function placed(name: string, statuses: readonly number[], make: BadToken
   return { name, statuses, make };
 }
 
-/** The bytes of a request for `target` with the parts in it; a form makes it a POST. */
+/** Returns the bytes of a request for `target` with these parts; a form makes it a POST. */
 export function renderRequest(target: string, { headers = [], query = '', form }: RequestParts): Buffer {
   const body =
     form === undefined

@@ -6,24 +6,24 @@ import { MISPLACED_TOKENS } from './misplaced-tokens.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** A token in its place that is answered 401. */
+/** A token in the right place that is answered with 401. */
 function token(name: string, make: (material: TokenMaterial) => Promise<string> | string): BadToken {
   return placed(name, [401], async material => ({ headers: [`Authorization: Bearer ${await make(material)}`] }));
 }
 
-/** Signed by the issuer's own key, so that nothing but these claims or header members can be its fault. */
+/** Signed by the issuer's own key: only these claims or header members can be wrong. */
 const claims = (name: string, changed: (material: TokenMaterial) => Members): BadToken =>
   token(name, material => material.issuer.sign(changed(material)));
 const header = (name: string, changed: (material: TokenMaterial) => Members): BadToken =>
   token(name, ({ issuer, attacker }) =>
     signParts(issuer.key(), { ...goodHeader(issuer), ...changed({ issuer, attacker }) }, goodClaims(issuer.url)),
   );
-/** The same text of claims, written by hand. */
+/** The same claims as hand-written text. */
 const claimsText = (name: string, change: (text: string) => string): BadToken =>
   token(name, ({ issuer }) =>
     signParts(issuer.key(), goodHeader(issuer), change(JSON.stringify(goodClaims(issuer.url)))),
   );
-/** Signed by the attacker, who says to be the issuer. */
+/** Signed by an attacker who claims to be the issuer. */
 const forged = (name: string, changed: (material: TokenMaterial) => Members): BadToken =>
   token(name, ({ issuer, attacker }) =>
     signParts(
@@ -50,7 +50,7 @@ const withPart = (i: number, change: (part: string) => string) => (text: string)
     .split('.')
     .map((part, at) => (at === i ? change(part) : part))
     .join('.');
-/** Two spellings decode to the same bytes when the bits that stand for nothing differ. */
+/** Two spellings decode to the same bytes if only unused bits differ. */
 const respell = (part: string) => {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   return part.slice(0, -1) + (alphabet[alphabet.indexOf(part.at(-1) as string) ^ 1] as string);
@@ -277,7 +277,7 @@ const FORMS: readonly BadToken[] = [
 ];
 
 /**
- * Requests that carry no good token in its place. None may reach what is guarded; each is answered with one of its
+ * Requests without a valid token in the right place. None may reach a guarded route. Each is answered with one of its
  * statuses, as a problem document, and 401 with WWW-Authenticate.
  */
 export const BAD_TOKENS: readonly BadToken[] = [

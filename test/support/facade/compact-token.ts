@@ -1,7 +1,7 @@
 import { createHmac, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import type { JWK } from 'jose';
 
-/** Bytes as they are, a text as UTF-8, anything else as JSON. */
+/** Encodes bytes unchanged, a text as UTF-8, anything else as JSON. */
 export type Part = Uint8Array | string | object;
 
 export function encodePart(part: Part): string {
@@ -9,19 +9,19 @@ export function encodePart(part: Part): string {
   return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
 }
 
-/** For tests: a compact JWS of any two parts, right or wrong, signed as RS256 (or by `hash`) with a private RSA key. */
+/** Builds a compact JWS of any two parts, valid or not, signed as RS256 (or by `hash`) with a private RSA key. */
 export function signParts(key: JWK, header: Part, claims: Part, hash = 'sha256'): string {
   const input = `${encodePart(header)}.${encodePart(claims)}`;
   return `${input}.${sign(hash, Buffer.from(input), privateKey(key)).toString('base64url')}`;
 }
 
-/** The same with a MAC whose secret is given. */
+/** Builds the same with a MAC by `secret`. */
 export function macParts(secret: string | Buffer, header: Part, claims: Part, hash = 'sha256'): string {
   const input = `${encodePart(header)}.${encodePart(claims)}`;
   return `${input}.${createHmac(hash, secret).update(input).digest('base64url')}`;
 }
 
-/** The public half of a key, as attackers who take it for a secret have it. */
+/** The public half of a key, which an attacker might use as a MAC secret. */
 export function publicPem(key: JWK): string {
   return createPublicKey(privateKey(key)).export({ type: 'spki', format: 'pem' }).toString();
 }

@@ -9,15 +9,15 @@ import { Refusal } from '../../../src/http/refusal.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { AUDIENCE } from './issuer.ts';
 
-/** `rewrite` is run before anything of the guarded scope, as a hook of the server. */
+/** `rewrite` is a hook of the server that runs before the guarded scope. */
 export type GuardOptions = Partial<AuthenticationOptions> & {
   readonly issuers: readonly string[];
   readonly rewrite?: (request: FastifyRequest) => Promise<void>;
 };
 
 /**
- * For tests: a server on a port of its own that guards everything below /waas and answers there whatever is asked. What
- * reached a handler is in `reached`, by target; the not-found handler of the scope counts as one.
+ * Starts a server that guards everything below /waas and answers any request there. `reached` lists the targets that
+ * reached a handler; the not-found handler of the scope counts as one.
  */
 export async function startGuardedServer(options: GuardOptions) {
   const reached: { target: string; identity: Identity }[] = [];
@@ -56,7 +56,7 @@ export async function startGuardedServer(options: GuardOptions) {
       };
       scope.all('/', reach);
       scope.all('/*', reach);
-      // As the routes of the facade are: in a scope of their own, with parameters.
+      // Like the routes of the facade: in a separate scope, with parameters.
       await scope.register(async inner => void inner.get('/producer/:tenant/catalog', reach));
       scope.setNotFoundHandler(reach);
     },

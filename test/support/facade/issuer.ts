@@ -5,23 +5,23 @@ export const AUDIENCE = 'sluice-tests';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** For tests: a real identity provider on a port of its own, and what it signs. */
+/** A real identity provider on its own port. */
 export interface TestIssuer {
   readonly url: string;
   /** Its address, `host:port`. */
   readonly port: number;
-  /** Where its public keys are. */
+  /** URL of its public keys. */
   readonly keysUrl: string;
-  /** How often its metadata and its keys were read. */
+  /** Counts reads of its metadata and its keys. */
   readonly reads: () => number;
   /** The private key that it signs with, with `alg` and `kid`. */
   readonly key: () => JWK;
-  /** A good token for an hour; `claims` and `header` take the place of what it has, undefined ones leave it out. */
+  /** Returns a token valid for an hour. `claims` and `header` override its members; undefined ones remove them. */
   readonly sign: (claims?: Members, header?: Members) => Promise<string>;
-  /** Publishes a new key beside the old ones, and signs with it from now on. */
+  /** Publishes an additional key, and signs with it from then on. */
   readonly rotate: (kid: string) => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** After `stop`: again, at the same address, with the same keys. */
+  /** Starts it again after `stop`, at the same address, with the same keys. */
   readonly restart: () => Promise<void>;
 }
 
@@ -60,13 +60,13 @@ export async function startIssuer(alg = 'RS256', kid = 'first'): Promise<TestIss
   };
 }
 
-/** What a good token of an issuer says. */
+/** Returns the claims of a valid token of an issuer. */
 export function goodClaims(issuer: string): Members {
   const now = Math.floor(Date.now() / 1_000);
   return { iss: issuer, aud: AUDIENCE, sub: 'ada', iat: now, nbf: now, exp: now + 3_600 };
 }
 
-/** Signs claims with a private key, under its `alg` and `kid` unless `header` says others. */
+/** Signs claims with a private key, with its `alg` and `kid` unless `header` overrides them. */
 export async function signToken(key: JWK, claims: Members, header: Members = {}): Promise<string> {
   const alg = key.alg as string;
   const protectedHeader = { alg, kid: key.kid as string, typ: 'JWT', ...header };

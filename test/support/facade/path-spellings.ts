@@ -1,7 +1,7 @@
-/** A request that a server, a proxy or a middleware might read in different ways. */
+/** A request that servers, proxies or middleware may interpret differently. */
 export interface PathSpelling {
   readonly name: string;
-  /** The bytes of the request, for the path of a guarded route that begins with /waas/ and header lines to carry along. */
+  /** Returns the bytes of the request, for a guarded path that begins with /waas/ and additional header lines. */
   readonly render: (path: string, headers?: readonly string[]) => Buffer;
 }
 
@@ -22,7 +22,7 @@ const method = (name: string): PathSpelling => ({
   name: `method ${name}`,
   render: (given, headers) => request(`${name} ${given} HTTP/1.1`, headers),
 });
-/** A header that some server takes for the path, the method or the prefix. */
+/** A header that some servers use as the path, the method or the prefix. */
 const header = (target: string, line: (path: string) => string): PathSpelling => ({
   name: `${line('…')} at ${target === '' ? 'the path itself' : target}`,
   render: (given, headers = []) => request(`GET ${target === '' ? given : target} HTTP/1.1`, [line(given), ...headers]),
@@ -264,7 +264,7 @@ const OVERRIDES: readonly PathSpelling[] = [
   header('', () => 'Content-Length: 0'),
 ];
 
-/** None of these, sent without a token, may reach what is guarded, and none may be answered 5xx, with a token or without. */
+/** Without a token none of these may reach a guarded route. None may be answered with 5xx, with a token or without. */
 export const PATH_SPELLINGS: readonly PathSpelling[] = [
   ...PREFIXES.map(prefix),
   ...PATHS,

@@ -1,18 +1,18 @@
 import { connect } from 'node:net';
 
-/** An answer as it came over the wire. `status` 0: the connection was closed without one. Header names in lower case. */
+/** An answer from the wire. `status` 0: the connection was closed without one. Header names are in lower case. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** How long a server may be silent before the test goes on without an answer. */
+/** How long a test waits for an answer. */
 const SILENCE_MS = 10_000;
 
 /**
- * For tests: writes bytes (a text as latin1) to a new connection and resolves with the first answer that is complete, or
- * with what there is when the other side closes. It does not close its own side first: Node would drop the answer.
+ * Writes bytes (a text as latin1) to a new connection. Resolves with the first complete answer, or with the part that
+ * came before the other side closed. Does not close its own side first: Node would drop the answer.
  */
 export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
   return new Promise(resolve => {
@@ -23,7 +23,7 @@ export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswe
       got += chunk.toString('latin1');
       if (isComplete(parseAnswer(got))) socket.destroy();
     });
-    // A server that refuses while more is being sent resets the connection; what it has said until then counts.
+    // A server that refuses during a request resets the connection; the answer until then counts.
     socket.on('error', () => {});
     socket.on('close', () => resolve(parseAnswer(got)));
   });

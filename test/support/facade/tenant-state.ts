@@ -16,10 +16,10 @@ const TARGETS = [
 const partner = fc.record({
   is: fc.constantFrom('active', 'active', 'active', 'pending', 'expired', 'declined', 'revoked'),
   subscription: fc.constantFrom('plain', 'plain', 'plain', 'suspended', 'unprotected', 'deleting', 'twice', 'none'),
-  /** Of the subscription: admitted before the stream was deprecated. */
+  /** Whether the subscription was admitted before the stream was deprecated. */
   admitted: fc.boolean(),
 });
-/** Everything that decides where the events of one producer's stream `orders` go. */
+/** All state that decides where the events of one producer's stream `orders` go. */
 export const tenantState = fc.record({
   isPublic: fc.boolean(),
   plan: fc.constantFrom('Metered', 'Free', 'spent'),
@@ -51,7 +51,7 @@ interface AnyObject {
   readonly spec: Record<string, unknown>;
 }
 
-/** The custom resources of a state, in a workspace of its own. */
+/** Returns the custom resources of a state, in a separate workspace. */
 export function objectsOf(given: TenantState, shop: string) {
   const object = (namespace: string, name: string, spec: object, metadata: object = {}, status: object = {}) => ({
     metadata: { namespace, name, uid: `${shop}-${namespace}-${name}`, finalizers: [FINALIZER], ...metadata },
@@ -102,7 +102,7 @@ export function objectsOf(given: TenantState, shop: string) {
   };
 }
 
-/** The same objects as the facade's caches find them. */
+/** Returns the same objects as in the facade's caches. */
 export function worldOf(objects: ReturnType<typeof objectsOf>): Pick<World, 'by'> {
   const find = (kind: KindName, value: string): readonly AnyObject[] => {
     switch (kind) {

@@ -3,20 +3,20 @@ import { text } from 'node:stream/consumers';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 
 export interface ReceivedMail {
-  /** As the envelope says. */
+  /** From the envelope. */
   readonly from: string;
   readonly to: readonly string[];
-  /** As it came over the wire, lines separated by CRLF. */
+  /** The message from the wire, lines separated by CRLF. */
   readonly raw: string;
   readonly headers: ReadonlyMap<string, string>;
-  /** Without what transport added: dots, quoted-printable, CRLF. */
+  /** Without the encoding of the transport: dots, quoted-printable, CRLF. */
   readonly body: string;
 }
 
 export interface MailServer {
   readonly port: number;
   readonly received: readonly ReceivedMail[];
-  /** Every recipient is answered with this from now on; undefined: taken. The text repeats the address, as real servers do. */
+  /** Answer to every recipient; undefined accepts. The text repeats the address, like that of real servers. */
   readonly refuseWith: (code: number | undefined) => void;
   readonly close: () => Promise<void>;
 }
@@ -45,10 +45,10 @@ function parseMail(raw: string): Pick<ReceivedMail, 'headers' | 'body'> {
 }
 
 /**
- * A real SMTP server on 127.0.0.1 that keeps what it takes.
+ * Starts a real SMTP server on 127.0.0.1 that keeps the accepted mails.
  *
- * @param options.port 0 or absent takes a free one
- * @param options.login who may send; absent: everybody
+ * @param options.port 0 (default) picks a free one
+ * @param options.login required credentials; default: none
  */
 export async function startMailServer(
   options: {
@@ -82,7 +82,7 @@ export async function startMailServer(
     },
     ...options.more,
   });
-  // Clients that break off are no failure of a test.
+  // A client that disconnects fails no test.
   server.on('error', () => {});
   await new Promise<void>(resolve => server.listen(options.port ?? 0, '127.0.0.1', resolve));
   return {

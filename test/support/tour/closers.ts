@@ -1,7 +1,7 @@
-/** What has been started and has to be ended: in the reverse order, whatever one of them throws. */
+/** Started things, closed in reverse order even if one throws. */
 export type Closers = {
   readonly add: (close: () => Promise<void>) => void;
-  /** Ends all, once; a second call waits for the first. */
+  /** Closes all, once; a second call waits for the first. */
   readonly closeAll: () => Promise<void>;
 };
 

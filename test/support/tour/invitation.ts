@@ -1,11 +1,11 @@
 import { delimiter, dirname } from 'node:path';
 
-/** What somebody needs who wants to try things on a running tour. */
+/** Settings of the user's shell for a running tour. */
 export type Environment = {
   readonly kubeconfig: string;
-  /** Folder of this run for what kubectl remembers of the API: an earlier run's memory would be wrong. */
+  /** Cache folder of kubectl for this run: the cache of an earlier run would be wrong. */
   readonly kubectlCache: string;
-  /** The kubectl of this run; used where PATH has none. */
+  /** The kubectl of this run; used if PATH has none. */
   readonly kubectl: string;
   readonly eventsUrl: string;
   readonly key: string;
@@ -24,7 +24,7 @@ export type Environment = {
   readonly receiverPort: number;
 };
 
-/** A file for the shell's `.` command. No name starts with SLUICE_: `bin/sluice` refuses settings that it does not know. */
+/** Renders a file for the shell's `.` command. No name starts with SLUICE_: `bin/sluice` refuses unknown settings. */
 export function formatEnvironment(environment: Environment): string {
   const values = {
     KUBECONFIG: environment.kubeconfig,
@@ -47,17 +47,17 @@ export function formatEnvironment(environment: Environment): string {
   return `${exports.join('\n')}\nexport PATH="$PATH"${quoted(delimiter + dirname(environment.kubectl))}\n`;
 }
 
-/** A word for the shell, whatever it holds. */
+/** Quotes any text as one word of the shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** The same, plain where nothing has to be quoted. */
+/** Quotes a word only if necessary. */
 function word(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : quoted(text);
 }
 
-/** What to type in another terminal. */
+/** Renders what to type in another terminal. */
 export function formatInvitation(options: { environment: Environment; file: string; log: string }): string {
   const { environment, file, log } = options;
   return `

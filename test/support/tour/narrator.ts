@@ -1,16 +1,15 @@
-/** Tells what happens, one line each, with the seconds since the program's start in front. */
+/** Prints what happens, one line each, with the seconds since the start of the program. */
 export type Narrator = {
   readonly tell: (line: string) => void;
   /**
-   * Tells what was observed. When that is not as it should be, a second line says how it should be, and the problem is
-   * counted.
+   * Prints an observation. If it is not as expected, a second line prints the expectation, and the problem is counted.
    */
   readonly observe: (line: string, asItShouldBe: boolean, should: string) => void;
-  /** What was not as it should be, so far. */
+  /** Returns the problems so far. */
   readonly problems: () => readonly string[];
 };
 
-/** The mark of a line that says that something went wrong. */
+/** The mark of a line about a problem. */
 export const WRONG = 'WRONG:';
 
 /**
@@ -34,7 +33,7 @@ export function createNarrator(options: { write: (line: string) => void; nowMs: 
   };
 }
 
-/** Milliseconds for people: `12 ms`, `1.25 s`. Clocks of two processes differ, so less than nothing is said as 0. */
+/** Formats milliseconds: `12 ms`, `1.25 s`. Clocks of two processes differ, so a negative value becomes 0. */
 export function formatMs(ms: number): string {
   const atLeastZero = Math.max(0, ms);
   return atLeastZero < 1_000 ? `${Math.round(atLeastZero)} ms` : `${(atLeastZero / 1_000).toFixed(2)} s`;

@@ -6,28 +6,28 @@ import { createInterface } from 'node:readline';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 
-/** The program of `make run` as a child, for tests: its folder for temporary files is its own. */
+/** The program of `make run` as a child with a separate folder for temporary files. */
 export type TourProcess = {
   readonly pid: number;
-  /** All of its temporary files are below it. */
+  /** Folder of all its temporary files. */
   readonly folder: string;
-  /** What it has written so far, both outputs. */
+  /** Returns its output so far, standard output and standard error. */
   readonly output: () => string;
-  /** The first line, written or to come, that fits. @throws with the output when it ends, or `withinMs` pass, before */
+  /** Waits for the first matching line, past or future. @throws with the output if it ends or `withinMs` pass first */
   readonly waitForLine: (pattern: RegExp, withinMs: number) => Promise<string>;
   /** Exit code, or the signal's name. */
   readonly exited: Promise<number | NodeJS.Signals>;
   readonly kill: (signal: NodeJS.Signals) => void;
-  /** Files that are left below its folder, and processes that it started and that still run; asked again for 5 s. */
+  /** Returns files left below its folder, and processes it started that still run; checks again for 5 s. */
   readonly leftovers: () => Promise<string[]>;
   /** Kills it if it runs, and removes the folder. */
   readonly remove: () => Promise<void>;
 };
 
-/** bin/node becomes Node itself, so the process is the program's. */
+/** bin/node becomes Node itself, so the process is that of the program. */
 const PROGRAM = [join(ROOT, 'bin', 'node'), join(ROOT, 'test', 'support', 'run.ts')];
 
-/** As a user starts it; the process is make's. */
+/** Starts it like a user; the process is that of make. */
 export const MAKE_RUN = ['make', '--no-print-directory', 'run'];
 
 export async function startTour(
@@ -99,8 +99,8 @@ export async function startTour(
 }
 
 /**
- * The processes that have to do with a folder: it is in their arguments or environment, or they are in it. Redis
- * overwrites the first two. Where there is no /proc, nothing is found.
+ * Returns the processes of a folder: it is in their arguments or environment, or is their working directory. Redis
+ * overwrites the first two. Without /proc it finds nothing.
  */
 export async function processesOf(folder: string): Promise<string[]> {
   const pids = (await readdir('/proc').catch(() => [])).filter(name => /^\d+$/.test(name));

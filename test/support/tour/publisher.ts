@@ -1,4 +1,4 @@
-/** An event as a producer sends it; `key` is another ingress key than the usual one. */
+/** An event of a producer; `key` replaces the usual ingress key. */
 export type Publication = {
   readonly type: string;
   readonly groupKey: string;
@@ -7,13 +7,13 @@ export type Publication = {
   readonly key?: string;
 };
 
-/** What ingress answered. Times are of performance.now(). */
+/** Answer of ingress. Times are of performance.now(). */
 export type Answer = {
   readonly status: number;
-  /** The id of the accepted event; undefined when it was refused. */
+  /** The id of the accepted event; undefined if it was refused. */
   readonly id: string | undefined;
   readonly duplicate: boolean | undefined;
-  /** The stable code of a refusal (RFC 9457 document); undefined when there is none. */
+  /** The code of the problem document (RFC 9457); undefined if there is none. */
   readonly code: string | undefined;
   readonly sentAtMs: number;
   readonly answeredAtMs: number;
@@ -21,7 +21,7 @@ export type Answer = {
 
 export type Publish = (publication: Publication) => Promise<Answer>;
 
-/** Posts events to one queue. @param options.url `http://host:port/events/<tenant>/<queue>` */
+/** Creates a publisher for one stream. @param options.url `http://host:port/events/<tenant>/<queue>` */
 export function createPublisher(options: { url: string; key: string }): Publish {
   return async ({ type, groupKey, data, id, key }) => {
     const sentAtMs = performance.now();

@@ -1,11 +1,11 @@
-/** A fenced block of shell commands, and the text that the page shows as its output, if any. */
+/** A fenced block of shell commands, and the output that the page shows, if any. */
 export type Example = {
   readonly commands: string;
-  /** Lines; `…` in one stands for anything within a line. */
+  /** Lines; `…` stands for any text within a line. */
   readonly output: readonly string[];
 };
 
-/** The `sh` blocks of a Markdown page, in order, each with the `text` block that follows it directly. */
+/** Returns the `sh` blocks of a Markdown page, each with the `text` block that directly follows it. */
 export function readExamples(page: string): Example[] {
   const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)];
   return blocks.flatMap(([whole, language, commands = ''], index) => {
@@ -17,7 +17,7 @@ export function readExamples(page: string): Example[] {
   });
 }
 
-/** The lines that are missing in `actual`: each has to follow the one before it. */
+/** Returns the lines that are missing in `actual`; each must follow the previous one. */
 export function missingLines(expected: readonly string[], actual: string): string[] {
   let rest = actual;
   return expected.filter(line => {

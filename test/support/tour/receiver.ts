@@ -3,18 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 
-/** One request that an endpoint got, and what it answered. */
+/** One request to an endpoint, with its answer. */
 export type Received = {
   /** `webhook-id`: the event's id. */
   readonly id: string;
   readonly type: string;
   readonly groupKey: string;
   readonly body: Buffer;
-  /** Whether the signature holds, by the public package `standardwebhooks`; else why not. */
+  /** Whether the public package `standardwebhooks` accepts the signature; else why not. */
   readonly signature: 'valid' | { readonly refusal: string };
-  /** What was answered. */
+  /** Status of the answer. */
   readonly status: number;
-  /** performance.now() when its last byte was here. */
+  /** performance.now() when the last byte arrived. */
   readonly atMs: number;
 };
 
@@ -23,22 +23,22 @@ const LOOK_FOR_MS = 10_000;
 
 export type Receiver = {
   readonly port: number;
-  /** The next `count` requests are answered with 503. */
+  /** Answers the next `count` requests with 503. */
   readonly failNext: (count: number) => void;
-  /** All requests so far, in the order in which they came. */
+  /** All requests so far, in order of arrival. */
   readonly received: () => readonly Received[];
-  /** The first request, already here or to come, that fits. @returns undefined when none came within `withinMs` */
+  /** Waits for the first matching request, past or future. @returns undefined if none came within `withinMs` */
   readonly waitFor: (fits: (received: Received) => boolean, withinMs: number) => Promise<Received | undefined>;
   readonly stop: () => Promise<void>;
 };
 
 /**
- * A partner's endpoint: `POST` to any path is a delivery, verified and answered with 200 (401 when the signature does
- * not hold). Beside it `POST /fail?next=<n>` makes the next n fail, and `GET /received` lists what came, as JSON, one
- * line each; with `?id=<webhook-id>` only that event, and it waits (10 s at most) until it was answered with 200.
+ * Starts a partner's endpoint. `POST` to any path is a delivery, verified and answered with 200 (401 if the signature
+ * is invalid). `POST /fail?next=<n>` makes the next n fail. `GET /received` lists all requests, one JSON line each;
+ * with `?id=<webhook-id>` only that event, and it waits (at most 10 s) until the event was answered with 200.
  *
- * @param options.port 0 takes a free one
- * @param options.readSecrets the `whsec_` secrets that may sign now; asked again when one does not fit
+ * @param options.port 0 picks a free one
+ * @param options.readSecrets returns the valid `whsec_` secrets; called again if none verifies
  */
 export async function startReceiver(options: {
   port: number;
@@ -53,7 +53,7 @@ export async function startReceiver(options: {
   async function verify(body: Buffer, headers: Record<string, string>): Promise<Received['signature']> {
     const verdict = judgeSignature(secrets, body, headers);
     if (verdict === 'valid') return verdict;
-    // Not read yet, or rotated since.
+    // The secrets are not read yet, or were rotated.
     secrets = await options.readSecrets();
     return judgeSignature(secrets, body, headers);
   }

@@ -29,7 +29,7 @@ export async function copySamples(folder: string, { port, issuer }: { port: numb
 }
 
 /**
- * Makes an ingress key for a workspace: a Secret of type `sluice.dev/ingress-key` in its namespace. Several may be
+ * Creates an ingress key for a workspace: a Secret of type `sluice.dev/ingress-key` in its namespace. Several can be
  * valid at once.
  *
  * @returns the key
@@ -50,7 +50,7 @@ export async function createIngressKey(cluster: Cluster, workspace: string, name
   return key;
 }
 
-/** The signing secret of a subscription, from the Secret that the controller writes; empty while there is none. */
+/** Reads the signing secret of a subscription from the Secret that the controller writes; empty if there is none. */
 export async function readSigningSecrets(cluster: Cluster, namespace: string, subscription: string): Promise<string[]> {
   const secret = ['secret', `${subscription}-signing`, '-n', namespace, '--ignore-not-found'];
   const { stdout } = await cluster.kubectl(['get', ...secret, '-o=jsonpath={.data.secret}']);

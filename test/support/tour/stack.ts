@@ -18,36 +18,36 @@ const NO_CONTROLLER_MANAGER =
   'without kube-controller-manager: deleted namespaces stay Terminating, and owner references are not collected; `make test` builds it';
 
 export type Stack = {
-  /** Temporary folder of this run; gone with it. */
+  /** Temporary folder of this run; deleted at its end. */
   readonly folder: string;
   readonly cluster: Cluster;
-  /** Identity provider whose tokens the facade takes. */
+  /** Identity provider whose access tokens the facade accepts. */
   readonly issuer: Issuer;
   /** The process with all roles. */
   readonly sluice: Sluice;
 };
 
-/** Runs kubectl and gives its output. @throws with what it wrote to standard error */
+/** Runs kubectl and returns its output. @throws with its standard error */
 export async function kubectl(cluster: Cluster, args: readonly string[], stdin?: string): Promise<string> {
   const { code, stdout, stderr } = await cluster.kubectl(args, stdin === undefined ? {} : { stdin });
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr.trim()}`);
   return stdout;
 }
 
-/** How many lines a command wrote: kubectl says a line for each object. */
+/** Returns the number of lines of an output: kubectl writes one for each object. */
 export function lines(output: string): number {
   return output.trim().split('\n').length;
 }
 
 /**
- * A whole Sluice on loopback: Kubernetes' API with our kinds, Redis that fsyncs each write, and `bin/sluice all` with
- * a root key of its own. What is started is handed to `closers` at once, so that it can be ended in the middle.
+ * Starts Sluice on loopback: the Kubernetes API with the kinds of Sluice, Redis that fsyncs each write, and `bin/sluice
+ * all` with a new root key. Hands each started part to `closers` at once, so an interrupted start can be stopped.
  */
 export async function startStack(options: { tell: (line: string) => void; closers: Closers }): Promise<Stack> {
   const { tell, closers } = options;
   const folder = await temporaryFolder('run');
   closers.add(folder.remove);
-  // It is built for the tests; to build it for this alone would take minutes.
+  // The binary is built for the tests; building it only for this would take minutes.
   const controllerManager = isBinaryThere('kube-controller-manager');
   const [cluster, redis] = await Promise.all([
     startCluster({ controllerManager }).then(started => {

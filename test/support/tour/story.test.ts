@@ -7,7 +7,7 @@ import type { Answer, Publication } from './publisher.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { type Scene, tellClosedGate, tellDelivery, tellDuplicate, tellRefusals, tellRetries } from './story.ts';
 
-/** The story has to notice what goes wrong: here a Sluice misbehaves on purpose, towards a real endpoint. */
+/** The story must notice failures: here a Sluice misbehaves on purpose, towards a real endpoint. */
 
 const SECRET = `whsec_${Buffer.from('a secret with 24 bytes..').toString('base64')}`;
 const FORGED = `whsec_${Buffer.from('another one of 24 bytes.').toString('base64')}`;
@@ -54,7 +54,7 @@ async function scene(
   };
 }
 
-/** Values one after the other, the last one again and again. */
+/** Returns the values one after the other, then repeats the last one. */
 function counting(...values: number[]): () => Promise<number> {
   return async () => (values.length > 1 ? values.shift() : values[0]) ?? 0;
 }

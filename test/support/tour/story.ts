@@ -9,15 +9,15 @@ export type Scene = {
   readonly cluster: Cluster;
   readonly publish: Publish;
   readonly receiver: Receiver;
-  /** What the routers counted as not routed because the group key is not activated. */
+  /** Returns the routers' count of events that were not routed because the group key is not active. */
   readonly countNotActivated: () => Promise<number>;
-  /** How long an event that must not come is waited for, after the router said that it did not route it. */
+  /** How long to wait for an event that must not come, after the router counted it as not routed. */
   readonly quietMs: number;
 };
 
 const DELIVERED_WITHIN_MS = 10_000;
 
-/** The group key that the sample Activation opens, and one that nothing opens. */
+/** The group key of the sample Activation, and one without an Activation. */
 const OPEN_KEY = 'customer-42';
 const CLOSED_KEY = 'customer-7';
 
@@ -33,11 +33,11 @@ const said = (answer: Answer): string =>
 const verdict = ({ signature }: Received): string =>
   signature === 'valid' ? 'its signature is valid' : `its signature is NOT valid (${signature.refusal})`;
 
-/** An event of an open group key: accepted, delivered once, signed. */
+/** Shows an event of an open group key: accepted, delivered once, signed. */
 export async function tellDelivery({ narrator, publish, receiver }: Scene): Promise<void> {
   const publication = order(OPEN_KEY, 1);
   let answer = await publish(publication);
-  // The Secret with the key was made a moment ago; until the controller has seen it, the key is a wrong one.
+  // The Secret with the key is new; ingress refuses the key until the controller has seen it.
   for (let tries = 0; answer.status === 401 && tries < 100; tries++) {
     await new Promise(resolve => setTimeout(resolve, 50));
     answer = await publish(publication);
@@ -63,7 +63,7 @@ export async function tellDelivery({ narrator, publish, receiver }: Scene): Prom
   narrator.tell(`the first delivery came ${formatMs(received.atMs)} after the start`);
 }
 
-/** The same id again: accepted, not stored twice. */
+/** Shows the same id again: accepted, not stored twice. */
 export async function tellDuplicate({ narrator, publish }: Scene): Promise<void> {
   const first = await publish({ ...order(OPEN_KEY, 2), id: 'order-2' });
   const again = await publish({ ...order(OPEN_KEY, 2), id: 'order-2' });
@@ -74,7 +74,7 @@ export async function tellDuplicate({ narrator, publish }: Scene): Promise<void>
   );
 }
 
-/** An event that the gate holds back: accepted, not routed, and the router says why. */
+/** Shows an event that the gate does not pass: accepted, not routed, and counted with a reason. */
 export async function tellClosedGate(scene: Scene, groupKey: string = CLOSED_KEY): Promise<void> {
   const { narrator, publish, receiver } = scene;
   const before = await scene.countNotActivated();
@@ -89,7 +89,7 @@ export async function tellClosedGate(scene: Scene, groupKey: string = CLOSED_KEY
   );
 }
 
-/** What ingress refuses: a wrong key, a type that the stream does not declare. */
+/** Shows what ingress refuses: a wrong key, an undeclared event type. */
 export async function tellRefusals({ narrator, publish }: Scene): Promise<void> {
   const stranger = await publish({ ...order(OPEN_KEY, 4), key: 'not-a-key' });
   narrator.observe(`published with a wrong key: ${said(stranger)}`, stranger.status === 401, 'should be 401');
@@ -101,7 +101,7 @@ export async function tellRefusals({ narrator, publish }: Scene): Promise<void> 
   );
 }
 
-/** An endpoint that fails twice: three events of one key wait, are tried again, and come in order. */
+/** Shows an endpoint that fails twice: three events of one group key wait, are retried, and come in order. */
 export async function tellRetries({ narrator, cluster, publish, receiver }: Scene): Promise<void> {
   const path = '-o=jsonpath={.spec.endpoint.retrySchedule}';
   const schedule: string[] = JSON.parse(await kubectl(cluster, ['get', 'wsub', 'acme-orders', '-n', 'globex', path]));
@@ -132,7 +132,7 @@ export async function tellRetries({ narrator, cluster, publish, receiver }: Scen
   );
 }
 
-/** Two clocks measure: Redis's for the schedule, this process's for the arrival. */
+/** Two clocks measure: that of Redis for the schedule, that of this process for the arrival. */
 const CLOCKS_DIFFER_MS = 20;
 
 function gapMs(attempts: readonly Received[], n: number): number {
@@ -143,7 +143,7 @@ function secondsOf(duration: string | undefined): number {
   return Number(duration?.replace(/s$/, ''));
 }
 
-/** Revoking an activation closes the gate; taking that back opens it. */
+/** Shows that revoking an activation closes the gate, and that undoing it opens the gate. */
 export async function tellRevocation(scene: Scene): Promise<void> {
   const { narrator } = scene;
   await setRevoked(scene, true);

@@ -5,8 +5,8 @@ import { kubectl } from './stack.ts';
 export const REST_WORKSPACE = 'initech';
 
 /**
- * What the platform's administrator does for a new producer: an account that belongs to somebody, and a workspace. The rest
- * the owner does over REST.
+ * Creates an account with an owner and a workspace, as the administrator of the platform does for a new producer. The
+ * owner does the rest over REST.
  *
  * @returns the public id of the workspace, `ten_…`
  */
@@ -24,7 +24,7 @@ export async function createProducer(cluster: Cluster, issuer: string, subject: 
   return publicIdOf(cluster, [`workspace/${name}`]);
 }
 
-/** Returns the public id of an object of ours, by what kubectl calls it. */
+/** Returns the public id of an object of Sluice, by its arguments for kubectl. */
 export function publicIdOf(cluster: Cluster, object: readonly string[]): Promise<string> {
   return kubectl(cluster, ['get', ...object, '-o=jsonpath={.status.publicId}']);
 }
