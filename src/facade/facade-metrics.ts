@@ -1,11 +1,11 @@
 import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
 import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
 
-/** Operations of partners on the events of their inboxes over REST. */
+/** What partners do to their events over REST. */
 export const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
 export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 
-/** Metrics of the facade. */
+/** The metrics of the facade. */
 export interface FacadeMetrics {
   /** Counts a call as running; call `leave` when it is answered or its connection is gone. */
   readonly enter: () => void;
@@ -20,7 +20,7 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   const registers = [registry];
   const requestSeconds = new Histogram({
     name: 'sluice_facade_request_duration_seconds',
-    help: 'Duration of a call of /waas until its answer, by route and status.',
+    help: 'Time from a call of /waas to its answer, by route and status.',
     labelNames: ['route', 'status'] as const,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
@@ -32,13 +32,13 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   });
   const refused = new Counter({
     name: 'sluice_facade_refused_tokens_total',
-    help: 'Calls refused for their access token, by reason; undecided: the issuer did not answer.',
+    help: 'Calls refused for their token, by reason; undecided: the keys of the issuer could not be read.',
     labelNames: ['reason'] as const,
     registers,
   });
   const operations = new Counter({
     name: 'sluice_facade_inbox_events_total',
-    help: 'Inbox events that partners skipped, acknowledged, pulled, replayed or recovered over REST, and test events, by operation.',
+    help: 'Inbox events that partners skipped, acknowledged, pulled, replayed, recovered or sent as tests.',
     labelNames: ['operation'] as const,
     registers,
   });

@@ -8,7 +8,7 @@ export type ControllerMetrics = {
   readonly reconciled: (result: ReconcileResult, seconds: number) => void;
   readonly failed: (terminal: boolean) => void;
   readonly setMaxConcurrent: (workers: number) => void;
-  /** +1 when a worker takes a key, -1 when it finishes it. */
+  /** +1 when a worker takes a key, -1 when it is done with it. */
   readonly addActiveWorkers: (difference: number) => void;
   readonly queue: QueueMetrics;
 };
@@ -20,8 +20,8 @@ const BUCKETS = [
 ];
 
 /**
- * Registers the `controller_runtime_*` and `workqueue_*` metrics with the names of controller-runtime. Call once for a
- * registry; the returned function creates the metrics of one controller.
+ * Registers the `controller_runtime_*` and `workqueue_*` metrics, with controller-runtime's names. Call it once for a
+ * registry. The returned function creates the metrics of one controller.
  */
 export function createControllerMetrics(registry: Registry): (controller: string) => ControllerMetrics {
   const registers = [registry];
@@ -29,38 +29,38 @@ export function createControllerMetrics(registry: Registry): (controller: string
   const queueMetrics = createQueueMetrics(registry);
   const total = new Counter({
     name: 'controller_runtime_reconcile_total',
-    help: 'Reconciliations by result',
+    help: 'Reconciliations, by result',
     labelNames: ['controller', 'result'] as const,
     registers,
   });
   const errors = new Counter({
     name: 'controller_runtime_reconcile_errors_total',
-    help: 'Failed reconciliations',
+    help: 'Reconciliations that failed',
     labelNames,
     registers,
   });
   const terminal = new Counter({
     name: 'controller_runtime_terminal_reconcile_errors_total',
-    help: 'Failed reconciliations that are not retried',
+    help: 'Reconciliations that failed and are not retried',
     labelNames,
     registers,
   });
   const time = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
-    help: 'Duration of a reconciliation, seconds',
+    help: 'Duration of a reconciliation in seconds',
     labelNames,
     buckets: BUCKETS,
     registers,
   });
   const most = new Gauge({
     name: 'controller_runtime_max_concurrent_reconciles',
-    help: 'Maximum number of concurrent workers',
+    help: 'Workers',
     labelNames,
     registers,
   });
   const active = new Gauge({
     name: 'controller_runtime_active_workers',
-    help: 'Workers that are reconciling a key',
+    help: 'Workers that are processing a key',
     labelNames,
     registers,
   });

@@ -1,12 +1,12 @@
 import { Counter, Gauge, Histogram, type Registry } from '../../telemetry/metrics.ts';
 
-/** Metrics of one work queue. Durations in seconds. */
+/** Metrics of one queue. Durations are in seconds. */
 export type QueueMetrics = {
   readonly added: () => void;
   readonly retried: () => void;
   readonly taken: (waitedSeconds: number) => void;
   readonly finished: (workedSeconds: number) => void;
-  /** Sets the function that each scrape reads until `close`. */
+  /** Registers a function that is called at each scrape until `close`. */
   readonly observe: (state: () => { depth: number; unfinishedSeconds: number; longestSeconds: number }) => void;
   readonly close: () => void;
 };
@@ -15,8 +15,8 @@ export type QueueMetrics = {
 const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1_000];
 
 /**
- * Registers the `workqueue_*` metrics with the names, labels and meanings of controller-runtime: its dashboards work.
- * Call once for a registry; the returned function creates the metrics of one queue.
+ * Registers the `workqueue_*` metrics of controller-runtime with the same names, labels and meanings, so that its
+ * dashboards work. Call it once for a registry. The returned function creates the metrics of one queue.
  */
 export function createQueueMetrics(registry: Registry): (name: string) => QueueMetrics {
   const labelNames = ['name', 'controller'] as const;
@@ -33,29 +33,29 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
         for (const [queue, state] of states) this.set({ name: queue, controller: queue }, read(state()));
       },
     });
-  gauge('workqueue_depth', 'Keys that wait in the work queue', state => state.depth);
+  gauge('workqueue_depth', 'Keys that wait in the queue', state => state.depth);
   gauge(
     'workqueue_unfinished_work_seconds',
-    'Seconds of work in progress, summed over the workers; a large value means stuck workers',
+    'Seconds of work in progress, summed over the workers; a large value means that workers are stuck',
     state => state.unfinishedSeconds,
   );
   gauge(
     'workqueue_longest_running_processor_seconds',
-    'Seconds that the longest running worker has spent on its key',
+    'Seconds that the longest running worker has been processing its key',
     state => state.longestSeconds,
   );
   const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added', labelNames, registers });
   const retries = new Counter({ name: 'workqueue_retries_total', help: 'Keys added again', labelNames, registers });
   const queued = new Histogram({
     name: 'workqueue_queue_duration_seconds',
-    help: 'Seconds that a key waits in the work queue',
+    help: 'Seconds that a key waits in the queue',
     labelNames,
     buckets: BUCKETS,
     registers,
   });
   const worked = new Histogram({
     name: 'workqueue_work_duration_seconds',
-    help: 'Seconds that a worker spends on a key',
+    help: 'Seconds that processing a key takes',
     labelNames,
     buckets: BUCKETS,
     registers,
@@ -63,7 +63,7 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
 
   return name => {
     const labels = { name, controller: name };
-    // Both counters exist from the start: a rate over them has no gap.
+    // Create both counters at the start, so that a rate over them has no gap.
     adds.inc(labels, 0);
     retries.inc(labels, 0);
     return {

@@ -1,18 +1,18 @@
 import { type PanelRow, quantiles, rate } from './panel.ts';
 
-/** What stands around them. */
+/** Rows for the control plane, Redis and processes. */
 export const CONTROL_ROWS: readonly PanelRow[] = [
   {
     title: 'Controller',
     panels: [
       {
         title: 'Reconciliations',
-        description: 'By how they ended.',
+        description: 'By result.',
         unit: 'ops',
         queries: { [rate('controller_runtime_reconcile_total', 'result')]: '{{result}}' },
       },
       {
-        title: 'Keys that wait',
+        title: 'Waiting keys',
         description: 'By controller.',
         unit: 'short',
         queries: { 'sum by (name) (workqueue_depth)': '{{name}}' },
@@ -24,7 +24,7 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
         queries: { 'max by (kind) (sluice_controller_objects)': '{{kind}}' },
       },
       {
-        title: 'What needs somebody',
+        title: 'Needs attention',
         description:
           'Accounts without tokens, backlogs near the end of their retention, repairs and removals in Redis.',
         unit: 'short',
@@ -43,7 +43,7 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Invitations',
-        description: 'Mails, by whether the mail server took them.',
+        description: 'Mails, by result.',
         unit: 'ops',
         queries: { [rate('sluice_controller_invitation_mails_total', 'result')]: '{{result}}' },
       },
@@ -60,19 +60,19 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Time of calls',
-        description: 'Changes wait until they are in force.',
+        description: 'Calls that change something wait until the change is in force.',
         unit: 's',
         queries: quantiles('sluice_facade_request_duration_seconds'),
       },
       {
-        title: 'Refused tokens',
+        title: 'Refused access tokens',
         description: 'By reason.',
         unit: 'reqps',
         queries: { [rate('sluice_facade_refused_tokens_total', 'reason')]: '{{reason}}' },
       },
       {
-        title: 'What partners do',
-        description: 'Events of their inboxes.',
+        title: 'Inbox operations',
+        description: 'Events, by operation of partners.',
         unit: 'ops',
         queries: { [rate('sluice_facade_inbox_events_total', 'operation')]: '{{operation}}' },
       },
@@ -92,7 +92,7 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Time of commands',
-        description: 'A sample of them, under load.',
+        description: 'Under load a sample of the commands.',
         unit: 's',
         queries: quantiles('sluice_redis_command_duration_seconds'),
       },

@@ -2,18 +2,18 @@ import type { GeneratedFile } from '../generate.ts';
 import type { Panel, PanelRow } from './panel.ts';
 import { PANEL_ROWS } from './panels.ts';
 
-/** Grafana's grid is 24 wide. */
+/** Width of Grafana's grid. */
 const GRID = 24;
 const [HEIGHT, STAT_HEIGHT] = [8, 5];
 
 const DATA_SOURCE = { type: 'prometheus', uid: '${datasource}' };
 
-/** The dashboard for Grafana 10 and newer: import it, or hand it to the sidecar that looks for dashboards. */
+/** Renders the dashboard for Grafana 10 and newer, for import or for the dashboard sidecar. */
 export function renderDashboards(): GeneratedFile[] {
   const dashboard = {
     uid: 'sluice',
     title: 'Sluice',
-    description: 'Events from producers to partners: what comes in, what goes out, and what stands in the way.',
+    description: 'Events from producers to partners: accepted, routed, delivered and delayed.',
     tags: ['sluice'],
     schemaVersion: 39,
     editable: true,

@@ -1,6 +1,6 @@
 import { type PanelRow, quantiles, rate } from './panel.ts';
 
-/** What events do. */
+/** Rows for the path of events. */
 export const EVENT_ROWS: readonly PanelRow[] = [
   {
     title: 'At a glance',
@@ -14,21 +14,21 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Open deliveries',
-        description: 'Of all subscriptions that are sent to; an estimate beyond some 64 of them.',
+        description: 'For all subscriptions with an active endpoint; an estimate beyond about 64 of them.',
         unit: 'short',
         stat: true,
         queries: { 'max(sluice_dispatcher_open_deliveries)': 'open' },
       },
       {
         title: 'Overdue work',
-        description: 'For how long the oldest of what is due has found nobody.',
+        description: 'How long the oldest due work has waited for a process.',
         unit: 's',
         stat: true,
         queries: { 'max by (index) (sluice_work_overdue_seconds)': '{{index}}' },
       },
       {
         title: 'Memory of Redis',
-        description: 'Used part of maxmemory, of the fullest master.',
+        description: 'Used share of maxmemory, of the fullest master.',
         unit: 'percentunit',
         stat: true,
         queries: { 'max(sluice_redis_memory_used_ratio)': 'used' },
@@ -40,7 +40,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Accepted, routed, delivered',
-        description: 'One accepted event is routed to, and delivered to, as many partners as may have it.',
+        description: 'One accepted event may be routed and delivered to several partners.',
         unit: 'ops',
         queries: {
           [rate('sluice_ingress_events_total{result=~"accepted|missing_group_key"}')]: 'accepted',
@@ -50,8 +50,8 @@ export const EVENT_ROWS: readonly PanelRow[] = [
         },
       },
       {
-        title: 'Age of events when they are delivered',
-        description: 'Since ingress accepted them, with retries and pauses.',
+        title: 'Age of events at delivery',
+        description: 'Since acceptance, with retries and pauses.',
         unit: 's',
         queries: quantiles('sluice_dispatcher_delivery_age_seconds'),
       },
@@ -63,7 +63,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Waiting work',
-        description: 'What is due and nobody has taken up yet.',
+        description: 'Due work that no process has taken yet.',
         unit: 'short',
         queries: { 'max by (index) (sluice_work_due)': '{{index}}' },
       },
@@ -80,13 +80,13 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Time to acceptance',
-        description: 'Until the answer is written; an accepted event is on disk then.',
+        description: 'Until the answer is written; by then an accepted event is on disk.',
         unit: 's',
         queries: quantiles('sluice_ingress_request_duration_seconds'),
       },
       {
         title: 'Events in memory',
-        description: 'Being received, or not stored yet.',
+        description: 'Received, but not stored yet.',
         unit: 'bytes',
         queries: {
           'max(sluice_ingress_held_bytes)': 'held',
@@ -95,7 +95,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Events by result',
-        description: 'What the store said.',
+        description: 'By answer of the store.',
         unit: 'ops',
         queries: { [rate('sluice_ingress_events_total', 'result')]: '{{result}}' },
       },
@@ -105,14 +105,14 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     title: 'Router',
     panels: [
       {
-        title: 'Age of events when they are routed',
-        description: 'Of the oldest of each batch.',
+        title: 'Age of events at routing',
+        description: 'Oldest event of each batch.',
         unit: 's',
         queries: quantiles('sluice_router_lag_seconds'),
       },
       {
         title: 'Batches',
-        description: 'Routed, and why others had to wait.',
+        description: 'Routed batches, and the reasons why others wait.',
         unit: 'ops',
         queries: {
           [rate('sluice_router_batches_total')]: 'routed',
@@ -123,13 +123,13 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Tokens',
-        description: 'Charged for what was routed.',
+        description: 'Charged for routed events.',
         unit: 'ops',
         queries: { [rate('sluice_router_tokens_total')]: 'tokens' },
       },
       {
         title: 'Events',
-        description: 'That routers went through.',
+        description: 'Read by routers.',
         unit: 'ops',
         queries: { [rate('sluice_router_events_total')]: 'events' },
       },
@@ -152,18 +152,18 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Attempts in flight',
-        description: 'By process; 4,096 at most.',
+        description: 'By process, at most 4,096.',
         unit: 'short',
         queries: { sluice_dispatcher_attempts_in_flight: '{{instance}}' },
       },
       {
-        title: 'What became of events',
-        description: 'Failed ones are tried again.',
+        title: 'Results of deliveries',
+        description: 'Failed events are retried.',
         unit: 'ops',
         queries: {
           [rate('sluice_dispatcher_events_total', 'result')]: '{{result}}',
           [rate('sluice_dispatcher_replayed_total')]: 'replayed',
-          [rate('sluice_dispatcher_failures_total')]: 'turns that failed',
+          [rate('sluice_dispatcher_failures_total')]: 'failed turns',
         },
       },
     ],

@@ -1,9 +1,9 @@
-/** One panel: a title, what its unit is as Grafana calls it, and its queries. */
+/** One panel. `unit` is a unit of Grafana. */
 export interface Panel {
   readonly title: string;
   readonly description: string;
   readonly unit: 'short' | 'reqps' | 's' | 'bytes' | 'percentunit' | 'ops' | 'none';
-  /** PromQL → legend, in which `{{label}}` stands for a label. */
+  /** PromQL → legend; `{{label}}` stands for the value of a label. */
   readonly queries: Readonly<Record<string, string>>;
   /** One number instead of a curve. */
   readonly stat?: true;
@@ -14,11 +14,11 @@ export interface PanelRow {
   readonly panels: readonly Panel[];
 }
 
-/** Per second, by labels if any are named. */
+/** Returns PromQL for a rate per second, by labels if `by` names any. */
 export const rate = (of: string, by?: string) =>
   by === undefined ? `sum(rate(${of}[$__rate_interval]))` : `sum by (${by}) (rate(${of}[$__rate_interval]))`;
 
-/** Median and 99th percentile of a histogram. */
+/** Returns queries for the median and 99th percentile of a histogram. */
 export const quantiles = (histogram: string) =>
   Object.fromEntries(
     [0.5, 0.99].map(q => [

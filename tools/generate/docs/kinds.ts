@@ -29,11 +29,11 @@ export function renderKinds(): string {
   const names = Object.keys(KINDS) as KindName[];
   return [
     '# The kinds',
-    `API group and version \`${GROUP}/${VERSION}\`. \`kubectl get waas\` lists the namespaced kinds, \`kubectl get waas-admin\` the cluster-scoped ones. \`kubectl explain <kind>.spec\` shows the same descriptions as this page.`,
-    'Every object name is a DNS label of at most 63 characters, without dots. A list is replaced as a whole. Write durations as `5s`, `30m`, `168h`.',
-    'Every status has standard Kubernetes `conditions`, with `observedGeneration`. If a meaning begins with True, False or Unknown, the reason has that status. `Ready=True`: the object is applied, including an object that closes something. The other conditions describe the effect. `Reconciling` and `Stalled` exist only while True.',
-    'An object that refers to a missing object waits for it: `Ready=Unknown` with `Reconciling`. After five minutes this counts as a failure: `Ready=False` with `Stalled` and the same reason. The object recovers by itself when the missing one appears. An object that waits for a person, for example for a grant or an open invitation, never fails.',
-    'While Redis is unavailable, objects whose generation is applied keep their conditions; changed objects get the reason `RedisUnavailable`. After a minute each Workspace has `DataPlaneReachable=False`.',
+    `API group and version \`${GROUP}/${VERSION}\`. \`kubectl get waas\` lists the namespaced kinds, \`kubectl get waas-admin\` those of the cluster; \`kubectl explain <kind>.spec\` prints the same descriptions.`,
+    'Every object name is a DNS label of at most 63 characters, without dots. Lists are replaced as a whole. Durations are written as `5s`, `30m`, `168h`.',
+    'Every status has `conditions` as Kubernetes writes them, with `observedGeneration`. If a meaning begins with True, False or Unknown, that is the status of the condition. `Ready=True`: the object is applied, also when it closes something. The other conditions describe the effect. `Reconciling` and `Stalled` are present only while True.',
+    'An object that names a missing object waits for it: `Ready=Unknown` with `Reconciling`. After five minutes it fails (`Ready=False` with `Stalled` and the same reason). It resumes when the object appears. An object that waits for a person, for example for a grant or an open invitation, never fails.',
+    'During a Redis outage, applied objects keep their conditions, and changed objects have the reason `RedisUnavailable`. After a minute each Workspace has `DataPlaneReachable=False`.',
     names.map(name => `- [${name}](#${name.toLowerCase()})`).join('\n'),
     '## Reasons of every kind',
     table(['Type', 'Reason', 'Meaning'], conditionsOf('Account').filter(isShared)),

@@ -12,7 +12,10 @@ import { SYSTEM_NAMESPACE } from './permissions.ts';
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
-/** What RBAC cannot say: which objects and fields one service account may write. Nobody else is held by it. */
+/**
+ * A limit that RBAC cannot express: the objects and fields that one service account may write. It limits only this
+ * account.
+ */
 export interface ShippedPolicy {
   readonly name: string;
   readonly description: string;
@@ -21,7 +24,7 @@ export interface ShippedPolicy {
   /** Without subresources. */
   readonly resources: readonly string[];
   readonly operations: readonly Operation[];
-  /** CEL over `object` and `oldObject` (null when there is none), and what is read when it is false. */
+  /** CEL over `object` and `oldObject` (null if there is none), and the message if it is false. */
   readonly validations: readonly { readonly expression: string; readonly message: string }[];
 }
 
@@ -29,23 +32,23 @@ const FACADE = { serviceAccount: 'sluice-facade', apiGroup: GROUP };
 const CONTROLLER = { serviceAccount: 'sluice-controller', apiGroup: GROUP };
 const everyKind = Object.values(KINDS).map(({ plural }) => plural);
 
-/** What an account is that says nothing about it. */
+/** Defaults of an account. */
 const { plan, includedTokens } = AccountSpec.parse({
   owners: [{ issuer: 'https://issuer.example', subject: 'anybody', role: 'Owner' }],
 });
 
-/** Of a Workspace that is there, the facade changes these. A field that is added to the kind is closed to it. */
+/** Fields of an existing Workspace that the facade may change. New fields of the kind are closed by default. */
 const OPEN_FIELDS = ['producer', 'ingressKeys'];
 const closedFields = Object.keys(WorkspaceSpec.shape).filter(field => !OPEN_FIELDS.includes(field));
 
 const ownerReferencesKept = `object.metadata.?ownerReferences.orValue([]) == (oldObject == null ? [] : oldObject.metadata.?ownerReferences.orValue([]))`;
 
-/** In the order in which they are applied: who waits until the last one is in force has all of them. */
+/** The policies in order of application: when the last one is in force, all are. */
 export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
     name: 'sluice-controller-objects',
-    description: 'The controller never writes a spec. Of an object it changes its own finalizer, besides the status.',
+    description: 'The controller never writes a spec. It changes only the status and its own finalizer.',
     resources: everyKind,
     operations: ['CREATE', 'UPDATE'],
     validations: [
@@ -77,8 +80,8 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
     name: 'sluice-controller-secrets',
-    // Else it could make itself a token of any service account.
-    description: 'The controller writes Secrets of its own types only.',
+    // Otherwise it could create a token of any service account for itself.
+    description: 'The controller writes only Secrets of its types.',
     apiGroup: '',
     resources: ['secrets'],
     operations: ['CREATE', 'UPDATE'],
@@ -93,7 +96,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     ...FACADE,
     name: 'sluice-facade-metadata',
     description:
-      'The facade leaves finalizers and owners of all objects alone: with them it could delete, or keep, what it may not.',
+      'The facade does not change finalizers or owners: with them it could delete or keep objects without the right to.',
     resources: everyKind,
     operations: ['CREATE', 'UPDATE'],
     validations: [
@@ -108,7 +111,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...FACADE,
     name: 'sluice-facade-workspaces',
-    description: `The facade creates workspaces; of an existing one it changes spec.${OPEN_FIELDS.join(' and spec.')} only.`,
+    description: `The facade creates workspaces; in existing ones it changes only spec.${OPEN_FIELDS.join(' and spec.')}.`,
     resources: [KINDS.Workspace.plural],
     operations: ['CREATE', 'UPDATE'],
     validations: [
@@ -141,7 +144,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   },
 ];
 
-/** The user name of a service account of ours. */
+/** Returns the user name of a service account of Sluice. */
 export function userNameOf(serviceAccount: string): string {
   return `system:serviceaccount:${SYSTEM_NAMESPACE}:${serviceAccount}`;
 }

@@ -11,7 +11,7 @@ import {
 
 export type { PolicyRule };
 
-/** Where the roles of Sluice run, and the Lease of the controller lies. */
+/** Namespace of the roles of Sluice and of the controller's Lease. */
 export const SYSTEM_NAMESPACE = 'sluice-system';
 
 /** A ClusterRole, or a Role in `namespace`. Without `serviceAccount`, the administrator binds it. */
@@ -24,7 +24,7 @@ export interface ShippedRole {
   readonly serviceAccount?: string;
 }
 
-/** A service account; without `token`, no pod of it gets one. */
+/** A service account. Without `token`, its pods get no token. */
 export interface ShippedServiceAccount {
   readonly name: string;
   readonly description: string;
@@ -45,38 +45,38 @@ export const SERVICE_ACCOUNTS: readonly ShippedServiceAccount[] = [
   { name: 'sluice-dispatcher', description: 'Does not talk to Kubernetes: no token.', token: false },
 ];
 
-/** All that is granted to anybody. What a service account may not do in spite of it: admission.ts. */
+/** All granted rights. admission.ts limits the service accounts further. */
 export const SHIPPED_ROLES: readonly ShippedRole[] = [
   {
     name: 'sluice-controller',
     description:
-      'What the controller does. Admission policies hold it to finalizers, revoked activations and its Secrets.',
+      'Rights of the controller. Admission policies limit it to finalizers, revoked activations and its Secrets.',
     serviceAccount: 'sluice-controller',
     rules: CONTROLLER_RULES,
   },
   {
     name: 'sluice-controller',
     namespace: SYSTEM_NAMESPACE,
-    description: 'The Lease by which one controller leads.',
+    description: 'The Lease for leader election of the controller.',
     serviceAccount: 'sluice-controller',
     rules: LEASE_RULES,
   },
   {
     name: 'sluice-facade',
     description:
-      'What the facade does for callers of /waas. Admission policies hold it to new accounts of the plan Free, and to few fields of workspaces.',
+      'Rights of the facade for callers of /waas. Admission policies limit it to new accounts of the plan Free, and to few fields of workspaces.',
     serviceAccount: 'sluice-facade',
     rules: FACADE_RULES,
   },
   {
     name: 'sluice-tenant-edit',
-    description: 'Everything that a tenant does in its namespace. Bind it there, by a RoleBinding.',
+    description: 'Full access to one workspace. Bind it in the namespace of the workspace, by a RoleBinding.',
     rules: [ours(namespaced, [...READ, ...WRITE]), core('secrets', [...READ, ...WRITE]), core('events', READ)],
   },
   {
     name: 'sluice-tenant-view',
     description:
-      'Reading what a tenant has, without Integrations, which hold addresses, and without Secrets. Bind it there, by a RoleBinding.',
+      'Read access to one workspace, without Secrets and without Integrations, which hold e-mail addresses. Bind it in the namespace of the workspace, by a RoleBinding.',
     rules: [
       ours(
         namespaced.filter(name => name !== 'Integration'),
@@ -88,11 +88,11 @@ export const SHIPPED_ROLES: readonly ShippedRole[] = [
   {
     name: 'sluice-admin',
     description:
-      'The administrator of the platform: workspaces, accounts, and who may act in a namespace. Bind it by a ClusterRoleBinding.',
+      'Administrator of the platform: workspaces, accounts, and access to namespaces. Bind it by a ClusterRoleBinding.',
     rules: [
       ours(ofCluster, [...READ, ...WRITE]),
       core('events', READ),
-      // Deleting is left out: RBAC could not keep it from the bindings of others. An emptied binding grants nothing.
+      // Without delete: RBAC could not limit it to the bindings of Sluice. An emptied binding grants nothing.
       {
         apiGroups: ['rbac.authorization.k8s.io'],
         resources: ['rolebindings'],

@@ -13,7 +13,7 @@ const LABELS = { 'app.kubernetes.io/name': 'sluice' };
 const RBAC = 'rbac.authorization.k8s.io';
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** The manifests in config/rbac. The admission policies come first, so that nothing is granted without them. */
+/** Renders the manifests in config/rbac. The admission policies come first: no right is granted without them. */
 export function renderRbac(): GeneratedFile[] {
   const ofAccount = (name: string) => SHIPPED_ROLES.filter(({ serviceAccount }) => serviceAccount === name);
   const forUsers = SHIPPED_ROLES.filter(({ serviceAccount }) => serviceAccount === undefined);

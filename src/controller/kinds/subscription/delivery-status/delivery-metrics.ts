@@ -4,12 +4,12 @@ export interface DeliveryMetrics {
   readonly wrote: () => void;
 }
 
-/** @param waiting returns how many Subscriptions wait for a write */
+/** Creates the metrics. @param waiting returns how many Subscriptions wait for their turn */
 export function createDeliveryMetrics(registry: Registry, waiting: () => number): DeliveryMetrics {
   const registers = [registry];
   new Gauge({
     name: 'sluice_controller_delivery_status_waiting',
-    help: 'Subscriptions whose status.delivery is out of date and waits to be written. Only the leader reports it.',
+    help: 'Subscriptions whose status.delivery does not show the current state of deliveries yet, as the leader sees it.',
     registers,
     collect() {
       this.set(waiting());
@@ -17,7 +17,7 @@ export function createDeliveryMetrics(registry: Registry, waiting: () => number)
   });
   const writes = new Counter({
     name: 'sluice_controller_delivery_status_writes_total',
-    help: 'Writes of status.delivery, at most 5 a second.',
+    help: 'Writes of a changed status.delivery: at most 5 a second.',
     registers,
   });
   return { wrote: () => writes.inc() };
