@@ -30,7 +30,7 @@ test('tells the whole story within half a minute, and leaves nothing behind', as
     /3 of 3 delivered, after 5 attempts/,
     /patched to revoked: true; Effective=false \(Revoked\)/,
     /patched to revoked: false; Effective=true \(Routing\)/,
-    /the story ends: all as it should be/,
+    /the story ends: all as expected/,
   ]) {
     expect(output).toMatch(line);
   }
@@ -64,7 +64,7 @@ test('Ctrl-C while it stays up ends everything in order', async () => {
 
 test('make run ends without an error, from a path with spaces, and with a link for each interface', async () => {
   const tour = await start([], MAKE_RUN, 'sluice tour of ');
-  await tour.waitForLine(/What globex receives is told here/, 120_000);
+  await tour.waitForLine(/What globex receives is shown here/, 120_000);
   for (const line of [/http:\S+\/docs$/, /http:\S+\/metrics$/, /http:\S+\/received$/])
     await tour.waitForLine(line, 1_000);
   const program = (await processesOf(tour.folder)).find(each => each.includes('test/support/run.ts'));

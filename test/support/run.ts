@@ -64,7 +64,7 @@ async function startEndpoint({ cluster }: Stack): Promise<Receiver> {
 }
 
 async function applySamples({ cluster, folder, issuer }: Stack, { port }: Receiver): Promise<void> {
-  if (port !== SAMPLE_PORT) narrator.tell(`port ${SAMPLE_PORT} is taken: the samples are applied with ${port} instead`);
+  if (port !== SAMPLE_PORT) narrator.tell(`port ${SAMPLE_PORT} is taken: the samples use ${port} instead`);
   const started = performance.now();
   const samples = await copySamples(folder, { port, issuer: issuer.url });
   const applied = await kubectl(cluster, ['apply', '-f', samples]);
@@ -85,7 +85,7 @@ async function run(): Promise<void> {
   const key = await createIngressKey(cluster, 'acme', 'shop');
   const path = await kubectl(cluster, ['get', 'cstream', 'orders', '-n', 'acme', '-o=jsonpath={.status.ingressPath}']);
   const eventsUrl = `${stack.sluice.ingressUrl}${path}`;
-  narrator.tell(`made an ingress key of acme: Secret shop, type sluice.dev/ingress-key; events go to POST ${path}`);
+  narrator.tell(`created an ingress key of acme: Secret shop, type sluice.dev/ingress-key; events go to POST ${path}`);
 
   const scene: Scene = {
     narrator,
@@ -104,7 +104,7 @@ async function run(): Promise<void> {
 
   const problems = narrator.problems();
   const summary =
-    problems.length === 0 ? 'all as it should be' : `${problems.length} things were not as they should be`;
+    problems.length === 0 ? 'all as expected' : `${problems.length} things were not as expected`;
   narrator.tell(`the story ends: ${summary}`);
   if (once) return;
   storyIsTold = true;

@@ -93,6 +93,6 @@ Metrics:              ${environment.opsUrl}/metrics
 What globex got:      http://127.0.0.1:${environment.receiverPort}/received
 Log of all roles:     ${log}
 
-What globex receives is told here. Ctrl-C ends everything and leaves nothing behind.
+What globex receives is shown here. Ctrl-C stops everything and leaves nothing behind.
 `;
 }
