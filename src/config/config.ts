@@ -121,7 +121,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Mail server for invitations: smtp://[user:password@]host[:port] (port 587, with STARTTLS; required unless the server is on this machine), or smtps:// for TLS from the start (port 465). Without it the controller writes the invitation token into the Secret <integration>-invitation.',
+      'Mail server for invitations: smtp://[user:password@]host[:port] (port 587, with STARTTLS, which the server must offer unless it is on this machine), or smtps:// for TLS from the start (port 465). Without it the controller writes the invitation token into the Secret <integration>-invitation.',
     ),
   SLUICE_SMTP_ALLOW_PLAIN_TEXT: z
     .enum(['true', 'false'])
