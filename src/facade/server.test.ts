@@ -192,7 +192,7 @@ describe('methods and headers', () => {
   test('the root names the page of the reference', async () => {
     const answer = await exchange(port, await request('GET /'));
     expect(problemOf(answer)).toBe('404 not_found');
-    expect(answer.body).toContain('Read /docs');
+    expect(answer.body).toContain('Open /docs');
     expect(answer.headers['link']).toContain('</docs>; rel="service-doc"');
     expect((await exchange(port, await request('GET /docs'))).status).toBe(200);
   });
