@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { mapList } from './lists.ts';
 import { text, timestamp } from './strings.ts';
 
-/** One condition, as Kubernetes' own `metav1.Condition`. */
+/** One condition, in the shape of Kubernetes' `metav1.Condition`. */
 export const Condition = z
   .object({
     type: z
@@ -10,47 +10,47 @@ export const Condition = z
       .min(1)
       .max(63)
       .regex(/^[A-Z][A-Za-z0-9]*$/)
-      .describe('What is said, in CamelCase, for example Ready. Once in the list.'),
-    status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds; Unknown while it cannot be told yet.'),
+      .describe('Type of the condition, in CamelCase, for example Ready. Unique in the list.'),
+    status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds. Unknown: not known yet.'),
     reason: z
       .string()
       .min(1)
       .max(63)
       .regex(/^[A-Z][A-Za-z0-9]*$/)
-      .describe('Why, as one CamelCase word that programs can rely on.'),
-    message: text({ max: 1024 }).describe('Why, for people. May change from release to release.'),
+      .describe('Reason for the status, one CamelCase word that programs can rely on.'),
+    message: text({ max: 1024 }).describe('Explanation for people. May change between releases.'),
     observedGeneration: z
       .int()
       .min(0)
       .meta({ format: 'int64' })
-      .describe('The metadata.generation that this was judged from.'),
+      .describe('metadata.generation that the condition is based on.'),
     lastTransitionTime: timestamp().describe(
-      'When status last changed (RFC 3339). A new reason alone does not move it.',
+      'When status last changed (RFC 3339). A new reason alone does not change it.',
     ),
   })
-  .describe('One statement about the object, as metav1.Condition.');
+  .describe('One condition of the object, in the shape of metav1.Condition.');
 export type Condition = z.infer<typeof Condition>;
 
 export type ConditionStatus = Condition['status'];
 
-/** What every kind's status holds beside its own fields. */
+/** Status fields that every kind has. */
 export const statusFields = {
   publicId: z
     .string()
     .max(64)
     .describe(
-      'Public id of the REST interface: a prefix and 20 characters of base32. Derived from kind, namespace and name, so the same manifest has the same id in every cluster.',
+      'Public id in REST: a prefix and 20 characters of base32. Derived from kind, namespace and name, so a manifest has the same id in every cluster.',
     )
     .optional(),
   observedGeneration: z
     .int()
     .min(0)
     .meta({ format: 'int64' })
-    .describe('The newest metadata.generation that the controller has worked on.')
+    .describe('Latest metadata.generation that the controller has reconciled.')
     .optional(),
   conditions: mapList(Condition, 'type', { max: 12 })
     .describe(
-      'What is true of the object now. Ready is always there; Reconciling and Stalled only while True (kstatus).',
+      'Current conditions of the object. Ready is always present; Reconciling and Stalled only while True (kstatus).',
     )
     .optional(),
 };

@@ -3,9 +3,9 @@ import { forwardedHeaderName, headerName } from './header-names.ts';
 import { atomicList } from './lists.ts';
 
 /**
- * Where ingress reads what it needs to know of an event when a stream says nothing else; the first header that is
- * there wins. Without any of the last, ingress makes an `evt_` id. Defaults of the code, not of the schema: a schema
- * default would belong to whoever applied first.
+ * Request headers that ingress reads for a stream without `contextHeaders`. The first header present wins. Without a
+ * header for the event id, ingress creates an `evt_` id. These are not schema defaults, because server-side apply would
+ * give the fields of a schema default to the first manager.
  */
 export const CONTEXT_HEADER_DEFAULTS = {
   eventType: ['x-sluice-event-type', 'ce-type', 'webhook-event'],
@@ -15,36 +15,34 @@ export const CONTEXT_HEADER_DEFAULTS = {
 } as const satisfies Record<string, readonly string[]>;
 
 function described(list: readonly string[]): string {
-  return `Absent: ${list.join(', ')}. Empty: none is read.`;
+  return `Absent: ${list.join(', ')}. Empty: reads none.`;
 }
 
 export const ContextHeaders = z
   .object({
     eventType: atomicList(headerName().describe('Name of a request header, in any case.'), { max: 8 })
       .describe(
-        `Headers that may hold the event type; the first one present wins. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
+        `Headers that may hold the event type. The first one present wins. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
       )
       .optional(),
     groupKey: atomicList(headerName().describe('Name of a request header, in any case.'), { max: 8 })
       .describe(
-        `Headers that may hold the group key; the first one present wins. An event without a group key is routed to nobody. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
+        `Headers that may hold the group key. The first one present wins. An event without a group key is not routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
       )
       .optional(),
     eventId: atomicList(headerName().describe('Name of a request header, in any case.'), { max: 8 })
       .describe(
-        `Headers that may hold the event id, by which repeats within 24 hours are recognised; the first one present wins, and without one a new id is made. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
+        `Headers that may hold the event id. The first one present wins. Ingress drops repeats of an id within 24 hours, and creates an id if the request has none. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
       )
       .optional(),
     forward: atomicList(forwardedHeaderName().describe('Name of a request header, in any case.'), { max: 32 })
-      .describe('Further headers that are stored with the event and passed on to receivers. Absent: none.')
+      .describe('Other headers to store with the event and forward to receivers. Absent: none.')
       .optional(),
   })
-  .describe(
-    'Which request headers tell ingress about an event. CloudEvents in structured mode are understood without it.',
-  );
+  .describe('Request headers that ingress reads from an event. CloudEvents in structured mode need none.');
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 
-/** Header names in lower case, in the order in which they are tried, for each of the four uses. */
+/** Header names in lower case for each of the four uses, in the order in which ingress tries them. */
 export interface HeaderChoice {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];
@@ -52,7 +50,7 @@ export interface HeaderChoice {
   readonly forward: readonly string[];
 }
 
-/** The headers that ingress reads for a stream: what the stream lists, in lower case and once, else the defaults. */
+/** Returns the headers that ingress reads for a stream: those it lists, in lower case and once, else the defaults. */
 export function chooseHeaders(contextHeaders: ContextHeaders | undefined): HeaderChoice {
   const choose = (use: keyof HeaderChoice) => [
     ...new Set((contextHeaders?.[use] ?? CONTEXT_HEADER_DEFAULTS[use]).map(name => name.toLowerCase())),

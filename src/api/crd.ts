@@ -3,28 +3,28 @@ import { GROUP, VERSION } from './group-version.ts';
 import { conditionColumn, type KindDefinition, type PrinterColumn } from './kind.ts';
 import type { CelRule } from './rules.ts';
 
-const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Whether Redis states what the object says.');
-const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'Why it is ready, or why not.');
+const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Whether the object is applied.');
+const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'Reason of the Ready condition.');
 const LAST_COLUMNS: readonly PrinterColumn[] = [
-  { name: 'ID', type: 'string', jsonPath: '.status.publicId', description: 'Public id of REST.', priority: 1 },
-  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since it was created.' },
+  { name: 'ID', type: 'string', jsonPath: '.status.publicId', description: 'Public id in REST.', priority: 1 },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since creation.' },
 ];
 
 function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition): PrinterColumn[] {
-  const description = 'Why events do not flow, or why it is ready or not.';
+  const description = 'Why events do not flow, else the reason of Ready.';
   const reason = reasonPath === undefined ? REASON_COLUMN : { ...REASON_COLUMN, jsonPath: reasonPath, description };
   return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
 }
 
-// The names of objects are keys in Redis and parts of paths. A fieldPath may not point into metadata.
+// Object names are keys in Redis and parts of paths. A fieldPath may not point into metadata.
 const NAME_RULE: CelRule = {
   rule: "self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",
   message: 'metadata.name has to be a DNS label: at most 63 lower-case letters, digits and -, no dots',
 };
 
 /**
- * The CustomResourceDefinition of a kind, as plain data in a stable order. What zod cannot say in a structural schema
- * is carried by the rules in CEL (rules.ts).
+ * Builds the CustomResourceDefinition of a kind, as plain data in a stable order. Rules in CEL (rules.ts) carry what a
+ * structural schema cannot express.
  */
 export function buildCrd(kind: KindDefinition) {
   return {
@@ -73,13 +73,13 @@ function objectSchema(kind: KindDefinition) {
   };
 }
 
-// Server-side apply leaves null behind where it takes the last field of an object away. With a default, null becomes
-// {} before the rules are asked, so that what is refused is refused for its own reason. A default has to be valid.
+// Server-side apply leaves null when it removes the last field of an object. With a default, null becomes {} before the
+// rules run, so the user sees the message of the rule that is broken. A default has to be valid.
 function specSchema(spec: z.ZodType): object {
   return structuralSchema(spec.safeParse({}).success ? spec.meta({ default: {} }) : spec);
 }
 
-/** A zod schema as a structural schema. `io: 'input'`, so that a field with a default is not required of the user. */
+/** Converts a zod schema to a structural schema. `io: 'input'` makes fields with a default optional. */
 export function structuralSchema(schema: z.ZodType): object {
   return orderedNode(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
 }
@@ -91,14 +91,14 @@ function rank(keyword: string): number {
   return FIRST.includes(keyword) ? FIRST.indexOf(keyword) : FIRST.length + 1 + LAST.indexOf(keyword);
 }
 
-// zod's order of keywords follows how a schema was built; a diff of a CRD should not.
+// zod orders keywords by how a schema was built. Sort them to keep diffs of CRDs small.
 function orderedNode(node: object): object {
   const keywords = Object.entries(node).filter(([keyword]) => keyword !== 'pattern' || !isPatternInRules(node));
   const entries = keywords.toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([keyword, value]) => [keyword, orderedKeyword(keyword, value)]));
 }
 
-/** Whether a rule in CEL says the pattern, too: with a message that people understand. */
+/** Returns whether a CEL rule repeats the pattern. Its message is better than the API server's for a pattern. */
 function isPatternInRules(node: {
   readonly pattern?: string;
   readonly 'x-kubernetes-validations'?: readonly CelRule[];
@@ -106,7 +106,7 @@ function isPatternInRules(node: {
   return node['x-kubernetes-validations']?.some(({ rule }) => rule === `self.matches(r"${node.pattern}")`) === true;
 }
 
-// Fields keep the order in which the schema lists them.
+// Fields keep the order of the schema.
 function orderedKeyword(keyword: string, value: unknown): unknown {
   if (!isObject(value)) return value;
   if (keyword === 'items' || keyword === 'additionalProperties') return orderedNode(value);

@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { timestamp } from './strings.ts';
 
-/** How an attempt ended, as the status of a Subscription names it: few words that stay the same, with their meaning. */
+/** Outcomes of an attempt in the status of a Subscription, with their meanings. The names are stable. */
 export const ATTEMPT_OUTCOMES = {
   Succeeded: 'a status from 200 to 299',
   HttpError: 'a status from 300 on',
-  InvalidResponse: 'an answer that is not HTTP/1.1, or headers that are too large',
+  InvalidResponse: 'the response is not HTTP/1.1, or its headers are too large',
   Timeout: 'no status line before the timeout of the endpoint',
-  ConnectionFailed: 'no connection, or one that ended before the answer',
-  DnsFailed: 'no address for the name',
-  TlsFailed: 'a certificate or a TLS handshake that failed',
-  EndpointRefused: 'an address or a URL that the operator does not allow',
-  InvalidRequest: 'a header that HTTP cannot carry',
+  ConnectionFailed: 'no connection, or it closed before the response',
+  DnsFailed: 'the name has no address',
+  TlsFailed: 'the TLS handshake failed, or the certificate is not valid',
+  EndpointRefused: 'the operator does not allow the address or the URL',
+  InvalidRequest: 'a header is not valid in HTTP',
 } as const;
 
 export type AttemptOutcome = keyof typeof ATTEMPT_OUTCOMES;
@@ -28,9 +28,9 @@ export const DeliveryStatus = z
   .object({
     lastAttempt: z
       .enum(OUTCOMES)
-      .describe(`How the last attempt ended. Absent before the first attempt. ${meanings()}.`)
+      .describe(`Outcome of the last attempt. Absent before the first attempt. ${meanings()}.`)
       .optional(),
-    lastAttemptSince: timestamp().describe('Since when attempts end this way (RFC 3339).').optional(),
+    lastAttemptSince: timestamp().describe('When attempts began to have this outcome (RFC 3339).').optional(),
     deadLetters: z
       .boolean()
       .describe('Whether the inbox holds dead letters that you can still recover or replay.')
@@ -40,11 +40,11 @@ export const DeliveryStatus = z
       .max(16)
       .regex(/^(0|10*\+)$/)
       .describe(
-        'Events that wait in the inbox and have no attempt under way, as a power of ten: 0, 1+, 10+, 100+. It follows when a change has lasted about 10 seconds.',
+        'Events that wait in the inbox without an attempt in progress, as a power of ten: 0, 1+, 10+, 100+. A change appears after it has lasted about 10 seconds.',
       )
       .optional(),
   })
   .describe(
-    'How deliveries go. The controller writes changes only, and at most 5 Subscriptions a second, so a change may show later when many endpoints change at once.',
+    'State of deliveries. The controller writes only changes, for at most 5 Subscriptions a second. If many endpoints change at once, a change can appear later.',
   );
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;

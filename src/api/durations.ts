@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Go's duration strings as Kubernetes' Gateway API narrows them (GEP-2257): up to four whole numbers of at most five
- * digits, each with a unit `h`, `m`, `s` or `ms`. Narrow enough that no value overflows in Go, CEL or JavaScript.
+ * Go's duration strings, restricted as in Kubernetes' Gateway API (GEP-2257): up to four whole numbers of at most five
+ * digits, each with a unit `h`, `m`, `s` or `ms`. No value overflows in Go, CEL or JavaScript.
  */
 export const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;
 
@@ -16,7 +16,7 @@ const UNIT_MS: ReadonlyMap<string | undefined, number> = new Map([
   ['ms', 1],
 ]);
 
-/** Milliseconds of a duration string: `parseDurationMs('1h30m')` is 5,400,000. Throws a RangeError on anything else. */
+/** Parses a duration string to ms: `parseDurationMs('1h30m')` is 5,400,000. @throws RangeError on anything else */
 export function parseDurationMs(value: string): number {
   if (!DURATION_PATTERN.test(value)) throw new RangeError(`not a duration such as 5s, 30m or 1h30m: ${value}`);
   let totalMs = 0;
@@ -27,24 +27,24 @@ export function parseDurationMs(value: string): number {
 }
 
 /**
- * A duration string, `5s`, `30m`, `168h`. The pattern is for OpenAPI alone: the API server would answer a pattern with
- * the pattern, and a rule with its message.
+ * Returns the schema of a duration string: `5s`, `30m`, `168h`. The pattern is for OpenAPI only. The API server checks
+ * a rule instead, because it answers a broken pattern with the pattern, and a broken rule with its message.
  */
 export function duration(): z.ZodString {
   return withRule(z.string().max(32).meta({ pattern: DURATION_PATTERN.source }), {
     rule: IS_DURATION,
-    message: 'has to be a duration such as 5s, 30m or 168h, in h, m, s and ms; days are not taken',
+    message: 'has to be a duration such as 5s, 30m or 168h, in h, m, s and ms, not in days',
     holds: value => DURATION_PATTERN.test(value),
   });
 }
 
-/** A duration string from `min` to `max`, both included. */
+/** Returns the schema of a duration string from `min` to `max`, both included. */
 export function durationBetween(min: string, max: string): z.ZodString {
   const [minMs, maxMs] = [parseDurationMs(min), parseDurationMs(max)];
   return withRule(duration(), {
     rule: `!${IS_DURATION} || (duration(self) >= duration('${min}') && duration(self) <= duration('${max}'))`,
     message: `has to be from ${min} to ${max}`,
-    // The rule of every duration reports what is none.
+    // The rule in `duration()` reports a malformed value.
     holds: value => !DURATION_PATTERN.test(value) || between(parseDurationMs(value), minMs, maxMs),
   });
 }

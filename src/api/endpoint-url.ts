@@ -3,12 +3,12 @@ import { withRule } from './rules.ts';
 
 const PORT = '6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}';
 
-// The host part takes no `@` (user info) and no `\`, which browsers' URL parsers read as `/`.
+// The host part has no `@` (user info) and no `\`, which browsers' URL parsers read as `/`.
 const ENDPOINT_URL = new RegExp(`^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:(${PORT}))?([/?#][!-~]*)?$`);
 
 /**
- * URL of a partner's endpoint, at most 2,048 characters. Which addresses may be reached is not decided here but when
- * the connection is made.
+ * Returns the schema of an endpoint's URL, at most 2,048 characters. The dispatcher checks the address when it
+ * connects.
  */
 export function endpointUrl(): z.ZodString {
   return withRule(z.string().min(1).max(2048), {

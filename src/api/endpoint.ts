@@ -6,7 +6,7 @@ import { atomicList } from './lists.ts';
 import { withRule } from './rules.ts';
 import { timestamp } from './strings.ts';
 
-/** What holds for an endpoint that says nothing else. Delays are duration strings. */
+/** Defaults of an endpoint. Delays are duration strings. */
 export const ENDPOINT_DEFAULTS = {
   timeoutSeconds: 15,
   secretVersion: 1,
@@ -21,7 +21,7 @@ export const SecretKeyRef = z
       .max(253)
       .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)
       .describe(
-        "Name of a Secret in the Subscription's namespace, of any type but those that hold credentials of the cluster or of Sluice.",
+        "Name of a Secret in the Subscription's namespace. Types that hold credentials of the cluster or of Sluice are refused.",
       ),
     key: z
       .string()
@@ -29,27 +29,27 @@ export const SecretKeyRef = z
       .max(253)
       .regex(/^[-._a-zA-Z0-9]+$/)
       .describe(
-        'Key within the Secret. Its value has to be visible ASCII and spaces, at most 4,096 characters; one line break at the end is left out.',
+        'Key in the Secret. The value must be visible ASCII and spaces, at most 4,096 characters. One line break at the end is removed.',
       ),
   })
-  .describe('A field of a Secret.');
+  .describe('A key of a Secret.');
 export type SecretKeyRef = z.infer<typeof SecretKeyRef>;
 
 export const EndpointHeader = withRule(
   z.object({
     name: endpointHeaderName().describe(
-      'Name of the header. Not those of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* or x-sluice-*.',
+      'Name of the header. Not a header of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* or x-sluice-*.',
     ),
     value: z
       .string()
       .max(1024)
       .regex(/^[\t -~]*$/)
-      .describe('Value in the clear: visible ASCII and spaces, at most 1,024 characters.')
+      .describe('Value in plain text: visible ASCII and spaces, at most 1,024 characters.')
       .optional(),
     valueFrom: z
       .object({ secretKeyRef: SecretKeyRef })
       .describe(
-        'Where the value is read from, so that it is not in the clear. A changed value is used for the attempts that begin some seconds later; while there is none, events are kept (Live=False, WaitingForSecret).',
+        'Source of a secret value. Attempts use a changed value after some seconds. While the value is missing, events are kept (Live=False, WaitingForSecret).',
       )
       .optional(),
   }),
@@ -58,10 +58,10 @@ export const EndpointHeader = withRule(
     message: 'needs exactly one of value, valueFrom',
     holds: header => (header.value === undefined) !== (header.valueFrom === undefined),
   },
-).describe('A header that every delivery carries, with its value or where to find it.');
+).describe('A header of every delivery, with its value or the source of its value.');
 export type EndpointHeader = z.infer<typeof EndpointHeader>;
 
-/** The headers that take their value from a Secret, in their order. */
+/** Returns the headers that take their value from a Secret, in their order. */
 export function headersWithSecret(
   headers: readonly EndpointHeader[] | undefined,
 ): { readonly name: string; readonly secret: SecretKeyRef }[] {
@@ -73,31 +73,31 @@ export function headersWithSecret(
 export const Endpoint = z
   .object({
     url: endpointUrl().describe(
-      'Absolute URL that deliveries are posted to; at most 2,048 characters of ASCII, without user info. https, or http towards networks that the operator allows (else Live=False, EndpointRefused).',
+      'Absolute URL to post deliveries to: https, at most 2,048 characters of ASCII, without user info. http works only for addresses in networks that the operator allows (else Live=False, EndpointRefused).',
     ),
     timeoutSeconds: z
       .int()
       .min(1)
       .max(30)
       .meta({ format: 'int32' })
-      .describe('Seconds until an attempt without a complete answer has failed, 1 to 30. Absent: 15.')
+      .describe('Timeout of an attempt in seconds, 1 to 30. Absent: 15.')
       .optional(),
     maxPerSecond: z
       .int()
       .min(1)
       .max(10_000)
       .meta({ format: 'int32' })
-      .describe('Most attempts started in a second, 1 to 10,000. Absent: no limit.')
+      .describe('Maximum number of attempts started in a second, 1 to 10,000. Absent: no limit.')
       .optional(),
-    retrySchedule: atomicList(duration().describe('Delay after a failed attempt, as 5s, 30m or 2h.'), { max: 16 })
+    retrySchedule: atomicList(duration().describe('Delay after a failed attempt, for example 5s, 30m or 2h.'), {
+      max: 16,
+    })
       .describe(
-        `Delays between attempts, at most 16; up to 20 % of jitter is added, then the event is a dead letter. Empty: one attempt. Absent: ${ENDPOINT_DEFAULTS.retrySchedule.join(', ')}.`,
+        `Delays between attempts, at most 16, each with up to 20 % of jitter. After the last attempt the event is a dead letter. Empty: one attempt. Absent: ${ENDPOINT_DEFAULTS.retrySchedule.join(', ')}.`,
       )
       .optional(),
     headers: atomicList(EndpointHeader, { max: 16 })
-      .describe(
-        'Headers that every delivery carries, at most 16, for example the authorization that the endpoint wants.',
-      )
+      .describe('Headers of every delivery, at most 16, for example the authorization that the endpoint requires.')
       .optional(),
     secretVersion: z
       .int()
@@ -105,14 +105,14 @@ export const Endpoint = z
       .max(1_000_000)
       .meta({ format: 'int32' })
       .describe(
-        'Version of the signing secret. To rotate, add one: both versions sign for 24 hours. Only grows. Absent: 1.',
+        'Version of the signing secret. To rotate, add one: both versions sign for 24 hours. You cannot lower it. Absent: 1.',
       )
       .optional(),
     enabledAt: timestamp()
       .describe(
-        'Set to the present time (RFC 3339) to enable an endpoint again that was disabled before it (410, or five days of failures).',
+        'Set it to the current time (RFC 3339) to enable an endpoint that was disabled earlier (410, or five days of failures).',
       )
       .optional(),
   })
-  .describe('Where events are delivered to. Absent: nothing is sent, the partner pulls and acknowledges over REST.');
+  .describe('Where to deliver events. Absent: nothing is sent; the partner pulls and acknowledges over REST.');
 export type Endpoint = z.infer<typeof Endpoint>;

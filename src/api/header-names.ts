@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { withRule } from './rules.ts';
 
-/** Header names that the dispatcher, HTTP or the protocols it speaks own: no endpoint and no event may set them. */
+/** Headers that belong to HTTP, the dispatcher or its protocols. No endpoint and no event may set them. */
 export const RESERVED_HEADERS: readonly string[] = [
-  // Framing and connection (RFC 9110, 7.6.1; RFC 9112): setting one would let a value break the request apart.
+  // Framing and connection (RFC 9110, 7.6.1; RFC 9112): setting one could split the request.
   'connection',
   'content-length',
   'expect',
@@ -17,17 +17,17 @@ export const RESERVED_HEADERS: readonly string[] = [
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // What a delivery states about itself.
+  // Set by the dispatcher for each delivery.
   'content-type',
   'date',
   'traceparent',
   'user-agent',
 ];
 
-/** Reserved by their beginning: Standard Webhooks, CloudEvents, and our own. */
+/** Reserved prefixes: Standard Webhooks, CloudEvents, and our own. */
 export const RESERVED_HEADER_PREFIXES: readonly string[] = ['webhook-', 'ce-', 'x-sluice-'];
 
-/** Credentials of the producer's request to ingress: passing them on would hand the producer's keys to a partner. */
+/** Credentials in the producer's request to ingress. Forwarding them would give a partner the producer's keys. */
 export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'set-cookie', 'x-api-key'];
 
 /** A token (RFC 9110, 5.6.2), in any case. */
@@ -35,7 +35,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const RESERVED = new Set(RESERVED_HEADERS);
 const CREDENTIALS = new Set(CREDENTIAL_HEADERS);
 
-/** Whether an endpoint may set the header by itself: a name, in any case, that is not reserved. */
+/** Returns whether an endpoint may set the header: a valid name, in any case, that is not reserved. */
 export function mayEndpointSet(name: string): boolean {
   const lower = name.toLowerCase();
   return (
@@ -43,17 +43,17 @@ export function mayEndpointSet(name: string): boolean {
   );
 }
 
-/** Whether a header of the producer's request may be passed on to receivers: as for an endpoint, and no credentials. */
+/** Returns whether a header of the producer's request may be forwarded: as for an endpoint, and no credentials. */
 export function mayForward(name: string): boolean {
   return mayEndpointSet(name) && !CREDENTIALS.has(name.toLowerCase());
 }
 
-/** Name of an HTTP header (RFC 9110 token), in any case, at most 128 characters. */
+/** Returns the schema of a header name (RFC 9110 token), in any case, at most 128 characters. */
 export function headerName(): z.ZodString {
   return z.string().min(1).max(128).regex(TOKEN);
 }
 
-/** A header name outside `refused` and the reserved prefixes; `holds` says the same. */
+/** Returns the schema of a header name outside `refused` and the reserved prefixes. `holds` is the same rule. */
 function nameOutside(refused: readonly string[], holds: (name: string) => boolean, message: string): z.ZodString {
   const list = refused.map(name => `'${name}'`).join(', ');
   const prefixes = RESERVED_HEADER_PREFIXES.map(prefix => `!self.lowerAscii().startsWith('${prefix}')`);
@@ -61,7 +61,7 @@ function nameOutside(refused: readonly string[], holds: (name: string) => boolea
   return withRule(headerName(), { rule, message, holds });
 }
 
-/** Name of a request header that may be passed on from the producer to partners. */
+/** Returns the schema of a request header that may be forwarded from the producer to partners. */
 export function forwardedHeaderName(): z.ZodString {
   return nameOutside(
     [...RESERVED_HEADERS, ...CREDENTIAL_HEADERS],
@@ -70,7 +70,7 @@ export function forwardedHeaderName(): z.ZodString {
   );
 }
 
-/** Name of a header that a subscription adds to its deliveries. `authorization` is fine: it is the partner's own. */
+/** Returns the schema of a header that a subscription adds. `authorization` is allowed: it is the partner's own. */
 export function endpointHeaderName(): z.ZodString {
   return nameOutside(
     RESERVED_HEADERS,

@@ -3,46 +3,46 @@ import { API_VERSION } from './group-version.ts';
 import { NamespacedMeta, ObjectMeta } from './object-meta.ts';
 import type { CelRule } from './rules.ts';
 
-/** A column that `kubectl get` prints, before those that every kind has. */
+/** A column that `kubectl get` prints before the columns of every kind. */
 export interface PrinterColumn {
   name: string;
   type: 'string' | 'boolean' | 'integer' | 'date';
   jsonPath: string;
   description: string;
-  /** 0 (absent) is always shown, 1 with `-o wide`. */
+  /** 0 (default): always shown; 1: only with `-o wide`. */
   priority?: number;
 }
 
 const META = { Namespaced: NamespacedMeta, Cluster: ObjectMeta } as const;
 
-// `kubectl get waas` must not fail for somebody who may read one namespace only.
+// `kubectl get waas` must not fail for users who may read only one namespace.
 const CATEGORY: Record<keyof typeof META, string> = { Namespaced: 'waas', Cluster: 'waas-admin' };
 
-/** What the author of a kind writes down. */
+/** The definition of a kind, as its file writes it. */
 export interface KindSource<K extends string, Sc extends keyof typeof META, S extends z.ZodType, T extends z.ZodType> {
   kind: K;
-  /** In the CRD's name and in REST paths of the API server. */
+  /** Used in the name of the CRD and in REST paths of the API server. */
   plural: string;
   shortNames: readonly string[];
   scope: Sc;
-  /** What `kubectl explain <kind>` says first. */
+  /** The first text of `kubectl explain <kind>`. */
   description: string;
   spec: S;
   status: T;
-  /** Rules over the whole object, beside the one about its name. */
+  /** Rules over the whole object, in addition to the one for its name. */
   rules?: readonly CelRule[];
   columns: readonly PrinterColumn[];
-  /** Of the column REASON; absent: the reason of Ready. */
+  /** JSON path of the column REASON; absent: the reason of Ready. */
   reasonPath?: string;
-  /** Columns behind REASON. */
+  /** Columns after REASON. */
   columnsBehind?: readonly PrinterColumn[];
-  /** JSON paths that field selectors and watches may select by. */
+  /** JSON paths for field selectors of lists and watches. */
   selectableFields?: readonly string[];
 }
 
 /**
- * A kind: what its author wrote, and what follows from it. `schema` parses an object as the API server returns it:
- * fields that are not known are dropped, schema defaults filled in.
+ * Completes the definition of a kind. `schema` parses an object as the API server returns it: it drops unknown fields
+ * and fills in defaults.
  */
 export function defineKind<
   const K extends string,
@@ -64,14 +64,14 @@ export function defineKind<
   };
 }
 
-/** Any kind, for those who iterate over all of them. */
+/** Any kind, for code that iterates over all of them. */
 export interface KindDefinition extends KindSource<string, 'Namespaced' | 'Cluster', z.ZodType, z.ZodType> {
   singular: string;
   categories: readonly string[];
   schema: z.ZodType;
 }
 
-/** The column of one condition's status or reason. */
+/** Returns the column for the status or reason of a condition. */
 export function conditionColumn(
   name: string,
   type: string,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * What this project reads of `metadata`, as the API server returns it. The CRDs do not repeat it: the server knows
- * its own metadata.
+ * The fields of `metadata` that this project reads. The CRDs do not repeat them: the API server knows its own
+ * metadata.
  */
 export const ObjectMeta = z.object({
   name: z.string(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What JSON Schema says of an integer, beside the words. */
+/** JSON Schema keywords of an integer. */
 interface Documented {
   readonly minimum: number;
   readonly maximum: number;
@@ -10,7 +10,7 @@ interface Documented {
 
 /**
  * Returns the schema of a query parameter that is a decimal number without sign or leading zeros. Queries are text, so
- * the pattern decides what is taken; documents say `integer`, which is what it is to a client.
+ * the pattern decides what is valid. OpenAPI documents it as `integer`.
  */
 export function queryInteger(pattern: RegExp, fault: string, documented: Documented) {
   return z

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 
-/** One entry of `x-kubernetes-validations`: CEL over `self`, and in transition rules `oldSelf`. */
+/** One entry of `x-kubernetes-validations`: CEL over `self` and, in transition rules, `oldSelf`. */
 export interface CelRule {
-  /** CEL expression that has to be true. */
+  /** CEL expression that must be true. */
   rule: string;
-  /** What the user reads when it is not. */
+  /** Error message if it is false. */
   message: string;
-  /** The field that the message is about, relative to where the rule stands, as in `.name`. */
+  /** Field that the message is about, relative to the rule's schema, for example `.name`. */
   fieldPath?: string;
 }
 
@@ -22,8 +22,8 @@ function addRules<S extends z.ZodType>(schema: S, rules: readonly CelRule[]): S 
 }
 
 /**
- * A rule about a value, said twice: `holds` for zod, `rule` in CEL for the API server. JSON Schema drops zod's
- * refinements without a word, so neither may be written without the other.
+ * Adds a rule about a value, written twice: `holds` for zod, `rule` in CEL for the API server. Always give both: JSON
+ * Schema silently drops zod's refinements.
  */
 export function withRule<S extends z.ZodType>(
   schema: S,
@@ -33,19 +33,19 @@ export function withRule<S extends z.ZodType>(
   return addRules(schema.refine(holds, { error: cel.message }), [cel]);
 }
 
-/** Rules about a change, which only the API server can check. They stand on the parent of the fields they are about. */
+/** Adds rules about a change, which only the API server can check, to the parent of the fields that they are about. */
 export function withTransitions<S extends z.ZodType>(schema: S, ...rules: CelRule[]): S {
   return addRules(schema, rules);
 }
 
-/** A required field that never changes. */
+/** Returns the rule that a required field never changes. */
 export function immutable(field: string): CelRule {
   return { rule: `self.${field} == oldSelf.${field}`, message: `${field} is immutable`, fieldPath: `.${field}` };
 }
 
 /**
- * An optional field that never changes once it is set. The rule is for the parent: on the field itself, taking the
- * field away and adding it again would pass.
+ * Returns the rule that an optional field never changes once it is set. The rule is for the parent: on the field
+ * itself, removing the field and adding it again would pass.
  */
 export function immutableOnceSet(field: string): CelRule {
   return {
@@ -55,7 +55,7 @@ export function immutableOnceSet(field: string): CelRule {
   };
 }
 
-/** An optional boolean that goes from false (or absent) to true and never back. */
+/** Returns the rule that an optional boolean goes from false (or absent) to true and never back. */
 export function oneWay(field: string): CelRule {
   return {
     rule: `!oldSelf.?${field}.orValue(false) || self.?${field}.orValue(false)`,

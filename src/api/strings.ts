@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Free text of `min` to `max` characters. Kubernetes counts code points and zod UTF-16 units, so an emoji would be
- * one for the one and two for the other: the check counts code points, and the limits are stated as JSON Schema.
+ * Returns the schema of free text of `min` to `max` characters. Kubernetes counts code points, and zod counts UTF-16
+ * units. The check counts code points, and the JSON Schema has the limits.
  */
 export function text(limits: { min?: number; max: number }): z.ZodString {
   const min = limits.min ?? 0;
@@ -22,7 +22,7 @@ function codePoints(value: string): number {
   return count;
 }
 
-/** 1 to `max` characters of visible ASCII: no space, no control character. */
+/** Returns the schema of 1 to `max` characters of visible ASCII: no space, no control character. */
 export function visibleAscii(max: number): z.ZodString {
   return z
     .string()
@@ -31,7 +31,7 @@ export function visibleAscii(max: number): z.ZodString {
     .regex(/^[!-~]+$/);
 }
 
-/** Name of an object of this API: a DNS label (RFC 1123) of at most 63 characters. */
+/** Returns the schema of an object name of this API: a DNS label (RFC 1123) of at most 63 characters. */
 export function objectName(): z.ZodString {
   return z
     .string()
@@ -40,7 +40,7 @@ export function objectName(): z.ZodString {
     .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
 }
 
-/** Lower-case hexadecimal SHA-256: 64 characters. */
+/** Returns the schema of a SHA-256 in lower-case hexadecimal: 64 characters. */
 export function sha256Hex(): z.ZodString {
   return z
     .string()
@@ -48,7 +48,7 @@ export function sha256Hex(): z.ZodString {
     .regex(/^[0-9a-f]{64}$/);
 }
 
-/** RFC 3339 date and time. The API server checks the format; a pattern beside it would only make the message worse. */
+/** Returns the schema of an RFC 3339 date and time. The API server checks the format, so it needs no pattern. */
 export function timestamp(): z.ZodString {
   return z
     .string()
@@ -62,7 +62,7 @@ export function timestamp(): z.ZodString {
 const EMAIL =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
-/** E-mail address as browsers define it (WHATWG HTML, "valid e-mail address"), at most 254 characters (RFC 5321). */
+/** Returns the schema of an e-mail address (WHATWG HTML, "valid e-mail address"), at most 254 characters (RFC 5321). */
 export function emailAddress(): z.ZodString {
   return withRule(z.string().min(3).max(254), {
     rule: `self.matches(r"${EMAIL.source.replaceAll('\\/', '/')}")`,

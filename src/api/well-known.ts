@@ -1,23 +1,23 @@
 /**
- * Names that Kubernetes users meet outside our own fields: labels, annotations, finalizer, Secret types, field
- * managers. Each is written here once and nowhere else.
+ * Names that Kubernetes users see outside our own fields: labels, annotations, finalizer, Secret types, field
+ * managers. Each is defined only here.
  */
 
-/** Label on a namespace: the Workspace of this name may adopt it. The controller sets it on those that it creates. */
+/** Label on a namespace: the Workspace of this name may adopt it. The controller sets it on namespaces it creates. */
 export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 
 /**
- * Annotation on a Workspace, `"true"`: nothing of it is reconciled; data flows on as the routes stand. Changes come into
- * force when it is taken away; deletions wait for that a minute at most. Control state that Redis loses meanwhile is not
- * rebuilt before: nothing is routed then, and ingress answers 503. A subscription follows its producer's workspace. On a
- * Workspace that is being deleted it says nothing.
+ * Annotation on a Workspace. While it is `"true"`, nothing of the workspace is reconciled, and events flow by the
+ * applied routes. Changes are applied when it is removed; deletions wait at most a minute. If Redis loses control state
+ * meanwhile, it is not rebuilt before: nothing is routed then, and ingress answers 503. A subscription follows its
+ * producer's workspace. The annotation has no effect on a Workspace that is being deleted.
  */
 export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 
-/** Annotation on our CustomResourceDefinitions: the hash of their spec. The controller compares it with its own. */
+/** Annotation on our CustomResourceDefinitions: the hash of their spec. The controller compares it to its own. */
 export const SCHEMA_ANNOTATION = 'sluice.dev/schema';
 
-/** Finalizer on the kinds that leave something in Redis: CatalogStream, Package, Subscription, Workspace. */
+/** Finalizer on the kinds that need cleanup: CatalogStream, Package, Subscription, Workspace. */
 export const FINALIZER = 'sluice.dev/finalizer';
 
 /** Type of a Secret that holds an ingress key of its namespace's workspace. */
@@ -26,21 +26,21 @@ export const INGRESS_KEY_SECRET_TYPE = 'sluice.dev/ingress-key';
 /** The field of an ingress-key Secret that holds the key. */
 export const INGRESS_KEY_FIELD = 'key';
 
-/** Type of the Secret `<subscription>-signing`, written by the controller for partners with kubectl. */
+/** Type of the Secret `<subscription>-signing`. The controller writes it for partners who use kubectl. */
 export const SIGNING_SECRET_TYPE = 'sluice.dev/signing';
 
 /** The field of a signing Secret that holds the newest `whsec_` secret. */
 export const SIGNING_SECRET_FIELD = 'secret';
 
-/** Type of the Secret `<integration>-invitation`, written when there is no mail server. */
+/** Type of the Secret `<integration>-invitation`. The controller writes it if no mail server is configured. */
 export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 
 /** The field of an invitation Secret that holds the token. */
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
- * Types of Secrets that no header of an endpoint may take its value from: who may write a Subscription could send away
- * credentials of the cluster, or of Sluice itself.
+ * Types of Secrets that endpoint headers must not read. Otherwise anyone who can write a Subscription could send away
+ * credentials of the cluster or of Sluice.
  */
 export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
   INGRESS_KEY_SECRET_TYPE,
@@ -52,8 +52,8 @@ export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
 ];
 
 /**
- * Field managers of server-side apply. The facade has one for each concern: with one for all, archiving a package
- * would take its display name away.
+ * Field managers of server-side apply. The facade has one for each concern: with a single one, archiving a package
+ * would remove its display name.
  */
 export const FIELD_MANAGER = {
   controller: 'sluice-controller',
@@ -69,12 +69,12 @@ export const FIELD_MANAGER = {
 
 export type FieldManager = (typeof FIELD_MANAGER)[keyof typeof FIELD_MANAGER];
 
-/** Name of the Secret that mirrors a subscription's signing secret. */
+/** Returns the name of the Secret that mirrors a subscription's signing secret. */
 export function signingSecretName(subscription: string): string {
   return `${subscription}-signing`;
 }
 
-/** Name of the Secret that holds an integration's invitation token when there is no mail server. */
+/** Returns the name of the Secret that holds an integration's invitation token if no mail server is configured. */
 export function invitationSecretName(integration: string): string {
   return `${integration}-invitation`;
 }

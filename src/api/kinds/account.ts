@@ -9,21 +9,19 @@ export const AccountSpec = z
   .object({
     displayName: text({ max: 128 }).describe('Name for people. At most 128 characters.').optional(),
     owners: atomicList(Owner, { min: 1, max: 64 }).describe(
-      'Who may act for the account and for all its workspaces, 1 to 64.',
+      'Owners and admins of the account and of all its workspaces, 1 to 64.',
     ),
     plan: z
       .enum(['Free', 'Metered'])
       .default('Free')
-      .describe(
-        'Free (default): distribution pauses when the included tokens are spent. Metered: tokens are only counted.',
-      ),
+      .describe('Free (default): routing pauses when the included tokens are spent. Metered: tokens are only counted.'),
     includedTokens: z
       .int()
       .min(0)
       .meta({ format: 'int64' })
       .default(10_000)
       .describe(
-        "Tokens of the Free plan over the account's lifetime, one per started 16 KiB of an event. To top up, raise it. Default 10000.",
+        "Tokens of the Free plan over the account's lifetime. Each started 16 KiB of an event costs one, for each integration. Raise it to top up. Default 10000.",
       ),
   })
   .describe('Who owns the account, and its plan.');
@@ -31,7 +29,7 @@ export type AccountSpec = z.infer<typeof AccountSpec>;
 
 export const AccountStatus = z
   .object({ ...statusFields })
-  .describe('What the controller has made of it. Balances are read over REST.');
+  .describe('Observed state of the account. Read balances over REST.');
 export type AccountStatus = z.infer<typeof AccountStatus>;
 
 export const Account = defineKind({
@@ -40,7 +38,7 @@ export const Account = defineKind({
   shortNames: ['acct'],
   scope: 'Cluster',
   description:
-    'Who pays: owners, plan and tokens for one or more workspaces. Nothing prevents deleting it while workspaces name it: they say WaitingForAccount, with an Event, and go on until its included tokens are spent, until it is created again.',
+    'Pays for tokens: owners, plan and included tokens of one or more workspaces. You can delete it while workspaces name it: they report WaitingForAccount, with an Event, until you create it again. Meanwhile their events flow until the included tokens are spent.',
   spec: AccountSpec,
   status: AccountStatus,
   columns: [{ name: 'Plan', type: 'string', jsonPath: '.spec.plan', description: 'Free or Metered.' }],

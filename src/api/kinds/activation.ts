@@ -9,21 +9,21 @@ export const ActivationSpec = withTransitions(
   z.object({
     integration: objectName().describe('metadata.name of an Integration of this namespace. Immutable.'),
     groupKey: groupKey().describe(
-      'The group key whose events may go to the integration, on all streams: 1 to 256 bytes of UTF-8, compared byte by byte, without control characters and without spaces at its ends. Immutable.',
+      'Group key whose events may go to the integration, on all streams: 1 to 256 bytes of UTF-8, compared byte by byte, without control characters and without spaces at its ends. Immutable.',
     ),
     revoked: z
       .boolean()
       .describe(
-        'True: closes the group key for the integration, whatever other Activations for the same pair say. Absent: false.',
+        'True: closes the group key for the integration, even if other Activations for the same pair open it. Absent: false.',
       )
       .optional(),
   }),
   immutable('integration'),
   immutable('groupKey'),
-).describe('The pair that is opened.');
+).describe('The group key to open, and the integration to open it for.');
 export type ActivationSpec = z.infer<typeof ActivationSpec>;
 
-export const ActivationStatus = z.object({ ...statusFields }).describe('What the controller has made of it.');
+export const ActivationStatus = z.object({ ...statusFields }).describe('Observed state of the activation.');
 export type ActivationStatus = z.infer<typeof ActivationStatus>;
 
 export const Activation = defineKind({
@@ -32,7 +32,7 @@ export const Activation = defineKind({
   shortNames: ['actv'],
   scope: 'Namespaced',
   description:
-    'Opens one group key of the producer for one integration, on all streams. The pair is open while at least one Activation names it and none of them is revoked. To close it exactly, set revoked and wait for Effective=False.',
+    'Opens one group key of the producer for one integration, on all streams. The pair is open while at least one Activation names it and none of these is revoked. To close it, set revoked and wait for Effective=False: from then on nothing is routed.',
   spec: ActivationSpec,
   status: ActivationStatus,
   columns: [

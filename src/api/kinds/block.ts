@@ -11,20 +11,20 @@ export const BlockSpec = withTransitions(
       .object({
         kind: z
           .enum(['CatalogStream', 'Package'])
-          .describe('Whether one stream or all streams of a package are kept back.'),
-        name: objectName().describe('metadata.name of the stream or package, in this namespace.'),
+          .describe('CatalogStream: blocks one stream. Package: blocks all streams of the package.'),
+        name: objectName().describe('metadata.name of the stream or package in this namespace.'),
       })
-      .describe('What is kept from the integration. Immutable.'),
+      .describe('The stream or package to keep from the integration. Immutable.'),
     onUnblock: z
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'What becomes of the events that came meanwhile. Continue (default): they are routed, in order, as far as the retention reaches. SkipToNow: they are left out, if all Blocks that cover the subscription to the end say so; what lies in the inbox already is delivered.',
+        'What happens to the events accepted during the block, once it ends. Continue (default): they are routed in order, as far as the retention reaches. SkipToNow: they are skipped, if all Blocks that cover the subscription until then have SkipToNow; events already in the inbox are delivered.',
       ),
   }),
   immutable('integration'),
   immutable('target'),
-).describe('What is kept from whom.');
+).describe('The stream or package to block, and the integration to block it for.');
 export type BlockSpec = z.infer<typeof BlockSpec>;
 
 export const BlockStatus = z
@@ -35,10 +35,10 @@ export const BlockStatus = z
       .min(0)
       .max(2_147_483_647)
       .meta({ format: 'int32' })
-      .describe("Number of the integration's subscriptions that this block covers.")
+      .describe("Number of the integration's subscriptions that this Block covers.")
       .optional(),
   })
-  .describe('What the controller has made of it.');
+  .describe('Observed state of the block.');
 export type BlockStatus = z.infer<typeof BlockStatus>;
 
 export const Block = defineKind({
@@ -47,14 +47,14 @@ export const Block = defineKind({
   shortNames: ['blk'],
   scope: 'Namespaced',
   description:
-    'Keeps one stream, or all streams of a package, from one integration: subscribing is refused, live subscriptions pause. A subscription goes on when no Block covers it any more.',
+    'Keeps one stream, or all streams of a package, from one integration. New subscriptions are refused, and live ones pause. A subscription resumes when no Block covers it any more.',
   spec: BlockSpec,
   status: BlockStatus,
   columns: [
     { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The integration.' },
     { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'Kind of the target.' },
     { name: 'Target', type: 'string', jsonPath: '.spec.target.name', description: 'Name of the target.' },
-    conditionColumn('Enforced', 'Enforced', 'status', 'Whether the data plane holds to it.'),
+    conditionColumn('Enforced', 'Enforced', 'status', 'Whether the data plane enforces it.'),
   ],
 });
 export type Block = z.infer<typeof Block.schema>;

@@ -9,19 +9,19 @@ export const IntegrationSpec = withTransitions(
     z.object({
       invitedEmail: emailAddress()
         .describe(
-          'E-mail address that the invitation goes to. Personal data: shown here and nowhere else. May be removed once workspace is set, never changed or added later. At most 254 characters.',
+          'E-mail address for the invitation, at most 254 characters. Personal data: shown only here. You can remove it once workspace is set. You cannot change it or add it later.',
         )
         .optional(),
       workspace: objectName()
         .describe(
-          "The grant: the Workspace that receives. Written when the invitation is accepted, or by the producer as a direct grant. Immutable once set. Data flows only to that workspace's own Subscriptions.",
+          'The receiving Workspace. Set when the partner accepts the invitation, or by the producer as a direct grant. Immutable once set. Events go only to Subscriptions in that workspace.',
         )
         .optional(),
       declined: z.boolean().describe('True: the partner declined the invitation. One-way. Absent: false.').optional(),
       revoked: z
         .boolean()
         .describe(
-          'True: the producer ended the integration; nothing is routed or attempted any more. One-way. Absent: false.',
+          'True: the producer ended the integration. Nothing is routed or attempted any more. One-way. Absent: false.',
         )
         .optional(),
     }),
@@ -39,7 +39,7 @@ export const IntegrationSpec = withTransitions(
   immutableOnceSet('workspace'),
   oneWay('declined'),
   oneWay('revoked'),
-).describe('Who is invited or granted, and whether that still holds.');
+).describe('The invited or granted partner, and whether the integration has ended.');
 export type IntegrationSpec = z.infer<typeof IntegrationSpec>;
 
 export const IntegrationStatus = z
@@ -49,17 +49,17 @@ export const IntegrationStatus = z
       .object({
         tokenHash: sha256Hex()
           .describe(
-            'SHA-256 of the invitation token, as 64 hexadecimal digits. The token itself is in the e-mail, or in the Secret <integration>-invitation where there is no mail server.',
+            'SHA-256 of the invitation token, as 64 hexadecimal digits. The token itself is in the e-mail or, without a mail server, in the Secret <integration>-invitation.',
           )
           .optional(),
         issuedAt: timestamp().describe('When the token was issued (RFC 3339).').optional(),
-        expiresAt: timestamp().describe('Until when it can be accepted (RFC 3339): 14 days after issuedAt.').optional(),
-        sentAt: timestamp().describe('When it was mailed, or its Secret written (RFC 3339).').optional(),
+        expiresAt: timestamp().describe('When the invitation expires (RFC 3339): 14 days after issuedAt.').optional(),
+        sentAt: timestamp().describe('When the invitation was mailed, or its Secret written (RFC 3339).').optional(),
       })
       .describe('The invitation. Absent for a direct grant.')
       .optional(),
   })
-  .describe('What the controller has made of it.');
+  .describe('Observed state of the integration.');
 export type IntegrationStatus = z.infer<typeof IntegrationStatus>;
 
 export const Integration = defineKind({
@@ -68,13 +68,13 @@ export const Integration = defineKind({
   shortNames: ['intg'],
   scope: 'Namespaced',
   description:
-    'A partner of the producer that owns the namespace: invited by e-mail, or granted directly to a workspace. A partner sees every published stream; events flow once it subscribes and group keys are activated.',
+    'The relation between the producer that owns the namespace and one partner. You invite the partner by e-mail, or grant its workspace directly. The partner sees every published stream. Events flow once it subscribes and group keys are activated.',
   spec: IntegrationSpec,
   status: IntegrationStatus,
   columns: [
-    conditionColumn('Accepted', 'Accepted', 'reason', 'How the invitation stands.'),
-    conditionColumn('Admitted', 'Admitted', 'status', 'Whether the receiving workspace consents.'),
-    { name: 'Workspace', type: 'string', jsonPath: '.spec.workspace', description: 'The workspace that receives.' },
+    conditionColumn('Accepted', 'Accepted', 'reason', 'State of the invitation.'),
+    conditionColumn('Admitted', 'Admitted', 'status', 'Whether the receiving workspace agreed.'),
+    { name: 'Workspace', type: 'string', jsonPath: '.spec.workspace', description: 'The receiving workspace.' },
   ],
 });
 export type Integration = z.infer<typeof Integration.schema>;

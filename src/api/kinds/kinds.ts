@@ -8,7 +8,7 @@ import { Package } from './package.ts';
 import { Subscription } from './subscription.ts';
 import { Workspace } from './workspace.ts';
 
-/** All kinds of the API. A new kind is one more line here. */
+/** All kinds of the API. Add a line for a new kind. */
 export const KINDS = {
   Account,
   Workspace,

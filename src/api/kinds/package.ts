@@ -9,22 +9,22 @@ export const PackageSpec = withTransitions(
   z.object({
     name: text({ min: 1, max: 128 })
       .describe(
-        'Name as it was first given, 1 to 128 characters. Absent: metadata.name. Immutable once set: rename by displayName.',
+        'Original name, 1 to 128 characters. Absent: metadata.name. Immutable once set: use displayName to rename.',
       )
       .optional(),
     displayName: text({ max: 128 })
-      .describe('Name that is shown instead of name. At most 128 characters. Frozen once archived.')
+      .describe('Shown instead of name. At most 128 characters. Immutable once archived.')
       .optional(),
-    description: text({ max: 1024 }).describe('What the package groups. At most 1,024 characters.').optional(),
+    description: text({ max: 1024 }).describe('Description of the package. At most 1,024 characters.').optional(),
     streams: atomicList(objectName().describe('metadata.name of a CatalogStream of this namespace.'), { max: 500 })
       .describe(
-        'Streams that the package groups, at most 500. Blocking the package blocks them all. Duplicates are ignored; names without a stream count as soon as one appears. Once archived, streams may only be taken out.',
+        'Streams of the package, at most 500. Blocking the package blocks them all. Duplicates are ignored. A name without a stream counts as soon as the stream exists. Once archived, you can only remove streams.',
       )
       .optional(),
     archived: z
       .boolean()
       .describe(
-        'True: takes no new streams, names or blocks and is left out of lists; its existing blocks hold. One-way. Absent: false.',
+        'True: the package accepts no new streams, names or blocks and is hidden from lists. Its existing blocks stay in force. One-way. Absent: false.',
       )
       .optional(),
   }),
@@ -40,7 +40,7 @@ export const PackageSpec = withTransitions(
     message: 'streams can only be taken out once the package is archived',
     fieldPath: '.streams',
   },
-).describe('What the producer wants of the package.');
+).describe('Desired state of the package.');
 export type PackageSpec = z.infer<typeof PackageSpec>;
 
 export const PackageStatus = z
@@ -51,10 +51,10 @@ export const PackageStatus = z
       .min(0)
       .max(500)
       .meta({ format: 'int32' })
-      .describe('Number of different streams listed.')
+      .describe('Number of streams listed, without duplicates.')
       .optional(),
   })
-  .describe('What the controller has made of it.');
+  .describe('Observed state of the package.');
 export type PackageStatus = z.infer<typeof PackageStatus>;
 
 export const Package = defineKind({
@@ -63,7 +63,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    'A group of streams, and a lever: a Block of the package keeps all of them from one integration. It opens nothing; streams outside of packages are open as well. metadata.name is its key. REST makes it of the name: a slug of lower-case Latin letters, digits and -; a name without any becomes p- and a hash.',
+    'A named set of streams. One Block of the package covers them all. A package grants no access, and streams need not be in one. metadata.name is its key. REST derives it from the name: a slug of lower-case Latin letters, digits and -. A name without any of these becomes p- and a hash.',
   spec: PackageSpec,
   status: PackageStatus,
   columns: [

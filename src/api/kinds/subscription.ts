@@ -8,9 +8,9 @@ import { objectName, timestamp } from '../strings.ts';
 
 export const SubscriptionSpec = withTransitions(
   z.object({
-    producer: objectName().describe('Name of the Workspace that produces. Immutable.'),
+    producer: objectName().describe('Name of the producer Workspace. Immutable.'),
     integration: objectName().describe(
-      "metadata.name of the producer's Integration, whose spec.workspace has to name this namespace. Immutable.",
+      "metadata.name of the producer's Integration. Its spec.workspace must name this namespace. Immutable.",
     ),
     stream: objectName().describe("metadata.name of the producer's CatalogStream. Immutable."),
     endpoint: Endpoint.optional(),
@@ -18,17 +18,17 @@ export const SubscriptionSpec = withTransitions(
       .enum(['ByGroupKey', 'None'])
       .default('ByGroupKey')
       .describe(
-        'ByGroupKey (default): a later event of a group key waits until the earlier one is delivered, skipped or dead. None: nothing waits for anything. Immutable.',
+        'ByGroupKey (default): an event waits until the one before it with the same group key is delivered, skipped or dead. None: events do not wait for each other. Immutable.',
       ),
     suspended: z
       .boolean()
-      .describe('True: routing to this subscription pauses; nothing is lost within the retention. Absent: false.')
+      .describe('True: routing to this subscription pauses. Events are kept within the retention. Absent: false.')
       .optional(),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'What deleting the subscription does to its inbox. Retain (default): its records stay readable until the retention ends; nothing more is sent. Delete: they go at once.',
+        'What happens to the inbox when you delete the subscription. Retain (default): its records stay readable until the retention ends, and nothing more is sent. Delete: they are removed at once.',
       ),
   }),
   immutable('producer'),
@@ -40,14 +40,14 @@ export const SubscriptionSpec = withTransitions(
     message: 'secretVersion only grows: an older secret may have leaked',
     fieldPath: '.endpoint.secretVersion',
   },
-).describe('What the partner receives, and where.');
+).describe('The stream to receive, and how to deliver it.');
 export type SubscriptionSpec = z.infer<typeof SubscriptionSpec>;
 
 export const SubscriptionStatus = z
   .object({
     ...statusFields,
     admittedAt: timestamp()
-      .describe('When the grant was first found (RFC 3339). Routing starts no earlier.')
+      .describe('When the grant was first found (RFC 3339). Routing starts then, at the earliest.')
       .optional(),
     signing: z
       .object({
@@ -56,10 +56,10 @@ export const SubscriptionStatus = z
           .min(1)
           .max(1_000_000)
           .meta({ format: 'int32' })
-          .describe('Version of the newest secret that signs.')
+          .describe('Version of the newest signing secret.')
           .optional(),
         rotatedAt: timestamp()
-          .describe('When it became the newest (RFC 3339); the one before signs for 24 hours more.')
+          .describe('When this version became the newest (RFC 3339). The one before signs for another 24 hours.')
           .optional(),
       })
       .describe('State of the signing secret.')
@@ -68,26 +68,26 @@ export const SubscriptionStatus = z
       .object({
         disabledAt: timestamp()
           .describe(
-            'When it was disabled (RFC 3339, milliseconds); it stays so until spec.endpoint.enabledAt is later.',
+            'When the endpoint was disabled (RFC 3339, milliseconds). It stays disabled until spec.endpoint.enabledAt is later.',
           )
           .optional(),
         disabledBy: z
           .enum(['Gone', 'Failing'])
-          .describe('Gone: it answered 410. Failing: no attempt succeeded for five days.')
+          .describe('Gone: the endpoint answered 410. Failing: no attempt succeeded for five days.')
           .optional(),
       })
-      .describe('State of the endpoint; only while it is disabled.')
+      .describe('State of the endpoint. Present only while it is disabled.')
       .optional(),
     delivery: DeliveryStatus.optional(),
     reason: z
       .string()
       .max(63)
       .describe(
-        'What `kubectl get` prints as REASON: why events do not flow, which is the reason of Live while Live is not True and the object is admitted, else the reason of Ready.',
+        'What `kubectl get` prints as REASON. If the subscription is admitted and not Live, the reason of Live; else the reason of Ready.',
       )
       .optional(),
   })
-  .describe('What the controller has made of it.');
+  .describe('Observed state of the subscription.');
 export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;
 
 export const Subscription = defineKind({
@@ -96,19 +96,19 @@ export const Subscription = defineKind({
   shortNames: ['wsub'],
   scope: 'Namespaced',
   description:
-    "A partner's consent to receive one stream: it lives in the receiving workspace's namespace and works when the producer's Integration grants that workspace.",
+    "A partner's request for one stream, with or without an endpoint. Create it in the namespace of the receiving workspace. It takes effect when the producer's Integration grants that workspace.",
   spec: SubscriptionSpec,
   status: SubscriptionStatus,
   rules: [
     {
-      // Removing the endpoint and adding it again would pass the transition rule; the status remembers.
+      // Removing the endpoint and adding it again would pass the transition rule. The status keeps the version.
       rule: '!has(self.spec.endpoint) || self.spec.endpoint.?secretVersion.orValue(1) >= self.?status.?signing.?version.orValue(1)',
       message: 'secretVersion only grows: it has to be at least status.signing.version',
       fieldPath: '.spec.endpoint.secretVersion',
     },
   ],
   columns: [
-    { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: 'The producing workspace.' },
+    { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: 'The producer workspace.' },
     { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: 'The stream.' },
     conditionColumn('Live', 'Live', 'status', 'Whether events flow.'),
   ],
@@ -124,7 +124,7 @@ export const Subscription = defineKind({
       name: 'Dead',
       type: 'boolean',
       jsonPath: '.status.delivery.deadLetters',
-      description: 'Whether there are dead letters.',
+      description: 'Whether the inbox has dead letters.',
     },
     {
       name: 'Backlog',

@@ -16,31 +16,33 @@ export const IngressKey = z
       .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/)
       .describe('Name of the key within the workspace, 1 to 63 characters.'),
     sha256: sha256Hex().describe(
-      'SHA-256 of the key, as 64 lower-case hexadecimal digits. The key itself is kept nowhere.',
+      'SHA-256 of the key, as 64 lower-case hexadecimal digits. The key itself is not stored.',
     ),
-    expiresAt: timestamp().describe('Until when the key is good (RFC 3339). Absent: until it is removed.').optional(),
+    expiresAt: timestamp().describe('When the key expires (RFC 3339). Absent: never.').optional(),
   })
-  .describe('A key that opens the ingress of the workspace, and nothing else.');
+  .describe('An ingress key of the workspace. It opens only ingress.');
 export type IngressKey = z.infer<typeof IngressKey>;
 
 export const WorkspaceSpec = withTransitions(
   z.object({
     account: objectName().describe('Name of the Account that pays. Immutable.'),
     owners: atomicList(Owner, { max: 64 })
-      .describe("Who may act for the workspace over REST, beside the account's owners. At most 64.")
+      .describe("Owners and admins of the workspace over REST, in addition to the account's owners. At most 64.")
       .optional(),
     producer: z
       .boolean()
-      .describe('True: marked as a producer, before it has a stream. Gates nothing. Absent: false.')
+      .describe(
+        'True: marks the workspace as a producer before it has a stream. Has no effect on events. Absent: false.',
+      )
       .optional(),
     ingressKeys: mapList(IngressKey, 'id', { max: 16 })
       .describe(
-        'Keys made over REST, at most 16, several good at once for rotation. Others are Secrets of type sluice.dev/ingress-key in the namespace, with 20 to 512 bytes in the field key; one that opens nothing gets an Event.',
+        'Ingress keys created over REST, at most 16. Several can be valid at once, for rotation. You can also create Secrets of type sluice.dev/ingress-key in the namespace, with 20 to 512 bytes in the field key; a Secret that is not usable gets an Event.',
       )
       .optional(),
   }),
   immutable('account'),
-).describe('Who owns the workspace and pays for it.');
+).describe('Desired state of the workspace: its owners, and the account that pays.');
 export type WorkspaceSpec = z.infer<typeof WorkspaceSpec>;
 
 export const WorkspaceStatus = z
@@ -49,17 +51,17 @@ export const WorkspaceStatus = z
     namespace: z.string().max(63).describe('The namespace that belongs to the workspace: metadata.name.').optional(),
     producer: z
       .boolean()
-      .describe('Whether it is a producer: spec.producer, or it had a stream once. Stays true.')
+      .describe('Whether the workspace is a producer: by spec.producer, or because it ever had a stream. Stays true.')
       .optional(),
   })
-  .describe('What the controller has made of it.');
+  .describe('Observed state of the workspace.');
 export type WorkspaceStatus = z.infer<typeof WorkspaceStatus>;
 
-/** Namespaces of the system: no Workspace may have such a name. The rule of the kind says the same in CEL. */
+/** Namespaces of the system: no Workspace may have such a name. The kind has the same rule in CEL. */
 const RESERVED_NAMES = ['default'];
 const RESERVED_PREFIXES = ['kube-', 'sluice-'];
 
-/** Returns whether no Workspace may have the name, because its namespace belongs to the system. */
+/** Returns whether the name is reserved because its namespace belongs to the system. */
 export function isReservedWorkspaceName(name: string): boolean {
   return RESERVED_NAMES.includes(name) || RESERVED_PREFIXES.some(prefix => name.startsWith(prefix));
 }
@@ -70,7 +72,7 @@ export const Workspace = defineKind({
   shortNames: ['wksp'],
   scope: 'Cluster',
   description:
-    'A tenant: a namespace of the same name, its owners and the account that pays. A namespace that exists already is taken only if it is labelled sluice.dev/workspace=<name>. Deleting the workspace closes its routing and keeps the namespace. With the annotation sluice.dev/paused: "true" events flow as the routes stand, and changes wait until the annotation is gone (deletions of streams a minute at most). What closes does not wait: a Block, a revoked or deleted Activation, a revoked or declined Integration and a deleted Subscription take effect at once, and what they closed stays closed until the pause ends. Control state that Redis loses meanwhile is not rebuilt before it ends (ingress answers 503).',
+    'One producer, one partner, or both: a namespace of the same name, its owners and the account that pays. The controller adopts an existing namespace only if it has the label sluice.dev/workspace=<name>. Deleting the workspace closes its routing and keeps the namespace. While it has the annotation sluice.dev/paused: "true", events flow by the routes already applied, and changes wait until you remove it (deletions of streams wait at most a minute). Changes that close a gate do not wait: a Block, a revoked or deleted Activation, a revoked or declined Integration and a deleted Subscription take effect at once, and what they closed stays closed until the pause ends. If Redis loses control state during the pause, it is rebuilt only after the pause; until then ingress answers 503.',
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   rules: [
@@ -84,12 +86,12 @@ export const Workspace = defineKind({
   ],
   columns: [
     { name: 'Account', type: 'string', jsonPath: '.spec.account', description: 'The account that pays.' },
-    { name: 'Producer', type: 'boolean', jsonPath: '.status.producer', description: 'Whether it produces.' },
+    { name: 'Producer', type: 'boolean', jsonPath: '.status.producer', description: 'Whether it is a producer.' },
     {
       name: 'Paused',
       type: 'string',
       jsonPath: `.metadata.annotations.${PAUSED_ANNOTATION.replaceAll('.', String.raw`\.`)}`,
-      description: `The annotation ${PAUSED_ANNOTATION}: while it is true, changes wait.`,
+      description: `Value of the annotation ${PAUSED_ANNOTATION}: while it is true, changes wait.`,
     },
   ],
 });

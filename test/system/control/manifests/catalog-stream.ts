@@ -36,7 +36,7 @@ export const catalogStreamCases = [
   accepts('a retention in several units', { retention: '1h30m' }),
   refuses('a retention below an hour', { retention: '59m59s' }, 'has to be from 1h to 720h'),
   refuses('a retention above 30 days', { retention: '721h' }, 'has to be from 1h to 720h'),
-  refuses('a retention in days', { retention: '7d' }, 'days are not taken'),
+  refuses('a retention in days', { retention: '7d' }, 'not in days'),
   refuses(
     'a retention in fractions',
     { retention: '1.5h' },
