@@ -137,8 +137,8 @@ describe('subscription', () => {
   });
 
   test.each([
-    ['globex', 'its Integration has to name globex in spec.workspace'],
-    ['acme', 'or is this the wrong namespace? A Subscription belongs to the workspace that receives'],
+    ['globex', 'ask it to name globex in spec.workspace of its Integration'],
+    ['acme', 'or is this the wrong namespace? A Subscription belongs to the receiving workspace'],
   ])('without a grant in the namespace %s, it says which one is asked for', (namespace, words) => {
     const verdict = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
     const [ready] = planSubscription({ ...facts, namespace, verdict }).conditions;

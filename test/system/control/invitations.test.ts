@@ -141,7 +141,7 @@ it('says so while the mail server does not take it, and sends the same token whe
   await until('cleo', 'InvitationSent', 'False/SmtpFailed');
   const refused = await read('cleo');
   expect(refused.status?.conditions?.find(({ type }) => type === 'InvitationSent')?.message).toBe(
-    'the mail server did not take the invitation (451); it is tried again',
+    'the mail server did not accept the invitation (451); the controller retries',
   );
   expect(await observer.conditionOf('Integration', 'cleo', PRODUCER)).toBe('True/Pending');
 

@@ -3,7 +3,7 @@ import type { AccountStatus } from '../../../api/kinds/account.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { Outcome } from '../../engine/outcome.ts';
 
-/** The status of an account whose plan stands in Redis. */
+/** Returns the status of an account after its plan was applied. */
 export function planAccount(name: string): Outcome<AccountStatus> {
   return {
     status: { publicId: publicId('Account', '', name) },
@@ -12,7 +12,7 @@ export function planAccount(name: string): Outcome<AccountStatus> {
         type: CONDITION.Account.Ready,
         status: 'True',
         reason: REASON.Account.Ready.LedgerReady,
-        message: 'plan and included tokens are in force',
+        message: 'plan and included tokens are applied',
       },
     ],
   };

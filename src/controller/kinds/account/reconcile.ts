@@ -4,12 +4,12 @@ import { publicId } from '../../../core/ids/ids.ts';
 import type { Room } from '../../context/context.ts';
 import { planAccount } from './plan.ts';
 
-/** How often an account is looked at whose tokens are spent: the word that it has some again may have been lost. */
+/** Requeue interval of an account whose tokens are spent: the message that it has tokens again may be lost. */
 const SHORT_CHECK_MS = 30_000;
 
 /**
- * States the account's plan in Redis, where tokens are counted, wakes the queues that waited for what it now has, and
- * notes whether any still waits.
+ * Writes the account's plan to Redis, where tokens are counted. Wakes the queues that waited for tokens, and notes
+ * whether any still waits.
  */
 export function reconcileAccount({ control, queueHints, shortages, fence, nowMs, explain }: Room) {
   return async ({ metadata, spec }: Pick<Account, 'spec'> & { metadata: { name: string } }) => {

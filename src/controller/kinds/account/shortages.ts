@@ -4,11 +4,11 @@ import type { Room } from '../../context/context.ts';
 export interface ShortagesDeps {
   readonly registry: Registry;
   readonly exists: (account: string) => boolean;
-  /** The first look at an account, and each time that a shortage begins or ends; `turned`: it did. */
+  /** Called for the first note of an account, and when a shortage begins or ends (`turned`). */
   readonly onNews: (account: string, turned: boolean) => void;
 }
 
-/** Remembers which accounts have queues that wait for tokens, as far as this leader has looked. */
+/** Remembers which accounts have queues that wait for tokens. Knows only the accounts that this leader reconciled. */
 export function createShortages({ registry, exists, onNews }: ShortagesDeps): Room['shortages'] {
   const known = new Map<string, boolean>();
   new Gauge({

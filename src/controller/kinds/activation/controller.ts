@@ -6,7 +6,7 @@ import { pairSelection } from './pair-selection.ts';
 import { reconcilePair } from './reconcile.ts';
 import { type OwnedActivation, removeRevoked } from './removal.ts';
 
-/** One controller for the gates of pairs, one that removes what REST revoked long ago. */
+/** Creates two controllers: one for the gates of the pairs, one that removes Activations that REST revoked long ago. */
 export const createActivationControllers: CreateControllers = ({ room, client, sources, engine }) => {
   const { world, wallMs } = room;
   const resource = resourceOf('Activation');

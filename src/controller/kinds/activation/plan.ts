@@ -12,9 +12,9 @@ export interface ActivationFacts {
   readonly namespace: string;
   readonly integration: string;
   readonly groupKey: string;
-  /** This object says revoked. */
+  /** This object is revoked. */
   readonly revoked: boolean;
-  /** What was committed in Redis for the pair. */
+  /** State of the pair's gate in Redis. */
   readonly open: boolean;
   readonly workspaceExists: boolean;
   /** Undefined: the integration does not exist. */
@@ -38,7 +38,7 @@ function effectiveReason({ revoked, open, state }: ActivationFacts): EffectiveRe
   return state === 'Pending' ? 'IntegrationPending' : 'IntegrationClosed';
 }
 
-/** The status of an activation whose pair stands in Redis as `open` says. */
+/** Returns the status of an activation after its pair was applied. */
 export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus> {
   const status = { publicId: activationId(facts.namespace, facts.integration, facts.groupKey) };
   if (!facts.workspaceExists) {

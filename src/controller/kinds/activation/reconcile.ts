@@ -20,14 +20,14 @@ export interface Pair {
   readonly groupKey: string;
 }
 
-/** The inverse of `pairKey`: names hold no slash, a group key may. */
+/** Parses a key of `pairKey`. Names have no slash, but a group key may. */
 export function parsePair(key: string): Pair {
   const first = key.indexOf('/');
   const second = key.indexOf('/', first + 1);
   return { namespace: key.slice(0, first), integration: key.slice(first + 1, second), groupKey: key.slice(second + 1) };
 }
 
-/** Whether the objects of one pair open it. */
+/** Returns whether the objects of a pair open it. */
 export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
   return pairIsOpen(
     activations.map(({ metadata, spec }) => ({
@@ -37,7 +37,7 @@ export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
   );
 }
 
-/** Since when the pair is open, as the statuses remember it: what a rebuilt Redis starts from. */
+/** Returns when the pair was opened, from the statuses. A rebuilt Redis starts from this time. */
 function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number): number {
   const times = activations.flatMap(({ status }) => {
     const effective = status?.conditions?.find(({ type }) => type === 'Effective');
@@ -46,7 +46,7 @@ function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number
   return times.length === 0 ? nowMs : Math.min(...times);
 }
 
-/** `int_…` → open group keys of the workspace, out of the caches. */
+/** Returns the open group keys of a workspace from the caches, by `int_…`. */
 export function openGatesOf(
   { world, nowMs }: Pick<Room, 'world' | 'nowMs'>,
   namespace: string,
@@ -66,19 +66,19 @@ export function openGatesOf(
 }
 
 /**
- * Brings one pair into force: opening goes inbox side first, then the tenant's index; closing likewise, so that the
- * authority is never behind. Its statuses are written after the commit: they are the barrier's word.
+ * Applies one pair: the inbox side first, then the tenant's index, both for opening and for closing. The inbox side is
+ * the authority and must never be behind. Statuses are written after the commit, because callers wait for them.
  */
 export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activation'>['spec'], CommonStatus>) {
   const { world, control, tenants } = room;
   const references = createMissingReferences(room.wallMs);
 
-  /** `again`: the last try failed, maybe after the gate was open and before anybody was told. */
+  /** `again`: the last try failed, perhaps after the gate opened and before the hints were lowered. */
   async function commit({ namespace, integration, groupKey }: Pair, again: boolean): Promise<boolean> {
     const activations = world.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
     const open = isOpen(activations) && world.Integration.store.get(`${namespace}/${integration}`) !== undefined;
     const routes = tenants.compiled(namespace)?.routes;
-    // Paused in this moment: looked at again, and left as it is.
+    // Paused meanwhile: leave it as it is and retry.
     if (open && isPaused(world, namespace)) throw cacheBehind(`the pause of ${namespace}`);
     if (open && routes === undefined) throw cacheBehind(`routes of ${namespace}`);
     const id = publicId('Integration', namespace, integration);
@@ -96,7 +96,7 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     return open;
   }
 
-  /** As the engine does for the kinds that it reconciles one by one; no Events, they may be 100,000. */
+  /** Writes a failure as the engine does for other kinds, but without Events: there may be 100,000 activations. */
   async function writeFailure(
     activations: readonly Cached<'Activation'>[],
     error: unknown,
@@ -114,7 +114,7 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     }
   }
 
-  /** Writes what each object of the pair says, and answers when to look again. An object that is gone needs no status. */
+  /** Writes the status of each object of the pair and returns when to requeue. Skips objects that are gone. */
   async function say(
     pair: Pair,
     activations: readonly Cached<'Activation'>[],
@@ -144,10 +144,10 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
   return async (key: string, context: ReconcileContext): Promise<{ readonly requeueAfterMs: number } | undefined> => {
     const pair = parsePair(key);
     const { namespace } = pair;
-    // Objects as they were when the decision was made: what is written for them is true of that state.
+    // Keep the objects of the decision: the statuses describe this state.
     const activations = world.Activation.store.byIndex('pair', key);
     const integration = world.Integration.store.get(`${namespace}/${pair.integration}`);
-    // What closes does not wait for the end of a pause; also a pair without objects closes.
+    // Closing does not wait for the end of a pause. A pair without objects closes, too.
     if (isPaused(world, namespace) && isOpen(activations) && integration !== undefined) {
       for (const activation of activations) {
         const said = planPaused(status.latest(activation), namespace);

@@ -9,25 +9,25 @@ import { findCondition } from '../../engine/conditions.ts';
 import type { ReconcileContext } from '../../engine/keyed-controller.ts';
 import type { Pair } from './reconcile.ts';
 
-/** How long a revoked activation of the REST interface is kept: until then it shows that, and since when. */
+/** How long a revoked activation of REST is kept, so that readers see it and when it was revoked. */
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** How often it is looked for what was kept long enough. */
+/** Interval between two searches for activations to remove. */
 const LOOK_EVERY_MS = 60 * 60 * 1_000;
 
-/** An activation as the API server has it, with who wrote what of it. */
+/** An activation with its managed fields. */
 export type OwnedActivation = Pick<Cached<'Activation'>, 'spec'> & {
   readonly metadata: AnyObject['metadata'] & {
     readonly managedFields?: readonly {
       readonly manager?: string;
       readonly subresource?: string;
-      /** RFC 3339: when the manager changed one of its fields last. */
+      /** RFC 3339: when the manager last changed one of its fields. */
       readonly time?: string;
     }[];
   };
 };
 
-/** The name of the one object of a pair that the REST interface writes. */
+/** Returns the name of the object that REST writes for a pair. */
 export function restName({ namespace, integration, groupKey }: Pair): string {
   return activationObjectName(namespace, integration, groupKey);
 }
@@ -35,10 +35,10 @@ export function restName({ namespace, integration, groupKey }: Pair): string {
 export type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
 
 /**
- * Whether the object may go: it is REST's own, as its name and its writers say, revoked for 30 days, and alone. With a
- * sibling it stays, for it is what keeps the pair closed.
+ * Decides whether to remove the object. It must belong to REST (by its name and managers), be revoked for 30 days, and
+ * be the only one of its pair. With a sibling it stays, because it keeps the pair closed.
  *
- * @param objects all of the pair
+ * @param objects all objects of the pair
  * @param nowMs ms since the epoch
  */
 export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], nowMs: number): Removal {
@@ -46,10 +46,10 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
   if (object === undefined || siblings.length > 0 || object.spec.revoked !== true) return 'never';
   const { name, managedFields = [] } = object.metadata;
   const writers = managedFields.filter(({ subresource }) => subresource === undefined);
-  // Somebody who keeps it in Git would make it again.
+  // An object in Git would be created again.
   const own = name === restName(pair) && writers.every(({ manager }) => manager === FIELD_MANAGER.facade);
   const times = writers.map(({ time = '' }) => Date.parse(time));
-  // Revoking is the last thing that REST writes.
+  // Revoking is REST's last write.
   const dueMs = Math.max(...times) + KEEP_REVOKED_MS;
   if (!own || !Number.isFinite(dueMs)) return 'never';
   return dueMs <= nowMs ? 'now' : { notBeforeMs: dueMs };
@@ -57,19 +57,19 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
 
 export interface RemovalDeps {
   readonly world: Pick<World, 'Activation' | 'Workspace'>;
-  /** All objects of a pair, as the quorum has them. */
+  /** Reads all objects of a pair from the quorum. */
   readonly readPair: (pair: Pair) => Promise<readonly OwnedActivation[]>;
   readonly remove: KubeClient['remove'];
   /** ms since the epoch */
   readonly wallMs: () => number;
 }
 
-/** Removes what REST revoked long ago. The gate is closed by then, and stays so without the object. */
+/** Removes Activations that REST revoked long ago. Their gates are closed by then, and stay closed without them. */
 export function removeRevoked({ world, readPair, remove, wallMs }: RemovalDeps) {
-  /** By UID, those that the API server was asked about: not again before that time. */
+  /** UID → when to read the object from the API server again. */
   let notBefore = new Map<string, number>();
 
-  /** By what the cache knows; not when exactly it was revoked, but since when it is there and nothing is routed. */
+  /** Decides from the cache, which has the time of creation and of Effective, but not of the revocation. */
   function isCandidate({ metadata, spec, status }: Cached<'Activation'>, pair: Pair, nowMs: number): boolean {
     if (spec.revoked !== true || metadata.deletionTimestamp !== undefined || isPaused(world, pair.namespace))
       return false;
@@ -106,11 +106,11 @@ export function removeRevoked({ world, readPair, remove, wallMs }: RemovalDeps) 
       try {
         if (await remove(resourceOf('Activation'), metadata, { uid, resourceVersion })) removed++;
       } catch (error) {
-        // Activated again in this moment.
+        // Activated again meanwhile.
         if (!isKubeError(error, 409)) throw error;
       }
     }
-    if (removed > 0) log.info({ removed }, 'activations that were revoked 30 days ago are removed');
+    if (removed > 0) log.info({ removed }, 'removed activations that were revoked 30 days ago');
     return { requeueAfterMs: LOOK_EVERY_MS };
   };
 }

@@ -14,11 +14,11 @@ export interface BlockFacts {
   readonly workspaceExists: boolean;
   readonly integrationExists: boolean;
   readonly targetExists: boolean;
-  /** Admitted subscriptions that this Block covers, as the routes in force have it. */
+  /** Number of admitted subscriptions that this Block covers in the applied routes. */
   readonly pausedSubscriptions: number;
 }
 
-/** The status of a block whose routes are in force; they hold from its first moment, also for what comes later. */
+/** Returns the status of a block after its routes were applied. They also cover targets that are created later. */
 export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   const { namespace, integration, target, pausedSubscriptions } = facts;
   const status = { publicId: blockId(namespace, integration, target.kind, target.name), pausedSubscriptions };
@@ -28,7 +28,7 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   if (!facts.integrationExists || !facts.targetExists) {
     const missing = facts.integrationExists ? 'WaitingForTarget' : 'WaitingForIntegration';
     const what = facts.integrationExists ? `${target.kind} ${target.name}` : `integration ${integration}`;
-    const message = `${what} does not exist yet; the block holds from its first moment`;
+    const message = `${what} does not exist yet; the block applies as soon as it does`;
     const enforced = {
       type: condition.Enforced,
       status: 'Unknown',
@@ -40,12 +40,12 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   return {
     status,
     conditions: [
-      { type: condition.Ready, status: 'True', reason: reason.Ready.Applied, message: 'the routes are in force' },
+      { type: condition.Ready, status: 'True', reason: reason.Ready.Applied, message: 'the routes are applied' },
       {
         type: condition.Enforced,
         status: 'True',
         reason: reason.Enforced.Enforced,
-        message: 'no event of the target is routed to the integration; what came before is held',
+        message: 'no event of the target is routed to the integration; events in the inbox are held',
       },
     ],
   };

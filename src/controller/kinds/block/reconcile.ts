@@ -6,9 +6,9 @@ import { settled } from '../../context/paused.ts';
 import { planBlock } from './plan.ts';
 
 /**
- * A Block is in the routes of its tenant; here it says so. What it names has to be in force with it: a package that came
- * a moment ago may not be in the routes that its Block was compiled into. A Block only closes, so it comes into force in a
- * paused workspace, too.
+ * Reports a Block once the routes of its tenant include it. Its integration and target must be in the routes, too: a new
+ * package may be missing from the routes that its Block was compiled into. A Block only closes, so it is applied in a
+ * paused workspace as well.
  */
 export function reconcileBlock(room: Pick<Room, 'world' | 'tenants'>) {
   const { world } = room;
@@ -27,7 +27,7 @@ export function reconcileBlock(room: Pick<Room, 'world' | 'tenants'>) {
       targetExists: target !== undefined,
     };
     if (!workspaceExists) return planBlock({ ...facts, pausedSubscriptions: 0 });
-    // Enforced is a promise: a package without its finalizer could still be deleted from under its Block.
+    // A package without its finalizer could be deleted while its Block is Enforced.
     if (spec.target.kind === 'Package' && target !== undefined && target.metadata.deletionTimestamp === undefined) {
       if (target.metadata.finalizers?.includes(FINALIZER) !== true)
         throw cacheBehind(`finalizer of ${target.metadata.name}`);

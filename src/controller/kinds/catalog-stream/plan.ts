@@ -37,11 +37,11 @@ function publication({ namespace, published, workspaceExists }: StreamFacts): De
         type: condition.Published,
         status: 'False',
         reason: reason.Published.Deprecated,
-        message: 'out of the catalog, no new subscriptions; set spec.public to publish it',
+        message: 'not in the catalog, no new subscriptions; set spec.public to true to publish it',
       };
 }
 
-/** The status of a stream whose routes are in force. */
+/** Returns the status of a stream after its routes were applied. */
 export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -62,15 +62,15 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   };
 }
 
-/** How often a draining queue is looked at, ms. */
+/** Requeue interval of a draining queue, ms. */
 const DRAIN_CHECK_MS = 2_000;
 
-/** The status of a stream that is being deleted and still has something to deliver. */
+/** Returns the status of a stream that is being deleted and still has events to deliver. */
 export function planDraining(
   facts: StreamFacts,
   drain: { readonly unrouted: number; readonly open: number },
 ): Exclude<Finalization<CatalogStreamStatus>, 'done'> {
-  const message = `takes no more events; to deliver: ${drain.open} in inboxes, ${drain.unrouted} to route. spec.deletionPolicy: Delete lets go at once`;
+  const message = `the stream accepts no more events; to deliver: ${drain.open} in inboxes, ${drain.unrouted} to route. Set spec.deletionPolicy to Delete to drop them`;
   return {
     status: statusOf(facts),
     waitingMs: DRAIN_CHECK_MS,

@@ -49,7 +49,7 @@ onEachRedis(redis => {
       await redis().call('xadd', q.bodies, `${NOW_MS}-0`, 'g', 'red');
       await redis().call('hset', q.meta, 'cur', `${NOW_MS}-0`);
       await redis().call('hset', q.behind, member, '0-0');
-      expect(await finalize()).toBe('takes no more events; to deliver: 0 in inboxes, 1 to route');
+      expect(await finalize()).toBe('the stream accepts no more events; to deliver: 0 in inboxes, 1 to route');
       const queues = createQueueStore(redis());
       const ref = { tenant: t.tenant, queue: 'orders' };
       const owned = await queues.own(ref, NOW_MS, 'A');
@@ -69,7 +69,7 @@ onEachRedis(redis => {
       await redis().call('xadd', q.events, `${NOW_MS}-0`, 'g', 'red', 's', 4);
       await redis().call('hset', q.meta, 'cur', `${NOW_MS}-0`);
       await redis().call('zadd', x.pending, 0, 'red\0ref');
-      expect(await finalize()).toBe('takes no more events; to deliver: 1 in inboxes, 0 to route');
+      expect(await finalize()).toBe('the stream accepts no more events; to deliver: 1 in inboxes, 0 to route');
     });
   });
 });

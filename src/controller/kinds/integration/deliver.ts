@@ -11,26 +11,26 @@ import type { InvitationMetrics } from './invitation-metrics.ts';
 import { writeInvitationSecret } from './invitation-secret.ts';
 import { type InvitationTask, planInvitationTask } from './invitation-task.ts';
 
-/** Pauses between tries: a mail server that is away is asked soon, and then once in a quarter of an hour. */
+/** Backoff between tries: from a second up to a quarter of an hour. */
 export const DELIVERY_RETRY: RetryPauses = { firstMs: 1_000, mostMs: 900_000 };
 
-/** A recipient that the mail server refused is tried again after so long: a mailbox may come to be. */
+/** Retry interval for a recipient that the mail server refused: the mailbox may be created later. */
 const REFUSED_RETRY_MS = 6 * 60 * 60 * 1_000;
 
 type HandOver = Extract<InvitationTask, { readonly token: string }>;
 
 export interface DeliverDeps {
-  /** Undefined: there is no mail server, tokens go into Secrets. */
+  /** Undefined: no mail server is configured, and tokens go into Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
   readonly deliveries: Deliveries;
-  /** Has the integration's status say what came of it. */
+  /** Enqueues the integration so that its status shows the result. */
   readonly tell: (key: string) => void;
   readonly metrics: InvitationMetrics;
 }
 
 /**
- * Hands invitations over, apart from the integrations' own worker: a mail server that is slow delays nobody's Ready. What
- * came of it goes through `deliveries` into the status.
+ * Sends invitations, apart from the integrations' own worker: a slow mail server must not delay Ready. The result goes
+ * through `deliveries` into the status.
  */
 export function deliverInvitation(room: Room, deps: DeliverDeps) {
   const { world, client } = room;
@@ -64,7 +64,7 @@ export function deliverInvitation(room: Room, deps: DeliverDeps) {
     return { sentAt: timestampOf(room.wallMs()), as: task.do === 'mail' ? 'Sent' : 'SecretWritten' };
   }
 
-  /** What is only mended was told when it was handed over. */
+  /** Notes the result, unless it only repaired a Secret whose writing is in the status already. */
   function conclude(key: string, id: InvitationId, task: HandOver, delivery: Delivery): void {
     if (task.do === 'write-secret' && task.again) return;
     deliveries.note(key, id, delivery);
@@ -77,7 +77,7 @@ export function deliverInvitation(room: Room, deps: DeliverDeps) {
     const namespace = cached?.metadata.namespace as string;
     if (cached === undefined || isPaused(world, namespace) || !ownsNamespace(world, namespace)) return undefined;
     if (taskFor(key, cached).do === 'nothing') return undefined;
-    // What was revoked or answered a moment ago may not be in the cache yet, and a mail cannot be taken back.
+    // A revocation or an answer may not be in the cache yet, and a mail cannot be taken back.
     const integration = await client.get<Cached<'Integration'>>(resourceOf('Integration'), cached.metadata);
     if (integration === undefined) return undefined;
     const task = taskFor(key, integration);
@@ -103,7 +103,7 @@ export function deliverInvitation(room: Room, deps: DeliverDeps) {
   };
 }
 
-/** As the status tells it: nothing but a code. */
+/** Returns the failure for the status: only a code. */
 function failureOf(error: unknown): Delivery {
   if (error instanceof MailError) return { failed: 'SmtpFailed', code: error.code };
   const reason = (error as { readonly reason?: unknown }).reason;

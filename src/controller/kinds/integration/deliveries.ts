@@ -1,12 +1,12 @@
 import type { Delivery } from './invitation.ts';
 
-/** Which invitation of an integration: a new one, or that of a namesake, is another. */
+/** Identifies one invitation: a new one, or one of another integration with the same name, differs. */
 export interface InvitationId {
   readonly uid: string;
   readonly issuedAt: string;
 }
 
-/** What this process has done with invitations and the statuses do not say yet. */
+/** Invitations that this process has sent, or tried to, and that no status shows yet. */
 export interface Deliveries {
   /** @param key namespace/name of the integration */
   readonly of: (key: string, id: InvitationId) => Delivery | undefined;
@@ -15,8 +15,8 @@ export interface Deliveries {
 }
 
 /**
- * Deliveries on their way into the statuses: the integration's own worker alone writes those. Lost with the process: an
- * invitation whose `sentAt` was not written is sent again, with the same token.
+ * Creates the memory of deliveries until the integration's own worker writes them to its status. It is lost with the
+ * process: an invitation without `sentAt` is then sent again, with the same token.
  */
 export function createDeliveries(): Deliveries {
   const known = new Map<string, InvitationId & { readonly delivery: Delivery }>();

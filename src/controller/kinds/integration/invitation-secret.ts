@@ -9,10 +9,10 @@ import { type Cached, resourceOf } from '../../caches/caches.ts';
 import type { Room } from '../../context/context.ts';
 
 /**
- * Writes the Secret `<integration>-invitation` with the token, or without one: the controller may not delete Secrets. It
- * goes with the Integration, as its owner says.
+ * Writes the Secret `<integration>-invitation`. An owner reference deletes it with the Integration. The controller may
+ * not delete Secrets, so it empties those it does not need any more.
  *
- * @param token undefined leaves it empty
+ * @param token undefined empties the Secret
  */
 export async function writeInvitationSecret(
   client: Room['client'],

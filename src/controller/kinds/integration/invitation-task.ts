@@ -4,13 +4,13 @@ import { integrationState } from '../../../core/routing/integration-state.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { type Delivery, wholeInvitation } from './invitation.ts';
 
-/** What is to be done with the token of an invitation. */
+/** What to do with the token of an invitation. */
 export type InvitationTask =
   | { readonly do: 'nothing' }
-  /** `again`: it was handed over before, and somebody changed or deleted the Secret. */
+  /** `again`: it was written before, and the Secret has been changed or deleted. */
   | (HandOver & { readonly do: 'mail'; readonly to: string })
   | (HandOver & { readonly do: 'write-secret'; readonly again: boolean })
-  /** Nobody may use it any more: the Secret is left without it. */
+  /** The token is not valid any more: remove it from the Secret. */
   | { readonly do: 'empty-secret' };
 
 interface HandOver {
@@ -23,9 +23,9 @@ export interface InvitationTaskFacts {
   readonly uid: string;
   readonly spec: IntegrationSpec;
   readonly status: IntegrationStatus | undefined;
-  /** SHA-256 of what the Secret beside the integration holds; undefined: no Secret, or an empty one. */
+  /** SHA-256 of the token in the invitation Secret; undefined: no Secret, or an empty one. */
   readonly secretSha256: string | undefined;
-  /** What this process did with this very invitation and the status does not say yet. */
+  /** Result of sending this invitation that the status does not show yet. */
   readonly delivery: Delivery | undefined;
   readonly hasMailServer: boolean;
   readonly rootKey: Uint8Array;
@@ -33,7 +33,7 @@ export interface InvitationTaskFacts {
   readonly nowMs: number;
 }
 
-/** Hands over only what the status already holds the hash of: whatever is sent can be accepted. */
+/** Plans what to do with the token. Sends it only once its hash is in the status, so that it can be accepted. */
 export function planInvitationTask(facts: InvitationTaskFacts): InvitationTask {
   const { uid, spec, status, secretSha256, rootKey } = facts;
   const invitation = wholeInvitation(status?.invitation);

@@ -10,19 +10,19 @@ const reason = REASON.Integration.InvitationSent;
 
 type Invitation = NonNullable<IntegrationStatus['invitation']>;
 
-/** What came of handing the token over: it was, at that time, or it could not be. */
+/** Result of sending an invitation: when and how, or why not. */
 export type Delivery =
   | { readonly sentAt: string; readonly as: 'Sent' | 'SecretWritten' }
   | { readonly failed: 'SmtpFailed' | 'SecretFailed'; readonly code: string };
 
 const MESSAGE = {
-  Sent: 'the mail server took the invitation',
-  SecretWritten: 'there is no mail server; the token is in a Secret beside this object',
-  SmtpFailed: 'the mail server did not take the invitation',
+  Sent: 'the mail server accepted the invitation',
+  SecretWritten: 'no mail server is configured; the token is in the Secret <name>-invitation of this namespace',
+  SmtpFailed: 'the mail server did not accept the invitation',
   SecretFailed: 'the Secret with the token could not be written',
 } as const;
 
-/** The invitation if all of it is there; what is left of a status that was half lost is none. */
+/** Returns the invitation if it is complete. A status that has lost a part of it counts as none. */
 export function wholeInvitation(invitation: Invitation | undefined): (Invitation & IssuedInvitation) | undefined {
   const { tokenHash, issuedAt, expiresAt } = invitation ?? {};
   if (tokenHash === undefined || issuedAt === undefined || expiresAt === undefined) return undefined;
@@ -30,9 +30,9 @@ export function wholeInvitation(invitation: Invitation | undefined): (Invitation
 }
 
 /**
- * Whether an integration that is Pending needs a (new) invitation: it has none, or one that was never handed over and
- * whose token cannot be made any more (another root key, a status that was copied from another object). What a partner
- * may already have in hand stays valid.
+ * Returns whether a Pending integration needs a new invitation: it has none, or one that was never sent and whose token
+ * cannot be derived any more (another root key, or a status copied from another object). An invitation that may have
+ * reached the partner stays valid.
  */
 export function needsInvitation(rootKey: Uint8Array, uid: string, current: Invitation | undefined): boolean {
   const whole = wholeInvitation(current);
@@ -41,11 +41,11 @@ export function needsInvitation(rootKey: Uint8Array, uid: string, current: Invit
 
 export interface InvitationFacts {
   readonly state: IntegrationState;
-  /** As the status has it, or just issued. */
+  /** From the status, or just issued. */
   readonly invitation: Invitation | undefined;
-  /** Of this very invitation, as far as this process knows. */
+  /** Result of sending this invitation, if this process knows it. */
   readonly delivery: Delivery | undefined;
-  /** What the object says of it so far. */
+  /** The condition in the status now. */
   readonly said: Condition | undefined;
 }
 
@@ -55,12 +55,12 @@ export interface InvitationPlan {
   readonly events: readonly EventNote[];
 }
 
-/** What an integration's status says of its invitation. */
+/** Returns the part of an integration's status that describes its invitation. */
 export function planInvitation({ state, invitation, delivery, said }: InvitationFacts): InvitationPlan {
   const whole = wholeInvitation(invitation);
   if (whole === undefined) return { invitation, conditions: [], events: [] };
   if (whole.sentAt !== undefined) {
-    // After a change of leaders nobody but the object knows how it was handed over.
+    // After a change of leaders only the condition has how it was sent.
     return { invitation, conditions: said?.status === 'True' ? [kept(said)] : [sent('Sent')], events: [] };
   }
   if (delivery !== undefined && 'sentAt' in delivery) {
@@ -71,11 +71,11 @@ export function planInvitation({ state, invitation, delivery, said }: Invitation
       events: [{ type: 'Normal', reason: `Invitation${delivery.as}`, message }],
     };
   }
-  // Nobody tries again once it is answered, revoked or too late.
+  // No retry once it is answered, revoked or expired.
   if (state !== 'Pending') return { invitation, conditions: [], events: [] };
   if (delivery === undefined)
     return { invitation, conditions: said?.status === 'False' ? [kept(said)] : [], events: [] };
-  const message = `${MESSAGE[delivery.failed]} (${delivery.code}); it is tried again`;
+  const message = `${MESSAGE[delivery.failed]} (${delivery.code}); the controller retries`;
   return {
     invitation,
     conditions: [{ type: InvitationSent, status: 'False', reason: reason[delivery.failed], message }],

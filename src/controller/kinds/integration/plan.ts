@@ -14,27 +14,27 @@ export interface IntegrationFacts {
   readonly namespace: string;
   readonly name: string;
   readonly state: IntegrationState;
-  /** Whether the invited partner accepted; else the producer named the workspace. */
+  /** The invited partner accepted; else the producer named the workspace. */
   readonly accepted: boolean;
-  /** As the spec names it. */
+  /** spec.workspace. */
   readonly workspace: string | undefined;
-  /** A Subscription of that workspace uses the integration: it consents. */
+  /** A Subscription of that workspace uses the integration, which means that the workspace agrees. */
   readonly subscribed: boolean;
   readonly workspaceExists: boolean;
-  /** Undefined: it needs one, and cannot have one before the namespace is the workspace's. */
+  /** Undefined: it needs one, but the workspace does not own the namespace yet. */
   readonly invitation: InvitationPlan | undefined;
 }
 
 const ACCEPTED_MESSAGE = {
   Pending: 'the partner has not accepted yet; nothing is routed',
   Declined: 'the partner declined',
-  Expired: 'the invitation was not answered in time',
+  Expired: 'the invitation expired without an answer; create another Integration to invite again',
   Revoked: 'the producer revoked it',
 } as const;
 
 /**
- * Whether the receiving workspace consents, while the integration is Active. One that does not exist, one that names
- * nothing of this producer and a misspelt one say the same: nobody can find out which workspaces there are.
+ * Returns whether the receiving workspace agrees, while the integration is Active. The result is the same for a
+ * workspace that does not exist and one that does not subscribe, so that a producer cannot probe for workspaces.
  */
 function admission({ state, accepted, workspace, subscribed }: IntegrationFacts): DesiredCondition[] {
   if (state !== 'Active') return [];
@@ -43,14 +43,14 @@ function admission({ state, accepted, workspace, subscribed }: IntegrationFacts)
     return [{ type, status: 'True', reason: reason.Admitted.InvitationAccepted, message: 'the partner accepted' }];
   }
   if (subscribed) {
-    const message = `workspace ${workspace} subscribes with it`;
+    const message = `workspace ${workspace} subscribes through it`;
     return [{ type, status: 'True', reason: reason.Admitted.Subscribed, message }];
   }
-  const message = `no Subscription of a workspace ${workspace} uses it yet: nothing is routed; check the name in spec.workspace, or ask the partner to subscribe`;
+  const message = `no Subscription of workspace ${workspace} uses it yet, and nothing is routed; check the name in spec.workspace, or ask the partner to subscribe`;
   return [{ type, status: 'False', reason: reason.Admitted.WorkspaceNotAdmitting, message }];
 }
 
-/** The status of an integration whose state is in force. */
+/** Returns the status of an integration after its state was applied. */
 export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationStatus> {
   const { namespace, name, state } = facts;
   const { invitation, conditions: sent = [], events = [] } = facts.invitation ?? {};
@@ -74,7 +74,7 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
     return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted, ...sent] });
   }
   if (facts.invitation === undefined) {
-    const message = `the namespace ${namespace} is not the workspace's yet; the partner is invited when it is`;
+    const message = `workspace ${namespace} does not own namespace ${namespace} yet; the invitation is sent when it does`;
     return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted] });
   }
   const ready =
@@ -82,7 +82,7 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
   return {
     status,
     conditions: [
-      { type: condition.Ready, status: 'True', reason: ready, message: `in force: ${state}` },
+      { type: condition.Ready, status: 'True', reason: ready, message: `applied: ${state}` },
       accepted,
       ...admission(facts),
       ...sent,

@@ -116,7 +116,7 @@ describe('an integration', () => {
       return `${status}/${reason}: ${message?.replaceAll(name, 'W')}`;
     };
     const missing = await said('nowhere');
-    expect(missing).toMatch(/^False\/WorkspaceNotAdmitting: no Subscription of a workspace W uses it yet/);
+    expect(missing).toMatch(/^False\/WorkspaceNotAdmitting: no Subscription of workspace W uses it yet/);
     expect(await said('initech')).toBe(missing);
     expect(await said('initech', subscriptionOf('initech', 'another'), subscriptionOf('umbrella', 'globex'))).toBe(
       missing,

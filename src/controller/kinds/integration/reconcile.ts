@@ -18,8 +18,8 @@ type Owned = AnyObject & {
 };
 
 /**
- * Whether the partner accepted: the grant was written by acceptance over REST, and not by the producer. The object is read
- * once, when the grant appears; from then on the condition tells it.
+ * Returns whether the partner accepted over REST, as opposed to a grant by the producer. Reads the object once, when
+ * the grant appears; later calls use the condition.
  */
 async function wasAccepted({ client }: Room, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
   const { InvitationAccepted, DirectGrant } = REASON.Integration.Accepted;
@@ -32,7 +32,7 @@ async function wasAccepted({ client }: Room, { metadata, spec, status }: Cached<
   return 'f:workspace' in owned;
 }
 
-/** Whether a Subscription of the workspace that the spec names uses the integration. */
+/** Returns whether a Subscription in the workspace of the spec uses the integration. */
 function isSubscribed({ world }: Room, { metadata, spec }: Cached<'Integration'>): boolean {
   return world.Subscription.store
     .byIndex('integration', keyOf(metadata))
@@ -40,8 +40,7 @@ function isSubscribed({ world }: Room, { metadata, spec }: Cached<'Integration'>
 }
 
 /**
- * An invitation is issued here and handed over elsewhere (see `deliver.ts`): Ready is answered with the hash of its token
- * and does not wait for the mail.
+ * Reconciles an Integration and issues its invitation. `deliver.ts` sends it, so Ready does not wait for the mail.
  */
 export function reconcileIntegration(room: Room & { readonly deliveries: Pick<Deliveries, 'of'> }) {
   return async (integration: Cached<'Integration'>) => {
@@ -79,7 +78,7 @@ export function reconcileIntegration(room: Room & { readonly deliveries: Pick<De
   };
 }
 
-/** Tells whether the integration has been ended: a paused workspace does not hold that back. */
+/** Returns whether the integration has ended. This takes effect in a paused workspace, too. */
 export function isEnded({ spec }: Pick<Cached<'Integration'>, 'spec'>): boolean {
   return spec.revoked === true || spec.declined === true;
 }

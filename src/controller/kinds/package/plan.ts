@@ -8,13 +8,13 @@ import { type Finalization, type Outcome, waitingForReference } from '../../engi
 const condition = CONDITION.Package;
 const reason = REASON.Package;
 
-/** A message names so many. */
+/** Maximum number of names in a message. */
 const MOST_NAMED = 10;
 
 export interface PackageFacts {
   readonly namespace: string;
   readonly name: string;
-  /** As the spec lists them; duplicates are ignored. */
+  /** spec.streams; duplicates are ignored. */
   readonly streams: readonly string[];
   readonly streamExists: (name: string) => boolean;
   readonly workspaceExists: boolean;
@@ -24,7 +24,7 @@ function statusOf({ namespace, name, streams }: PackageFacts): NonNullable<Outco
   return { publicId: publicId('Package', namespace, name), streamCount: new Set(streams).size };
 }
 
-/** `a, b and 3 more`, in the order of the alphabet, so that a repeated look says the same. */
+/** Returns `a, b and 3 more`, sorted, so that the message is stable. */
 function nameSome(names: Iterable<string>): string {
   const sorted = [...names].toSorted();
   const more = sorted.length - MOST_NAMED;
@@ -45,11 +45,11 @@ function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {
     type: condition.StreamsResolved,
     status: 'False',
     reason: reason.StreamsResolved.StreamsMissing,
-    message: `not there, and covered as soon as they are: ${nameSome(missing)}`,
+    message: `these streams do not exist yet, and are covered as soon as they do: ${nameSome(missing)}`,
   };
 }
 
-/** The status of a package whose routes are in force. */
+/** Returns the status of a package after its routes were applied. */
 export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -59,21 +59,21 @@ export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   return {
     status,
     conditions: [
-      { type: condition.Ready, status: 'True', reason: reason.Ready.Compiled, message: 'the routes are in force' },
+      { type: condition.Ready, status: 'True', reason: reason.Ready.Compiled, message: 'the routes are applied' },
       resolution(facts),
     ],
   };
 }
 
-/** Blocks are watched; this is for the namespace, which goes without a word to who holds only its objects. */
+/** Requeue interval, ms. Blocks are watched, but the deletion of the namespace is not. */
 const PROTECTION_CHECK_MS = 5_000;
 
-/** The status of a package that is being deleted while Blocks name it: as a volume in use, it stays. */
+/** Returns the status of a package that is being deleted while Blocks name it. Like a volume in use, it stays. */
 export function planStillBlocking(
   facts: PackageFacts,
   blocks: readonly string[],
 ): Exclude<Finalization<PackageStatus>, 'done'> {
-  const message = `is being deleted and goes on covering its streams until no Block names it: ${nameSome(blocks)}`;
+  const message = `the package is being deleted, and still covers its streams; delete the Blocks that name it: ${nameSome(blocks)}`;
   const { StillBlocking } = reason.Ready;
   return {
     status: statusOf(facts),

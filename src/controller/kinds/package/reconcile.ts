@@ -26,8 +26,8 @@ export function reconcilePackage(room: Pick<Room, 'world' | 'tenants'>) {
 }
 
 /**
- * Protected while a Block names it, so that deleting a package never lifts a block by accident; in a namespace that is
- * being deleted it is let go at once. It leaves nothing in Redis: its Blocks do, and they cover through it until it is gone.
+ * Keeps a package while a Block names it, so that deleting a package never lifts a block by accident. Does not wait if
+ * the namespace is being deleted. The package itself has nothing in Redis.
  */
 export function finalizePackage(room: Pick<Room, 'world' | 'client'>) {
   return async (pkg: Cached<'Package'>): Promise<Finalization<PackageStatus>> => {

@@ -9,19 +9,19 @@ import { type Clock, sleep } from '../../../time/clock.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';
 
-/** A tenant is looked at so often, give or take a fifth, ms. */
+/** Interval between two checks of a tenant, with 20 % of jitter, ms. */
 const LOOK_EVERY_MS = 60_000;
 const TICK_MS = 1_000;
-/** Calls for one inbox in one look: with a log that is longer, the next look goes on. */
+/** Maximum number of calls for an inbox in one check. The next check continues a longer log. */
 const MOST_PAGES = 20;
 
 export interface BacklogWatchDeps {
   readonly store: BacklogStore;
   readonly tenants: () => Iterable<string>;
-  /** Routes in force; undefined while they are not known, or must not be touched. */
+  /** Applied routes; undefined while they are not known or must not be touched. */
   readonly compiled: (tenant: string) => CompiledTenant | undefined;
   readonly subscriptionsOf: (tenant: string) => Iterable<Cached<'Subscription'>>;
-  /** The subscription says something else than what was found. */
+  /** Called when the status of the subscription differs from the result. */
   readonly onFlip: (key: string) => void;
   /** Redis's clock, ms. */
   readonly nowMs: () => number;
@@ -30,9 +30,9 @@ export interface BacklogWatchDeps {
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** What the last look at a subscription found. */
+/** Result of the last check of a subscription. */
 interface Found {
-  /** Everything that waits, or will ever wait, was accepted at this time or later, ms. */
+  /** All events that wait now or later were accepted at this time or later, ms. */
   readonly notBeforeMs: number;
   readonly settledTo: string;
   readonly atRisk: boolean;
@@ -45,9 +45,8 @@ interface Suspect {
 }
 
 /**
- * Finds the subscriptions whose oldest waiting event is near the end of its retention. One that waits for nothing now
- * cannot be at risk before most of the retention has passed: it is not asked about until then, so that a fleet without a
- * backlog costs next to nothing.
+ * Finds the subscriptions whose oldest waiting event is near the end of its retention. A subscription without a backlog
+ * cannot be at risk before most of the retention has passed, so it is not checked until then and costs almost nothing.
  */
 export function createBacklogWatch(deps: BacklogWatchDeps) {
   const { store, clock, random = Math.random } = deps;
@@ -60,7 +59,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     const nowMs = deps.nowMs();
     const suspects: Suspect[] = [];
     const before = found.get(tenant);
-    // Made anew: what is gone is forgotten.
+    // A new map forgets subscriptions that are gone.
     const known = new Map<string, Found>();
     found.set(tenant, known);
     for (const subscription of deps.subscriptionsOf(tenant)) {
@@ -83,7 +82,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     return suspects;
   }
 
-  /** A long log of which only the first part was looked at: on, until something open is found that is young enough or not. */
+  /** Continues in a long log until an open event shows whether the backlog is at risk. */
   async function lookOn({ inbox, queue }: Suspect, first: Awaited<ReturnType<BacklogStore['readOldestOpen']>>[number]) {
     let open = first;
     for (let page = 1; page < MOST_PAGES && !open.exact; page++) {
@@ -93,7 +92,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     return open;
   }
 
-  /** Reads both places where an event may wait, by slot. */
+  /** Reads both places where an event may wait: the queue and the inbox. Groups the calls by slot. */
   async function look(tenant: string, suspects: readonly Suspect[]): Promise<void> {
     const nowMs = deps.nowMs();
     const unrouted = new Map<Suspect, number | undefined>();
@@ -143,7 +142,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
         if (dueMs !== undefined && clock.nowMs() < dueMs) continue;
         const share = dueMs === undefined ? random() : 0.8 + 0.4 * random();
         nextMs.set(tenant, clock.nowMs() + share * LOOK_EVERY_MS);
-        // The first looks are spread over the whole time.
+        // Spread the first checks over the interval.
         if (dueMs === undefined) continue;
         await lookAt(tenant).catch((err: unknown) => deps.log.debug({ err, tenant }, 'backlogs cannot be read'));
       }
@@ -151,7 +150,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
   }
 
   return {
-    /** Begins anew, until the signal aborts: what was found before may be another leader's past. */
+    /** Starts over, until the signal aborts: another leader may have led since the last result. */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();
@@ -159,15 +158,15 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
       nextMs.clear();
       void run(AbortSignal.any([signal, over.signal]));
     },
-    /** Looks at one tenant now. */
+    /** Checks one tenant now. */
     lookAt,
-    /** How many were at risk at the last look. */
+    /** Returns how many subscriptions were at risk at the last check. */
     countAtRisk: (): number => {
       let count = 0;
       for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
       return count;
     },
-    /** Whether the subscription's backlog is at risk; undefined before it was looked at. */
+    /** Returns whether the subscription's backlog is at risk; undefined before the first check. */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
 }

@@ -11,14 +11,14 @@ import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import type { EventNote } from '../../engine/outcome.ts';
 
 export interface EndpointFacts {
-  /** As the data plane has it; undefined: it works; unknown: nobody looked yet, and what was said stands. */
+  /** From the data plane; undefined: it works; unknown: not read yet, so the status stays. */
   readonly health: EndpointHealth | 'unknown' | undefined;
-  /** As the status has it. */
+  /** status.endpoint now. */
   readonly said: SubscriptionStatus['endpoint'];
   readonly saidOfFailing: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   /** spec.endpoint.enabledAt, ms. */
   readonly enabledMs: number | undefined;
-  /** Absent: the subscription only pulls. */
+  /** False: the subscription only pulls. */
   readonly exists: boolean;
   readonly nowMs: number;
 }
@@ -27,7 +27,7 @@ const condition = CONDITION.Subscription;
 const reason = REASON.Subscription.EndpointFailing;
 
 const HOW_TO_ENABLE =
-  'nothing is sent and events are kept until it is enabled again: by spec.endpoint.enabledAt (a later time), or over REST by POST .../subscriptions/{subscription}/enable';
+  'events are kept and nothing is sent until you enable it: set spec.endpoint.enabledAt to a later time, or use REST, POST .../subscriptions/{subscription}/enable';
 
 const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
   Gone: 'the endpoint answered 410 Gone',
@@ -36,7 +36,7 @@ const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
 
 const FAILING = { 1: reason.FailingOneDay, 3: reason.FailingThreeDays, 4: reason.FailingFourDays } as const;
 
-/** Since when and why the endpoint is disabled: what the status keeps, so that a Redis that lost it knows it again. */
+/** Returns when and why the endpoint was disabled. The status keeps it in case Redis loses it. */
 export function endpointStatus({ health, said, enabledMs, exists, nowMs }: EndpointFacts): EndpointFacts['said'] {
   if (!exists) return undefined;
   const found = health === 'unknown' ? undefined : health?.disabled;
@@ -52,19 +52,19 @@ export function endpointStatus({ health, said, enabledMs, exists, nowMs }: Endpo
   return isEnabledSince(Date.parse(disabled.disabledAt), enabledMs, nowMs) ? undefined : disabled;
 }
 
-/** Why nothing is sent, and what helps. */
+/** Returns why nothing is sent, and what to do. */
 export function disabledMessage(disabled: NonNullable<EndpointFacts['said']>): string {
   return `${DISABLED_MESSAGE[disabled.disabledBy ?? ''] ?? 'the endpoint failed'} (${disabled.disabledAt}): ${HOW_TO_ENABLE}`;
 }
 
-/** Since when nothing but failures came, where that counts. */
+/** Returns since when all attempts failed; undefined if that does not count. */
 function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): number | undefined {
   if (!exists || health === undefined || health === 'unknown' || isEnabledSince(health.sinceMs, enabledMs, nowMs))
     return undefined;
   return health.sinceMs;
 }
 
-/** Said only of an endpoint that failed for a day once, so that most subscriptions never have the condition. */
+/** Returns the condition of an endpoint that ever failed for a day. Most subscriptions never have it. */
 export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   const type = condition.EndpointFailing;
   if (facts.health === 'unknown' && facts.saidOfFailing !== undefined && facts.exists) {
@@ -77,17 +77,17 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   if (days !== undefined && sinceMs !== undefined && !disabled) {
     const since = timestampOf(sinceMs);
     const until = timestampOf(sinceMs + FAILING_LIMIT_MS);
-    const message = `no attempt succeeded since ${since}; it will be disabled at ${until}, or by the first attempt that fails after it`;
+    const message = `no attempt succeeded since ${since}; the endpoint is disabled at ${until}, or by the first attempt that fails after it`;
     return [{ type, status: 'True', reason: FAILING[days], message }];
   }
   if (facts.saidOfFailing === undefined || !facts.exists) return [];
   if (disabled)
-    return [{ type, status: 'False', reason: reason.EndpointDisabled, message: 'it is disabled; see Live' }];
-  const message = 'an attempt succeeded again, or the endpoint was enabled anew';
+    return [{ type, status: 'False', reason: reason.EndpointDisabled, message: 'the endpoint is disabled; see Live' }];
+  const message = 'an attempt succeeded, or the endpoint was enabled again';
   return [{ type, status: 'False', reason: reason.Recovered, message }];
 }
 
-/** Events for what changes: a further warning, disabled, enabled again, works again. */
+/** Returns Events for changes: another warning, disabled, enabled again, recovered. */
 export function endpointEvents(facts: EndpointFacts): EventNote[] {
   const notes: EventNote[] = [];
   const disabled = endpointStatus(facts);
@@ -98,7 +98,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
     notes.push({
       type: 'Normal',
       reason: 'EndpointEnabled',
-      message: 'the endpoint is enabled again; what waited is sent',
+      message: 'the endpoint is enabled again; waiting events are sent',
     });
   }
   const [failing] = failingCondition(facts);
@@ -110,7 +110,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
   return notes;
 }
 
-/** When the next warning is due, in ms from now; undefined: none is. */
+/** Returns when the next warning is due, in ms from now; undefined: never. */
 export function nextWarningInMs(facts: EndpointFacts): number | undefined {
   const sinceMs = failingSinceMs(facts);
   if (sinceMs === undefined || endpointStatus(facts) !== undefined) return undefined;

@@ -6,21 +6,21 @@ import type { Cached, World } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';
 
 export interface EndpointHealthsDeps {
-  /** The field as Redis has it; undefined where there is none. */
+  /** Reads the field from Redis; undefined if it does not exist. */
   readonly read: (inbox: InboxRef) => Promise<string | undefined>;
-  /** What is known of the endpoint of `sub_…` changed, or was not known before: its status may follow. */
+  /** Called when the known health of `sub_…` changes, and when it becomes known (`first`: it works). */
   readonly onNews: (sub: string, first: boolean) => void;
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Whether the status says that the endpoint fails: of those that work, only these are looked at. */
+/** Returns whether the status has EndpointFailing=True. Of endpoints that work, only these need a new status. */
 function saysFailing({ status }: Cached<'Subscription'>): boolean {
   return findCondition(status?.conditions, 'EndpointFailing')?.status === 'True';
 }
 
 /**
- * What this leader knows of endpoints that do not simply work. The data plane decides, and says at once when it disables
- * one; all else, and what was said while nobody listened, comes with the audit, which reads everything anyway.
+ * Keeps the health of endpoints that fail or are disabled. The data plane decides, and publishes at once when it
+ * disables an endpoint. Everything else, and lost messages, come with the audit, which reads everything anyway.
  */
 export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps) {
   /** undefined: it works. */
@@ -36,7 +36,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
   }
 
   return {
-    /** Of a subscription's endpoint, read anew where it did not work; undefined: it works. */
+    /** Returns the health of an endpoint; undefined: it works. Reads it from Redis only if it did not work. */
     async look(inbox: InboxRef): Promise<EndpointHealth | 'unknown' | undefined> {
       if (!known.has(inbox.sub)) return 'unknown';
       if (known.get(inbox.sub) === undefined) return undefined;
@@ -44,32 +44,32 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
       known.set(inbox.sub, health);
       return health;
     },
-    /** The data plane says that it disabled the endpoint. */
+    /** Handles the data plane's message that it disabled the endpoint. */
     onDisabled(inbox: InboxRef): void {
       read(inbox).then(
         text => note(inbox.sub, text),
         (err: unknown) => log.debug({ err }, 'the health of an endpoint cannot be read'),
       );
     },
-    /** All that a tenant's subscriptions have, as the audit found it. @param subs every `sub_…` that it looked at */
+    /** Notes what the audit found for a tenant. @param subs every `sub_…` that it read */
     noteAll(subs: Iterable<string>, texts: ReadonlyMap<string, string>): void {
       for (const sub of subs) note(sub, texts.get(sub));
     },
-    /** What is gone is not kept. */
+    /** Forgets subscriptions that are gone. */
     prune(exists: (sub: string) => boolean): void {
       for (const sub of known.keys()) if (!exists(sub)) known.delete(sub);
     },
-    /** A new term: what is known may be another leader's past. */
+    /** Forgets everything at the start of a term: another leader may have led in between. */
     forget: () => known.clear(),
   };
 }
 
-/** Returns keys of Subscriptions that news of an endpoint concern. @param sub `sub_…` @param first it is known to work */
+/** Returns the keys of Subscriptions whose status must follow. @param sub `sub_…` @param first it is known to work */
 export function keysConcerned({ Subscription }: Pick<World, 'Subscription'>, sub: string, first: boolean): string[] {
   return (
     Subscription.store
       .byIndex('publicId', sub)
-      // Of those that work, only what said something else is looked at.
+      // Of endpoints that work, only those that were reported as failing.
       .filter(subscription => !first || saysFailing(subscription))
       .map(({ metadata }) => keyOf(metadata))
   );

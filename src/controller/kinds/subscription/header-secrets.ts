@@ -14,39 +14,39 @@ type SecretObject = AnyObject & {
 
 interface Known {
   readonly resourceVersion: string;
-  /** By key of the Secret: those that some header names, no others. */
+  /** Key in the Secret → value. Only keys that a header names. */
   readonly fields: ReadonlyMap<string, HeaderField>;
 }
 
-/** Secrets that are read at once, when a new leader reads all of them. */
+/** Maximum number of parallel reads, when a new leader reads all Secrets. */
 const READS_AT_ONCE = 16;
 
-/** How long until a Secret is read again that the API server did not hand out. */
+/** Retry interval for a Secret that could not be read, ms. */
 export const READ_AGAIN_MS = 5_000;
 
 /** Values of the headers that endpoints take from Secrets. */
 export interface HeaderSecrets {
-  /** Reads those that subscriptions to the workspace name, as far as they changed since they were read. Never rejects. */
+  /** Reads the Secrets of the subscriptions to a workspace that changed since the last read. Never rejects. */
   readonly read: (tenant: string) => Promise<void>;
-  /** In the order of the headers; undefined when none names a Secret. */
+  /** Returns the values in the order of the headers; undefined if no header names a Secret. */
   readonly fieldsOf: (subscription: Cached<'Subscription'>) => readonly HeaderField[] | undefined;
 }
 
 /**
- * Values that are read from Secrets. The caches know of each Secret only that it is there and in which version, so the
- * controller holds in memory the fields that headers name, and nothing else of the cluster's Secrets.
+ * Reads header values from Secrets. The caches hold only name and version of a Secret, so the controller keeps in memory
+ * the keys that headers name, and nothing else of the cluster's Secrets.
  */
 export function createHeaderSecrets(deps: {
   readonly world: Pick<World, 'Subscription' | 'headerSecrets'>;
   readonly client: Pick<KubeClient, 'get'>;
-  /** The tenant is to be looked at again. */
+  /** Enqueues the tenant again. */
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
   readonly log: Logger;
 }): HeaderSecrets {
   const { world, client, log } = deps;
   const known = new Map<string, Known>();
 
-  /** Keys within the Secret that anybody's header names. */
+  /** Returns the keys of the Secret that headers name. */
   function wantedOf(secret: string): Set<string> {
     const wanted = new Set<string>();
     for (const { metadata, spec } of world.Subscription.store.byIndex('secret', secret)) {
@@ -77,7 +77,7 @@ export function createHeaderSecrets(deps: {
       known.set(secret, { resourceVersion: object.metadata.resourceVersion, fields });
     } catch (error) {
       log.warn({ err: error, secret }, 'a Secret of an endpoint cannot be read');
-      // What was read before goes on; the next look finds the version outdated still.
+      // Keep the values of the last read. The next look still finds the version outdated.
       if (!known.has(secret)) {
         known.set(secret, {
           resourceVersion: '',
@@ -103,7 +103,7 @@ export function createHeaderSecrets(deps: {
           named.add(`${metadata.namespace}/${secret.name}`);
         }
       }
-      // Each once: thousands of subscriptions may name the same.
+      // Thousands of subscriptions may name the same Secret: read it once.
       const outdated = [...named].filter(isOutdated);
       if (outdated.length === 0) return;
       forgetUnused();
@@ -118,7 +118,7 @@ export function createHeaderSecrets(deps: {
       if (headers.length === 0) return undefined;
       return headers.map(({ secret }) => {
         const key = `${metadata.namespace}/${secret.name}`;
-        // A Secret that is gone is not gone on with, whatever it held.
+        // Do not use the values of a Secret that was deleted.
         const present = world.headerSecrets.store.get(key) === undefined ? undefined : known.get(key);
         if (present === undefined) return { fault: 'secret_missing' };
         return present.fields.get(secret.key) ?? { fault: 'secret_unread' };

@@ -23,63 +23,65 @@ export interface SubscriptionFacts {
   readonly producer: string;
   readonly stream: string;
   readonly verdict: SubscriptionVerdict;
-  /** As the status has it; set once, when the subscription is first admitted. */
+  /** status.admittedAt; set once, when the subscription is first admitted. */
   readonly admittedAt: string | undefined;
   readonly signing: SubscriptionStatus['signing'];
-  /** Version that the spec asks for; undefined without an endpoint. */
+  /** Version in the spec; undefined without an endpoint. */
   readonly secretVersion: number | undefined;
-  /** What the last look at Redis found; undefined before the first one. */
+  /** Result of the last check; undefined before the first one. */
   readonly backlogAtRisk: boolean | undefined;
-  /** The condition as the status has it. */
+  /** The condition in the status now. */
   readonly saidOfBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly endpoint: EndpointFacts;
-  /** Why the signing secret is not mirrored; absent: it is, or there is nothing to sign. */
+  /** Why the signing secret is not mirrored; absent: it is mirrored, or there is no endpoint. */
   readonly mirrorFault?: MirrorFault | undefined;
   readonly now: string;
 }
 
 const WRONG_NAMESPACE =
-  '; or is this the wrong namespace? A Subscription belongs to the workspace that receives, not to the producer';
+  '; or is this the wrong namespace? A Subscription belongs to the receiving workspace, not to the producer';
 
 const WAITING_MESSAGE = {
   WaitingForWorkspace: (facts: SubscriptionFacts) => `the producer's workspace ${facts.producer} does not exist yet`,
   WaitingForGrant: (facts: SubscriptionFacts) =>
-    `${facts.producer} grants this workspace no integration of that name: its Integration has to name ${facts.namespace} in spec.workspace${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
+    `${facts.producer} grants this workspace no integration of that name; ask it to name ${facts.namespace} in spec.workspace of its Integration${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
   WaitingForStream: (facts: SubscriptionFacts) => `stream ${facts.stream} does not exist yet`,
 } as const;
 
 const REFUSED_MESSAGE = {
   Duplicate: ({ about }: SubscriptionVerdict) =>
     `the older Subscription ${about} is for the same integration and stream; change that one, and delete this one`,
-  StreamDeprecated: () => 'the stream is deprecated and takes no new subscriptions',
+  StreamDeprecated: () =>
+    'the stream is deprecated and accepts no new subscriptions; ask the producer to publish it, or delete this one',
 } as const;
 
 const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   Live: 'events flow',
-  Blocked: 'the producer blocks the stream; routing pauses, nothing is lost within the retention',
-  Suspended: 'spec.suspended; routing pauses, nothing is lost within the retention',
+  Blocked: 'the producer blocks the stream; routing pauses, and events are kept within the retention',
+  Suspended: 'spec.suspended is true; routing pauses, and events are kept within the retention',
   EndpointDisabled: 'the endpoint is disabled; events are kept in the inbox',
   EndpointRefused: 'the endpoint may not be called; events are kept in the inbox',
   WaitingForSecret: 'a header of the endpoint has no value yet; events are kept in the inbox',
-  InsufficientTokens: "the producer's account has too few tokens; routing pauses, nothing is lost within the retention",
+  InsufficientTokens:
+    "the producer's account has too few tokens; routing pauses, and events are kept within the retention",
   IntegrationClosed: 'the integration is closed',
   NotAdmitted: 'not admitted; see Ready',
 };
 
 const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
   address_refused: 'its address is in a network that the operator does not allow',
-  plain_http_refused: 'http is only for addresses (not names) in networks that the operator allows; use https',
-  secret_missing: 'there is no such Secret in this namespace, or its type is one that is never sent',
+  plain_http_refused: 'http works only for addresses (not names) in networks that the operator allows; use https',
+  secret_missing: 'the Secret does not exist in this namespace, or its type is never sent',
   key_missing: 'the Secret has no such key',
-  secret_unread: 'the API server does not hand the Secret out; it is asked again',
-  header_value_refused: 'the value is not visible ASCII and spaces of at most 4,096 characters',
+  secret_unread: 'the controller cannot read the Secret and retries',
+  header_value_refused: 'the value must be visible ASCII and spaces, at most 4,096 characters',
 };
 
 function readiness(facts: SubscriptionFacts): DesiredCondition[] {
   const { ready } = facts.verdict;
   if (ready === 'Admitted') {
     return [
-      { type: condition.Ready, status: 'True', reason: reason.Ready.Admitted, message: 'the routes are in force' },
+      { type: condition.Ready, status: 'True', reason: reason.Ready.Admitted, message: 'the routes are applied' },
     ];
   }
   if (ready === 'Duplicate' || ready === 'StreamDeprecated') {
@@ -97,7 +99,7 @@ function readiness(facts: SubscriptionFacts): DesiredCondition[] {
   ];
 }
 
-/** Version and time of the newest signing secret: a higher version is a rotation, now. */
+/** Returns version and time of the newest signing secret. A higher version is a rotation, now. */
 function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
   const { signing, secretVersion } = facts;
   if (secretVersion === undefined || signing?.version === secretVersion) return signing;
@@ -106,10 +108,10 @@ function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
 
 const BACKLOG_MESSAGE = {
   NearRetention: 'the oldest waiting event is older than 80 % of the retention; it is lost when the retention ends',
-  WithinRetention: 'everything that waits is well inside the retention',
+  WithinRetention: 'all waiting events are well within the retention',
 } as const;
 
-/** Said only of what was at risk once, so that most subscriptions never have the condition. */
+/** Returns the condition of a subscription that was ever at risk. Most subscriptions never have it. */
 function backlog({ verdict, backlogAtRisk, saidOfBacklog }: SubscriptionFacts): DesiredCondition[] {
   const type = condition.BacklogAtRisk;
   if (verdict.ready !== 'Admitted' || (saidOfBacklog === undefined && backlogAtRisk !== true)) return [];
@@ -122,7 +124,7 @@ function backlog({ verdict, backlogAtRisk, saidOfBacklog }: SubscriptionFacts): 
   return [{ type, status, reason: reason.BacklogAtRisk[why], message: BACKLOG_MESSAGE[why] }];
 }
 
-/** An Event when it flips to at risk, and when it is over. */
+/** Returns an Event when the backlog becomes at risk, and when that is over. */
 function backlogEvents(facts: SubscriptionFacts): EventNote[] {
   const [now] = backlog(facts);
   const was = facts.saidOfBacklog?.status === 'True';
@@ -130,7 +132,7 @@ function backlogEvents(facts: SubscriptionFacts): EventNote[] {
   return [{ type: was ? 'Normal' : 'Warning', reason: now.reason, message: now.message }];
 }
 
-/** Whether events flow. That the endpoint was disabled is said before the routes follow, which are made of the status. */
+/** Returns Live. Reports a disabled endpoint before the routes do, because the routes are compiled from the status. */
 function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
   const disabled = endpointStatus(endpoint);
   const sends = verdict.live === 'Live' || verdict.live === 'InsufficientTokens' || verdict.live === 'EndpointDisabled';
@@ -148,22 +150,22 @@ function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
   };
 }
 
-/** How often a Secret that was refused is tried again, ms. */
+/** Retry interval for a Secret that was refused, ms. */
 const MIRROR_RETRY_MS = 300_000;
 
-/** Said only while the Secret is refused. */
+/** Returns the condition while the Secret is refused. */
 function mirroring({ mirrorFault }: SubscriptionFacts): DesiredCondition[] {
   if (mirrorFault === undefined) return [];
   return [{ type: condition.SecretMirrored, status: 'False', ...mirrorFault }];
 }
 
-/** When to look again though nothing changes, ms; undefined: never. */
+/** Returns when to requeue without a change, ms; undefined: never. */
 function nextLookInMs({ endpoint, mirrorFault }: SubscriptionFacts): number | undefined {
   const warningMs = nextWarningInMs(endpoint);
   return mirrorFault === undefined ? warningMs : Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS);
 }
 
-/** The status of a subscription whose routes are in force. */
+/** Returns the status of a subscription after its routes were applied. */
 export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
   const { verdict, endpoint } = facts;
   return {
@@ -186,7 +188,7 @@ export function planSubscription(facts: SubscriptionFacts): Outcome<Subscription
       ...mirroring(facts).map(fault => ({ type: 'Warning', reason: fault.reason, message: fault.message }) as const),
     ],
     requeueAfterMs: nextLookInMs(facts),
-    // A grant is up to a human.
+    // A grant waits for a person, so it does not count as missing.
     missingReference: verdict.ready === 'WaitingForWorkspace' || verdict.ready === 'WaitingForStream',
   };
 }

@@ -16,7 +16,7 @@ import type { EndpointHealths } from './endpoint-healths.ts';
 import { planSubscription, type SubscriptionFacts } from './plan.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
-/** Whether the producer granted this workspace the integration: nobody else learns of its workspace. */
+/** Returns whether the producer granted this workspace the integration. Only then does a status show the producer. */
 function isGranted({ world }: Room, { metadata, spec }: Cached<'Subscription'>): boolean {
   const integration = world.Integration.store.get(`${spec.producer}/${spec.integration}`)?.spec;
   return (
@@ -27,7 +27,7 @@ function isGranted({ world }: Room, { metadata, spec }: Cached<'Subscription'>):
 const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
 const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 
-/** While the producer's workspace is paused: as it was, but for what closed meanwhile. */
+/** Returns the status while the producer's workspace is paused: unchanged, except for what closed meanwhile. */
 function pausedSubscription(room: Room, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
   const { metadata, spec } = subscription;
   if (!isGranted(room, subscription)) return planSubscription(factsOf(room, subscription, UNGRANTED));
@@ -100,14 +100,14 @@ export function reconcileSubscription(room: Room & { readonly endpointHealths: P
   };
 }
 
-/** Closed in the routes first; then the inbox goes at once (Delete), or stays readable until retention ends (Retain). */
+/** Closes the routes, then removes the inbox at once (Delete), or keeps it readable until retention ends (Retain). */
 export function finalizeSubscription(room: Room) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {
     const { metadata, spec } = subscription;
     try {
       const { routes } = await settled(room, spec.producer, subscription);
       const inbox = inboxOf(subscription);
-      // The stream may be gone before its subscriptions: what its retention was is not known any more then.
+      // The stream may be deleted before its subscriptions. Its retention is not known then.
       const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;
       const keepMs = spec.deletionPolicy === 'Delete' ? 0 : retentionMs;
       await room.tenants.remove(

@@ -45,7 +45,7 @@ describe('a signing secret that cannot be mirrored', () => {
       status: 'False',
       reason: 'NameTaken',
       message:
-        'a Secret acme-orders-signing of type Opaque exists; delete it or make it under another name, then the signing secret is written',
+        'a Secret acme-orders-signing of type Opaque exists; delete or rename it, then the controller writes the signing secret',
     });
   });
 

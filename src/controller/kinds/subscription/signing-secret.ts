@@ -18,25 +18,25 @@ export interface MirrorFault {
   readonly message: string;
 }
 
-/** What the API server answers to a Secret that it will not take: by its rules, a quota, a policy or a right. */
+/** Statuses with which the API server refuses a Secret: by its rules, a quota, a policy or missing rights. */
 const REFUSALS = [400, 403, 409, 422];
 
-/** Returns what the refusal means. Of a Secret of somebody else, only the type is read. */
+/** Returns what the refusal means. Reads only the type of a Secret that is not ours. */
 async function faultOf(room: Room, target: { readonly namespace: string; readonly name: string }, error: KubeError) {
   const found = await room.client.get<AnyObject & { readonly type?: string }>(SECRETS, target);
   if (found !== undefined && found.type !== SIGNING_SECRET_TYPE) {
-    const message = `a Secret ${target.name} of type ${found.type ?? 'Opaque'} exists; delete it or make it under another name, then the signing secret is written`;
+    const message = `a Secret ${target.name} of type ${found.type ?? 'Opaque'} exists; delete or rename it, then the controller writes the signing secret`;
     return { reason: 'NameTaken', message } as const;
   }
-  const message = `the API server refuses the Secret ${target.name}; check quotas and policies of the namespace: ${error.message}`;
+  const message = `the API server refuses the Secret ${target.name}; check the quotas and policies of the namespace: ${error.message}`;
   return { reason: 'Refused', message } as const;
 }
 
 /**
- * Mirrors the newest signing secret into the Secret `<subscription>-signing` beside the Subscription, for partners who
- * verify with what kubectl can read. It goes with the Subscription, as its owner says.
+ * Mirrors the newest signing secret to the Secret `<subscription>-signing`, for partners who read it with kubectl. An
+ * owner reference deletes it with the Subscription.
  *
- * Returns why it is refused, if it is: deliveries are signed all the same.
+ * Returns the fault if the API server refuses it. Deliveries are signed regardless.
  */
 export async function mirrorSigningSecret(
   room: Room,

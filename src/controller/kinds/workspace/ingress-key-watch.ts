@@ -9,7 +9,7 @@ import {
   keysFrom,
 } from '../../engine/keyed-controller.ts';
 
-/** Records a Warning on each Secret of an ingress key that opens nothing, and why. */
+/** Records a Warning on each ingress-key Secret that is not usable, with the reason. */
 export function createIngressKeyWatch(
   engine: Omit<KeyedControllerOptions, 'reconcile'> & { readonly events: Pick<EventRecorder, 'record'> },
   { ingressKeys }: Pick<World, 'ingressKeys'>,

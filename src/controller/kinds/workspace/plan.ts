@@ -7,58 +7,59 @@ import { type Outcome, waiting, waitingForReference } from '../../engine/outcome
 
 export interface WorkspaceFacts {
   readonly name: string;
-  /** The namespace of the same name: ours (made or labelled), another's, or going away. */
+  /** The namespace of the same name: adopted (created or labelled), foreign, or being deleted. */
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
   readonly accountExists: boolean;
   readonly account: string;
-  /** The status says Ready=True. */
+  /** The status has Ready=True. */
   readonly wasReady: boolean;
   readonly producer: boolean;
-  /** Queues wait for tokens that the account does not have; undefined: not known (yet). */
+  /** Queues wait for tokens that the account does not have; undefined: not known yet. */
   readonly short: boolean | undefined;
-  /** The condition as the status has it: told again once it was told. */
+  /** The condition in the status now. Once set, it stays in the status. */
   readonly insufficientTokens: Condition | undefined;
   /** Redis has not answered for a minute. */
   readonly dataPlaneAway: boolean;
-  /** The condition as the status has it. */
+  /** The condition in the status now. */
   readonly dataPlaneReachable: Condition | undefined;
 }
 
-/** Said of an outage, and afterwards that it is over; never of a workspace that had none. */
+/** Returns the condition during and after an outage, and none for a workspace that never had one. */
 export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'dataPlaneReachable'>): DesiredCondition[] {
   const type = CONDITION.Workspace.DataPlaneReachable;
   const reasons = REASON.Workspace.DataPlaneReachable;
   if (facts.dataPlaneAway) {
-    const message = 'Redis has not answered for a minute: events are not accepted, changes wait; what is applied stays';
+    const message =
+      'Redis has not answered for a minute: events are not accepted, and changes wait; check that Redis is up and reachable';
     return [{ type, status: 'False', reason: reasons.RedisUnavailable, message }];
   }
   if (facts.dataPlaneReachable === undefined) return [];
   return [{ type, status: 'True', reason: reasons.RedisAnswers, message: 'Redis answers again' }];
 }
 
-/** Said while tokens are spent, and afterwards that they are not; never of an account that always had some. */
+/** Returns the condition during and after a shortage, and none for an account that never had one. */
 function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredCondition[] {
   const type = CONDITION.Workspace.InsufficientTokens;
   const reasons = REASON.Workspace.InsufficientTokens;
   if (short === undefined) return before === undefined ? [] : [before];
   if (short) {
-    const message = "the account's tokens are spent: distribution pauses, nothing is dropped; raise includedTokens";
+    const message = "the account's tokens are spent: routing pauses, no event is dropped; raise spec.includedTokens";
     return [{ type, status: 'True', reason: reasons.TokensSpent, message }];
   }
   if (before === undefined) return [];
   return [{ type, status: 'False', reason: reasons.TokensLeft, message: 'the account has tokens again' }];
 }
 
-/** How often a namespace of somebody else is looked at, ms: it has no label, so no watch brings its deletion. */
+/** Requeue interval for a foreign namespace, ms: it has no label, so the watch does not see its deletion. */
 const FOREIGN_CHECK_MS = 60_000;
 
-/** The status of a workspace, from what was found. */
+/** Returns the status of a workspace. */
 export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   const { name } = facts;
   const reasons = REASON.Workspace.Ready;
   const status = { publicId: tenantId(name), namespace: name, producer: facts.producer };
   if (facts.namespace === 'foreign') {
-    const message = `namespace ${name} exists and is not for this workspace: label it ${WORKSPACE_LABEL}=${name}, or choose another name`;
+    const message = `namespace ${name} exists without the label of this workspace; label it ${WORKSPACE_LABEL}=${name}, or choose another name`;
     return {
       status: { ...status, namespace: undefined },
       conditions: [
@@ -76,10 +77,10 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     });
   }
   if (!facts.accountExists) {
-    const message = `account ${facts.account} does not exist; create it. If it was deleted, events go on until its included tokens are spent`;
+    const message = `account ${facts.account} does not exist; create it. If it was deleted, events flow until its included tokens are spent`;
     return waitingForReference(reasons.WaitingForAccount, message, {
       status,
-      // A new workspace may come before its account.
+      // A new workspace may be created before its account.
       events: facts.wasReady ? [{ type: 'Warning', reason: reasons.WaitingForAccount, message }] : [],
       conditions: [...tokens(facts), ...reachability(facts)],
     });
@@ -91,7 +92,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
         type: CONDITION.Workspace.Ready,
         status: 'True',
         reason: reasons.NamespaceReady,
-        message: 'the namespace is there and the routes are in force',
+        message: 'the namespace exists and the routes are applied',
       },
       ...tokens(facts),
       ...reachability(facts),

@@ -12,7 +12,7 @@ import { reportFailure } from '../../engine/failure.ts';
 import { OutageError, type Outcome } from '../../engine/outcome.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 
-/** Creates the namespace, or finds it adopted; a namespace of somebody else is left alone. */
+/** Creates the namespace if it is missing, and returns its state. Does not touch a foreign namespace. */
 async function claimNamespace({ client, world }: Room, name: string): Promise<WorkspaceFacts['namespace']> {
   const known = world.namespaces.store.get(name);
   if (known !== undefined) return known.deleting ? 'terminating' : known.workspace === name ? 'adopted' : 'foreign';
@@ -29,10 +29,10 @@ async function claimNamespace({ client, world }: Room, name: string): Promise<Wo
   return found.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
 }
 
-/** How often a workspace is looked at whose part of Redis does not answer, ms. */
+/** Requeue interval of a workspace whose part of Redis does not answer, ms. */
 const AWAY_CHECK_MS = 5_000;
 
-/** The status of a workspace while Redis is away: as it was where its generation is applied, with the outage reported. */
+/** Returns the status of a workspace during an outage: unchanged if its generation is applied, plus the outage. */
 function planAway(
   { metadata, status }: Cached<'Workspace'>,
   error: OutageError,
@@ -54,7 +54,7 @@ export function reconcileWorkspace(room: Room) {
       namespace,
       account: workspace.spec.account,
       accountExists: room.world.Account.store.get(workspace.spec.account) !== undefined,
-      // A producer stays one after its last stream was deleted.
+      // A producer stays a producer after its last stream is deleted.
       producer:
         workspace.spec.producer === true ||
         producer === true ||
@@ -78,7 +78,7 @@ export function reconcileWorkspace(room: Room) {
   };
 }
 
-/** Closes the workspace's routing; its namespace and what lies in Redis stay. */
+/** Closes the workspace's routing. Keeps its namespace and its data in Redis. */
 export function finalizeWorkspace(room: Room) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
     try {

@@ -6,18 +6,18 @@ const HOUR_MS = 3_600_000;
 
 export interface DeadLetterEvents {
   /**
-   * Returns the Event for the first dead letter of an hour, once; undefined: there is none to tell.
+   * Returns the Event for the first dead letter of an hour, once; undefined: no new one.
    *
-   * @param saidDead the status showed dead letters already
+   * @param saidDead the status already showed dead letters
    */
   readonly of: (sub: string, state: DeliveryState, saidDead: boolean, nowMs: number) => EventNote | undefined;
-  /** Begins a term at this time of Redis's clock, ms: an earlier leader told of what came before. */
+  /** Starts a term at this time of Redis's clock, ms. An earlier leader reported what came before. */
   readonly begin: (nowMs: number) => void;
   readonly prune: (exists: (sub: string) => boolean) => void;
 }
 
 export function createDeadLetterEvents(): DeadLetterEvents {
-  /** `sub_…` → when the first dead letter of an hour came that was told last, ms. */
+  /** `sub_…` → time of the hour's first dead letter that was reported last, ms. */
   const told = new Map<string, number>();
   let begunMs = 0;
   return {
@@ -31,7 +31,7 @@ export function createDeadLetterEvents(): DeadLetterEvents {
       return {
         type: 'Warning',
         reason: 'DeadLetter',
-        message: `event ${id} is a dead letter: its last attempt failed. Inspect it with GET /waas/integrations/{integration}/events/${id}, then use recover or replay. Further dead letters of this hour are not announced.`,
+        message: `event ${id} is a dead letter: its last attempt failed. Inspect it with GET /waas/integrations/{integration}/events/${id}, then recover or replay it. Other dead letters of this hour have no Event.`,
       };
     },
     begin(nowMs) {

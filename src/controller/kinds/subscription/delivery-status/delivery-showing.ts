@@ -18,11 +18,11 @@ type Reconcile = (
   context: ReconcileContext,
 ) => Promise<Outcome<SubscriptionStatus>>;
 
-/** Everything that shows in the statuses of Subscriptions how deliveries go, put together. */
+/** Wires the parts that write the state of deliveries to the statuses of Subscriptions. */
 export function createDeliveryShowing(deps: {
   readonly world: Pick<World, 'Subscription' | 'CatalogStream'>;
   readonly readDeliveries: ReadDeliveries;
-  /** Writes the status of a Subscription anew. */
+  /** Writes the status of a Subscription again. */
   readonly write: (key: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   /** Redis's clock, ms. */
@@ -58,13 +58,13 @@ export function createDeliveryShowing(deps: {
     noteAll: watch.noteAll,
     begin: watch.begin,
     end: watch.end,
-    /** Forgets what is gone. */
+    /** Forgets Subscriptions that are gone. */
     prune: () =>
       watch.prune({
         key: key => Subscription.store.get(key) !== undefined,
         sub: sub => Subscription.store.byIndex('publicId', sub).length > 0,
       }),
-    /** `reconcile`, whose status then shows how deliveries go, also while the producer's workspace is paused. */
+    /** Wraps `reconcile` to add status.delivery, also while the producer's workspace is paused. */
     show(reconcile: Reconcile): Reconcile {
       return async (subscription, context) => {
         const outcome = await reconcile(subscription, context);

@@ -16,14 +16,14 @@ import { createDeadLetterEvents } from './dead-letter-events.ts';
 import { differenceOf, NO_TROUBLE, planDelivery } from './plan.ts';
 import type { DeliveryWriter, Target } from './writer.ts';
 
-/** Alarms that come within this time are read together, ms. */
+/** Alarms within this time are read together, ms. */
 const GATHER_MS = 100;
 
 export interface DeliveryWatchDeps {
   readonly read: ReadDeliveries;
   /** Subscriptions with the public id. */
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
-  /** Of the stream that it subscribes to; the longest that there is where the stream is gone. */
+  /** Returns the retention of the subscription's stream, or the maximum if the stream is gone. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
@@ -33,18 +33,18 @@ export interface DeliveryWatchDeps {
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Fields of one subscription, with the generation that they are of. */
+/** Delivery fields of one subscription, with the generation that they belong to. */
 export type FoundDelivery = DeliveryFields & { readonly inc?: string | undefined };
 
 /**
- * Notices how deliveries go. The dispatchers say at once whose changed; the audit, which reads everything anyway, brings
- * what was said while nobody listened.
+ * Follows the state of deliveries. Dispatchers publish changes at once. Lost messages come with the audit, which reads
+ * everything anyway.
  */
 export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   const { writer, clock } = deps;
   const deadLetters = createDeadLetterEvents();
   const alarmed = new Map<string, InboxRef>();
-  /** Key → a backlog that one audit found and no alarm told: it may be that of a moment. */
+  /** Key → a backlog that one audit found without an alarm. It may be short-lived. */
   const suspects = new Map<string, string>();
   let working = false;
   let cancel: (() => void) | undefined;
@@ -70,7 +70,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   function look(sub: string, inc: string | undefined, fields: DeliveryFields, by: 'alarm' | 'audit'): void {
     for (const subscription of deps.subscriptionsOf(sub)) {
       const { metadata } = subscription;
-      // Of another generation nothing is known: Redis does not have the routes of this one yet.
+      // Another generation: Redis does not have the routes of this one yet.
       if (metadata.deletionTimestamp !== undefined || inc !== generationOf(metadata.uid)) continue;
       const state = parseDeliveryState(fields);
       const said = saidOf({ key: keyOf(metadata), uid: metadata.uid }, subscription);
@@ -107,23 +107,23 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   }
 
   return {
-    /** A dispatcher says that deliveries go differently. */
+    /** Handles a dispatcher's message that the state of deliveries changed. */
     onAlarm: (inbox: InboxRef): void => {
       if (!working) return;
       alarmed.set(inboxMember(inbox), inbox);
       cancel ??= clock.setTimer(() => void readAlarmed(), GATHER_MS);
     },
-    /** Everything that a tenant's subscriptions (`sub_…`) have, as the audit found it. */
+    /** Notes what the audit found for a tenant's subscriptions (`sub_…`). */
     noteAll: (found: ReadonlyMap<string, FoundDelivery>): void => {
       if (!working) return;
       for (const [sub, fields] of found) look(sub, fields.inc, fields, 'audit');
     },
-    /** What the status is to show of deliveries. */
+    /** Returns the state of deliveries for the status. */
     statusOf(subscription: Cached<'Subscription'>): DeliveryStatus {
       const { metadata } = subscription;
       return saidOf({ key: keyOf(metadata), uid: metadata.uid }, subscription);
     },
-    /** Begins anew, until `end` or until the signal aborts: what was noted before may be another leader's past. */
+    /** Starts over, until `end` or until the signal aborts: another leader may have led in between. */
     begin: (signal: AbortSignal): void => {
       end();
       if (signal.aborted) return;

@@ -2,13 +2,13 @@ import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { DeliveryState } from '../../../../core/delivery/delivery-state.ts';
 import { timestampOf } from '../../../context/context.ts';
 
-/** What a status shows before anything happened. */
+/** The status before the first delivery. */
 export const NO_TROUBLE: DeliveryStatus = { deadLetters: false, backlog: '0' };
 
 /**
- * Returns what the status is to show of deliveries.
+ * Returns the state of deliveries for the status.
  *
- * @param said what it shows now: it stays where the data plane does not know better, as after Redis lost its data
+ * @param said the status now; it stays if the data plane has nothing newer, for example after Redis lost its data
  */
 export function planDelivery(
   state: DeliveryState,
@@ -20,12 +20,12 @@ export function planDelivery(
   const attempted = known
     ? { lastAttempt: said.lastAttempt, lastAttemptSince: said.lastAttemptSince }
     : { lastAttempt: attempt.outcome, lastAttemptSince: timestampOf(attempt.sinceMs) };
-  // What the retention removed can be neither recovered nor replayed.
+  // Events past the retention can be neither recovered nor replayed.
   const keeps = youngestDeadMs === undefined || at.nowMs < youngestDeadMs + at.retentionMs;
   return { ...attempted, deadLetters: dead > 0 && keeps, backlog };
 }
 
-/** Returns how much the two differ. Since when attempts end so is no difference of its own. */
+/** Returns how much the two differ. Ignores `lastAttemptSince`. */
 export function differenceOf(one: DeliveryStatus, other: DeliveryStatus): 'none' | 'backlog' | 'trouble' {
   if (one.lastAttempt !== other.lastAttempt || one.deadLetters !== other.deadLetters) return 'trouble';
   return one.backlog === other.backlog ? 'none' : 'backlog';

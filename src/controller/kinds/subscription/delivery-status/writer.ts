@@ -1,12 +1,12 @@
 import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { Clock } from '../../../../time/clock.ts';
 
-/** Five turns a second, for the whole installation. */
+/** Five turns a second for the whole installation. */
 const TURN_EVERY_MS = 200;
-/** A Subscription has one turn in this time, ms. */
+/** Minimum time between two turns of a Subscription, ms. */
 const SAME_EVERY_MS = 10_000;
 
-/** A Subscription: one that was made again is another. */
+/** Identifies a Subscription. One that was deleted and created again differs. */
 export interface Target {
   /** `namespace/name` */
   readonly key: string;
@@ -18,14 +18,14 @@ interface Entry {
   readonly status: DeliveryStatus;
 }
 
-/** Shows how deliveries go, a few statuses a second: the oldest change first, each as it is when its turn comes. */
+/** Writes the state of deliveries to a few statuses a second, oldest change first, with the state at its turn. */
 export interface DeliveryWriter {
-  /** Asks for a turn; a later offer replaces what an earlier one shows, and keeps its place. */
+  /** Requests a turn. A later offer replaces the status of an earlier one and keeps its place. */
   readonly offer: (target: Target, status: DeliveryStatus) => void;
-  /** The status shows the right thing again: no turn is needed. */
+  /** Cancels the turn: the status is correct again. */
   readonly withdraw: (key: string) => void;
   readonly isWaiting: (key: string) => boolean;
-  /** What the status has to show since the Subscription had a turn; undefined: it had none in this term. */
+  /** Returns the status of the Subscription's last turn; undefined: it had none in this term. */
   readonly shownOf: (target: Target) => DeliveryStatus | undefined;
   readonly waiting: () => number;
   readonly begin: () => void;
@@ -34,13 +34,13 @@ export interface DeliveryWriter {
   readonly prune: (exists: (key: string) => boolean) => void;
 }
 
-/** @param write writes the Subscription's status anew, and tries again until that is done */
+/** Creates a writer. @param write writes the Subscription's status, with retries */
 export function createDeliveryWriter(deps: {
   readonly write: (key: string) => void;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DeliveryWriter {
   const { clock } = deps;
-  /** In the order of the changes. One entry a Subscription at most. */
+  /** In the order of the changes, with at most one entry for each Subscription. */
   const queue = new Map<string, Entry>();
   const shown = new Map<string, Entry & { readonly atMs: number }>();
   let lastTurnMs = Number.NEGATIVE_INFINITY;
@@ -51,7 +51,7 @@ export function createDeliveryWriter(deps: {
     return (shown.get(key)?.atMs ?? Number.NEGATIVE_INFINITY) + SAME_EVERY_MS;
   }
 
-  /** Sees to it that there is a turn when something may have it at `readyMs`. */
+  /** Schedules a turn for an entry that is ready at `readyMs`. */
   function arm(readyMs: number): void {
     const atMs = Math.max(readyMs, lastTurnMs + TURN_EVERY_MS);
     if (timer !== undefined && timer.atMs <= atMs) return;
@@ -74,7 +74,7 @@ export function createDeliveryWriter(deps: {
         continue;
       }
       arm(readyMs);
-      // Nothing that follows is ready earlier than this.
+      // No later entry is ready earlier than this one.
       if (had && readyMs <= nowMs) return;
     }
   }
