@@ -3,7 +3,7 @@ import type { World } from './caches/caches.ts';
 import type { Controllers } from './engine/controllers.ts';
 import type { SubscriptionServices } from './kinds/subscription/services.ts';
 
-/** Returns a listener that hands each alarm of another role to the part of the controller that it concerns. */
+/** Returns a listener that passes each alarm of another role to the part of the controller that handles it. */
 export function createAlarmListener(deps: {
   readonly world: Pick<World, 'Account'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;

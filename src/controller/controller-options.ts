@@ -14,28 +14,28 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Runtime } from './engine/runtime.ts';
 
-/** What the controller role works with. */
+/** Options of the controller role. */
 export interface ControllerOptions {
   readonly client: KubeClient;
   readonly control: ControlStore;
   readonly backlogs: BacklogStore;
   readonly readDeliveries: ReadDeliveries;
-  /** A reader of the control state; `pace` is awaited before each of its commands. */
+  /** Creates a reader of the control state, which awaits `pace` before each command. */
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
   readonly remains: ControlSweep;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
   /**
-   * Calls back with the slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that another role found without control state, or the
-   * account (`a:acc_…`) whose tokens are spent, or are not any more; or with the inbox whose endpoint was disabled
-   * (`h:int_…/sub_….inc`) or whose deliveries go differently (`d:int_…/sub_….inc`).
+   * Calls back with a slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that another role found without control state, an
+   * account (`a:acc_…`) whose shortage of tokens began or ended, an inbox whose endpoint was disabled
+   * (`h:int_…/sub_….inc`), or an inbox whose state of deliveries changed (`d:int_…/sub_….inc`).
    */
   readonly onAlarm: (listener: (slot: string) => void) => void;
   readonly onReconnect: (listener: () => void) => void;
   /** Redis's clock, ms. */
   readonly nowMs: () => number;
   readonly rootKey: Uint8Array;
-  /** Undefined: there is no mail server, invitations go into Secrets. */
+  /** Undefined: no mail server is configured, and invitations go into Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
   readonly compile: Omit<CompileOptions, 'nowMs'>;
   /** Namespace of the Lease. */
@@ -48,10 +48,10 @@ export interface ControllerOptions {
   readonly tracing?: Tracing | undefined;
 }
 
-/** The controller role as the process sees it. */
+/** The controller role. */
 export interface ControllerRole extends Runtime {
-  /** Whether this replica leads and brings objects into force. */
+  /** Returns whether this replica leads and applies objects. */
   readonly works: () => boolean;
-  /** What keeps it from leading, or from working while it leads. */
+  /** Reasons why it cannot lead, or cannot work while it leads. */
   readonly impairments: ImpairmentCheck;
 }

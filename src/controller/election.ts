@@ -13,9 +13,9 @@ import { ReconcileError } from './engine/outcome.ts';
 import { ForeignRedisError, type Leading } from './leadership.ts';
 
 const LEASE_NAME = 'sluice-controller';
-/** A term begins, and the API server answers, within this time as a rule, ms. */
+/** Usual time until a term begins or the API server answers, ms. */
 const USUAL_MS = 10_000;
-/** Missing once is no news: somebody may have deleted the Lease a moment ago. */
+/** Refusals before they are reported. A single one may follow a deletion of the Lease. */
 const REFUSALS = 2;
 
 export interface ElectionDeps {
@@ -31,7 +31,7 @@ export interface ElectionDeps {
   readonly log: Logger;
 }
 
-/** The Lease by which one controller leads, and what keeps this replica from leading or from working as the leader. */
+/** Creates the leader election, and reports what keeps this replica from leading or from working as the leader. */
 export function createElection(deps: ElectionDeps) {
   const { client, leading, namespace, identity, log } = deps;
   const name = { namespace, name: LEASE_NAME };
@@ -53,7 +53,7 @@ export function createElection(deps: ElectionDeps) {
       recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'an Event of the Lease could not be written'));
     },
 
-    /** Returns what keeps this replica from leading, or from working while it leads. */
+    /** Returns the reasons why this replica cannot lead, or cannot work while it leads. */
     impairments: (): readonly Impairment[] => [
       ...leaseImpairments(elector, namespace),
       ...termImpairments(elector, leading),

@@ -13,16 +13,16 @@ import { watchForLoss } from './loss-watch.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { HELD, type TermState, type Terms } from './term.ts';
 
-/** This Redis holds the routes of another Kubernetes cluster: leading would overwrite them. */
+/** Redis holds the routes of another Kubernetes cluster. Leading would overwrite them. */
 export class ForeignRedisError extends Error {
   override readonly name = 'ForeignRedisError';
 }
 
-/** An alarm of the same tenant within this time says nothing new, ms. */
+/** Alarms of the same tenant within this time are dropped, ms. */
 const SAME_ALARM_MS = 1_000;
-/** Tenants brought into force at once: one that hangs holds up no other. */
+/** Number of tenants applied at once, so that one that hangs does not block the others. */
 const TENANTS_AT_ONCE = 16;
-/** One try to read the identity of the cluster, ms. */
+/** Timeout of one try to read the identity of the cluster, ms. */
 const READ_CLUSTER_WITHIN_MS = 5_000;
 
 export interface LeadingDeps {
@@ -39,8 +39,8 @@ export interface LeadingDeps {
 }
 
 /**
- * The leader's term as far as Redis is concerned: the fencing epoch, bringing everything into force once, and noticing
- * when Redis has lost it.
+ * Manages the leader's term with Redis: claims the fencing epoch, applies everything once, and rebuilds the control
+ * state when Redis loses it.
  */
 export function createLeading(deps: LeadingDeps) {
   const { terms, control, world, tenants, clock, log } = deps;
@@ -53,7 +53,7 @@ export function createLeading(deps: LeadingDeps) {
     return names;
   }
 
-  /** Not for a term that has ended meanwhile: it would fence the one who leads now. */
+  /** Claims the fencing epoch. Throws if the term has ended meanwhile: a claim would fence the present leader. */
   async function claimEpoch(state: TermState): Promise<void> {
     const { term, over } = state;
     const waiting = { signal: over, timeoutMs: READ_CLUSTER_WITHIN_MS };
@@ -64,19 +64,17 @@ export function createLeading(deps: LeadingDeps) {
     over.throwIfAborted();
     if ('other' in answer) {
       state.held = HELD.foreign;
-      throw new ForeignRedisError(
-        `this Redis belongs to the cluster ${answer.other}: give each cluster a Redis of its own`,
-      );
+      throw new ForeignRedisError(`this Redis belongs to the cluster ${answer.other}: give each cluster its own Redis`);
     }
     state.epoch = answer.epoch;
     state.held = undefined;
   }
 
   /**
-   * Brings every tenant into force once, then says that the control state is whole. One that fails, as on a shard that is
-   * away, holds up no other: it stays as it is, and is tried again beside the work of the term.
+   * Applies every tenant once, then marks the control state as ready. A tenant that fails, for example on a shard that
+   * is away, does not block the others: it stays as it is and is retried during the term.
    *
-   * @throws when no tenant could be brought into force, and when the term is over
+   * @throws when no tenant could be applied, and when the term is over
    */
   async function bringAllIntoForce(state: TermState): Promise<void> {
     const { over } = state;
@@ -114,7 +112,7 @@ export function createLeading(deps: LeadingDeps) {
     state.failure = undefined;
   }
 
-  /** Runs `work` and keeps its failure, which says why the term does not work. */
+  /** Runs `work` and keeps its error as the reason why the term does not work. */
   async function attempt(state: TermState, work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -175,7 +173,7 @@ export function createLeading(deps: LeadingDeps) {
       watch(state);
     },
 
-    /** Whether this replica has a term and brings objects into force in it. */
+    /** Returns whether this replica has a term and applies objects in it. */
     works: (): boolean => {
       const state = terms.lasting();
       return state !== undefined && state.inForce && state.failure === undefined;
@@ -184,7 +182,7 @@ export function createLeading(deps: LeadingDeps) {
     /** Why this term, or the last one, does not work; undefined when nothing failed. */
     failure: terms.failure,
 
-    /** Another role found a slot without control state. When everything is lost, the watch rebuilds it, on a second look. */
+    /** Handles a slot without control state that another role found. If everything is lost, the watch rebuilds it. */
     onAlarm: (slot: string): void => {
       const name = terms.lasting()?.epoch === undefined ? undefined : tenantOfSlot(slot);
       const now = clock.nowMs();
@@ -196,11 +194,11 @@ export function createLeading(deps: LeadingDeps) {
           tenants.forget([name]);
           enqueueTenant(name);
         },
-        error => log.debug({ err: error as Error }, 'redis cannot be asked'),
+        error => log.debug({ err: error as Error }, 'redis cannot be read'),
       );
     },
 
-    /** What was in flight may or may not be in Redis, and Redis may have come back older: everything is read again. */
+    /** Reads everything again: writes in flight may be lost, and Redis may have come back with older data. */
     onReconnect: (): void => {
       if (terms.lasting()?.epoch === undefined) return;
       tenants.forget('all');

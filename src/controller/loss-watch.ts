@@ -2,15 +2,15 @@ import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
-/** A second look decides: one that finds nothing may have met a Redis that is just starting. */
+/** Pause before the second look, ms: the first may have met a Redis that is starting. */
 const SECOND_LOOK_MS = 2_000;
 const LOOK_EVERY_MS = 1_000;
 
 export interface LossWatchDeps {
   readonly readCluster: ControlStore['readCluster'];
-  /** From now on nothing is written, and the objects say why. */
+  /** Called at the loss: stop writing, and report the loss on the objects. */
   readonly onLost: () => void;
-  /** Everything is to be rebuilt; resolves when it was begun. */
+  /** Starts to rebuild everything; resolves when it has started. */
   readonly onRebuild: () => Promise<void>;
   readonly clock: Pick<Clock, 'setTimer'>;
   /** Ends the watch: nothing is called after it aborts. */
@@ -18,13 +18,13 @@ export interface LossWatchDeps {
   readonly log: Logger;
 }
 
-/** Notices that Redis lost its control state (a flush, an empty disk), also while no event comes and asks for it. */
+/** Detects that Redis has lost its control state (a flush, an empty disk), even without events. */
 export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps): Promise<void> {
   async function isLost(): Promise<boolean> {
     try {
       return !(await deps.readCluster()).ready;
     } catch (error) {
-      log.debug({ err: error }, 'redis cannot be asked');
+      log.debug({ err: error }, 'redis cannot be read');
       return false;
     }
   }
@@ -42,7 +42,7 @@ export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps)
       await deps.onRebuild();
     } catch (error) {
       if (over.aborted) return;
-      log.error({ err: error }, 'rebuilding redis failed, tried again');
+      log.error({ err: error }, 'rebuilding redis failed, retrying');
     }
   }
 }

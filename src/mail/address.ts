@@ -1,6 +1,6 @@
 import { emailAddress } from '../api/strings.ts';
 
-/** A mailbox; without a name that is empty. */
+/** A mailbox. The name may be empty. */
 export interface Mailbox {
   readonly name: string;
   readonly address: string;
@@ -8,12 +8,12 @@ export interface Mailbox {
 
 const plain = emailAddress();
 
-/** Whether it is one plain e-mail address and nothing else: no name, no second one, no line break. */
+/** Returns whether the text is exactly one plain e-mail address: no name, no second address, no line break. */
 export function isPlainAddress(text: string): boolean {
   return plain.safeParse(text).success;
 }
 
-/** `address`, `Name <address>` or `"Name" <address>`; undefined for anything else. */
+/** Parses `address`, `Name <address>` or `"Name" <address>`. Returns undefined for anything else. */
 export function parseMailbox(text: string): Mailbox | undefined {
   const named = /^(?:"(?<quoted>[^"<>\p{Cc}]*)"|(?<bare>[^"<>\p{Cc}]*?)) *<(?<address>[^<>]*)>$/u.exec(text)?.groups;
   const address = named?.['address'] ?? text;

@@ -1,4 +1,4 @@
-/** What an invitation says and to whom. */
+/** Contents and recipient of an invitation. */
 export interface InvitationMail {
   /** One plain e-mail address. */
   readonly to: string;
@@ -16,10 +16,9 @@ export interface Message {
 }
 
 /**
- * The invitation as its reader sees it. Text only: nothing in it has to be escaped, and nothing is fetched when it is
- * opened.
+ * Writes the invitation as plain text: it needs no escaping, and opening it fetches nothing.
  *
- * @param acceptUrl page that takes the token; undefined: the mail says how to accept by the REST interface
+ * @param acceptUrl page that accepts the token; undefined: the mail explains how to accept over REST
  */
 export function writeInvitation(
   { producer, token, expiresAt }: InvitationMail,
@@ -30,7 +29,7 @@ export function writeInvitation(
     acceptUrl === undefined
       ? [
           `Accept it until ${until}: sign in and send this`,
-          'to the REST interface of the service that invites you:',
+          'to the REST API of the service that invites you:',
           '',
           '  POST /waas/invitations/accept',
           `  {"token": "${token}"}`,
@@ -43,14 +42,14 @@ export function writeInvitation(
     '',
     ...how,
     '',
-    'The token can be used once, by whoever has it: do not pass this mail on.',
-    'If you did not expect it, do nothing: the invitation ends by itself.',
+    'Anyone who has the token can use it once: do not forward this mail.',
+    'If you did not expect this invitation, ignore it. It expires.',
     '',
   ];
   return { subject: `Invitation to receive events from ${producer}`, text: text.join('\n') };
 }
 
-/** In the fragment: browsers send that to no server, so that the token reaches neither access logs nor referrers. */
+/** Adds the token as fragment. Browsers do not send it, so the token reaches neither access logs nor referrers. */
 function addToken(acceptUrl: string, token: string): string {
   const url = new URL(acceptUrl);
   url.hash = `token=${token}`;

@@ -82,7 +82,11 @@ describe('a mail server', () => {
   ])('that answers %i is told so, by that number alone', async (code, refused) => {
     server.refuseWith(code);
     const error = await failure(mailerFor(server.port)(mail));
-    expect(error).toMatchObject({ code: `${code}`, refused, message: `the mail was not taken: ${code}` });
+    expect(error).toMatchObject({
+      code: `${code}`,
+      refused,
+      message: `the mail server did not accept the mail: ${code}`,
+    });
   });
 
   test('that asks for a login gets it; a wrong one is nobody’s refusal of the recipient', async () => {

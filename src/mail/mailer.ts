@@ -5,25 +5,25 @@ import { type InvitationMail, writeInvitation } from './invitation-message.ts';
 import { isLoopback, type SmtpServer } from './smtp-url.ts';
 
 /**
- * A mail that was not taken. Neither message nor properties hold an address, a token or the server's own words, which
- * often repeat the address.
+ * A mail that the server did not accept. Neither message nor properties hold an address, a token or the server's text,
+ * which often repeats the address.
  */
 export class MailError extends Error {
   override readonly name = 'MailError';
-  /** The SMTP reply (`550`), or what happened instead of one (`ECONNECTION`, `ETIMEDOUT`, …). */
+  /** The SMTP reply code (`550`), or an error code (`ECONNECTION`, `ETIMEDOUT`, …). */
   readonly code: string;
-  /** The server refused this recipient or this message: the same again is refused again. */
+  /** The server refused this recipient or message, and would refuse it again. */
   readonly refused: boolean;
 
   constructor(code: string, refused: boolean) {
-    super(`the mail was not taken: ${code}`);
+    super(`the mail server did not accept the mail: ${code}`);
     this.code = code;
     this.refused = refused;
   }
 }
 
 /**
- * Mails an invitation; resolves when the server has taken it.
+ * Mails an invitation; resolves when the server has accepted it.
  *
  * @param signal ends the attempt
  * @throws MailError
@@ -33,17 +33,17 @@ export type SendInvitation = (mail: InvitationMail, signal?: AbortSignal) => Pro
 export interface MailerOptions {
   readonly server: SmtpServer;
   readonly from: Mailbox;
-  /** Page that takes the token of an invitation. */
+  /** URL of the page that accepts the token of an invitation. */
   readonly acceptUrl: string | undefined;
-  /** Whether `smtp://` goes on without TLS where none is offered, by a server that is not on this machine. Default: false. */
+  /** Allow `smtp://` without TLS if a server on another machine does not offer it. Default: false. */
   readonly plainText?: boolean;
-  /** For each step of the conversation, ms. Default 10,000. */
+  /** Timeout of each SMTP step, ms. Default 10,000. */
   readonly stepTimeoutMs?: number;
-  /** For all of it, ms: a server may be slow in many small steps. Default 60,000. */
+  /** Timeout of the whole conversation, ms: a server may be slow in many small steps. Default 60,000. */
   readonly timeoutMs?: number;
 }
 
-/** Opens a connection for each mail: invitations are rare, and none is left half open. */
+/** Creates a mailer that opens a connection for each mail: invitations are rare, and no connection stays half open. */
 export function createInvitationMailer(options: MailerOptions): SendInvitation {
   const { server, from, acceptUrl, plainText = false, stepTimeoutMs = 10_000, timeoutMs = 60_000 } = options;
   const { host, port, secure, credentials } = server;
@@ -52,7 +52,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
     host,
     port,
     secure,
-    // Otherwise whoever stands in between removes the offer, and reads the password and the token.
+    // Otherwise a man in the middle could remove the offer of TLS, and read the password and the token.
     requireTLS: !secure && !plainText && !isLoopback(server),
     ...(credentials === undefined ? {} : { auth: { user: credentials.user, pass: credentials.password } }),
     connectionTimeout: stepTimeoutMs,
@@ -64,7 +64,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
   });
 
   return async (mail, signal) => {
-    // The CRD lets nothing else through; a line break here would write headers of its own.
+    // The CRD refuses other addresses. A line break here would add headers.
     if (!isPlainAddress(mail.to)) throw new MailError('EENVELOPE', true);
     const { subject, text } = writeInvitation(mail, acceptUrl);
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -75,7 +75,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
         envelope: { from: from.address, to: [mail.to] },
         subject,
         text,
-        // The same when it is sent again after a crash: most mailboxes show such a pair once.
+        // Stable, so that a mail that is sent again after a crash is shown once by most mailboxes.
         messageId: `<invitation.${hashInvitationToken(mail.token).slice(0, 32)}@${domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
@@ -86,7 +86,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
   };
 }
 
-/** The original is no cause of it: loggers print causes, and servers repeat addresses in their answers. */
+/** Converts an error, without its cause: loggers print causes, and servers repeat addresses in their replies. */
 function toMailError(error: unknown): MailError {
   const { code, responseCode, permanent } = error as {
     readonly code?: unknown;
@@ -95,9 +95,9 @@ function toMailError(error: unknown): MailError {
   };
   const word = typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,31}$/.test(code) ? code : 'EUNKNOWN';
   const reply = typeof responseCode === 'number' && responseCode >= 400 ? `${responseCode}` : undefined;
-  // The server's reply to STARTTLS says less.
+  // For STARTTLS the error code is more useful than the server's reply.
   if (word === 'ETLS') return new MailError(word, false);
-  // Not so when signing in was refused: that is the operator's to mend, and concerns every mail.
+  // A refused login is not a refusal of this mail: the operator must fix it, and it affects every mail.
   const refused = permanent === true && (word === 'EENVELOPE' || word === 'EMESSAGE');
   return new MailError(reply ?? word, refused);
 }

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { isPlainAddress, type Mailbox } from './address.ts';
 
-/** A mail server, and how to sign in there. */
+/** A mail server, with credentials. */
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
@@ -13,9 +13,9 @@ export interface SmtpServer {
 const DEFAULT_PORT = { 'smtp:': 587, 'smtps:': 465 } as const;
 
 /**
- * `smtp://[user:password@]host[:port]` or `smtps://…`; user and password are percent-decoded.
+ * Parses `smtp://[user:password@]host[:port]` or `smtps://…`. Percent-decodes user and password.
  *
- * @throws TypeError when it is anything else; the message repeats nothing of the text, which may hold a password
+ * @throws TypeError for anything else; the message does not repeat the text, which may hold a password
  */
 export function parseSmtpUrl(text: string): SmtpServer {
   const url = URL.parse(text);
@@ -43,13 +43,13 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Returns whether the server is on this machine: nobody stands in between. */
+/** Returns whether the server is on this machine, so that no network is between. */
 export function isLoopback({ host }: Pick<SmtpServer, 'host'>): boolean {
   const family = isIP(host);
   return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Who mails come from when nothing else is said: `sluice@` the server's host name, if that can stand in an address. */
+/** Returns the default sender: `sluice@` the server's host name, if it is valid in an address. */
 export function defaultSender({ host }: SmtpServer): Mailbox {
   const address = `sluice@${host}`;
   return { name: '', address: isIP(host) === 0 && isPlainAddress(address) ? address : 'sluice@localhost' };

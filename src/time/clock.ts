@@ -1,14 +1,14 @@
-/** Time as the loops of this project see it. Injected, so that a test moves it by hand. */
+/** A clock, injected so that tests control the time. */
 export type Clock = {
-  /** Milliseconds of a clock that never goes backward. For intervals and deadlines. */
+  /** Milliseconds of a monotonic clock, for intervals and deadlines. */
   readonly nowMs: () => number;
-  /** Milliseconds since the epoch. For what is shown to others only: wall clocks jump. */
+  /** Milliseconds since the epoch. Only for times that are shown: wall clocks jump. */
   readonly wallMs: () => number;
-  /** Runs `run` once after `delayMs`; the answer cancels it. */
+  /** Runs `run` once after `delayMs`. The returned function cancels it. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void;
 };
 
-/** setTimeout fires at once for anything longer than this. */
+/** Maximum delay of setTimeout, ms. It fires at once for longer ones. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -20,7 +20,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** Waits `delayMs`, or until `signal` aborts. Never rejects: the caller looks at the signal. */
+/** Waits `delayMs`, or until `signal` aborts. Never rejects: callers check the signal. */
 export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise(resolve => {

@@ -7,13 +7,12 @@ import type { Difference } from './drift.ts';
 import type { Sweep } from './sweep.ts';
 
 /**
- * From the begin of a pass to that of the next, give or take a fifth, ms: with the second look and the repair, what is
- * damaged is whole again within 65 s.
+ * Time between the starts of two passes, with 20 % of jitter, ms. With the second look, damage is repaired within 65 s.
  */
 const PASS_EVERY_MS = 48_000;
-/** What is on its way to Redis is there by then. */
+/** Pause before the second look, ms: writes in flight arrive by then. */
 const SECOND_LOOK_MS = 2_000;
-/** Accounts in one look. */
+/** Accounts in one batch. */
 const ACCOUNTS_AT_ONCE = 500;
 
 export interface AuditPassDeps {
@@ -22,7 +21,7 @@ export interface AuditPassDeps {
   readonly readTenants: ControlAudit['readTenants'];
   readonly tenants: () => readonly string[];
   readonly accounts: () => Iterable<string>;
-  /** At the end of each pass. */
+  /** Called at the end of each pass. */
   readonly onPass: () => void;
   readonly metrics: Pick<AuditMetrics, 'passed'>;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
@@ -30,12 +29,12 @@ export interface AuditPassDeps {
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** The leader's periodic look at all of Redis: first for damage, then for what nobody owns any more. */
+/** Creates the leader's periodic pass over all of Redis: first for damage, then for orphans. */
 export function createAuditPass(deps: AuditPassDeps) {
   const { audit, clock, log, random = Math.random } = deps;
   let over = new AbortController();
 
-  /** A look that fails says nothing: the next pass looks again. */
+  /** Returns undefined for a look that fails: the next pass looks again. */
   async function attempt<T>(what: string, look: () => Promise<T>): Promise<T | undefined> {
     try {
       return await look();
@@ -49,7 +48,7 @@ export function createAuditPass(deps: AuditPassDeps) {
     const listed = await deps.readTenants();
     const suspects = new Map<string, { readonly found: Difference[]; readonly atMs: number }>();
 
-    /** Looks again at what was found long enough ago, also in the middle of a long pass. */
+    /** Takes the second look at suspects that are old enough, also in the middle of a long pass. */
     async function mend(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
       const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_LOOK_MS);
       if (due.length + accounts.size === 0) return;
@@ -97,14 +96,14 @@ export function createAuditPass(deps: AuditPassDeps) {
   }
 
   return {
-    /** Begins anew, until the signal aborts. */
+    /** Starts over, until the signal aborts. */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();
       deps.sweep.forget();
       void run(AbortSignal.any([signal, over.signal]));
     },
-    /** One pass now. */
+    /** Runs one pass now. */
     pass,
   };
 }

@@ -17,23 +17,23 @@ export interface AuditDeps {
   readonly store: Omit<ControlAudit, 'readTenants'>;
   readonly tenants: Pick<Tenants, 'stored' | 'isCurrent' | 'forget'>;
   readonly isPaused: (tenant: string) => boolean;
-  /** Works on a tenant's routes again, on a pair, on an account: they alone write. */
+  /** Enqueue a tenant, a pair or an account: only their workers write. */
   readonly enqueueTenant: (name: string) => void;
   readonly enqueuePair: (key: string) => void;
   readonly enqueueAccount: (name: string) => void;
   readonly isPairPending: (key: string) => boolean;
   readonly isAccountPending: (name: string) => boolean;
-  /** Lists anew, from the quorum, what routes and accounts are made of; or the activations. */
+  /** Lists from the quorum again: all objects of routes and accounts, or the activations. */
   readonly relist: (what: 'routes' | 'activations') => Promise<void>;
-  /** The pair's objects as the quorum has them. */
+  /** Reads the pair's objects from the quorum. */
   readonly readPair: (
     namespace: string,
     integration: string,
     groupKey: string,
   ) => Promise<readonly Cached<'Activation'>[]>;
-  /** What was found of the endpoints of these subscriptions (`sub_…`); those that simply work have no text. */
+  /** Notes the endpoint health of these subscriptions (`sub_…`). Endpoints that work have no text. */
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
-  /** How deliveries go, by `sub_…`. */
+  /** Notes the state of deliveries, by `sub_…`. */
   readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly metrics: Pick<AuditMetrics, 'repaired'>;
@@ -42,21 +42,20 @@ export interface AuditDeps {
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** Pairs that are asked for one by one; with more of them everything is listed. */
+/** Maximum number of pairs to read one by one. For more, everything is listed. */
 const MOST_PAIRS_ASKED = 20;
 
 /**
- * Compares what stands in Redis with what was written there, and has it mended where it differs. It writes nothing
- * itself, and a difference counts only at a second look, with caches that the quorum agrees with: a stale one would
- * remove what really exists.
+ * Compares Redis with the last written state, and enqueues the repair of differences. It writes nothing itself. A
+ * difference counts only at a second look with caches that match the quorum: a stale cache would remove what exists.
  */
 export function createAudit(deps: AuditDeps) {
   const { world, store, tenants } = deps;
 
-  /** @param listed tenants that are listed as having control state */
+  /** Returns the differences of a tenant. @param listed tenants that are listed as having control state */
   async function lookAtTenant(name: string, listed: ReadonlySet<string>): Promise<Difference[]> {
     const stored = tenants.stored(name);
-    // Not known: a worker is at it, or tries again.
+    // Not known: a worker is processing or retrying it.
     if (stored === undefined || deps.isPaused(name) || isNothing(stored.routes)) return [];
     if (!tenants.isCurrent(name)) {
       deps.enqueueTenant(name);
@@ -74,7 +73,7 @@ export function createAudit(deps: AuditDeps) {
     return differences;
   }
 
-  /** By account, those that differ. */
+  /** Returns the accounts that differ, with their differences. */
   async function lookAtAccounts(names: readonly string[]): Promise<Map<string, Difference[]>> {
     const found = await store.readAccounts(names.map(name => publicId('Account', '', name)));
     const differences = new Map<string, Difference[]>();
@@ -89,7 +88,7 @@ export function createAudit(deps: AuditDeps) {
     return differences;
   }
 
-  /** Those of the differences that the caches are right about; what they are not is listed anew. */
+  /** Returns the differences without those from stale caches. Lists stale caches again. */
   async function withoutStale(name: string, differences: readonly Difference[]): Promise<Difference[]> {
     const removing = differences.filter(({ removes }) => removes);
     const pairs = removing.flatMap(({ pair }) => pair ?? []);
@@ -121,7 +120,7 @@ export function createAudit(deps: AuditDeps) {
       'redis was not as written, repaired',
     );
     if (object === undefined) return;
-    const message = `what stood in Redis was not what had been written there, it is written again: ${what.join(', ')}`;
+    const message = `Redis differed from the last written state; rewrote: ${what.join(', ')}`;
     deps.events.record(
       { resource: resourceOf(kind), metadata: object.metadata },
       { type: 'Warning', reason: 'DriftRepaired', message },
@@ -138,7 +137,7 @@ export function createAudit(deps: AuditDeps) {
     if (inBoth(first, second).length === 0) return;
     const stored = tenants.stored(name);
     await freshen();
-    // All that is there to be removed: with the routes, the activations are made what the caches have.
+    // Check all removals: rewriting the routes also makes the activations match the caches.
     const certain = inBoth(first, await withoutStale(name, second));
     if (certain.length === 0 || tenants.stored(name) !== stored || !tenants.isCurrent(name)) return;
     if (certain.some(({ pair }) => pair === undefined)) {
@@ -154,7 +153,7 @@ export function createAudit(deps: AuditDeps) {
   return {
     lookAtTenant,
     lookAtAccounts,
-    /** The second look, at what the first found: mends what is found again. */
+    /** Takes a second look at suspects, and repairs what it finds again. */
     async mend(
       suspects: {
         readonly tenants: ReadonlyMap<string, readonly Difference[]>;
@@ -163,14 +162,14 @@ export function createAudit(deps: AuditDeps) {
       listed: ReadonlySet<string>,
     ): Promise<void> {
       let fresh: Promise<void> | undefined;
-      // Once for all of them.
+      // One relist for all of them.
       const freshen = (): Promise<void> => (fresh ??= deps.relist('routes'));
       for (const [name, first] of suspects.tenants) await mendTenant(name, first, listed, freshen);
       for (const [name, first] of suspects.accounts) {
         const second = (await lookAtAccounts([name])).get(name) ?? [];
         if (inBoth(first, second).length === 0) continue;
         await freshen();
-        // What was in the caches may have been the damage.
+        // The caches may have been wrong.
         const certain = inBoth(first, (await lookAtAccounts([name])).get(name) ?? []);
         if (certain.length === 0) continue;
         deps.enqueueAccount(name);

@@ -1,6 +1,6 @@
 import type { PatchOp, RoutesPlan } from '../../redis/control-plan.ts';
 
-/** What of the control state was found changed: the label of the metric, and what the Event names. */
+/** Parts of the control state that may differ: labels of the metric, and names in the Event. */
 export const DRIFTED = [
   'tenant',
   'keys',
@@ -17,21 +17,21 @@ export const DRIFTED = [
 ] as const;
 export type Drifted = (typeof DRIFTED)[number];
 
-/** One thing in Redis that is not as it was written. */
+/** One difference between Redis and the last written state. */
 export interface Difference {
-  /** The same at two looks when it is the same. */
+  /** Identifies the difference across two looks. */
   readonly id: string;
   readonly what: Drifted;
-  /** Mended by the worker of this pair; absent: by that of the tenant's routes. */
+  /** The pair whose worker repairs it; absent: the worker of the tenant's routes does. */
   readonly pair?: { readonly integration: string; readonly groupKey: string };
-  /** An open gate that no object in the caches opens. */
+  /** True for an open gate that no object in the caches opens. */
   readonly removes: boolean;
 }
 
-/** Fields that follow from the moment in which a difference is mended, not from the difference. */
+/** Fields with the time of the repair, which are not part of the difference. */
 const MOMENTARY = new Set(['since', 'skipTo']);
 
-/** What a plan would write where nothing should be left to write, by the key that it concerns. */
+/** Returns what a plan would still write, as one difference for each key. */
 export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches' | 'ready'>): Difference[] {
   const differences: Difference[] = [];
   for (const { meta } of ready) differences.push({ id: `ready ${meta}`, what: 'ready', removes: false });
@@ -52,7 +52,7 @@ function saidBy({ command, args }: PatchOp): string[] {
   return args.flatMap((field, i) => (i % 2 === 1 || MOMENTARY.has(String(field)) ? [] : [`${field}=${args[i + 1]}`]));
 }
 
-/** Of a key's tag and its first word after it: `{i:int_…}:s:sub_…` is a subscription. */
+/** Classifies a key by its tag and the word after it: `{i:int_…}:s:sub_…` is a subscription. */
 function whatOf(key: string): Drifted {
   const [, slot, kind] = /^\{(\w):.*?\}:(\w+)/.exec(key) ?? [];
   if (slot === 'q') return 'queue';
@@ -61,7 +61,7 @@ function whatOf(key: string): Drifted {
   return kind === 'subs' ? 'subscribers' : 'tenant';
 }
 
-/** What a second look found again: what is on its way in between is no damage. */
+/** Returns the differences that the second look found again. Others were writes in flight. */
 export function inBoth(first: readonly Difference[], second: readonly Difference[]): Difference[] {
   const ids = new Set(first.map(({ id }) => id));
   return second.filter(({ id }) => ids.has(id));

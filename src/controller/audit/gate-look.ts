@@ -8,23 +8,23 @@ import type { Difference } from './drift.ts';
 export interface GateLookDeps {
   readonly world: Pick<World, 'Workspace' | 'Integration' | 'Activation'>;
   readonly store: Pick<ControlAudit, 'probe' | 'scanActivations' | 'scanGates'>;
-  /** A worker has the pair before it, or tries it again: it is not damaged. */
+  /** Whether the pair is queued or to be retried. Then a difference is no damage. */
   readonly isPending: (pair: string) => boolean;
 }
 
-/** Names in one probe. */
+/** Maximum number of names in a probe. */
 const PROBE_NAMES = 500;
-/** Differences of single pairs; with more of them the tenant is mended as a whole. */
+/** Maximum number of differences of single pairs. With more, the tenant is repaired as a whole. */
 const MOST_PAIRS = 1_000;
 
 /**
- * Compares the open group keys of a tenant with its objects, in both places where they stand, a part at a time: whatever
- * their number, only differences are kept.
+ * Compares the open group keys of a tenant in both places in Redis with its objects, one part at a time. Keeps only
+ * differences in memory.
  */
 export async function lookAtGates(deps: GateLookDeps, namespace: string, routes: TenantRoutes): Promise<Difference[]> {
   const { world, store } = deps;
   const tenant = tenantId(namespace);
-  /** `int_…` → name; undefined when no object has it any more. */
+  /** `int_…` → name; undefined if the object is gone. */
   const names = new Map<string, string | undefined>(
     Object.keys(routes.integrations).map(integration => [integration, undefined]),
   );
@@ -41,7 +41,7 @@ export async function lookAtGates(deps: GateLookDeps, namespace: string, routes:
     if (differences.length > MOST_PAIRS) return;
     const name = names.get(integration);
     const objects = name === undefined ? [] : pairOf(name, groupKey);
-    // It has changed since it was asked for.
+    // Changed since the probe.
     if (isOpen(objects) === removes) return;
     if (name !== undefined && deps.isPending(pairKey(namespace, name, groupKey))) return;
     const versions = objects.map(({ metadata }) => `${metadata.uid}@${metadata.generation}`).join();
@@ -53,7 +53,7 @@ export async function lookAtGates(deps: GateLookDeps, namespace: string, routes:
     });
   }
 
-  /** Every open group key once, out of the caches. */
+  /** Yields every open group key of the caches once. */
   function* openKeys(name: string | undefined): Generator<string> {
     if (name === undefined) return;
     for (const activation of world.Activation.store.byIndex('integration', `${namespace}/${name}`)) {
@@ -63,7 +63,7 @@ export async function lookAtGates(deps: GateLookDeps, namespace: string, routes:
     }
   }
 
-  /** Of those expected, by where they stand: how many are there. */
+  /** Place → number of expected group keys that exist there. */
   const present = new Map<string, number>();
   const sizes = new Map<string, number>();
   let batch: Probe[] = [];
@@ -108,7 +108,7 @@ export async function lookAtGates(deps: GateLookDeps, namespace: string, routes:
   batch.push({ tenant, gates: [] });
   await flush();
 
-  // More than those: only then everything is read.
+  // Read everything only if there are more than expected.
   for (const [key, size] of sizes) {
     if (size <= (present.get(key) ?? 0)) continue;
     if (key === tenant) {
@@ -119,13 +119,13 @@ export async function lookAtGates(deps: GateLookDeps, namespace: string, routes:
     }
   }
   if (differences.length <= MOST_PAIRS) return differences;
-  // Of so many the objects decide together; the same at each look. Not all were kept: something may have to go.
+  // Too many: one difference for all of them, the same at each look. Not all were kept, so assume that some remove.
   return (['activation', 'gate'] as const).flatMap(what =>
     differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
   );
 }
 
-/** `group key\0integration` → both, in the order of a pair's names. */
+/** Parses `group key\0integration`. */
 function parseGate(gate: string): [integration: string, groupKey: string] {
   const end = gate.lastIndexOf('\0');
   return [gate.slice(end + 1), gate.slice(0, end)];

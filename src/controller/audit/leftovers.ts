@@ -4,14 +4,14 @@ import type { AnyObject } from '../../kube/object.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { World } from '../caches/caches.ts';
 
-/** What the objects of a tenant own in Redis, in force or not. */
+/** What the objects of a tenant own in Redis, applied or not. */
 export interface Owned {
   readonly queues: ReadonlySet<string>;
   /** `int_…` */
   readonly integrations: ReadonlySet<string>;
   /** `sub_….inc` */
   readonly inboxes: ReadonlySet<string>;
-  /** The workspace is there, or anything in its namespace. */
+  /** The workspace exists, or any object in its namespace. */
   readonly exists: boolean;
 }
 
@@ -40,18 +40,18 @@ export interface Leftovers {
   readonly inboxes: readonly (InboxRef & { readonly retentionMs: number })[];
   readonly queues: readonly { readonly queue: string; readonly gen: string }[];
   readonly integrations: readonly string[];
-  /** Nothing at all is owned. */
+  /** No object owns anything of the tenant. */
   readonly tenant: boolean;
 }
 
-/** Used where nobody knows a retention any more: the longest that there is, ms. */
+/** The maximum retention, used if the retention is not known any more, ms. */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 /**
- * What a tenant's index names and no object owns: pure.
+ * Returns the orphans of a tenant: entries of its index that no object owns. Pure.
  *
  * @param index the tenant's index: `q:<queue>` → gen, `i:<integration>`, `s:<integration>:<sub>` → inc
- * @param routes what was read of it
+ * @param routes the routes that were read by the index
  */
 export function findLeftovers(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Leftovers {
   const inboxes: (InboxRef & { readonly retentionMs: number })[] = [];
@@ -75,7 +75,7 @@ export function findLeftovers(index: Readonly<Record<string, string>>, routes: T
   return { inboxes, queues, integrations, tenant: !owned.exists };
 }
 
-/** Names of the leftovers: what is one at two looks is one. */
+/** Returns the names of the orphans, the same at two looks. */
 export function namesOf({ inboxes, queues, integrations, tenant }: Leftovers): string[] {
   return [
     ...inboxes.map(({ sub, inc }) => `${sub}.${inc}`),

@@ -1,11 +1,11 @@
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** Between two commands, ms: at most 200 a second. */
+/** Pause between two commands, ms: at most 200 a second. */
 const LONGEST_GAP_MS = 5;
-/** With more to do than fits, a pass may take so long, ms. */
+/** Target duration of a pass with many commands, ms. */
 const PASS_MS = 20_000;
 
-/** Spreads the commands of a pass over time, by how many the last one needed. */
+/** Spreads the commands of a pass over time, by the count of the last pass. */
 export function createPacer(clock: Pick<Clock, 'setTimer'>) {
   let count = 0;
   let gapMs = LONGEST_GAP_MS;
@@ -14,7 +14,7 @@ export function createPacer(clock: Pick<Clock, 'setTimer'>) {
       count++;
       await sleep(clock, gapMs);
     },
-    /** The pass is over. */
+    /** Ends a pass. */
     next: (): void => {
       gapMs = Math.min(LONGEST_GAP_MS, PASS_MS / Math.max(1, count));
       count = 0;

@@ -19,7 +19,7 @@ export interface SweepDeps {
   readonly remains: ControlSweep;
   readonly isPaused: (tenant: string) => boolean;
   readonly fence: () => number;
-  /** Lists anew, from the quorum, what owns something. */
+  /** Lists from the quorum again all objects that own something. */
   readonly relist: (what: 'routes') => Promise<void>;
   readonly enqueueTenant: (name: string) => void;
   readonly metrics: Pick<AuditMetrics, 'swept'>;
@@ -28,16 +28,16 @@ export interface SweepDeps {
   readonly log: Pick<Logger, 'info'>;
 }
 
-/** A tenant of which something is left over. */
+/** A tenant with orphans. */
 interface Suspect {
   /** `ten_…` */
   readonly tenant: string;
-  /** Undefined: no object has anything to do with it. */
+  /** Undefined: no object refers to it. */
   readonly name: string | undefined;
   readonly owned: Owned;
 }
 
-/** Tenants that are swept in one pass. */
+/** Maximum number of tenants in one pass. */
 const MOST_TENANTS = 50;
 
 function nothingOf(tenant: string): TenantRoutes {
@@ -45,16 +45,16 @@ function nothingOf(tenant: string): TenantRoutes {
 }
 
 /**
- * Removes from Redis what objects left there that went without it: their finalizer was let go of while Redis was away,
- * or there is none. Never a queue with undelivered events, nor an inbox within its retention. What is left over counts at
- * the second pass that finds it, with caches that the quorum agrees with.
+ * Removes orphans from Redis: data of objects that were deleted without cleanup, because their finalizer was removed
+ * during an outage or because they have none. Never removes a queue with undelivered events, nor an inbox within its
+ * retention. An orphan counts at the second pass that finds it, with caches that match the quorum.
  */
 export function createSweep(deps: SweepDeps) {
   const { world, tenants, store, control, remains } = deps;
-  /** What the last pass found, by tenant. */
+  /** Orphans of the last pass, by tenant. */
   let seen = new Map<string, ReadonlySet<string>>();
 
-  /** `ten_…` → name, of every workspace that an object is, lies in or names. */
+  /** Returns `ten_…` → name of every workspace that exists, has objects, or is named by one. */
   function namesById(): Map<string, string> {
     const names = new Set(tenants.names());
     for (const { metadata } of world.Workspace.store.values()) names.add(metadata.name);
@@ -70,7 +70,7 @@ export function createSweep(deps: SweepDeps) {
     return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(world, name) };
   }
 
-  /** Those of which something was left over at the last pass, too. */
+  /** Returns the tenants with an orphan that the last pass found, too. */
   async function findSuspects(listed: ReadonlySet<string>): Promise<string[]> {
     const names = namesById();
     const found = new Map<string, ReadonlySet<string>>();
@@ -87,7 +87,7 @@ export function createSweep(deps: SweepDeps) {
     return again.slice(0, MOST_TENANTS);
   }
 
-  /** A tenant without a name has no worker: what its objects would have closed is closed here. */
+  /** Closes the routes of a tenant without a name, which has no worker. */
   async function close(tenant: string): Promise<void> {
     const fence = deps.fence();
     const stored = await control.readTenant(tenant, fence);
@@ -110,7 +110,7 @@ export function createSweep(deps: SweepDeps) {
     );
   }
 
-  /** @param look only counts what would go @returns how many remains went */
+  /** Removes the orphans of a tenant. @param look only counts them @returns how many were removed */
   async function clear({ tenant, name, owned }: Suspect, fence: number, look: boolean): Promise<number> {
     const nowMs = deps.nowMs();
     const t = tenantKeys(tenant);
@@ -125,7 +125,7 @@ export function createSweep(deps: SweepDeps) {
       if (look) return;
       if (entry !== undefined) ops.push({ command: 'HDEL', key: t.index, args: [entry] });
       deps.metrics.swept(what);
-      deps.log.info({ tenant: name ?? tenant, what, entry }, 'swept what no object owns');
+      deps.log.info({ tenant: name ?? tenant, what, entry }, 'removed an orphan');
     };
 
     for (const inbox of left.inboxes) {
@@ -144,7 +144,7 @@ export function createSweep(deps: SweepDeps) {
       if (await remains.purgeIntegration(fence, integration, nowMs, look)) note('integration', `i:${integration}`);
     }
     if (ops.length > 0) await control.patch(fence, [{ meta: t.meta, ops }]);
-    // When it only looks, the index still names what would be gone by then.
+    // With `look`, the index still has the entries that would be removed.
     if (!left.tenant || Object.keys(index).length > 0) return gone;
     if (!look && (await remains.purgeTenant(fence, tenant, nowMs, look))) {
       const delist: PatchOp = { command: 'SREM', key: CLUSTER_KEYS.tenants, args: [tenant] };
@@ -154,7 +154,7 @@ export function createSweep(deps: SweepDeps) {
     return look ? gone + 1 : gone;
   }
 
-  /** Whether an inbox that stays has open references to events of the queue. */
+  /** Returns whether an inbox that stays has open references to events of the queue. */
   async function hasOpen(
     routes: TenantRoutes,
     index: Readonly<Record<string, string>>,
@@ -183,7 +183,7 @@ export function createSweep(deps: SweepDeps) {
     deps.enqueueTenant(suspect.name);
   }
 
-  /** UIDs that anything may still be asked about. */
+  /** Returns the UIDs of objects that may still be reconciled. */
   function knownUids(): Set<string> {
     const uids = new Set<string>();
     for (const kind of ['CatalogStream', 'Subscription'] as const) {
@@ -193,11 +193,11 @@ export function createSweep(deps: SweepDeps) {
   }
 
   return {
-    /** Begins anew: what an earlier leader saw does not count. */
+    /** Forgets what the last pass found, at the start of a term. */
     forget: (): void => {
       seen = new Map();
     },
-    /** One pass, over the tenants that are listed as having control state. */
+    /** Runs one pass over the tenants that are listed as having control state. */
     async pass(listed: ReadonlySet<string>): Promise<void> {
       const uids = knownUids();
       for (const name of tenants.prune(uid => uids.has(uid))) {

@@ -23,14 +23,14 @@ import { createPartSharing } from '../../kube/shared-parts.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 
-/** An object of a kind as the caches hold it. */
+/** An object of a kind in the caches. */
 export type Cached<K extends KindName> = KubeObject<ObjectOf<K>['spec'], NonNullable<ObjectOf<K>['status']>>;
 
-/** What is kept of a Secret with an ingress key: never the key. One of the last two is there. */
+/** What the cache keeps of an ingress-key Secret: never the key. Has either `sha256` or `unusable`. */
 export interface IngressKeySecret {
   readonly namespace: string;
   readonly sha256?: string;
-  /** Why it opens nothing, and what the Event about it needs. */
+  /** Why it is not usable, and the metadata for the Event. */
   readonly unusable?: {
     readonly message: string;
     readonly metadata: Pick<AnyObject['metadata'], 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
@@ -42,7 +42,7 @@ type SecretObject = AnyObject & {
   readonly data?: Readonly<Record<string, string>>;
 };
 
-/** What is kept of a mirrored signing secret. */
+/** What the cache keeps of a mirrored signing secret. */
 export interface SigningSecretMirror {
   readonly namespace: string;
   /** base64 */
@@ -51,7 +51,7 @@ export interface SigningSecretMirror {
   readonly owner: string | undefined;
 }
 
-/** What is kept of a Secret with an invitation's token: never the token. */
+/** What the cache keeps of an invitation Secret: never the token. */
 export interface InvitationSecret {
   readonly namespace: string;
   /** Undefined: it is empty. */
@@ -60,7 +60,7 @@ export interface InvitationSecret {
   readonly owner: string | undefined;
 }
 
-/** A Secret that a header may take its value from, without what it holds. */
+/** A Secret that a header may take its value from, without its data. */
 export interface HeaderSecret {
   /** `namespace/name` */
   readonly key: string;
@@ -76,17 +76,17 @@ export function resourceOf(kind: KindName): Resource {
 
 const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
 
-/** Key of an activation's pair; integration names hold no slash. */
+/** Returns the key of an activation's pair. Integration names have no slash. */
 export function pairKey(namespace: string, integration: string, groupKey: string): string {
   return `${namespace}/${integration}/${groupKey}`;
 }
 
-/** What a Block keeps back, as its cache is asked for it. */
+/** Returns the index entry of a Block's target. */
 export function targetKey(namespace: string, kind: 'CatalogStream' | 'Package', name: string): string {
   return `${namespace}/${kind}/${name}`;
 }
 
-/** What the objects of each kind are found by, beside their key. */
+/** Indexes of the caches by kind. */
 export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   Account: { publicId: ({ metadata }) => [publicId('Account', '', metadata.name)] },
   Workspace: {
@@ -112,7 +112,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
     producer: object => [object.spec.producer],
     integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
     publicId: ({ metadata }) => [publicId('Subscription', metadata.namespace ?? '', metadata.name)],
-    // Those with headers that take their value from a Secret: by that Secret, and by whom they are subscribed to.
+    // Subscriptions with headers from a Secret: by the Secret, and by the producer.
     secret: ({ metadata, spec }) => [
       ...new Set(headersWithSecret(spec.endpoint?.headers).map(({ secret }) => `${metadata.namespace}/${secret.name}`)),
     ],
@@ -125,18 +125,18 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   },
 };
 
-/** Fields of a spec that many objects of the kind say alike. */
+/** Fields of a spec that have the same value in many objects of the kind. */
 const SAID_ALIKE: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
   Activation: ['integration'],
   Subscription: ['producer', 'integration', 'stream'],
 };
 
-/** Of what a field of a Secret holds, in hexadecimal. @param value base64, as Kubernetes has it */
+/** Returns the SHA-256 of a Secret's value in hexadecimal. @param value base64, as in Kubernetes */
 function sha256Of(value: string | undefined): string | undefined {
   return value === undefined ? undefined : createHash('sha256').update(Buffer.from(value, 'base64')).digest('hex');
 }
 
-/** Returns what is kept of the Secret of an ingress key: its digest, or why it opens nothing. */
+/** Returns what the cache keeps of an ingress-key Secret: its digest, or why it is not usable. */
 export function projectIngressKey({ metadata, data = {} }: SecretObject): IngressKeySecret {
   const { name, namespace = '', uid, resourceVersion } = metadata;
   const value = data[INGRESS_KEY_FIELD];
@@ -150,7 +150,7 @@ export function projectIngressKey({ metadata, data = {} }: SecretObject): Ingres
   return { namespace, unusable: { message, metadata: { name, namespace, uid, resourceVersion } } };
 }
 
-/** Everything that the controller watches: one reflector a kind, over one connection. */
+/** The caches of the controller: one reflector for each kind, over one connection. */
 export type World = ReturnType<typeof createWorld>;
 
 export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
@@ -174,7 +174,7 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
     Block: reflect('Block'),
     Subscription: reflect('Subscription'),
     Activation: reflect('Activation'),
-    /** Namespaces that say which workspace may have them. */
+    /** Namespaces with the label of a workspace. */
     namespaces: createReflector<AnyObject, { readonly workspace: string; readonly deleting: boolean }>({
       client,
       clock,
@@ -186,7 +186,7 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
         deleting: metadata.deletionTimestamp !== undefined,
       }),
     }),
-    /** Mirrors of signing secrets, to be mended when somebody changes or deletes one; base64, as Kubernetes has it. */
+    /** Mirrors of signing secrets, to be restored after a change or deletion; base64, as in Kubernetes. */
     signingSecrets: createReflector<SecretObject, SigningSecretMirror>({
       client,
       clock,
@@ -199,7 +199,7 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
         owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Subscription')?.name,
       }),
     }),
-    /** Secrets with invitations, to be mended or emptied. */
+    /** Secrets with invitations, to be restored or emptied. */
     invitationSecrets: createReflector<SecretObject, InvitationSecret>({
       client,
       clock,
@@ -212,7 +212,7 @@ export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
         owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Integration')?.name,
       }),
     }),
-    /** Which Secrets there are that headers may name, and in which version: nothing of what they hold. */
+    /** Name and version of the Secrets that headers may name, without their data. */
     headerSecrets: createReflector<AnyObject, HeaderSecret>({
       client,
       clock,

@@ -9,7 +9,7 @@ import type { Tenants } from '../routes/tenants.ts';
 import type { DataPlane } from './data-plane.ts';
 import type { DeletionTimes } from './deletion-times.ts';
 
-/** What the rooms of the kinds work with: verbs and caches, no clients of their own. */
+/** What the reconcilers of all kinds share: caches, stores and clocks. */
 export interface Room {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'apply'>;
   readonly world: World;
@@ -17,7 +17,7 @@ export interface Room {
   readonly control: ControlStore;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
-  /** Which accounts have queues that wait for tokens; undefined: not looked at yet. */
+  /** Which accounts have queues that wait for tokens; undefined: not known yet. */
   readonly shortages: {
     readonly isShort: (account: string) => boolean | undefined;
     readonly note: (account: string, short: boolean) => void;
@@ -28,20 +28,20 @@ export interface Room {
   readonly nowMs: () => number;
   /** The wall clock, for timestamps in statuses, ms. */
   readonly wallMs: () => number;
-  /** For how long the object has been on its way out, as far as this process saw it, ms. */
+  /** Time since this process first saw that the object is being deleted, ms. */
   readonly deletingForMs: DeletionTimes['deletingForMs'];
   readonly dataPlane: Pick<DataPlane, 'awayForMs' | 'note'>;
   readonly rootKey: Uint8Array;
-  /** Whether what waits for a Subscription of the tenant may soon be lost; undefined before it was looked at. */
+  /** Whether the backlog of a Subscription may soon be lost; undefined before the first check. */
   readonly isBacklogAtRisk: (tenant: string, uid: string) => boolean | undefined;
   readonly explain: (error: unknown) => unknown;
-  /** Holds activations off while a tenant's are being restored. */
+  /** Runs a write of activations, but not while those of the tenant are being restored. */
   readonly shared: <T>(tenant: string, run: () => Promise<T>) => Promise<T>;
-  /** Records the Event of an object whose deletion did not wait any longer: for Redis, or for the end of a pause. */
+  /** Records the Event of an object whose finalizer was removed without waiting for Redis or for the end of a pause. */
   readonly tellLetGo: (kind: KindName, object: AnyObject, waitedFor?: 'redis' | 'paused') => void;
 }
 
-/** A failure of Redis as objects tell it; everything else is left as it is. */
+/** Returns the error that statuses show for a failure of Redis; returns other errors unchanged. */
 export function explainRedisFailure(error: unknown): unknown {
   if (error instanceof ReconcileError || !(error instanceof Error)) return error;
   const redis = /^(ReplyError|MaxRetriesPerRequestError|ClusterAllFailedError|FencedError)$/.test(error.name);
@@ -49,10 +49,12 @@ export function explainRedisFailure(error: unknown): unknown {
     error.message,
   );
   if (!redis && !away) return error;
-  return new OutageError('RedisUnavailable', 'Redis does not answer as it should; tried again', { cause: error });
+  return new OutageError('RedisUnavailable', 'Redis is unreachable or not ready; the controller retries', {
+    cause: error,
+  });
 }
 
-/** Whether the namespace is the workspace's of that name, and stays so: one that somebody else made speaks for nobody. */
+/** Returns whether the workspace of that name owns its namespace, and neither is being deleted. */
 export function ownsNamespace(world: Pick<World, 'Workspace' | 'namespaces'>, name: string): boolean {
   const workspace = world.Workspace.store.get(name);
   const home = world.namespaces.store.get(name);
@@ -60,10 +62,10 @@ export function ownsNamespace(world: Pick<World, 'Workspace' | 'namespaces'>, na
   return stays && home?.workspace === name && !home.deleting;
 }
 
-/** How long a deletion waits for Redis before the object is let go: a namespace is never stuck. */
+/** How long a deletion waits for Redis before its finalizer is removed anyway: a namespace must not get stuck. */
 export const LET_GO_AFTER_MS = 60_000;
 
-/** RFC 3339 in whole seconds, as Kubernetes writes times. */
+/** Formats a time as RFC 3339 in whole seconds, as Kubernetes does. */
 export function timestampOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -3,29 +3,29 @@ import type { Clock } from '../../time/clock.ts';
 import type { World } from '../caches/caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
 
-/** How long Redis may be away before Workspaces say so, ms: a failover is over by then. */
+/** How long Redis may be away before Workspaces report it, ms. A failover takes less. */
 export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 
-/** How often Redis is asked, ms. */
+/** Interval between two checks of Redis, ms. */
 const LOOK_EVERY_MS = 5_000;
 
 export interface DataPlane {
   /** Returns for how long Redis has not answered for the workspace, ms; 0 while it answers. */
   readonly awayForMs: (workspace: string) => number;
-  /** Notes whether Redis answered for the workspace: of a Redis Cluster, a part may be away. */
+  /** Notes whether Redis answered for the workspace. A part of a Redis Cluster may be away. */
   readonly note: (workspace: string, answered: boolean) => void;
-  /** Every Workspace, when an outage is old enough to be reported, and when it is over. Runs while this replica leads. */
+  /** Adds every Workspace when an outage is to be reported, and when it is over. Runs while this replica leads. */
   readonly source: KeySource;
 }
 
-/** Watches whether Redis answers, so that an outage is reported on Workspaces alone, once, and not for a failover. */
+/** Watches whether Redis answers. Reports an outage once, only on Workspaces, and never for a failover. */
 export function createDataPlane(deps: {
   readonly world: Pick<World, 'Workspace'>;
   readonly control: Pick<ControlStore, 'readCluster'>;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DataPlane {
   const { world, control, clock } = deps;
-  /** Since when a workspace's part of Redis does not answer, ms of the monotonic clock. */
+  /** Workspace → when its part of Redis stopped answering, ms of the monotonic clock. */
   const since = new Map<string, number>();
   let awaySinceMs: number | undefined;
   let reported = false;

@@ -7,19 +7,19 @@ import type { World } from '../caches/caches.ts';
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 
 export interface DeletionTimes {
-  /** For how long the object has been on its way out, as far as this process saw it, ms. */
+  /** Returns the time since this process first saw that the object is being deleted, ms. */
   readonly deletingForMs: (object: AnyObject) => number;
 }
 
 /**
- * Notes when this process first saw that an object is being deleted. A deletionTimestamp is of the API server's clock:
- * compared with a pod's, an hour behind, it would hold a namespace for an hour. A replica that does not lead notes it, too.
+ * Notes when this process first saw that an object is being deleted. A deletionTimestamp has the API server's clock: a
+ * pod whose clock is an hour behind would hold a namespace for an hour. Replicas that do not lead note it, too.
  */
 export function createDeletionTimes(
   world: { readonly [K in (typeof PROTECTED)[number]]: Pick<World[K], 'subscribe'> },
   clock: Pick<Clock, 'nowMs'>,
 ): DeletionTimes {
-  /** uid → when it was first seen on its way out, ms of the monotonic clock. */
+  /** uid → when its deletion was first seen, ms of the monotonic clock. */
   const seen = new Map<string, number>();
 
   function note({ metadata }: AnyObject): number {

@@ -3,7 +3,7 @@ import type { World } from '../caches/caches.ts';
 import type { Sources } from '../caches/watches.ts';
 import type { Controllers } from '../engine/controllers.ts';
 
-/** Statuses follow the routes of the tenant `name`: of the subscriptions and blocks that changed, or of everything in it. */
+/** Enqueues the objects whose statuses depend on the routes of tenant `name`: those with the given UIDs, or all. */
 export function enqueueFollowers(
   deps: { readonly world: World; readonly sources: Sources; readonly controllers: Pick<Controllers, 'enqueue'> },
   name: string,

@@ -7,15 +7,16 @@ import type { Room } from './context.ts';
 const NOTES = {
   redis: {
     reason: 'LetGoWithoutRedis',
-    message: 'Redis did not answer for a minute: let go of, without removing what Redis has of it',
+    message: 'Redis did not answer for a minute: the finalizer was removed without removing the data in Redis',
   },
   paused: {
     reason: 'LetGoWhilePaused',
-    message: 'the workspace stayed paused for a minute: let go of, what Redis has of it is closed after the pause',
+    message:
+      'the workspace stayed paused for a minute: the finalizer was removed, and the data in Redis is closed after the pause',
   },
 } as const;
 
-/** Records the Event of an object that was let go of before what its deletion waited for. */
+/** Returns a function that records the Event of an object whose finalizer was removed early. */
 export function createLetGoTeller(events: Pick<EventRecorder, 'record'>): Room['tellLetGo'] {
   return (kind: KindName, { metadata }: AnyObject, waitedFor = 'redis') => {
     events.record({ resource: resourceOf(kind), metadata }, { type: 'Warning', ...NOTES[waitedFor] });

@@ -1,6 +1,6 @@
 import { isReservedWorkspaceName } from '../../api/kinds/workspace.ts';
 
-/** Returns what an object says in a namespace that no Workspace owns, with what to change. */
+/** Returns the message of an object in a namespace that no Workspace owns. */
 export function missingWorkspaceMessage(namespace: string): string {
   return isReservedWorkspaceName(namespace)
     ? `namespace ${namespace} cannot become a workspace; did you forget -n <workspace>?`

@@ -9,15 +9,15 @@ import type { CommonStatus } from '../engine/status-writer.ts';
 import type { InForce } from '../routes/closing.ts';
 import { LET_GO_AFTER_MS, type Room } from './context.ts';
 
-/** Whether the workspace is paused. One that is being deleted is not: its routing has to close. */
+/** Returns whether the workspace is paused. One that is being deleted is not, because its routing has to close. */
 export function isPaused(world: Pick<World, 'Workspace'>, name: string): boolean {
   const metadata = world.Workspace.store.get(name)?.metadata;
   return metadata?.annotations?.[PAUSED_ANNOTATION] === 'true' && metadata.deletionTimestamp === undefined;
 }
 
 /**
- * The status of an object while its workspace is paused: as it is, when it was judged from the present generation; else
- * it says why not. What follows from an older generation stays, marked with that generation.
+ * Returns the status of an object while its workspace is paused. It stays if it is of the current generation. Otherwise
+ * Ready reports the pause, and the other conditions stay, marked with the older generation.
  */
 export function planPaused(
   { metadata, status }: AnyObject & { readonly status?: CommonStatus | undefined },
@@ -27,7 +27,7 @@ export function planPaused(
   const judged = findCondition(conditions, 'Ready')?.observedGeneration === metadata.generation;
   const failing = findCondition(conditions, 'Reconciling')?.reason === 'Retrying';
   if (judged && !failing) return { status: fields, conditions };
-  const message = `workspace ${workspace} is paused by the annotation ${PAUSED_ANNOTATION}: data flows as before, what closes takes effect, other changes wait`;
+  const message = `workspace ${workspace} is paused by the annotation ${PAUSED_ANNOTATION}: events flow, and changes that do not close a gate wait until you remove it`;
   const kept = conditions.filter(({ type }) => !['Ready', 'Reconciling', 'Stalled'].includes(type));
   return {
     status: fields,
@@ -35,12 +35,12 @@ export function planPaused(
   };
 }
 
-/** How often a deletion in a paused workspace is looked at, ms. */
+/** Requeue interval of a deletion in a paused workspace, ms. */
 const PAUSED_CHECK_MS = 5_000;
 
 export interface Pausable<K extends KindName> {
   readonly kind: K;
-  /** Name of the workspace whose pause concerns the object. */
+  /** Returns the name of the workspace whose pause affects the object. */
   readonly workspaceOf: (object: Cached<K>) => string;
 }
 
@@ -49,8 +49,8 @@ function inNamespace<K extends KindName>(kind: K): Pausable<K> {
 }
 
 /**
- * Activations go by pairs, and a Subscription is in the routes of its producer: they have no place here. Blocks only close;
- * Accounts belong to no workspace.
+ * The kinds whose reconciling waits for a pause. Activations (by pairs) and Subscriptions (by producer) handle it
+ * themselves. Blocks only close, and Accounts belong to no workspace.
  */
 export const PAUSABLE = {
   Workspace: { kind: 'Workspace', workspaceOf: ({ metadata }) => metadata.name } satisfies Pausable<'Workspace'>,
@@ -62,9 +62,10 @@ export const PAUSABLE = {
 type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
 
 /**
- * `reconcile`, but for objects of a paused workspace, which only say so. They go on when its routes come into force again.
+ * Wraps `reconcile`: objects of a paused workspace only report the pause. They are enqueued again when its routes are
+ * applied.
  *
- * @param closes tells of an object that it only closes: such ones are reconciled all the same
+ * @param closes returns whether the object only closes; such objects are reconciled regardless
  */
 export function unlessPaused<K extends KindName>(
   { world }: Pick<Room, 'world'>,
@@ -79,7 +80,7 @@ export function unlessPaused<K extends KindName>(
   };
 }
 
-/** Waits until the routes that were made of the object are in force; in a paused workspace, what closes of them. */
+/** Waits until the routes of the object are applied; in a paused workspace, only what closes. */
 export function settled(
   { world, tenants }: Pick<Room, 'world' | 'tenants'>,
   name: string,
@@ -88,7 +89,7 @@ export function settled(
   return isPaused(world, name) ? tenants.closedBy(name, object) : tenants.inForce(name, object);
 }
 
-/** `finalize`, but in a paused workspace it waits for the end of the pause, and no longer than for a Redis that is away. */
+/** Wraps `finalize`: in a paused workspace it waits for the end of the pause, at most as long as for Redis. */
 export function finalizeUnlessPaused<K extends KindName>(
   room: Pick<Room, 'world' | 'deletingForMs' | 'tellLetGo'>,
   { kind, workspaceOf }: Pausable<K>,

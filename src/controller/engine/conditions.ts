@@ -2,32 +2,32 @@ import type { Condition } from '../../api/conditions.ts';
 
 export type { Condition };
 
-/** What a kind says; the engine adds when and for which generation. */
+/** A condition as a kind plans it. The engine adds the time and the generation. */
 export type DesiredCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'> & {
-  /** Only for what was judged from an older generation and is merely kept. */
+  /** Only for a condition that is kept from an older generation. */
   readonly observedGeneration?: number;
 };
 
-/** The CRDs' limit. */
+/** The limit in the CRDs. */
 const LONGEST_MESSAGE = 1024;
 
-/** Said of an object whose kind says nothing of Ready. */
+/** Ready of an object whose kind does not plan it. */
 const UNJUDGED: DesiredCondition = {
   type: 'Ready',
   status: 'Unknown',
   reason: 'Progressing',
-  message: 'not judged yet',
+  message: 'not reconciled yet',
 };
 
-/** kstatus: these two are absent unless they are True. */
+/** kstatus: these two are absent unless True. */
 const ONLY_WHILE_TRUE = new Set(['Reconciling', 'Stalled']);
 
 /**
- * The conditions to write: exactly the desired ones, Ready always and first, Reconciling and Stalled only while True.
- * `lastTransitionTime` is kept unless the status flips (metav1.Condition); a type said twice counts as said last.
+ * Returns the conditions to write: exactly the desired ones, Ready always and first, Reconciling and Stalled only while
+ * True. Keeps `lastTransitionTime` unless the status changes (metav1.Condition). If a type occurs twice, the last wins.
  *
- * @param existing as the object has them now; types that are not desired any more are left out
- * @param nowMs milliseconds since the epoch; stored in whole seconds, as Kubernetes does
+ * @param existing the object's conditions now; types that are not desired any more are dropped
+ * @param nowMs milliseconds since the epoch; stored in whole seconds, as in Kubernetes
  */
 export function mergeConditions(
   existing: readonly Condition[],
@@ -51,12 +51,12 @@ export function mergeConditions(
     });
 }
 
-/** Not through the middle of a character. */
+/** Cuts a message, but never within a character. */
 function cut(message: string): string {
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** The condition of that type, if the object has one. */
+/** Returns the condition of that type, if the object has one. */
 export function findCondition<C extends Pick<Condition, 'type'>>(
   conditions: readonly C[] | undefined,
   type: string,

@@ -1,9 +1,9 @@
-/** Keys that become ready at a time: a binary heap with at most one live entry a key. */
+/** Keys with the time at which they become ready: a binary heap with at most one live entry for each key. */
 export type DelayHeap = {
-  /** A key that already waits keeps the earlier of both times. */
+  /** Adds a key. One that already waits keeps the earlier time. */
   readonly add: (key: string, readyAtMs: number) => void;
   readonly nextMs: () => number | undefined;
-  /** Takes out one key that is ready at `nowMs`. */
+  /** Removes and returns one key that is ready at `nowMs`. */
   readonly take: (nowMs: number) => string | undefined;
   readonly size: () => number;
   readonly clear: () => void;
@@ -13,7 +13,7 @@ type Entry = { readonly key: string; readonly atMs: number };
 
 export function createDelayHeap(): DelayHeap {
   const heap: Entry[] = [];
-  // What a heap entry must still say to count; an entry that was overtaken by an earlier one stays until it surfaces.
+  // Key → time of its live entry. An entry that an earlier one replaced stays in the heap until it reaches the top.
   const live = new Map<string, number>();
 
   const atMs = (index: number): number => heap[index]?.atMs ?? Number.POSITIVE_INFINITY;

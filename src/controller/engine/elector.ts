@@ -5,57 +5,57 @@ import type { Logger } from '../../telemetry/log.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 
 export type Term = {
-  /** How often the lease has changed hands: grows with each new holder. */
+  /** How often the lease has changed its holder. */
   readonly transitions: number;
-  /** Aborts when leadership is lost, before another can have it. */
+  /** Aborts when leadership is lost, before another process can get it. */
   readonly signal: AbortSignal;
 };
 
 export type Elector = {
   /**
-   * Contends for the lease, leads, and contends again when it was lost, until `stop` aborts. Then it keeps the lease
-   * until `onStartedLeading` has settled, and releases it.
+   * Contends for the lease, leads, and contends again after losing it, until `stop` aborts. Then it waits for
+   * `onStartedLeading` to settle and releases the lease.
    */
   readonly run: (
     stop: AbortSignal,
     callbacks: {
       /**
-       * Leads as long as it runs; must end soon after `term.signal` or `stop` has aborted. When it rejects, the lease is
-       * released and another contender gets time to take it.
+       * The work of the leader. Must end soon after `term.signal` or `stop` has aborted. If it rejects, the lease is
+       * released, and another contender gets time to take it.
        */
       readonly onStartedLeading: (term: Term) => Promise<void>;
       readonly onStoppedLeading?: () => void;
     },
   ) => Promise<void>;
   readonly isLeader: () => boolean;
-  /** Identity of the holder as last seen; undefined when nobody holds it. */
+  /** Identity of the last seen holder; undefined if the lease is free. */
   readonly holder: () => string | undefined;
-  /** For how long this process leads, ms; undefined while it does not. */
+  /** How long this process has led, ms; undefined while it does not lead. */
   readonly leadingForMs: () => number | undefined;
-  /** Whether this process released the lease because its work failed, and leaves it to others for now. */
+  /** Whether this process released the lease because its work failed, and waits for others to take it. */
   readonly standsAside: () => boolean;
-  /** What keeps the lease from being read or written; undefined after a try that was answered. */
+  /** Why the lease cannot be read or written; undefined after a try that got an answer. */
   readonly trouble: () => LeaseTrouble | undefined;
 };
 
 export type LeaseTrouble = {
-  /** Failure of the last try. */
+  /** Error of the last try. */
   readonly error: unknown;
   /** Failures in a row. */
   readonly times: number;
-  /** Since the first of them, ms. */
+  /** Time since the first of them, ms. */
   readonly forMs: number;
 };
 
 export type ElectorOptions = {
   readonly leases: LeaseStore;
-  /** Unique to this process, e.g. the host's name and a UUID: two with one name would both lead. */
+  /** Unique to this process, e.g. host name and UUID: two with the same identity would both lead. */
   readonly identity: string;
-  /** For how long others wait after the last renewal that they saw. Default 15 s. */
+  /** How long others wait after the last renewal that they saw. Default 15 s. */
   readonly leaseDurationMs?: number;
-  /** For how long after its last renewal the leader leads. Default 10 s; must be shorter than the lease. */
+  /** How long the leader leads after its last renewal. Default 10 s; must be shorter than the lease. */
   readonly renewDeadlineMs?: number;
-  /** Between two tries. Default 2 s. */
+  /** Pause between two tries. Default 2 s. */
   readonly retryPeriodMs?: number;
   readonly clock: Clock;
   readonly random?: () => number;
@@ -65,15 +65,15 @@ export type ElectorOptions = {
 /** Contenders spread their tries over this factor of the period (client-go's JitterFactor). */
 const JITTER = 1.2;
 
-/** How long a release may take: a process that stops has little time, and the lease runs out by itself. */
+/** Timeout of a release: a process that stops has little time, and the lease expires anyway. */
 const RELEASE_WITHIN_MS = 3_000;
 
 /**
- * client-go's leader election. Another's lease is judged by how long ago this process saw it change, never by the
- * times written in it, so clocks need not agree, only run about equally fast. Stricter than client-go in one point: the
- * leader's deadline counts from when its last renewal was sent, so a slow answer cannot make two leaders.
+ * Implements client-go's leader election. A lease of another process expires by the time since this process saw it
+ * change, not by the times written in it, so clocks need not agree but must run at about the same speed. Stricter than
+ * client-go: the leader's deadline counts from when it sent the last renewal, so a slow answer cannot make two leaders.
  *
- * @throws when the periods do not fit each other
+ * @throws when the periods contradict each other
  */
 export function createElector(options: ElectorOptions): Elector {
   const { leases, identity, clock, random = Math.random } = options;
@@ -90,7 +90,7 @@ export function createElector(options: ElectorOptions): Elector {
   /** When the last successful renewal was sent. */
   let renewedMs = Number.NEGATIVE_INFINITY;
 
-  /** The holder's clock says nothing to us; ours says how long its lease has not changed. */
+  /** Notes by this process' clock when the lease last changed. */
   function observe(lease: Lease): void {
     const changed = observed === undefined || !isDeepStrictEqual(observed.lease.spec, lease.spec);
     observed = { lease, atMs: changed ? clock.nowMs() : (observed?.atMs ?? 0) };
@@ -98,7 +98,7 @@ export function createElector(options: ElectorOptions): Elector {
 
   const holder = () => observed?.lease.spec.holderIdentity || undefined;
 
-  /** One try. Whether the lease is ours now. */
+  /** Tries once. Returns whether the lease is ours now. */
   async function acquireOrRenew(signal: AbortSignal): Promise<boolean> {
     if (holder() !== identity || !leading) {
       const lease = await leases.get(signal);
@@ -108,7 +108,7 @@ export function createElector(options: ElectorOptions): Elector {
     }
     const before = observed;
     if (before !== undefined && !isFree(before)) return false;
-    // Taken after the read: what is sent below is what others wait for.
+    // After the read: others wait from the write that is sent below.
     const sentMs = clock.nowMs();
     const spec = nextSpec(before?.lease.spec);
     try {
@@ -119,7 +119,7 @@ export function createElector(options: ElectorOptions): Elector {
       observe(lease);
     } catch (error) {
       signal.throwIfAborted();
-      // Somebody was quicker, or our own last write came through after its answer was lost: read it next time.
+      // Another process was faster, or our last write succeeded and its answer was lost: read the lease next time.
       if (isKubeError(error, 409) || isKubeError(error, 404)) observed = undefined;
       throw error;
     }
@@ -144,7 +144,7 @@ export function createElector(options: ElectorOptions): Elector {
     };
   }
 
-  /** One try within `timeoutMs`, whatever the API does with the signal. */
+  /** Tries once within `timeoutMs`, even if the API ignores the signal. */
   async function attempt(timeoutMs: number): Promise<boolean> {
     const deadline = new AbortController();
     const cancel = clock.setTimer(() => deadline.abort(new Error('no answer in time')), timeoutMs);
@@ -153,10 +153,10 @@ export function createElector(options: ElectorOptions): Elector {
       failing = undefined;
       return ours;
     } catch (err) {
-      // A lost race is an answer.
+      // A conflict is an answer, not a failure.
       if (isKubeError(err, 409)) failing = undefined;
       else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
-      log.debug({ err }, 'the lease could not be had');
+      log.debug({ err }, 'the lease could not be acquired');
       return false;
     } finally {
       cancel();
@@ -167,7 +167,7 @@ export function createElector(options: ElectorOptions): Elector {
   async function renew(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       await sleep(clock, Math.min(retryPeriodMs, leftMs()), over);
-      // Timers count whole milliseconds: what is left of one cannot be waited for.
+      // Timers count whole milliseconds and cannot wait for a fraction.
       if (over.aborted || leftMs() < 1) return;
       const renewed = await attempt(Math.min(renewDeadlineMs / 2, leftMs()));
       if (!renewed && holder() !== undefined && holder() !== identity) return;
@@ -176,7 +176,7 @@ export function createElector(options: ElectorOptions): Elector {
 
   const leftMs = () => renewedMs + renewDeadlineMs - clock.nowMs();
 
-  /** Leads, and releases the lease. Whether the work failed. */
+  /** Leads, then releases the lease. Returns whether the work failed. */
   async function lead(callbacks: Parameters<Elector['run']>[1]): Promise<boolean> {
     const lost = new AbortController();
     const over = new AbortController();
@@ -206,7 +206,7 @@ export function createElector(options: ElectorOptions): Elector {
     return failed;
   }
 
-  /** Lets the next one begin at once (client-go's ReleaseOnCancel). A lease that is not ours any more is left alone. */
+  /** Releases the lease, if it is still ours. Another process can lead at once then (client-go's ReleaseOnCancel). */
   async function release(): Promise<void> {
     const mine = observed;
     if (mine?.lease.spec.holderIdentity !== identity || leftMs() <= 0) return;
@@ -218,7 +218,7 @@ export function createElector(options: ElectorOptions): Elector {
     try {
       await Promise.race([leases.update(mine.lease, spec, deadline.signal), rejection(deadline.signal)]);
     } catch (err) {
-      log.debug({ err }, 'the lease could not be released; it runs out by itself');
+      log.debug({ err }, 'the lease could not be released; it expires');
     } finally {
       cancel();
       observed = undefined;
@@ -228,7 +228,7 @@ export function createElector(options: ElectorOptions): Elector {
   return {
     run: async (stop, callbacks) => {
       while (!stop.aborted) {
-        // Won while stopping: a term that nobody would end must not begin.
+        // Won while stopping: do not begin a term.
         if (await attempt(renewDeadlineMs)) {
           if (stop.aborted) await release();
           else if (await lead(callbacks)) {

@@ -13,24 +13,24 @@ export type Regarding = {
 };
 
 export type EventRecorder = {
-  /** Returns at once and never throws: an Event may be lost, work may not. */
+  /** Queues an Event and returns at once. Never throws: an Event may be lost. */
   readonly record: (object: Regarding, note: EventNote) => void;
-  /** Resolves when everything recorded so far has been sent or given up. */
+  /** Resolves when all Events recorded so far have been sent or dropped. */
   readonly flush: () => Promise<void>;
 };
 
-/** client-go's correlator: the same within 10 minutes is one Event with a count. */
+/** client-go's correlator: repeats within 10 minutes are one Event with a count. */
 const SAME_EVENT_MS = 600_000;
-/** client-go's spam filter: 25 Events of an object at once, then one every 5 minutes. */
+/** client-go's spam filter: a burst of 25 Events for an object, then one every 5 minutes. */
 const BURST = 25;
 const REFILL_MS = 300_000;
-/** client-go's cache size; the oldest are forgotten. */
+/** client-go's cache size. The oldest entries are dropped. */
 const MOST_REMEMBERED = 4_096;
-/** Not sent yet; more are dropped. */
+/** Maximum number of Events that wait to be sent. Others are dropped. */
 const MOST_PENDING = 1_000;
-/** core/v1 takes this many characters. */
+/** Limit of core/v1, in characters. */
 const LONGEST_MESSAGE = 1_024;
-/** Clusters keep an Event of a kind of the whole cluster here. */
+/** Namespace for Events about cluster-scoped objects. */
 const CLUSTER_EVENTS_NAMESPACE = 'default';
 
 type Seen = { name: string; count: number; lastMs: number };
@@ -55,7 +55,7 @@ export function createEventRecorder(options: {
   let pending = 0;
   let chain = Promise.resolve();
 
-  /** Whether the object may have another Event now. */
+  /** Takes a token of the object's rate limit. Returns whether there was one. */
   function takeToken(uid: string): boolean {
     const nowMs = clock.nowMs();
     const bucket = buckets.get(uid) ?? { tokens: BURST, filledMs: nowMs };
@@ -80,7 +80,7 @@ export function createEventRecorder(options: {
         await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp });
         return;
       } catch (error) {
-        // The API server forgets Events after an hour; then it is a new one.
+        // The API server deletes Events after an hour: create a new one.
         if (!isKubeError(error, 404)) throw error;
       }
     }
@@ -119,7 +119,7 @@ export function createEventRecorder(options: {
         return;
       }
       pending++;
-      // One after the other: a count is only right when the Event that it counts exists.
+      // One after the other: a count can only be patched once its Event exists.
       chain = chain
         .then(() => send(object, note))
         .catch((err: unknown) => log.debug({ err, reason: note.reason }, 'an event could not be recorded'))
@@ -129,7 +129,7 @@ export function createEventRecorder(options: {
   };
 }
 
-/** Puts the entry last and forgets the one that was touched longest ago. */
+/** Puts the entry last and drops the least recently used one. */
 function remember<V>(map: Map<string, V>, key: string, value: V): void {
   map.delete(key);
   map.set(key, value);

@@ -3,20 +3,20 @@ import { type Condition, type DesiredCondition, findCondition } from './conditio
 import { type EventNote, OutageError, ReconcileError, TerminalError } from './outcome.ts';
 
 /**
- * So many failures in a row (about a second of retries) pass before an object that was Ready says otherwise: a short
- * loss of Redis must not become two writes for each of 100,000 objects.
+ * Number of failures in a row (about a second of retries) before a Ready object reports them: a short outage of Redis
+ * must not cause two writes for each of 100,000 objects.
  */
 export const FAILURES_BEFORE_UNREADY = 8;
 
-/** How a failure is told in the status, and as an Event when that is written. */
+/** Conditions and Event of a failure. */
 export type FailureReport = { readonly conditions: DesiredCondition[]; readonly event: EventNote };
 
 /**
- * What the status says after a failure: `Ready=False` with `Reconciling` (tried again) or `Stalled` (a
- * {@link TerminalError}), and everything else as it was, still marked with the generation that it was judged from.
- * Undefined: nothing yet, or nothing at all of an {@link OutageError} where the generation is applied.
+ * Returns the conditions after a failure: `Ready=False` with `Reconciling` (retried) or `Stalled` (a
+ * {@link TerminalError}). Other conditions stay and keep their generation. Returns undefined for the first failures of
+ * a Ready object, and for an {@link OutageError} if the generation is applied.
  *
- * @param failures of this object in a row, this one not counted
+ * @param failures failures of this object in a row before this one
  */
 export function reportFailure(
   error: unknown,
@@ -44,15 +44,15 @@ export function reportFailure(
   };
 }
 
-/** Whether the object's present generation was judged: neither failed nor kept back by a pause. */
+/** Returns whether the object's current generation is applied: it neither failed nor waits for the end of a pause. */
 function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[1]): boolean {
   const ready = findCondition(conditions, 'Ready');
   const retrying = findCondition(conditions, 'Reconciling')?.reason === 'Retrying';
   return ready?.observedGeneration === generation && ready.reason !== 'WorkspacePaused' && !retrying;
 }
 
-/** Only messages that were written for users: others may hold addresses or values. */
+/** Returns messages that were written for users. Others may hold addresses or values. */
 function shownMessage(error: unknown): string {
   if (error instanceof ReconcileError || isKubeError(error)) return error.message;
-  return 'something unexpected failed; the log of the controller says what';
+  return 'an unexpected error occurred; see the log of the controller';
 }

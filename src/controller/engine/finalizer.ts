@@ -14,14 +14,14 @@ export function hasFinalizer({ metadata }: AnyObject): boolean {
   return metadata.finalizers?.includes(FINALIZER) ?? false;
 }
 
-/** The object with our finalizer on it. @throws KubeError 409 when the object has changed since it was read */
+/** Adds our finalizer and returns the object. @throws KubeError 409 when the object has changed since it was read */
 export async function addFinalizer<P extends AnyObject>(object: P, patching: Patching): Promise<P> {
   const finalizers = [...(object.metadata.finalizers ?? []), FINALIZER];
   const { metadata } = await patch(object, finalizers, patching);
   return { ...object, metadata: { ...object.metadata, finalizers, resourceVersion: metadata.resourceVersion } };
 }
 
-/** Lets the object go. An object that is gone already is what was wanted. @throws KubeError 409 as above */
+/** Removes our finalizer. An object that is already gone is no error. @throws KubeError 409 as above */
 export async function removeFinalizer(object: AnyObject, patching: Patching): Promise<void> {
   const finalizers = (object.metadata.finalizers ?? []).filter(name => name !== FINALIZER);
   try {
@@ -31,7 +31,7 @@ export async function removeFinalizer(object: AnyObject, patching: Patching): Pr
   }
 }
 
-/** A list can only be patched whole, so the resourceVersion guards the finalizers of others. */
+/** Patches the whole list of finalizers. The resourceVersion protects those of others. */
 function patch({ metadata }: AnyObject, finalizers: string[], { client, resource, signal }: Patching) {
   const { uid, resourceVersion } = metadata;
   return client.mergePatch(resource, metadata, { metadata: { uid, resourceVersion, finalizers } }, { signal });

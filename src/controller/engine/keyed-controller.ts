@@ -8,25 +8,25 @@ import { TerminalError } from './outcome.ts';
 import { createWorkQueue, type RetryPauses, type WorkQueue } from './work-queue.ts';
 
 export type ReconcileContext = {
-  /** Failures of this key in a row so far. */
+  /** Number of failures of this key in a row. */
   readonly failures: number;
-  /** Aborts when the lease is lost: what is under way must not write any more. */
+  /** Aborts when the lease is lost: running reconciles must not write any more. */
   readonly signal: AbortSignal;
   readonly log: Logger;
 };
 
-/** A source of keys: a reflector and what a change of one of its objects means for this controller. */
+/** A source of keys: a reflector, and the mapping of its changes to keys of a controller. */
 export type KeySource = {
   readonly reflector: Pick<Reflector<unknown>, 'hasSynced' | 'synced' | 'resource'>;
-  /** Calls `add` with the keys of every change until the answer is called. */
+  /** Calls `add` with the keys of every change, until the returned function is called. */
   readonly subscribe: (add: (key: string) => void) => () => void;
-  /** The keys of everything that exists now. */
+  /** Returns the keys of all objects that exist now. */
   readonly keys: () => Iterable<string>;
 };
 
 /**
- * Maps a reflector's changes to keys. `toKeys` gets the object as it was and as it is, so that a change of a reference
- * touches both sides; it must be pure and quick.
+ * Maps a reflector's changes to keys. `toKeys` gets the old and the current object, so a changed reference enqueues both
+ * sides. It must be pure and fast.
  */
 export function keysFrom<P>(
   reflector: Reflector<P>,
@@ -36,7 +36,7 @@ export function keysFrom<P>(
     reflector,
     subscribe: add =>
       reflector.subscribe((_change, _key, old, current) => {
-        // Once each: a worker may have the key at once, and a second time would be work again.
+        // Add each key once: a worker may take it at once, and a second add would reconcile it again.
         for (const key of new Set(toKeys(old, current))) add(key);
       }),
     keys: function* () {
@@ -46,17 +46,17 @@ export function keysFrom<P>(
 }
 
 export type KeyedControllerOptions = {
-  /** In logs and metrics. */
+  /** Name in logs and metrics. */
   readonly name: string;
-  /** Makes true what the key stands for. Never runs twice at once for one key; must not ask why it runs. */
+  /** Reconciles the key. Never runs twice at once for one key. Must not depend on why it runs. */
   readonly reconcile: (
     key: string,
     context: ReconcileContext,
   ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
   readonly sources?: readonly KeySource[];
-  /** Keys to work on at the start that no source has, e.g. what only Redis still knows. */
+  /** Additional keys at the start that no source has, e.g. those that only Redis has. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
-  /** Keys worked on at once. Default 1. */
+  /** Number of keys reconciled at once. Default 1. */
   readonly workers?: number;
   readonly retry?: RetryPauses;
   readonly clock: Clock;
@@ -69,26 +69,26 @@ export type KeyedControllerOptions = {
 export type Controller = {
   readonly name: string;
   readonly sources: readonly KeySource[];
-  /** Asks for a key; without effect while this replica does not lead, because a start works on every key. */
+  /** Enqueues a key. No effect while this replica does not lead, because a start enqueues every key. */
   readonly enqueue: (key: string, order?: 'first' | 'background') => void;
   readonly enqueueAfter: (key: string, delayMs: number) => void;
-  /** Whether the key waits, is being worked on, or is to be tried again after a failure. */
+  /** Returns whether the key waits, is being reconciled, or is to be retried after a failure. */
   readonly isPending: (key: string) => boolean;
   /**
-   * Works until `stop` aborts, then until what is under way is done.
+   * Runs until `stop` aborts and running reconciles are done.
    *
-   * @param lost aborts when the lease is lost; handed to each reconcile
+   * @param lost aborts when the lease is lost; passed to each reconcile
    */
   readonly run: (stop: AbortSignal, lost: AbortSignal) => Promise<void>;
 };
 
-/** Works on keys, each by one worker at a time, with retries. A key is any string, such as `tenant/acme`. */
+/** Reconciles keys with retries, each key by one worker at a time. A key is any string, such as `tenant/acme`. */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1 } = options;
   const base = options.log.child({ controller: name });
   let queue: WorkQueue | undefined;
 
-  /** The key's next turn follows from how this one ended. */
+  /** Reconciles a key once and requeues it by the result. */
   async function workOn(
     key: string,
     current: WorkQueue,
@@ -106,8 +106,8 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     } catch (err) {
       if (lost.aborted) return 'requeue';
       if (isStale(err)) {
-        // The cache was behind: no failure, the next turn sees the newer object.
-        log.debug({ err, key }, 'conflict, tried again');
+        // The cache was behind: not a failure. The retry sees the newer object.
+        log.debug({ err, key }, 'conflict, retrying');
         current.addRateLimited(key);
         return 'requeue';
       }

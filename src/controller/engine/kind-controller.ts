@@ -15,27 +15,27 @@ import type { EventNote, Finalization, Outcome } from './outcome.ts';
 import { type CommonStatus, createStatusWriter } from './status-writer.ts';
 import type { RetryPauses } from './work-queue.ts';
 
-/** What a kind's cache holds: the projection must keep metadata (see `slimObject`), spec and status. */
+/** An object in a kind's cache. The projection must keep metadata (see `slimObject`), spec and status. */
 export type Reconcilable = KubeObject<unknown, CommonStatus>;
 
 type StatusOf<P extends Reconcilable> = NonNullable<P['status']>;
 
-/** What a kind's room says; the engine does the rest. */
+/** Options of a kind's controller. */
 export type KindControllerOptions<P extends Reconcilable> = {
   readonly name: string;
   readonly reflector: Reflector<P>;
-  /** Makes the world as the object says; never called for an object that is being deleted. */
+  /** Reconciles the object. Never called for an object that is being deleted. */
   readonly reconcile: (object: P, context: ReconcileContext) => Promise<Outcome<StatusOf<P>>>;
   /**
-   * Undoes what `reconcile` did outside of Kubernetes. With it, every object gets the finalizer before its first
-   * reconcile, and loses it when this answers `done`.
+   * Cleans up what `reconcile` did outside of Kubernetes. With it, every object gets the finalizer before its first
+   * reconcile, and loses it when this returns `done`.
    */
   readonly finalize?: (object: P, context: ReconcileContext) => Promise<Finalization<StatusOf<P>>>;
-  /** Fields of the status that follow from its conditions, whatever they were written for. */
+  /** Returns status fields that derive from the conditions. */
   readonly fieldsOf?: (conditions: Outcome['conditions']) => object;
-  /** What else this kind's objects depend on; gives keys (`namespace/name`) of this kind. */
+  /** Other objects that this kind depends on, as sources of keys (`namespace/name`) of this kind. */
   readonly sources?: readonly KeySource[];
-  /** Objects worked on at once. Default 1. */
+  /** Number of objects reconciled at once. Default 1. */
   readonly workers?: number;
   readonly retry?: RetryPauses;
   readonly client: Pick<KubeClient, 'apply' | 'mergePatch'>;
@@ -47,15 +47,15 @@ export type KindControllerOptions<P extends Reconcilable> = {
 };
 
 /**
- * The controller of one kind: finalizer before the first effect, one status write when something differs and none
- * when nothing does, Events for what changed, retries for what failed.
+ * Creates the controller of one kind. It adds the finalizer before the first effect, writes the status only if it
+ * differs, records Events for changes, and retries failures.
  */
 export function createKindController<P extends Reconcilable>(options: KindControllerOptions<P>): Controller {
   const { reflector, client, events, finalize, clock } = options;
   const { resource } = reflector;
   const status = createStatusWriter<P['spec'], CommonStatus>({ client, resource, wallMs: clock.wallMs });
   const references = createMissingReferences(clock.wallMs);
-  /** Key → uid of what was let go and is in the cache still: there is nothing left to undo. */
+  /** Key → uid of an object without the finalizer that is still in the cache: its cleanup is done. */
   const letGo = new Map<string, string>();
 
   const own: KeySource = {
@@ -67,7 +67,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
       }),
   };
 
-  /** An object that is gone by now needs no status. */
+  /** Writes a status and its Events. Does nothing if the object is gone. */
   async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
     const fields = { ...said.status, ...options.fieldsOf?.(said.conditions) };
     try {
@@ -92,7 +92,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     await write(object, said, signal).catch((err: unknown) => log.debug({ err }, 'a failure could not be written'));
   }
 
-  /** Answers milliseconds until the next turn. */
+  /** Returns milliseconds until the requeue. */
   async function reconcile(object: P, context: ReconcileContext): Promise<number | undefined> {
     const patching = { client, resource, signal: context.signal };
     const kept = finalize === undefined || hasFinalizer(object) ? object : await addFinalizer(object, patching);

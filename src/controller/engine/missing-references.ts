@@ -1,10 +1,10 @@
 import { type Condition, findCondition } from './conditions.ts';
 import type { Outcome } from './outcome.ts';
 
-/** For how long a reference may be missing before the object counts as failed, ms. */
+/** How long a reference may be missing before the object counts as failed, ms. */
 export const MISSING_FAILS_AFTER_MS = 300_000;
 
-/** What of an object decides for how long its reference has been missing. */
+/** The parts of an object that determine how long its reference has been missing. */
 export type Waiting = {
   readonly key: string;
   readonly generation: number;
@@ -13,23 +13,23 @@ export type Waiting = {
 
 export type MissingReferences = {
   /**
-   * Returns the outcome as it is to be written: waiting at first, with one requeue at the end of the five minutes, and
-   * failed from then on, until the outcome is another one.
+   * Returns the outcome to write: waiting at first, with one requeue at the end of the five minutes, then failed, until
+   * the outcome changes.
    */
   readonly judge: <O extends Outcome>(object: Waiting, outcome: O) => O;
   readonly forget: (key: string) => void;
 };
 
 /**
- * Fails objects whose reference stays missing: `Ready=False` and `Stalled=True` (kstatus: Failed) with the reason of the
- * wait, so that a GitOps sync ends with a misspelt name instead of waiting for it.
+ * Fails objects whose reference stays missing: `Ready=False` and `Stalled=True` (kstatus: Failed) with the same reason.
+ * A GitOps sync then fails on a misspelt name instead of waiting for it.
  *
- * The wait counts from the `lastTransitionTime` of Ready, so that a restart does not begin it anew.
+ * The wait counts from the `lastTransitionTime` of Ready, so a restart does not extend it.
  *
  * @param wallMs milliseconds since the epoch
  */
 export function createMissingReferences(wallMs: () => number): MissingReferences {
-  /** Key → since when, ms, where Ready was Unknown for another reason before: its transition says nothing of this wait. */
+  /** Key → start of the wait, ms, if Ready was Unknown for another reason before and its transition time is older. */
   const since = new Map<string, number>();
 
   function sinceMs({ key, generation, conditions }: Waiting, reason: string): number | 'failed' {

@@ -1,6 +1,6 @@
 import type { DesiredCondition } from './conditions.ts';
 
-/** Something to tell users about, beside the status: `kubectl describe` shows it. No personal data, no secrets. */
+/** A Kubernetes Event to record; `kubectl describe` shows it. Must not hold personal data or secrets. */
 export type EventNote = {
   readonly type: 'Normal' | 'Warning';
   /** One CamelCase word. */
@@ -9,30 +9,29 @@ export type EventNote = {
 };
 
 /**
- * What reconciling an object came to: done, or waiting for something (which is no failure). The third outcome, a
- * failure, is thrown.
+ * Result of reconciling an object: done, or waiting for something (which is not a failure). A failure is thrown.
  */
 export type Outcome<Status = object> = {
-  /** All of the kind's own status fields; one that is left out is removed from the object. */
+  /** All of the kind's own status fields. Fields that are left out are removed from the object. */
   readonly status?: Omit<Status, 'conditions' | 'observedGeneration'>;
-  /** All conditions, Ready among them. */
+  /** All conditions, including Ready. */
   readonly conditions: readonly DesiredCondition[];
-  /** Reconcile again after so long even when nothing changes. */
+  /** When to reconcile again without a change, ms. */
   readonly requeueAfterMs?: number | undefined;
-  /** It waits for an object that its spec names: after five minutes that counts as failed, and heals when it appears. */
+  /** Waits for an object that the spec names. Counts as failed after five minutes, and resumes when it appears. */
   readonly missingReference?: boolean | undefined;
-  /** Recorded when this outcome changed the status, so that a converged object makes none. */
+  /** Recorded only if this outcome changed the status. */
   readonly events?: readonly EventNote[];
 };
 
-/** What finalizing came to: the finalizer goes, or it stays and is tried again after `waitingMs`. */
+/** Result of finalizing: the finalizer is removed, or it stays and finalizing is retried after `waitingMs`. */
 export type Finalization<Status = object> =
   | 'done'
   | (Omit<Outcome<Status>, 'requeueAfterMs'> & { readonly waitingMs: number });
 
 /**
- * Waiting for what does not exist yet: `Ready=Unknown` with the reason, `Reconciling=True`. It must heal by a watch,
- * or by `requeueAfterMs`.
+ * Returns the outcome of waiting: `Ready=Unknown` with the reason, `Reconciling=True`. A watch or `requeueAfterMs` must
+ * end the wait.
  */
 export function waiting<Status = object>(
   reason: string,
@@ -49,7 +48,7 @@ export function waiting<Status = object>(
   };
 }
 
-/** Waiting for an object that the spec names, as {@link waiting}; after five minutes it counts as failed. */
+/** Returns the outcome of {@link waiting} for an object that the spec names; failed after five minutes. */
 export function waitingForReference<Status = object>(
   reason: string,
   message: string,
@@ -58,7 +57,7 @@ export function waitingForReference<Status = object>(
   return { ...waiting(reason, message, more), missingReference: true };
 }
 
-/** A failure with a reason for `Ready`; tried again. Its message is shown to users. */
+/** A failure with a reason for `Ready`, which is retried. Its message is shown to users. */
 export class ReconcileError extends Error {
   override readonly name: string = 'ReconcileError';
   readonly reason: string;
@@ -70,14 +69,14 @@ export class ReconcileError extends Error {
 }
 
 /**
- * What the objects are applied to does not answer: what stands there is as it was, so an object whose generation is
- * applied goes on saying so. The outage is reported in one place instead of on each of 10,000 objects.
+ * Redis does not answer. Its data is unchanged, so applied objects keep their status. Workspaces report the outage, not
+ * each of 10,000 objects.
  */
 export class OutageError extends ReconcileError {
   override readonly name = 'OutageError';
 }
 
-/** A failure that trying again cannot mend, only an edit of the object: sets Stalled. Its message is shown to users. */
+/** A failure that only an edit of the object can fix: sets Stalled. Its message is shown to users. */
 export class TerminalError extends ReconcileError {
   override readonly name = 'TerminalError';
 }

@@ -6,14 +6,14 @@ import { aborted, type Clock, sleep } from '../../time/clock.ts';
 import type { Elector, Term } from './elector.ts';
 import type { Controller } from './keyed-controller.ts';
 
-/** What a readiness probe should know. */
+/** State for a readiness probe. */
 export type Readiness = {
-  /** Every cache has been filled once. A replica that does not lead is ready too. */
+  /** Every cache has synced. A replica that does not lead is ready, too. */
   readonly ready: boolean;
-  /** Paths of the kinds whose cache is still empty. */
+  /** Paths of the kinds whose cache has not synced. */
   readonly missing: readonly string[];
   readonly leading: boolean;
-  /** Milliseconds since the most silent of the caches heard from the API server; undefined before all have. */
+  /** Longest time since a cache heard from the API server, ms; undefined before all have. */
   readonly silentMs: number | undefined;
 };
 
@@ -22,15 +22,15 @@ export type RuntimeOptions = {
   readonly controllers: readonly Controller[];
   readonly elector: Pick<Elector, 'run' | 'isLeader'>;
   /**
-   * Begins each term with a fresh cache, e.g. claims the fencing epoch; tried again when it throws. The controllers start
-   * when it has succeeded, and after 10 s without it. Must end soon after `over` has aborted.
+   * Begins each term with a fresh cache, e.g. claims the fencing epoch. Retried when it throws. The controllers start
+   * after it succeeded, or after 10 s. Must end soon after `over` has aborted.
    */
   readonly prepare?: (term: Term, over: AbortSignal) => Promise<void>;
-  /** Called with the failure when the lease is released because `prepare` has failed for a minute. */
+  /** Called with the error when the lease is released because `prepare` has failed for a minute. */
   readonly onGivenUp?: (error: unknown) => void;
-  /** Runs at the very end, e.g. to flush Events. */
+  /** Runs at the end, e.g. to flush Events. */
   readonly finish?: () => Promise<void>;
-  /** How long a stop waits for what is under way. Default 15 s: the lease is released before the process is killed. */
+  /** How long a stop waits for running reconciles. Default 15 s: releases the lease before the process is killed. */
   readonly drainMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -38,25 +38,25 @@ export type RuntimeOptions = {
 };
 
 export type Runtime = {
-  /** Runs until `stop` aborts, then: nothing new is begun, what runs is finished, the lease is released. */
+  /** Runs until `stop` aborts. Then starts nothing new, waits for running reconciles, and releases the lease. */
   readonly run: (stop: AbortSignal) => Promise<void>;
   readonly readiness: () => Readiness;
 };
 
 const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 5_000 };
-/** For how long controllers wait for `prepare`. Without it they can do what needs no preparation, e.g. remove finalizers. */
+/** How long controllers wait for `prepare`. Without it they can still do some work, e.g. remove finalizers. */
 const START_WITHIN_MS = 10_000;
-/** A leader whose `prepare` fails for so long releases the lease: another replica may reach what it needs. */
+/** How long `prepare` may fail before the leader releases the lease. Another replica may have a connection. */
 const GIVE_UP_AFTER_MS = 60_000;
 
 /**
- * The controller role's life: caches are filled and followed by every replica, so that a new leader starts warm;
- * controllers run only while this one leads.
+ * Creates the runtime of the controller role. Every replica keeps its caches filled, so that a new leader starts warm.
+ * Controllers run only on the leader.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { reflectors, controllers, elector, clock, log, random = Math.random, drainMs = 15_000 } = options;
 
-  /** @throws the last failure, when it has failed for too long */
+  /** Prepares with retries. @throws the last error, when it has failed for too long */
   async function prepare(term: Term, over: AbortSignal): Promise<void> {
     const beganMs = clock.nowMs();
     for (let failures = 1; !over.aborted; failures++) {
@@ -73,7 +73,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function lead(term: Term, stop: AbortSignal, abandoned: AbortSignal): Promise<void> {
     const over = AbortSignal.any([stop, term.signal]);
-    // What the former leader wrote last may not be in the cache yet: only a list from the quorum is sure to have it.
+    // The last writes of the former leader may not be in the cache yet. A list from the quorum has them.
     await Promise.race([Promise.all(reflectors.map(({ relist }) => relist())), aborted(over)]);
     if (over.aborted) return;
     const prepared = new AbortController();
@@ -109,7 +109,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         },
         { once: true },
       );
-      // A replica without a cache could lead but do nothing.
+      // A replica without synced caches could lead, but do nothing.
       await Promise.race([Promise.all(reflectors.map(({ synced }) => synced)), aborted(stop)]);
       await elector.run(stop, { onStartedLeading: term => lead(term, stop, abandoned.signal) });
       cancelDrain();

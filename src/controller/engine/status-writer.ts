@@ -6,16 +6,16 @@ import type { Resource } from '../../kube/resource.ts';
 import { compareResourceVersions, isOlder } from '../../kube/resource-version.ts';
 import { type Condition, type DesiredCondition, mergeConditions } from './conditions.ts';
 
-/** The status fields that every kind has; the kind's own stand beside them. */
+/** The status fields that every kind has. */
 export type CommonStatus = {
   readonly observedGeneration?: number | undefined;
   readonly conditions?: readonly Condition[] | undefined;
 };
 
 export type StatusWriter<Spec, Status extends CommonStatus> = {
-  /** The object as this writer knows it: with the status that it wrote last, when the cache has not caught up. */
+  /** Returns the object with the status that this writer wrote last, if the cache has not caught up. */
   readonly latest: (object: KubeObject<Spec, Status>) => KubeObject<Spec, Status>;
-  /** Writes once, or not at all when nothing differs. Answers whether it wrote. @throws KubeError */
+  /** Writes the status if it differs. Returns whether it wrote. @throws KubeError */
   readonly write: (
     object: KubeObject<Spec, Status>,
     fields: object,
@@ -23,8 +23,8 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
     signal?: AbortSignal,
   ) => Promise<boolean>;
   /**
-   * Whether what happened between the two is only what the writer itself wrote: its echo on the watch, which needs no
-   * work. Answers true once. A list anew may bring the echo together with what a user changed just before it.
+   * Returns whether the change is only the echo of this writer's own write on the watch, which needs no work. Returns
+   * true once. A relist may bring the echo together with a user's change just before it.
    */
   readonly takeEcho: (old: AnyObject | undefined, current: AnyObject) => boolean;
   readonly forget: (key: string) => void;
@@ -41,13 +41,13 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   wallMs: () => number;
 }): StatusWriter<Spec, Status> {
   const { client, resource, wallMs } = options;
-  /** What was written and is not in the cache yet. */
+  /** Statuses that were written and are not in the cache yet. */
   const written = new Map<
     string,
     { readonly uid: string; readonly resourceVersion: string; readonly status: Status }
   >();
 
-  /** What is on its way: the watch often brings it before the answer comes. `heard`: the version that it brought. */
+  /** Writes in flight. The watch often brings them before the answer. `heard`: the version from the watch. */
   const flying = new Map<string, { readonly uid: string; readonly status: CommonStatus; heard: string | undefined }>();
 
   function latest(object: KubeObject<Spec, Status>): KubeObject<Spec, Status> {
@@ -68,7 +68,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const conditions = mergeConditions(status?.conditions ?? [], desired, { generation, nowMs: wallMs() });
       const next = withoutUndefined({ ...fields, observedGeneration: generation, conditions });
       if (sameStatus(status, next)) return false;
-      // The uid keeps the status of a deleted object off its namesake.
+      // With the uid, the status of a deleted object cannot reach a new one of the same name.
       const body = { metadata: { uid: metadata.uid }, status: next };
       const key = keyOf(metadata);
       const own = { uid: metadata.uid, status: next, heard: undefined as string | undefined };
@@ -91,7 +91,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const { metadata } = current;
       const key = keyOf(metadata);
       if (old !== undefined && wentBack(old, current)) {
-        // What was written is lost with the history that it was part of.
+        // The write was lost when the server went back in time.
         written.delete(key);
         return false;
       }
@@ -104,7 +104,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       }
       const own = written.get(key);
       if (own?.uid !== metadata.uid || own.resourceVersion !== metadata.resourceVersion) return false;
-      // The cache has it now; 100,000 statuses are not kept twice.
+      // The cache has it now. Do not keep 100,000 statuses twice.
       written.delete(key);
       return onlyStatusMoved(old, current);
     },
@@ -112,7 +112,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   };
 }
 
-/** Whether the server went back in time between the two, as after a restore of etcd: versions only grow otherwise. */
+/** Returns whether the server went back in time between the two, as after a restore of etcd. */
 function wentBack(old: AnyObject, current: AnyObject): boolean {
   const order = compareResourceVersions(current.metadata.resourceVersion, old.metadata.resourceVersion);
   return order !== undefined && order <= 0;
@@ -123,7 +123,7 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/** Whether both say the same; the order of conditions says nothing (a list-map). */
+/** Returns whether both are equal. Ignores the order of conditions (a list-map). */
 function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
   if (current === undefined) return false;
   const sorted = (status: CommonStatus) => ({
@@ -133,7 +133,7 @@ function sameStatus(current: CommonStatus | undefined, next: CommonStatus): bool
   return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
 }
 
-/** As JSON would carry it. */
+/** Returns the value as JSON has it. */
 function withoutUndefined<T extends object>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

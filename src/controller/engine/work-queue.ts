@@ -2,35 +2,35 @@ import type { Clock } from '../../time/clock.ts';
 import { createDelayHeap } from './delay-heap.ts';
 import type { QueueMetrics } from './queue-metrics.ts';
 
-/** Pauses of a key that fails: doubling from `firstMs`, at most `mostMs`. client-go: 5 ms to 1,000 s. */
+/** Backoff of a failing key: doubles from `firstMs` up to `mostMs`. client-go: 5 ms to 1,000 s. */
 export type RetryPauses = { readonly firstMs: number; readonly mostMs: number };
 
-/** Keys to work on, with the semantics of client-go's rate-limiting work queue. */
+/** A queue of keys with the semantics of client-go's rate-limiting work queue. */
 export type WorkQueue = {
-  /** A key that waits is not added twice; one that is being worked on is worked on again afterwards. */
+  /** Adds a key. A waiting key is not added twice; one that is being processed is processed again afterwards. */
   readonly add: (key: string) => void;
-  /** As `add`, but behind everything else: what a start or an audit adds must not delay what changes now. */
+  /** As `add`, but after all other keys: a start or an audit must not delay current changes. */
   readonly addInBackground: (key: string) => void;
   readonly addAfter: (key: string, delayMs: number) => void;
-  /** Adds after the pause that the key's failures so far have earned, and counts one more. */
+  /** Adds the key after the backoff of its failures so far, and counts one more. */
   readonly addRateLimited: (key: string) => void;
   /** Forgets the failures of a key. */
   readonly forget: (key: string) => void;
   readonly numRequeues: (key: string) => number;
-  /** The next key; waits for one. Undefined: the queue has been shut down. Each key must be handed to `done`. */
+  /** Waits for and returns the next key. Undefined: the queue is shut down. Call `done` with each key. */
   readonly get: () => Promise<string | undefined>;
   readonly done: (key: string) => void;
-  /** Whether the key waits, is being worked on, or is to be tried again after a failure. */
+  /** Returns whether the key waits, is being processed, or is to be retried after a failure. */
   readonly isPending: (key: string) => boolean;
-  /** Keys that wait, delayed ones not counted. */
+  /** Number of waiting keys, without delayed ones. */
   readonly depth: () => number;
-  /** Drops what waits, takes nothing new; resolves when what is being worked on is done. */
+  /** Drops waiting keys and accepts no new ones. Resolves when all keys in progress are done. */
   readonly shutDown: () => Promise<void>;
 };
 
 type Order = 'first' | 'background';
 
-/** Insertion order with removal: a live iterator walks each element once, also those that are added meanwhile. */
+/** Creates a FIFO with removal. A live Set iterator visits each element once, also those that are added meanwhile. */
 function createFifo() {
   const keys = new Set<string>();
   let cursor = keys.values();
@@ -64,7 +64,7 @@ export function createWorkQueue(options: {
   const addedMs = new Map<string, number>();
   /** key → when its work began */
   const processing = new Map<string, number>();
-  /** Keys that were added while they were being worked on: client-go's dirty ones that are also processing. */
+  /** Keys that were added while in progress: client-go's dirty keys that are also processing. */
   const again = new Map<string, Order>();
   const failures = new Map<string, number>();
   const delayed = createDelayHeap();
@@ -111,7 +111,7 @@ export function createWorkQueue(options: {
     addedMs.set(key, clock.nowMs());
   }
 
-  /** Gives waiting keys to waiting workers. */
+  /** Hands waiting keys to waiting workers. */
   function hand(): void {
     while (getters.length > 0) {
       const key = waiting.first.take() ?? waiting.background.take();

@@ -8,14 +8,14 @@ import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 /** An open group key of an integration (`int_…`). */
 export interface OpenGate {
   readonly groupKey: string;
-  /** Since when it is open, used where Redis does not know it; ms. */
+  /** When it was opened, ms; used if Redis has no time. */
   readonly sinceMs: number;
 }
 
 export interface ApplyDeps {
   readonly control: ControlStore;
   readonly nowMs: () => number;
-  /** `int_…` → its open group keys, as the objects have them now. */
+  /** `int_…` → its open group keys, from the objects. */
   readonly openGates: (name: string) => ReadonlyMap<string, readonly OpenGate[]>;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
@@ -29,13 +29,13 @@ export interface Application {
   readonly stored: StoredRoutes;
   readonly plan: RoutesPlan;
   readonly wanted: TenantRoutes;
-  /** Redis was just read: what happened while nobody led is made good. */
+  /** Redis was just read: repair what happened without a leader. */
   readonly first: boolean;
 }
 
 /**
  * Writes a plan: routes, then (after a loss, or for a new leader) the activations, then the ready markers, the tenant's
- * last: until then nothing is routed and ingress answers 503, so that no event meets half a configuration.
+ * last. Until then nothing is routed and ingress answers 503, so no event meets half a configuration.
  */
 export async function applyRoutes(deps: ApplyDeps, application: Application): Promise<StoredRoutes> {
   const { control } = deps;
@@ -54,7 +54,7 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   return { routes, ready };
 }
 
-/** Integrations whose open group keys may not be in Redis: those that were not ready there, or all. */
+/** Returns integrations whose open group keys may be missing in Redis: those that were not ready there, or all. */
 function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> | 'all' {
   if (!first && plan.ready.length === 0) return new Set();
   const unready = new Set(plan.ready.map(({ meta }) => meta));
@@ -64,8 +64,8 @@ function withActivationsLost({ plan, wanted, stored, first }: Application): Read
 }
 
 /**
- * Makes the open group keys in Redis those of the objects; of all integrations exactly, of some of them what is missing in
- * the tenant's index.
+ * Makes the open group keys in Redis those of the objects. For all integrations the tenant's index becomes exact; for
+ * some, only missing entries are added to it.
  */
 async function restoreActivations(
   deps: ApplyDeps,
@@ -92,7 +92,7 @@ async function restoreActivations(
         await control.setActivation(fence, deps.nowMs(), integration, groupKey, sinceMs, inboxes);
       }
     } else {
-      // Nothing is parked where nothing was: in bulk.
+      // No event is parked in an integration that was not ready: write in bulk.
       const ops = missing.map(([groupKey, sinceMs]) => ({
         command: 'HSET' as const,
         key: i.act,
@@ -116,13 +116,13 @@ async function restoreActivations(
   if (ops.length > 0) await control.patch(fence, [{ meta: tenant.meta, ops }]);
 }
 
-/** The inboxes of an integration, each with its queue. */
+/** Returns the inboxes of an integration, each with its queue. */
 export function inboxesOf(routes: TenantRoutes, integration: string): (InboxRef & { readonly queue: string })[] {
   const subscriptions = routes.integrations[integration]?.subscriptions ?? {};
   return Object.entries(subscriptions).map(([sub, { inc, queue }]) => ({ integration, sub, inc, queue }));
 }
 
-/** Those that are open, and those that are closed: whoever led before may have gone between closing and waking. */
+/** Returns open and closed subscriptions: an earlier leader may have stopped between closing and waking. */
 function everyUnheld(routes: TenantRoutes): RoutesPlan['opened'] {
   return Object.entries(routes.integrations).flatMap(([integration, { subscriptions }]) =>
     Object.entries(subscriptions)
@@ -131,7 +131,7 @@ function everyUnheld(routes: TenantRoutes): RoutesPlan['opened'] {
   );
 }
 
-/** After the routes: the router catches up who is behind, the dispatcher looks at what lies in the inboxes. */
+/** Wakes router and dispatcher after the routes were written, for queues and inboxes that may be behind. */
 async function wakeOpened(
   deps: ApplyDeps,
   { fence, wanted }: Application,

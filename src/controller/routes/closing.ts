@@ -6,13 +6,13 @@ import { tenantKeys } from '../../redis/keys.ts';
 import { subscribersOf } from '../../redis/tenant-index.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 
-/** What was closed of a tenant while it is paused. */
+/** What was closed in a tenant while it is paused. */
 export interface Closing {
-  /** What stands in Redis then. */
+  /** The routes in Redis after closing. */
   readonly stored: StoredRoutes;
   readonly closed: ClosedTenant['closed'];
   readonly paused: ClosedTenant['paused'];
-  /** uid@generation of everything that was looked at. */
+  /** uid@generation of all objects that were considered. */
   readonly seen: ReadonlySet<string>;
 }
 
@@ -21,10 +21,10 @@ export interface ClosingDeps extends ApplyDeps {
 }
 
 /**
- * Writes what the objects of a paused tenant close, and nothing else: neither what they open nor what Redis has lost.
+ * Writes only what the objects of a paused tenant close, not what they open and not what Redis has lost.
  *
- * @param stored what stands in Redis
- * @param fresh it was just read: whoever led before may have died between closing and waking
+ * @param stored the routes in Redis
+ * @param fresh `stored` was just read: an earlier leader may have died between closing and waking
  */
 export async function applyClosing(
   deps: ClosingDeps,
@@ -39,7 +39,7 @@ export async function applyClosing(
   const nowMs = deps.nowMs();
   const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
   const left = staleSubscribers(stored);
-  // What else is not as the routes say is mended after the pause.
+  // Other differences are repaired after the pause.
   const had: StoredRoutes = {
     routes: stored.routes,
     ready: stored.ready,
@@ -53,7 +53,7 @@ export async function applyClosing(
   return { stored: written, closed, paused, seen };
 }
 
-/** Returns the subscriptions that are closed: what the cursor of their queue left behind for them is let go of. */
+/** Returns the closed subscriptions, so that the router drops what their queue kept for them. */
 function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] {
   return Object.entries(integrations).flatMap(([integration, { subscriptions }]) =>
     Object.entries(subscriptions)
@@ -63,8 +63,8 @@ function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] 
 }
 
 /**
- * Returns what a controller that died while it closed left in the lists of subscribers: closed already, and still asked for
- * by the router. By key of the list, with what belongs there.
+ * Returns stale entries in the lists of subscribers, by key of the list, with its correct entries. A controller that
+ * died while closing leaves them: the router still reads them.
  */
 function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields> {
   const left = new Map<string, Fields>();
@@ -77,7 +77,7 @@ function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields>
   return left;
 }
 
-/** UIDs of the Subscriptions and Blocks whose statuses follow. */
+/** Returns UIDs of the Subscriptions and Blocks whose statuses change. */
 export function changedByClosing(had: Closing | undefined, has: Closing): Set<string> {
   const changed = new Set<string>();
   for (const [uid, how] of has.closed) if (had?.closed.get(uid) !== how) changed.add(uid);
@@ -85,7 +85,7 @@ export function changedByClosing(had: Closing | undefined, has: Closing): Set<st
   return changed;
 }
 
-/** What a room needs of a tenant, whether it is paused or not. */
+/** The applied routes of a tenant, paused or not. */
 export interface InForce {
   readonly routes: TenantRoutes;
   readonly paused: ReadonlyMap<string, number>;

@@ -1,6 +1,6 @@
 /**
- * One lock a name: any number of shared holders, or one exclusive holder. Who waits for exclusion goes before later
- * sharers, so that it comes to its turn.
+ * Creates one lock for each name: any number of shared holders, or one exclusive holder. A waiting exclusive holder
+ * goes before later shared ones, so that it does not starve.
  */
 export function createSharedLocks() {
   const locks = new Map<

@@ -8,7 +8,7 @@ import {
 import type { AnyObject } from '../../kube/object.ts';
 import type { Cached, World } from '../caches/caches.ts';
 
-/** Everything that decides the routes of the workspace `name`, out of the caches. */
+/** Collects from the caches everything that determines the routes of workspace `name`. */
 export function gatherTenant(
   world: World,
   isRemoved: (uid: string) => boolean,
@@ -17,8 +17,8 @@ export function gatherTenant(
   fieldsOf: (subscription: Cached<'Subscription'>) => SubscriptionSnapshot['headerFields'] = () => undefined,
 ): TenantSnapshot {
   const workspace = world.Workspace.store.get(name);
-  // A namespace that somebody else made, without the label, is not the workspace's: nothing in it comes into force. One
-  // that is being deleted loses its objects in any order: closed first, or a Block could go before what it keeps back.
+  // Nothing in a foreign namespace (without the label) is applied. A namespace that is being deleted loses its objects
+  // in any order: close it first, or a Block could go before what it blocks.
   const home = world.namespaces.store.get(name);
   const adopted = home?.workspace === name && !home.deleting;
   const deleting = workspace?.metadata.deletionTimestamp !== undefined;
@@ -47,7 +47,7 @@ export function gatherTenant(
   };
 }
 
-/** Every object whose change may change the routes of the workspace `name`. */
+/** Yields every object whose change may change the routes of workspace `name`. */
 export function* objectsOfTenant(world: World, name: string): Generator<AnyObject> {
   const workspace = world.Workspace.store.get(name);
   if (workspace !== undefined) yield workspace;

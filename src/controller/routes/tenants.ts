@@ -12,35 +12,35 @@ import { applyClosing, type Closing, changedByClosing, type InForce } from './cl
 
 export interface TenantsDeps extends ApplyDeps {
   readonly control: ControlStore;
-  /** Reads what the caches do not hold of what `gather` takes. Never rejects: what cannot be read is said there. */
+  /** Reads what `gather` needs and the caches do not hold. Never rejects: `gather` reports what could not be read. */
   readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string, isRemoved: (uid: string) => boolean) => TenantSnapshot;
   /** Nothing of it is written but what closes, whatever asks for it. */
   readonly isPaused: (name: string) => boolean;
-  /** Every object that the snapshot of a tenant is made of. */
+  /** Every object of the snapshot of a tenant. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
   readonly compile: Omit<CompileOptions, 'nowMs' | 'made'>;
   /** This leader's fencing epoch; throws while nothing may be written. */
   readonly fence: () => number;
-  /** A failure of Redis as the objects should tell it. */
+  /** Returns the error that statuses show for a failure of Redis. */
   readonly explain: (error: unknown) => unknown;
-  /** Called after routes of a tenant changed, or could not be brought into force: statuses may follow. */
+  /** Called after the routes of a tenant changed or could not be applied: statuses may change. */
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;
 }
 
 interface Tenant {
   running: Promise<void> | undefined;
   following: Promise<void> | undefined;
-  /** What stands in Redis, as far as this leader wrote it; undefined: to be read. */
+  /** The routes in Redis as this leader wrote them; undefined: read them again. */
   stored: StoredRoutes | undefined;
-  /** What stood there when that was last known: its names are read even if Redis has lost their index. */
+  /** The last known routes in Redis: their names are read even if Redis has lost the index. */
   remembered: TenantRoutes | undefined;
   compiled: CompiledTenant | undefined;
-  /** uid@generation of everything that the compiled routes were made of. */
+  /** uid@generation of all objects in the compiled routes. */
   seen: Set<string>;
-  /** What was closed since the workspace is paused; undefined while it is not, or while that is to be read. */
+  /** What was closed during the pause; undefined if the workspace is not paused, or before it was read. */
   closing: Closing | undefined;
-  /** The last run failed: what follows from the routes is not known to be in force. */
+  /** The last run failed: the routes may not be applied. */
   troubled: boolean;
 }
 
@@ -49,8 +49,8 @@ function stampOf({ uid, generation, deletionTimestamp, finalizers }: AnyObject['
 }
 
 /**
- * The routes of all tenants: each compiled as a whole from its objects, and written as the difference to what Redis
- * holds. One run a tenant at a time; what changes meanwhile is in the next one.
+ * Applies the routes of all tenants. Compiles each tenant as a whole from its objects, and writes the difference to
+ * Redis. A tenant has one run at a time; changes during it are in the next one.
  */
 export function createTenants(deps: TenantsDeps) {
   const tenants = new Map<string, Tenant>();
@@ -80,7 +80,7 @@ export function createTenants(deps: TenantsDeps) {
   const compile = (name: string, nowMs: number): CompiledTenant =>
     compileRoutes(gather(name), { ...deps.compile, made, nowMs });
 
-  /** Marks the tenant as not known to be in force; returns the failure as objects tell it. */
+  /** Marks the tenant as perhaps not applied. Returns the error that statuses show. */
   function markTroubled(name: string, tenant: Tenant, error: unknown): unknown {
     const { troubled } = tenant;
     tenant.troubled = true;
@@ -94,16 +94,16 @@ export function createTenants(deps: TenantsDeps) {
     return seen;
   }
 
-  /** Closes what the objects close, and leaves everything else as it stands. */
+  /** Applies what the objects close, and leaves everything else. */
   async function runPaused(name: string, tenant: Tenant): Promise<void> {
-    // After the pause Redis is read anew, with the activations, and everything is looked at again.
+    // After the pause, read Redis again, with the activations, and check everything.
     tenant.stored = undefined;
     tenant.troubled = true;
     const had = tenant.closing;
     tenant.closing = undefined;
     try {
       const fence = deps.fence();
-      // Unless its name stands there, a tenant that Redis lost meanwhile looks like one that never was.
+      // Without its name in the list, a tenant that Redis has lost looks like one that never existed.
       await deps.control.enlist(fence, tenantId(name));
       const seen = stampsOf(name);
       const known = tenant.remembered === undefined ? [] : [tenant.remembered];
@@ -120,7 +120,7 @@ export function createTenants(deps: TenantsDeps) {
     if (deps.isPaused(name)) return runPaused(name, tenant);
     tenant.closing = undefined;
     try {
-      // While nothing may be written, nothing is compiled.
+      // Compile nothing while nothing may be written.
       deps.fence();
     } catch (error) {
       throw markTroubled(name, tenant, error);
@@ -132,14 +132,14 @@ export function createTenants(deps: TenantsDeps) {
     const { compiled: had, troubled } = tenant;
     try {
       const fence = deps.fence();
-      // One that had nothing until now is as new as one that was never read.
+      // A tenant that had nothing until now counts as never read.
       const first = tenant.stored === undefined || isNothing(tenant.stored.routes);
       const stored =
         tenant.stored ?? (await deps.control.readTenant(tenantId(name), fence, namesKnown(tenant, compiled)));
-      // Until everything is written, what stands in Redis is not known.
+      // Until everything is written, the routes in Redis are not known.
       tenant.stored = undefined;
       if (isNothing(stored.routes) && isNothing(compiled.routes)) {
-        // No workspace: a subscription or a key may name anything.
+        // No workspace: a subscription or an ingress key may name anything.
         tenant.stored = stored;
         tenant.compiled = compiled;
         tenant.seen = seen;
@@ -157,7 +157,7 @@ export function createTenants(deps: TenantsDeps) {
     deps.onChanged(name, troubled || had === undefined ? 'all' : changedObjects(had, compiled));
   }
 
-  /** Brings the tenant's routes into force as its objects are when this is called, or later. */
+  /** Applies the tenant's routes, from the objects at the time of the call or later. */
   function sync(name: string): Promise<void> {
     const tenant = of(name);
     if (tenant.running === undefined) {
@@ -176,9 +176,9 @@ export function createTenants(deps: TenantsDeps) {
   }
 
   /**
-   * Runs `drop`, which removes something of the tenant from Redis, between two syncs.
+   * Runs `drop`, which removes data of the tenant from Redis, between two syncs.
    *
-   * @param leaves what is left of the routes then; absent, or when `drop` fails: the next sync reads it
+   * @param leaves returns the routes after `drop`; if absent, or if `drop` fails, the next sync reads them
    */
   async function between(
     name: string,
@@ -192,7 +192,7 @@ export function createTenants(deps: TenantsDeps) {
     tenant.running = drop(deps.fence())
       .then(
         () => {
-          // Forgotten meanwhile: what is left is not known either.
+          // Forgotten meanwhile: the remaining routes are not known either.
           if (stored === undefined || tenant.stored !== stored || leaves === undefined) return;
           left = { ready: stored.ready, routes: leaves(stored.routes) };
         },
@@ -211,7 +211,7 @@ export function createTenants(deps: TenantsDeps) {
 
   return {
     sync,
-    /** Waits until the routes that were made of this version of the object are in force. */
+    /** Waits until the routes of this version of the object are applied. */
     async inForce(name: string, object: AnyObject): Promise<CompiledTenant> {
       const tenant = of(name);
       const wanted = stampOf(object.metadata);
@@ -219,7 +219,7 @@ export function createTenants(deps: TenantsDeps) {
       if (tenant.compiled === undefined || !tenant.seen.has(wanted)) throw cacheBehind(`routes of ${name}`);
       return tenant.compiled;
     },
-    /** Waits until what this version of the object closes is in force, where the workspace is paused. */
+    /** Waits until what this version of the object closes is applied, in a paused workspace. */
     async closedBy(name: string, object: AnyObject): Promise<InForce> {
       const tenant = of(name);
       const wanted = stampOf(object.metadata);
@@ -228,11 +228,11 @@ export function createTenants(deps: TenantsDeps) {
       if (closing?.seen.has(wanted) !== true) throw cacheBehind(`what closes of ${name}`);
       return { routes: closing.stored.routes, paused: closing.paused };
     },
-    /** How the Subscription with this UID was closed while its workspace is paused. */
+    /** Returns how the Subscription with this UID was closed while its workspace is paused. */
     closureOf: (name: string, uid: string) => tenants.get(name)?.closing?.closed.get(uid),
-    /** Whether this leader is the one whose writes Redis takes for the paused tenant. */
+    /** Returns whether this leader has closed routes of the paused tenant, so that Redis accepts its writes. */
     isClosing: (name: string) => tenants.get(name)?.closing !== undefined,
-    /** Removes what the object has of the tenant in Redis, as `between` does. */
+    /** Removes the object's data from Redis, as `between` does. */
     async remove(
       name: string,
       uid: string,
@@ -243,16 +243,16 @@ export function createTenants(deps: TenantsDeps) {
       removed.add(uid);
     },
     between,
-    /** Whether `remove` was done for the object: it goes, and must not come back into the routes. */
+    /** Returns whether `remove` was called for the object: it must not come back into the routes. */
     isRemoved: (uid: string) => removed.has(uid),
     names: (): string[] => [...tenants.keys()],
     isSynced: (name: string) => of(name).stored !== undefined,
-    /** What stands in Redis by what was written there; undefined while that is not known. Another object after each sync. */
+    /** Returns the routes that were written to Redis; undefined while not known. A new object after each sync. */
     stored: (name: string): StoredRoutes | undefined => {
       const tenant = tenants.get(name);
       return tenant === undefined || tenant.running !== undefined || tenant.troubled ? undefined : tenant.stored;
     },
-    /** Whether what was written is what the objects say now. */
+    /** Returns whether the written routes match the objects. */
     isCurrent(name: string): boolean {
       const stored = tenants.get(name)?.stored;
       if (stored === undefined) return false;
@@ -263,8 +263,8 @@ export function createTenants(deps: TenantsDeps) {
       return patches.length + ready.length === 0;
     },
     /**
-     * Forgets what is long gone: the UIDs of removed objects, and tenants without any object or anything in Redis but the
-     * fence that reading them raised. Answers the names of those.
+     * Forgets UIDs of removed objects, and tenants without objects and without data in Redis except the fence that
+     * reading them raised. Returns the names of these tenants.
      */
     prune(exists: (uid: string) => boolean): string[] {
       for (const uid of removed) if (!exists(uid)) removed.delete(uid);
@@ -276,7 +276,7 @@ export function createTenants(deps: TenantsDeps) {
       return pruned;
     },
     compiled: (name: string) => tenants.get(name)?.compiled,
-    /** What Redis holds is not known any more. */
+    /** Marks the routes in Redis as not known any more. */
     forget(names: Iterable<string> | 'all'): void {
       for (const name of names === 'all' ? [...tenants.keys()] : names) {
         const tenant = of(name);
@@ -284,7 +284,7 @@ export function createTenants(deps: TenantsDeps) {
         tenant.closing = undefined;
       }
     },
-    /** Nothing is known to be in force any more: statuses follow. */
+    /** Marks all routes as perhaps not applied; statuses change. */
     doubt(): void {
       for (const [name, tenant] of tenants) {
         tenant.stored = undefined;
@@ -302,12 +302,12 @@ function namesKnown({ remembered }: Tenant, { routes }: CompiledTenant): TenantR
   return remembered === undefined ? [routes] : [routes, remembered];
 }
 
-/** No object, and nothing in Redis. */
+/** Returns whether the routes are empty. */
 export function isNothing({ payer, queues, integrations }: TenantRoutes): boolean {
   return payer === '' && Object.keys(queues).length === 0 && Object.keys(integrations).length === 0;
 }
 
-/** UIDs of the Subscriptions and Blocks of which the routes say something else than before. */
+/** Returns UIDs of the Subscriptions and Blocks for which the routes have changed. */
 function changedObjects(had: CompiledTenant, has: CompiledTenant): Set<string> {
   const changed = new Set<string>();
   for (const [uid, verdict] of has.verdicts) {

@@ -6,9 +6,9 @@ import { settled } from '../../context/paused.ts';
 import { planBlock } from './plan.ts';
 
 /**
- * Reports a Block once the routes of its tenant include it. Its integration and target must be in the routes, too: a new
- * package may be missing from the routes that its Block was compiled into. A Block only closes, so it is applied in a
- * paused workspace as well.
+ * Reports a Block once the routes of its tenant include it. Its integration and target must be in the routes, too: a
+ * new package may be missing from the routes that its Block was compiled into. A Block only closes, so it is applied in
+ * a paused workspace as well.
  */
 export function reconcileBlock(room: Pick<Room, 'world' | 'tenants'>) {
   const { world } = room;

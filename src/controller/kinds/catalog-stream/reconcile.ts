@@ -29,8 +29,8 @@ export function reconcileStream(room: Room) {
 }
 
 /**
- * Closes a stream that is being deleted. With Retain it is removed once everything is delivered, with Delete at once. The
- * finalizer is also removed if the namespace is being deleted, or if Redis does not answer for a minute.
+ * Closes a stream that is being deleted. With Retain it is removed once everything is delivered, with Delete at once.
+ * The finalizer is also removed if the namespace is being deleted, or if Redis does not answer for a minute.
  */
 export function finalizeStream(room: Room) {
   return async (stream: Cached<'CatalogStream'>): Promise<Finalization<CatalogStreamStatus>> => {

@@ -33,8 +33,8 @@ export interface HeaderSecrets {
 }
 
 /**
- * Reads header values from Secrets. The caches hold only name and version of a Secret, so the controller keeps in memory
- * the keys that headers name, and nothing else of the cluster's Secrets.
+ * Reads header values from Secrets. The caches hold only name and version of a Secret, so the controller keeps in
+ * memory the keys that headers name, and nothing else of the cluster's Secrets.
  */
 export function createHeaderSecrets(deps: {
   readonly world: Pick<World, 'Subscription' | 'headerSecrets'>;
