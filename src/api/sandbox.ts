@@ -143,11 +143,9 @@ export const RunReport = z
     sandbox: z.literal(true).meta({ description: 'Always true: no endpoint was called, and nothing was charged.' }),
     begunAt: time('When the first event of the run was accepted.'),
     endsAt: time('When the run is deleted: 24 h after begunAt.'),
-    compression: z
-      .int()
-      .meta({
-        description: 'Factor by which retry delays are shorter than in production. With 36,000 an hour is 100 ms.',
-      }),
+    compression: z.int().meta({
+      description: 'Factor by which retry delays are shorter than in production. With 36,000 an hour is 100 ms.',
+    }),
     totals: z
       .object({
         events: z.int().meta({ description: 'Events of the run.' }),

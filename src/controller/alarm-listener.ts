@@ -8,7 +8,7 @@ export function createAlarmListener(deps: {
   readonly world: Pick<World, 'Account'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly subscriptions: Pick<SubscriptionServices, 'endpointHealths' | 'showing'>;
-  /** A slot without control state. */
+  /** Called with a slot without control state. */
   readonly onLost: (slot: string) => void;
 }): (slot: string) => void {
   return slot => {

@@ -7,87 +7,87 @@ import { apiVersionOf, collectionPath, objectPath, type Resource } from './resou
 import { createTransport, toKubeError } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch-stream.ts';
 
-/** Which objects of a kind: everything absent means all. */
+/** Selects objects of a kind. Without any field: all. */
 export type Selection = {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** Only `metadata` is sent, whatever else the objects hold. */
+  /** The server sends only `metadata`. */
   readonly metadataOnly?: boolean | undefined;
 };
 
 export type Waiting = {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
-  /** `leases`: connections that no other call uses. */
+  /** `leases`: uses connections that are reserved for the Lease. */
   readonly over?: 'leases';
 };
 
 export type ApplyOptions = Waiting & {
   readonly fieldManager: string;
-  /** Take fields over from other managers instead of failing with 409. Default false. */
+  /** Takes fields from other managers instead of failing with 409. Default false. */
   readonly force?: boolean;
   readonly subresource?: 'status';
-  /** Validate and default without storing. */
+  /** Validates and defaults without storing. */
   readonly dryRun?: boolean;
 };
 
 export type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
-/** The API server, for one identity. Every function rejects with a KubeError, or with the signal's reason. */
+/** A client of the API server with one identity. All functions reject with a KubeError, or with the signal's reason. */
 export type KubeClient = {
   readonly server: string;
   /** Namespace of the kubeconfig's context; in a pod, its own. */
   readonly namespace: string;
-  /** The object, or undefined when there is none. */
+  /** Returns the object, or undefined if it does not exist. */
   readonly get: <T = AnyObject>(resource: Resource, name: ObjectName, options?: Waiting) => Promise<T | undefined>;
   /**
-   * All selected objects, as the quorum of etcd knows them now, in chunks: only `project`'s results are kept, so
-   * that 100,000 objects never exist whole. @throws KubeError 410 when the list took longer than the server keeps history
+   * Lists all selected objects from the quorum of etcd, in chunks. Keeps only the results of `project`, so that 100,000
+   * objects are never in memory whole. @throws KubeError 410 when the list took longer than the server keeps history
    */
   readonly list: <T, P>(
     resource: Resource,
     project: (object: T) => P,
     options?: Selection & Waiting & { readonly limit?: number },
   ) => Promise<{ readonly items: P[]; readonly resourceVersion: string }>;
-  /** Changes after `resourceVersion`, in order, with bookmarks, until the server ends the watch. One try. */
+  /** Yields changes after `resourceVersion` in order, with bookmarks, until the server ends the watch. No retries. */
   readonly watch: <T>(
     resource: Resource,
     options: Selection & {
       readonly resourceVersion?: string | undefined;
       readonly signal?: AbortSignal | undefined;
-      /** The server ends the watch after this. Default 240. */
+      /** When the server ends the watch. Default 240. */
       readonly timeoutSeconds?: number;
-      /** Without a byte for so long, the connection counts as dead. Default 90,000. */
+      /** Time without a byte after which the connection counts as dead. Default 90,000. */
       readonly inactivityMs?: number;
     },
   ) => AsyncGenerator<WatchEvent<T>, void, undefined>;
-  /** Server-side apply. `body` needs no apiVersion and kind. @throws KubeError 409 with `conflictManagers` */
+  /** Applies server-side. `body` needs no apiVersion and kind. @throws KubeError 409 with `conflictManagers` */
   readonly apply: <T = AnyObject>(
     resource: Resource,
     name: ObjectName,
     body: object,
     options: ApplyOptions,
   ) => Promise<T>;
-  /** JSON merge patch; put `metadata.resourceVersion` and `metadata.uid` into it as preconditions (409). */
+  /** Sends a JSON merge patch. `metadata.resourceVersion` and `metadata.uid` in it are preconditions (409). */
   readonly mergePatch: <T = AnyObject>(
     resource: Resource,
     name: ObjectName,
     patch: object,
     options?: Waiting & { readonly subresource?: 'status' },
   ) => Promise<T>;
-  /** False when there was no such object. @throws KubeError 409 when a precondition does not hold */
+  /** Deletes the object. Returns false if it did not exist. @throws KubeError 409 when a precondition does not hold */
   readonly remove: (
     resource: Resource,
     name: ObjectName,
     preconditions?: DeletePreconditions,
     options?: Waiting,
   ) => Promise<boolean>;
-  /** @throws KubeError 409 AlreadyExists */
+  /** Creates the object. @throws KubeError 409 AlreadyExists */
   readonly create: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
   /** Replaces the whole object; `metadata.resourceVersion` in the body is the precondition (409). */
   readonly update: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
-  /** Connections opened so far. */
+  /** Returns the number of connections opened so far. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
@@ -100,15 +100,15 @@ type ListPage<T> = {
 /** Objects in one chunk of a list: client-go's default. */
 const PAGE = 500;
 
-/** The API server leaves everything but the metadata out (Kubernetes API concepts, "Metadata-only fetches"). */
+/** Content types for metadata only (Kubernetes API concepts, "Metadata-only fetches"). */
 const METADATA = { list: metadataAs('PartialObjectMetadataList'), watch: metadataAs('PartialObjectMetadata') };
 
 function metadataAs(kind: string): string {
-  // Without an alternative: a server that cannot do it refuses (406), and never sends what must not be here.
+  // Without an alternative: a server without support refuses (406) and never sends data that must not be here.
   return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
 
-/** A list that expired between two chunks is begun anew so often. */
+/** Number of tries for a list that expires between two chunks. */
 const LIST_TRIES = 3;
 
 /**

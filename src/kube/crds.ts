@@ -20,10 +20,10 @@ const CRDS: Resource = {
   namespaced: false,
 };
 
-/** Names of the CustomResourceDefinitions of all kinds. */
+/** The names of the CustomResourceDefinitions of all kinds. */
 export const CRD_NAMES: readonly string[] = Object.values(KINDS).map(({ plural }) => `${plural}.${GROUP}`);
 
-/** Returns the CustomResourceDefinition of a kind as `crds/` has it: with the hash of its spec in an annotation. */
+/** Returns the CustomResourceDefinition of a kind as in `crds/`, with the hash of its spec in an annotation. */
 export function describeCrd(kind: KindDefinition) {
   const { apiVersion, kind: kindOfCrd, metadata, spec } = buildCrd(kind);
   const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
@@ -31,7 +31,7 @@ export function describeCrd(kind: KindDefinition) {
   return { apiVersion, kind: kindOfCrd, metadata: { ...metadata, annotations }, spec };
 }
 
-/** What is compared of a schema. */
+/** The parts of a schema that are compared. */
 interface SchemaNode {
   readonly enum?: readonly unknown[];
   readonly properties?: Readonly<Record<string, SchemaNode>>;
@@ -66,8 +66,8 @@ function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string)
 }
 
 /**
- * Returns what a CustomResourceDefinition of the cluster lacks that this program writes; undefined when it lacks
- * nothing. A newer one has all of it, and more.
+ * Returns what a CustomResourceDefinition of the cluster lacks compared to this program; undefined if nothing. A newer
+ * one has all of it, and more.
  */
 export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string | undefined {
   if (live === undefined) return 'is missing';
@@ -85,7 +85,7 @@ export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string 
 const LOOK_EVERY_MS = 10_000;
 const TRY_AGAIN_MS = 1_000;
 
-/** Compares the CustomResourceDefinitions of the cluster with this program. */
+/** Compares the CustomResourceDefinitions of the cluster to this program. */
 export interface CrdGate {
   /** Resolves with true once none is older or missing, with false when `stop` aborts before. */
   readonly pass: (stop: AbortSignal) => Promise<boolean>;

@@ -6,10 +6,10 @@ import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 /** Watches hold one connection each; other calls share at most this many. */
 const CALL_CONNECTIONS = 16;
 
-/** Of the calls for the Lease. One is enough; the second replaces one that hangs. */
+/** Connections for the Lease. One is enough; the second replaces one that hangs. */
 const LEASE_CONNECTIONS = 2;
 
-/** The connections to the API server, by what they carry. */
+/** The connections to the API server, by use. */
 export type Dispatchers = {
   readonly calls: Dispatcher;
   readonly watches: Dispatcher;
@@ -17,10 +17,10 @@ export type Dispatchers = {
   readonly leases: Dispatcher;
 };
 
-/** client-node reads certificate and token files anew each time it is asked; no need to ask it for every call. */
+/** How long credentials are reused, ms. client-node reads certificate and token files each time. */
 const FRESH_MS = 10_000;
 
-/** How to reach the API server and as whom. */
+/** Address of the API server, and the credentials for it. */
 export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
 
 export type Credentials = {
@@ -29,7 +29,7 @@ export type Credentials = {
   /** Namespace of the current context or, in a pod, its own. */
   readonly namespace: string;
   readonly access: () => Promise<Access>;
-  /** Reads the kubeconfig and everything it points to anew: after a 401. */
+  /** Reads the kubeconfig and all files that it names again, after a 401. */
   readonly renew: () => void;
   /** TLS connections opened so far, for metrics and tests. */
   readonly connectionsOpened: () => number;
@@ -37,9 +37,8 @@ export type Credentials = {
 };
 
 /**
- * Follows a kubeconfig: tokens, token files, client certificates, exec plugins (client-node knows them all), and the
- * service account in a pod. The connections are shared by all calls: client-node by itself makes an agent, and with it a TLS
- * connection, for each.
+ * Follows a kubeconfig: tokens, token files, client certificates, exec plugins (all through client-node), and the
+ * service account in a pod. All calls share the connections: client-node itself would open a TLS connection for each.
  *
  * @param kubeconfig path; absent: `KUBECONFIG`, the user's default, then the service account, as kubectl does
  * @throws when no cluster can be found, or for a proxy that is not HTTP
@@ -61,14 +60,14 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
     const proxy = config.getCurrentCluster()?.proxyUrl;
     const fingerprint = JSON.stringify([tls, proxy]);
     if (dispatchers === undefined || fingerprint !== material) {
-      // What still runs on the old connections ends by itself, watches within their timeout.
+      // Calls on the old connections end on their own, watches within their timeout.
       const old = dispatchers;
       dispatchers = createDispatchers(defined(tls), proxy, () => opened++);
       material = fingerprint;
       for (const each of Object.values(old ?? {})) void each.close();
     }
     const headers: Record<string, string> = {};
-    // A token file that ends in a newline would make an invalid header.
+    // A token file may end in a newline, which is not valid in a header.
     for (const [name, value] of Object.entries(options.headers ?? {}))
       headers[name.toLowerCase()] = String(value).trim();
     if (options.auth) headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
@@ -82,7 +81,7 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
       if (current === undefined || nowMs() >= current.untilMs) {
         const access = read();
         current = { access, untilMs: nowMs() + FRESH_MS };
-        // A failure, e.g. of an exec plugin, is this call's; the next one tries again.
+        // A failure, e.g. of an exec plugin, fails only this call; the next one retries.
         access.catch(() => {
           if (current?.access === access) current = undefined;
         });
@@ -94,7 +93,7 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
       try {
         config = load(kubeconfig);
       } catch {
-        // Half-written by its owner: the one in memory stays, and the next 401 reads it again.
+        // The file may be half-written: keep the one in memory, and read it again after the next 401.
       }
     },
     connectionsOpened: () => opened,
@@ -124,7 +123,7 @@ function createDispatchers(
 ): Dispatchers {
   if (proxy !== undefined && !/^https?:/.test(proxy)) throw new Error('only HTTP proxies to the API server are known');
   const create = (connections: number | null): Dispatcher => {
-    // HTTP/1.1: a connection that died in silence takes one call with it, not all.
+    // HTTP/1.1: a connection that dies silently fails one call, not all.
     const pool = { allowH2: false, keepAliveTimeout: 30_000, connections };
     if (proxy !== undefined) return new ProxyAgent({ ...pool, uri: proxy, requestTls: tls });
     const connect = buildConnector({

@@ -1,25 +1,25 @@
-/** One cause of the API server's Status, e.g. a field that is invalid or owned by another manager. */
+/** One cause in the API server's Status, e.g. a field that is invalid or owned by another manager. */
 export type ErrorCause = { readonly reason: string; readonly field: string; readonly message: string };
 
-/** `status` of an error that did not come from the API server: no connection, no answer in time, broken stream. */
+/** `status` of an error without an answer: no connection, a timeout, or a broken stream. */
 export const NO_ANSWER = 0;
 
 /**
- * A call to the API server that failed. `message` is safe to log: it holds no headers, and no values of the object
- * (which the server repeats when it refuses one; those are in `detail` and `causes`, which loggers skip).
+ * A failed call to the API server. `message` is safe to log: it has no headers and no values of the object. The server
+ * repeats values when it refuses an object; they are in `detail` and `causes`, which loggers skip.
  */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
-  /** The HTTP status, or 0 when there was no answer. */
+  /** The HTTP status, or 0 without an answer. */
   readonly status: number;
   /** Kubernetes' reason (`NotFound`, `Conflict`, `Invalid`, …), or `ConnectionFailed`, `Timeout`, `MalformedAnswer`. */
   readonly reason: string;
   /** From `Retry-After`, or from the Status's details. */
   readonly retryAfterSeconds: number | undefined;
-  /** Field managers that own what a server-side apply wanted to change; empty for other errors. */
+  /** Field managers that own fields of a server-side apply; empty for other errors. */
   readonly conflictManagers: readonly string[];
   declare readonly causes: readonly ErrorCause[];
-  /** The server's own message. May repeat values of the object: for answers to its writer, not for logs. */
+  /** The server's message. May repeat values of the object: show it to the writer, do not log it. */
   declare readonly detail: string;
 
   constructor(facts: {
@@ -44,7 +44,7 @@ export class KubeError extends Error {
   }
 }
 
-/** The managers' names out of `conflict with "kubectl" using v1: .spec.x` (apiserver, managedfields/conflict.go). */
+/** Parses manager names from `conflict with "kubectl" using v1: .spec.x` (apiserver, managedfields/conflict.go). */
 function conflictManagers(causes: readonly ErrorCause[]): string[] {
   const names = causes
     .filter(({ reason }) => reason === 'FieldManagerConflict')
@@ -61,8 +61,8 @@ type StatusBody = {
 };
 
 /**
- * The error that an answer with a `Status` body means. A body of something else, such as a load balancer's page, is
- * left out of the message.
+ * Returns the error for an answer with a `Status` body. Leaves any other body, such as a load balancer's page, out of
+ * the message.
  *
  * @param call method and path, for the message
  */
@@ -89,17 +89,17 @@ export function isKubeError(error: unknown, status?: number): error is KubeError
   return error instanceof KubeError && (status === undefined || error.status === status);
 }
 
-/** The list or watch must begin anew: its resourceVersion has been compacted away. */
+/** Returns whether the list or watch must start over because its resourceVersion has been compacted. */
 export function isExpired(error: unknown): boolean {
   return isKubeError(error, 410) || (isKubeError(error) && (error.reason === 'Expired' || error.reason === 'Gone'));
 }
 
-/** What is needed is not in the cache yet: handled as a conflict, because the watch will bring it and nothing failed. */
+/** Returns the error for a cache that is behind. Handled as a conflict, because the watch will catch up. */
 export function cacheBehind(what: string): KubeError {
   return new KubeError({ call: what, status: 409, reason: 'CacheBehind' });
 }
 
-/** The object has changed since it was read: reading it again is all that is needed. Not so when a field is another manager's. */
+/** Returns whether the object has changed since it was read, so a new read helps. False for another manager's field. */
 export function isStale(error: unknown): boolean {
   if (!isKubeError(error, 409) || error.conflictManagers.length > 0) return false;
   return error.reason === 'Conflict' || error.reason === 'CacheBehind';

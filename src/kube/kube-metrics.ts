@@ -1,13 +1,13 @@
 import { Counter, type Registry } from '../telemetry/metrics.ts';
 import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 
-/** Callbacks of the client for its calls. */
+/** Callbacks of the client for metrics. */
 export interface KubeMetrics {
-  /** Counts one try: method, status (0 without an answer) and duration. */
+  /** Called after each try, with method, status (0 without an answer) and duration. */
   readonly answered: (method: string, status: number, seconds: number) => void;
 }
 
-/** Registers the metrics of calls to the API server, with the names of client-go. */
+/** Registers metrics of calls to the API server, with client-go's names. */
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const requests = new Counter({
     name: 'rest_client_requests_total',

@@ -14,14 +14,14 @@ export type LeaseSpec = {
 
 export type Lease = { readonly resourceVersion: string; readonly spec: LeaseSpec };
 
-/** One Lease, with optimistic concurrency: `create` and `update` reject with 409 when another was quicker. */
+/** One Lease, with optimistic concurrency: `create` and `update` reject with 409 if another process was faster. */
 export type LeaseStore = {
   readonly get: (signal: AbortSignal) => Promise<Lease | undefined>;
   readonly create: (spec: LeaseSpec, signal: AbortSignal) => Promise<Lease>;
   readonly update: (before: Lease, spec: LeaseSpec, signal: AbortSignal) => Promise<Lease>;
 };
 
-/** Kubernetes' MicroTime: RFC 3339 with exactly six decimals. @param wallMs milliseconds since the epoch */
+/** Formats a Kubernetes MicroTime: RFC 3339 with exactly six decimals. @param wallMs milliseconds since the epoch */
 export function formatMicroTime(wallMs: number): string {
   return new Date(wallMs).toISOString().replace('Z', '000Z');
 }

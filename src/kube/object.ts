@@ -1,4 +1,4 @@
-/** What this project reads of `metadata`; wide enough for every kind, its own and Kubernetes'. */
+/** The fields of `metadata` that this project reads, for its own kinds and Kubernetes'. */
 export type ObjectMeta = {
   readonly name: string;
   readonly namespace?: string | undefined;
@@ -13,7 +13,7 @@ export type ObjectMeta = {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 };
 
-/** Anything that the API server keeps. */
+/** Any object of the API server. */
 export type AnyObject = { readonly metadata: ObjectMeta };
 
 /** An object with a spec that users write and a status that the controller writes. */
@@ -22,19 +22,19 @@ export type KubeObject<Spec = unknown, Status = unknown> = AnyObject & {
   readonly status?: Status | undefined;
 };
 
-/** Which object: `namespace` is left out for kinds of the whole cluster. */
+/** Name of an object; cluster-scoped kinds have no `namespace`. */
 export type ObjectName = { readonly namespace?: string | undefined; readonly name: string };
 
-/** `namespace/name`, or `name` for kinds of the whole cluster: client-go's MetaNamespaceKey. */
+/** Returns `namespace/name`, or `name` for cluster-scoped kinds: client-go's MetaNamespaceKey. */
 export function keyOf(object: ObjectName): string {
   return object.namespace ? `${object.namespace}/${object.name}` : object.name;
 }
 
 /**
- * The parts of an object that reconciling needs, as a cache should hold it: without managedFields and annotations,
- * which are most of its size (kubectl keeps a copy of the manifest in one).
+ * Returns the parts of an object that a cache needs: without managedFields and annotations, which are most of its size
+ * (kubectl keeps a copy of the manifest in one).
  *
- * @param annotations names of those to keep
+ * @param annotations names of annotations to keep
  */
 export function slimObject<Spec, Status>(
   object: KubeObject<Spec, Status>,

@@ -6,7 +6,7 @@ import type { WatchEvent } from './watch-stream.ts';
 
 export type Change = 'added' | 'updated' | 'deleted';
 
-/** Called after the store has changed. Only enqueues: it must not wait, and what it throws is logged and dropped. */
+/** Called after the store has changed. Must only enqueue and not wait. Errors are logged and dropped. */
 export type ChangeHandler<P> = (change: Change, key: string, old: P | undefined, current: P | undefined) => void;
 
 export type Entry<P> = {
@@ -16,32 +16,32 @@ export type Entry<P> = {
   readonly value: P;
 };
 
-/** The mirror of the API server's objects, without how they are fetched: the pure half of a reflector. */
+/** The local state of a reflector, without fetching: its pure half. */
 export type Reflected<P> = {
   readonly store: Omit<Store<P>, 'set' | 'remove'>;
   readonly subscribe: (handler: ChangeHandler<P>) => () => void;
-  /** Undefined: the object is not wanted, or cannot be read (which is logged). */
+  /** Projects an object. Undefined: it is not wanted, or it cannot be read (which is logged). */
   readonly project: (object: AnyObject) => Entry<P> | undefined;
-  /** Projects as `project` does, without what is known: after a restore a version may come twice with other content. */
+  /** Projects as `project`, but ignores known objects: after a restore a version may come back with other content. */
   readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * Makes a whole list the state; only differences are reported.
+   * Replaces the state by a list, and reports the differences.
    *
-   * @param anew reports every listed object as changed, for a list of a server that went back in time
+   * @param anew reports every listed object as changed, for a list from a server that went back in time
    */
   readonly replace: (
     entries: readonly (Entry<P> | undefined)[],
     resourceVersion: string,
     options?: { readonly anew: boolean },
   ) => void;
-  /** Applies one event of a watch. An event older than what is known changes nothing. */
+  /** Applies one event of a watch. Ignores events that are older than the known object. */
   readonly apply: (event: WatchEvent<AnyObject>) => void;
-  /** Where the next watch begins; undefined before the first list. */
+  /** Returns the resourceVersion for the next watch; undefined before the first list. */
   readonly cursor: () => string | undefined;
 };
 
 export function createReflected<P>(options: {
-  /** What the caches keep of an object; undefined to keep nothing of it. */
+  /** Returns what the cache keeps of an object; undefined to drop it. */
   project: (object: AnyObject) => P | undefined;
   indexers?: Indexers<P> | undefined;
   log: Logger;
@@ -80,7 +80,7 @@ export function createReflected<P>(options: {
 
   function project(object: AnyObject): Entry<P> | undefined {
     const { uid, resourceVersion } = object.metadata;
-    // A list anew is made of what is known: 100,000 objects are not in memory twice.
+    // Reuse known objects in a relist, so that 100,000 objects are not in memory twice.
     const known = store.get(keyOf(object.metadata));
     return known?.uid === uid && known.resourceVersion === resourceVersion ? known : projectAnew(object);
   }
@@ -121,12 +121,12 @@ export function createReflected<P>(options: {
         listed.add(entry.key);
         put(entry, anew);
       }
-      // A Map may lose entries while it is walked.
+      // Deleting from a Map while iterating over it is safe.
       for (const key of store.keys()) if (!listed.has(key)) drop(key);
     },
     apply: ({ type, object }) => {
       const { resourceVersion } = object.metadata;
-      // A server behind the one heard before repeats the past: following it would bring deleted objects back.
+      // A server that is behind repeats the past. Following it would bring deleted objects back.
       if (cursor !== undefined && isOlder(resourceVersion, cursor)) return;
       cursor = resourceVersion;
       if (type === 'BOOKMARK') return;

@@ -11,50 +11,50 @@ import type { Indexers } from './store.ts';
 
 export type Reflector<P> = Pick<Reflected<P>, 'store' | 'subscribe'> & {
   readonly resource: Resource;
-  /** Mirrors until the signal aborts, through every failure. Call once. */
+  /** Mirrors until the signal aborts, with retries. Call it once. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Whether one whole list has arrived; never false again after that. */
+  /** Returns whether the first list is complete. */
   readonly hasSynced: () => boolean;
-  /** Resolves with the first whole list. */
+  /** Resolves when the first list is complete. */
   readonly synced: Promise<void>;
-  /** When the API server was last heard (an event, a bookmark, a list), as the clock's `nowMs`; undefined: never. */
+  /** Time of the last event, bookmark or list from the API server, as the clock's `nowMs`; undefined: none yet. */
   readonly lastHeardMs: () => number | undefined;
-  /** Lists anew; resolves when a list that began after this call has been applied. Rejects when `run` has ended. */
+  /** Lists again. Resolves when a list that began after this call is applied. Rejects when `run` has ended. */
   readonly relist: () => Promise<void>;
 };
 
 export type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
-  /** What is kept of an object; undefined keeps nothing of it. Must be pure and slim: 100,000 of them stay in memory. */
+  /** Returns what to keep of an object; undefined drops it. Must be pure and small: 100,000 results stay in memory. */
   readonly project: (object: T) => P | undefined;
   readonly indexers?: Indexers<P>;
   readonly onChange?: ChangeHandler<P>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly random?: () => number;
-  /** Default 200 ms to 10 s. */
+  /** Pauses between retries. Default 200 ms to 10 s. */
   readonly backoff?: Backoff;
-  /** Default 240; each watch gets up to half as much again, so that replicas do not reconnect together. */
+  /** Duration of a watch. Default 240; each gets up to 50 % more, so that replicas do not reconnect together. */
   readonly watchTimeoutSeconds?: number;
-  /** Default 90,000: the API server sends a bookmark once a minute. */
+  /** Time without a byte after which a watch counts as dead. Default 90,000: a bookmark comes once a minute. */
   readonly inactivityMs?: number;
-  /** The safety net against an event lost on the way: how long until a list anew. Default one hour, jittered. */
+  /** Time between relists, as a safety net against lost events. Default one hour, with jitter. */
   readonly relistEveryMs?: number;
 };
 
-/** Watches in a row that brought nothing, after which the cursor itself is doubted and everything listed anew. */
+/** Number of watches in a row without any event, after which everything is listed again. */
 const FRUITLESS_WATCHES = 4;
 
-/** A quorum list older than what was seen: a stale server behind a load balancer, or, if it stays, a restored etcd. */
+/** Quorum lists older than known data that are refused (a stale server). One more is accepted (a restored etcd). */
 const OLDER_LISTS = 3;
 
-/** A watch that the server ended sooner than this, without an event, counts as a failure. */
+/** A watch that ends sooner than this without an event counts as a failure, ms. */
 const SHORTEST_WATCH_MS = 1_000;
 
 /**
- * A local mirror of one kind: list, then watch, for as long as it takes. client-go's Reflector and the store of its
- * shared informer in one; objects are projected on the way in.
+ * Creates a local cache of one kind: lists, then watches. Combines client-go's Reflector and the store of its shared
+ * informer. Projects objects before it stores them.
  */
 export function createReflector<T extends AnyObject, P>(options: ReflectorOptions<T, P>): Reflector<P> {
   const {
@@ -89,7 +89,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
     const served = waiters;
     waiters = [];
     try {
-      // A list that may be accepted though it is older shares nothing with what is known: see `projectAnew`.
+      // A list that may be accepted although it is older must not reuse known objects: see `projectAnew`.
       const project = olderLists < OLDER_LISTS ? reflected.project : reflected.projectAnew;
       const answer = await client.list(resource, project, { ...selection, signal });
       heardMs = clock.nowMs();
@@ -113,7 +113,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
     for (const { resolve } of served) resolve();
   }
 
-  /** Whether the watch brought anything. An expired cursor is no failure: the list that follows mends it. */
+  /** Watches once. Returns whether an event came. An expired cursor is not a failure: the next list fixes it. */
   async function watch(signal: AbortSignal, onProgress: () => void): Promise<void> {
     const beganMs = clock.nowMs();
     let events = 0;
@@ -132,7 +132,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
       reflected.apply(event);
     }
     if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended at once');
-    // The server is there: it ended the watch in order.
+    // The server ended the watch regularly.
     heardMs = clock.nowMs();
     onProgress();
   }
@@ -146,7 +146,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
       if (waiters.length > 0 || clock.nowMs() >= relistAtMs) mustList = true;
       const listing = mustList;
       try {
-        // An interrupted list would be begun anew for each caller of relist, and never end: only watches are.
+        // Interrupt only watches: a list that restarts for each caller of relist might never end.
         if (listing) await list(signal);
         else {
           await watch(either, () => {
@@ -163,7 +163,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
         }
         failures++;
         const pauseMs = backoffMs(backoff, failures, random);
-        // The first is usual: a server that restarts, a watch at its end.
+        // The first failure is usual: a server that restarts, or a watch that ends.
         log[failures === 1 ? 'debug' : 'warn']({ err: error, failures, pauseMs }, 'mirroring is interrupted');
         await sleep(clock, pauseMs, either);
       }

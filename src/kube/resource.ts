@@ -2,7 +2,7 @@ import { GROUP, VERSION } from '../api/group-version.ts';
 import type { KindDefinition } from '../api/kind.ts';
 import type { ObjectName } from './object.ts';
 
-/** A kind as the API server's paths name it. */
+/** A kind in the paths of the API server. */
 export type Resource = {
   /** Empty for the core group. */
   readonly group: string;
@@ -30,28 +30,28 @@ export const LEASES: Resource = {
   namespaced: true,
 };
 
-/** `apiVersion` of the kind's objects: `v1`, `sluice.dev/v1alpha1`. */
+/** Returns the `apiVersion` of the kind's objects: `v1`, `sluice.dev/v1alpha1`. */
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** Path of the kind's collection: in one namespace, or in all when `namespace` is absent. */
+/** Returns the path of the kind's collection, in one namespace or, without `namespace`, in all. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root = resource.group === '' ? '/api' : `/apis/${resource.group}`;
   const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   return `${root}/${resource.version}${scope}/${resource.plural}`;
 }
 
-/** Path of one object. @throws when a namespaced kind is named without its namespace */
+/** Returns the path of one object. @throws when the namespace of a namespaced kind is missing */
 export function objectPath(resource: Resource, { namespace, name }: ObjectName, subresource?: string): string {
   if (resource.namespaced && !namespace) throw new Error(`${resource.kind} ${name} is named without a namespace`);
-  // Without this, an empty name would address the whole collection.
+  // An empty name would address the whole collection.
   if (name === '') throw new Error(`a ${resource.kind} is named by an empty name`);
   const path = `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}`;
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** The paths of one of this project's own kinds. */
+/** Returns the resource of one of this project's kinds. */
 export function resourceOf(kind: Pick<KindDefinition, 'kind' | 'plural' | 'scope'>): Resource {
   return {
     group: GROUP,

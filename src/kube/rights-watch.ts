@@ -13,7 +13,7 @@ const REVIEWS: Resource = {
   namespaced: false,
 };
 
-/** One right, as a SelfSubjectAccessReview asks for it. */
+/** One right, as in a SelfSubjectAccessReview. */
 interface Right {
   readonly verb: string;
   readonly group: string;
@@ -25,19 +25,19 @@ interface Right {
 
 /** Rules of a role, for the whole cluster or for one namespace. */
 export interface NeededRole {
-  /** As `config/rbac` names it. */
+  /** Name in `config/rbac`. */
   readonly name: string;
   readonly rules: readonly PolicyRule[];
   readonly namespace?: string;
 }
 
 const ASKED_AT_ONCE = 8;
-/** A binding that was just made is not known to the authorizer yet: what is missing is asked for once more. */
+/** Pause before a missing right is checked again, ms: the authorizer may not know a new binding yet. */
 const ASK_AGAIN_MS = 2_000;
 const MISSING_EVERY_MS = 10_000;
 const ALL_EVERY_MS = 600_000;
 
-/** Returns each right that a role consists of. */
+/** Returns all rights of a role. */
 export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
     apiGroups.flatMap(group =>
@@ -51,10 +51,10 @@ export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   );
 }
 
-/** Watches whether Kubernetes grants what a role needs. */
+/** Watches whether Kubernetes grants the rights that a role needs. */
 export interface RightsWatch {
   readonly impairments: () => readonly Impairment[];
-  /** Asks until `stop` aborts: soon again while rights are missing, seldom otherwise. */
+  /** Checks until `stop` aborts: often while rights are missing, seldom otherwise. */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }
 
@@ -93,7 +93,7 @@ export function createRightsWatch(options: {
     return found;
   }
 
-  /** Returns how long to wait before the next look. */
+  /** Checks once. Returns how long to wait before the next check. */
   async function look(stop: AbortSignal): Promise<number> {
     if (missing.length === 0) {
       const first = await ask(

@@ -2,7 +2,7 @@ import { GROUP } from '../api/group-version.ts';
 import { KINDS, type KindName } from '../api/kinds/kinds.ts';
 import { CRD_NAMES } from './crds.ts';
 
-/** A rule of RBAC, as Kubernetes writes it. */
+/** A rule of RBAC, as in Kubernetes. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -14,7 +14,7 @@ export const READ = ['get', 'list', 'watch'];
 
 const names = Object.keys(KINDS) as KindName[];
 
-/** The kinds that leave something in Redis. Only these does the controller patch outside of their status. */
+/** The kinds with a finalizer. The controller patches only these outside of their status. */
 const WITH_FINALIZER: readonly KindName[] = ['Workspace', 'CatalogStream', 'Package', 'Subscription'];
 
 /** Returns the rule for kinds of Sluice. */
@@ -28,10 +28,10 @@ export function core(resource: string, verbs: readonly string[]): PolicyRule {
   return { apiGroups: [''], resources: [resource], verbs };
 }
 
-/** The controller's Lease has this name, as its service account has. */
+/** The controller's Lease has the same name as its service account. */
 const LEASE = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 
-/** What the controller needs in the whole cluster. */
+/** Rights of the controller in the whole cluster. */
 export const CONTROLLER_RULES: readonly PolicyRule[] = [
   ours(names, READ),
   ours(names, ['patch'], 'status'),
@@ -48,14 +48,14 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
   },
 ];
 
-/** What the controller needs in the namespace of its Lease. */
+/** Rights of the controller in the namespace of its Lease. */
 export const LEASE_RULES: readonly PolicyRule[] = [
-  // RBAC cannot say the name of what does not exist yet.
+  // RBAC cannot restrict `create` to a name.
   { ...LEASE, verbs: ['create'] },
   { ...LEASE, resourceNames: ['sluice-controller'], verbs: ['get', 'update'] },
 ];
 
-/** What the facade needs in the whole cluster. */
+/** Rights of the facade in the whole cluster. */
 export const FACADE_RULES: readonly PolicyRule[] = [
   ours(names, [...READ, 'create', 'patch']),
   ours(['Block', 'Subscription'], ['delete']),

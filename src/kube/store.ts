@@ -1,4 +1,4 @@
-/** What a value is found by: an index's name to the function that gives a value's entries in it. */
+/** Indexes: name → function that returns a value's entries. */
 export type Indexers<P> = Readonly<Record<string, (value: P) => readonly string[]>>;
 
 export type Store<P> = {
@@ -6,16 +6,16 @@ export type Store<P> = {
   readonly keys: () => Iterable<string>;
   readonly values: () => Iterable<P>;
   readonly size: () => number;
-  /** Values with `entry` in the named index. @throws for an index that was not declared */
+  /** Returns the values with `entry` in the index. @throws for an unknown index */
   readonly byIndex: (index: string, entry: string) => P[];
   readonly set: (key: string, value: P) => void;
   readonly remove: (key: string) => void;
 };
 
-/** Most entries of an index have one key: a Set each would weigh more than what it indexes. */
+/** Keys of an entry. Most entries have one key: a Set for each would be larger than the indexed values. */
 type Keys = string | Set<string>;
 
-/** Values by key and by the indexes declared. An index's function must be pure: it is asked again on removal. */
+/** Creates a store of values by key and by indexes. Index functions must be pure: removal calls them again. */
 export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
   const values = new Map<string, P>();
   const indexes = new Map(Object.keys(indexers).map(name => [name, new Map<string, Keys>()]));

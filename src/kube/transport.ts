@@ -12,32 +12,32 @@ export type Call = {
   readonly body?: unknown;
   /** `application/json` when absent. */
   readonly contentType?: string;
-  /** What the answer is to be; `application/json` when absent. */
+  /** Accepted content type; `application/json` when absent. */
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** For one try, connecting included; 30 s when absent. */
+  /** Timeout of one try, including the connection; 30 s when absent. */
   readonly timeoutMs?: number | undefined;
   /** Connections to use; `calls` when absent. */
   readonly over?: Exclude<keyof Dispatchers, 'watches'> | undefined;
 };
 
 export type Transport = {
-  /** Sends, reads the JSON answer. Lost connections, 429 and a 401 (with renewed credentials) are tried again. */
+  /** Sends a request and reads the JSON answer. Retries lost connections, 429, and 401 with renewed credentials. */
   readonly call: <T>(call: Call) => Promise<T>;
-  /** One try; the answer's body as it comes, without a deadline of its own. */
+  /** Sends a request once and returns the body as a stream, without a deadline. */
   readonly stream: (call: Call) => Promise<Readable>;
 };
 
-/** How often a call without an answer is sent again, and the first pause; the following ones double. */
+/** Number of retries of a call without an answer, and the first pause. The pauses double. */
 const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
 
-/** A server that asks for more patience than this has its answer passed on: the work queue waits better. */
+/** Maximum `Retry-After` to wait for. A longer one fails the call: the work queue waits better. */
 const LONGEST_RETRY_AFTER_SECONDS = 5;
 
 /**
- * Every call of ours may be repeated: applies say the wanted state, updates and deletes carry preconditions, and a
- * create that had reached the server answers AlreadyExists.
+ * Creates the transport. Every call of ours can be repeated: applies have the desired state, updates and deletes have
+ * preconditions, and a repeated create gets AlreadyExists.
  */
 export function createTransport(
   credentials: Credentials,
@@ -72,7 +72,7 @@ export function createTransport(
     });
   }
 
-  /** One try, with a deadline over connecting, waiting and reading. */
+  /** Tries once, with a deadline for connecting, waiting and reading. */
   async function attempt(what: Call): Promise<unknown> {
     const timeoutMs = what.timeoutMs ?? 30_000;
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -134,16 +134,16 @@ export function createTransport(
   return { call, stream };
 }
 
-/** Milliseconds until a failed call is sent again; undefined when it is not. */
+/** Returns milliseconds until a failed call is retried; undefined: it is not. */
 function retryPauseMs(error: KubeError, tries: number): number | undefined {
   if (tries >= RETRIES) return undefined;
   if (error.reason === 'ConnectionFailed') return RETRY_AFTER_MS * 2 ** tries;
   if (error.status !== 429 || error.retryAfterSeconds === undefined) return undefined;
-  // An eviction-like 429 without the header is an answer; with it, the server only asks for patience.
+  // A 429 without the header is an answer, as for an eviction. With the header, the server asks for a retry.
   return error.retryAfterSeconds <= LONGEST_RETRY_AFTER_SECONDS ? error.retryAfterSeconds * 1_000 : undefined;
 }
 
-/** A failure of the connection as a {@link KubeError}; its cause says which. */
+/** Converts a failure of the connection to a {@link KubeError}, with the failure as its cause. */
 export function toKubeError(call: string, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const timeout =
@@ -173,8 +173,8 @@ function headerOf(value: string | string[] | undefined): string | undefined {
 }
 
 /**
- * JSON that reads the same as YAML, which is how the API server reads an apply: there DEL, C1 controls, line separators,
- * a byte order mark and noncharacters are refused, or turned into spaces without a word.
+ * Writes JSON that reads the same as YAML, because the API server reads an apply as YAML. There DEL, C1 controls, line
+ * separators, a byte order mark and noncharacters are refused, or silently become spaces.
  */
 export function jsonOf(value: unknown): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for

@@ -2,16 +2,16 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../time/clock.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 
-/** One line of a watch. A bookmark's object holds nothing but its resourceVersion. */
+/** One line of a watch. A bookmark's object has only a resourceVersion. */
 export type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T };
 
-/** Longer than any object that etcd takes (1.5 MiB), escaped. */
+/** Maximum length of a line: more than any object that etcd accepts (1.5 MiB), escaped. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /**
- * The events of a watch's answer, one JSON document a line, until the server ends it.
+ * Yields the events of a watch, one JSON document per line, until the server ends it.
  *
- * @param options.inactivityMs without a byte for so long, the connection counts as dead (a bookmark comes once a minute)
+ * @param options.inactivityMs time without a byte until the connection counts as dead (bookmarks come each minute)
  * @throws KubeError for an ERROR event (410 when the resourceVersion is too old), a malformed or cut-off line, silence
  */
 export async function* readWatch<T>(
@@ -44,7 +44,7 @@ export async function* readWatch<T>(
     if (rest.trim() !== '') yield parseLine<T>(call, rest);
   } finally {
     cancel();
-    // Without a reader the connection would stay busy for good.
+    // Without a reader the connection would stay busy forever.
     body.destroy();
   }
 }

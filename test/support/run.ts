@@ -103,8 +103,7 @@ async function run(): Promise<void> {
   await tellRevocation(scene);
 
   const problems = narrator.problems();
-  const summary =
-    problems.length === 0 ? 'all as expected' : `${problems.length} things were not as expected`;
+  const summary = problems.length === 0 ? 'all as expected' : `${problems.length} things were not as expected`;
   narrator.tell(`the story ends: ${summary}`);
   if (once) return;
   storyIsTold = true;

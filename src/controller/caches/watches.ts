@@ -4,7 +4,7 @@ import type { Reflector } from '../../kube/reflector.ts';
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 import { type Cached, pairKey, targetKey, type World } from './caches.ts';
 
-/** Which keys of which controller a change of something else concerns. */
+/** Maps changes of objects to the keys of the controllers that depend on them. */
 export type Sources = ReturnType<typeof createSources>;
 
 const nameOf = (object: AnyObject | undefined): string[] => (object === undefined ? [] : [object.metadata.name]);
@@ -14,7 +14,7 @@ const homeOf = (object: AnyObject | undefined): string[] =>
 /** Kinds with one controller key an object that belong to the workspace of their namespace. */
 type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
 
-/** Came or went; an edit concerns nobody else. */
+/** Returns whether the object was created or deleted, as opposed to edited. */
 function isBirthOrDeath(old: unknown, current: unknown): boolean {
   return old === undefined || current === undefined;
 }
@@ -25,7 +25,7 @@ function keyOfPair({ metadata, spec }: Cached<'Activation'>): string {
 
 const pausedBy = (workspace: AnyObject | undefined) => workspace?.metadata.annotations?.[PAUSED_ANNOTATION];
 
-/** What decides whether an invitation is to be handed over, without what only says how the last try went. */
+/** Returns the fields that decide whether to send an invitation, without the result of the last try. */
 function invitationStamp(integration: Cached<'Integration'> | undefined): string {
   if (integration === undefined) return '';
   const { metadata, spec, status } = integration;
@@ -45,7 +45,7 @@ export function createSources(world: World) {
   const workspacesOf = (account: string): string[] =>
     world.Workspace.store.byIndex('account', account).map(({ metadata }) => metadata.name);
 
-  /** Any change of what a spec says, or of the object's existence: what the routes are made of. */
+  /** Changes of a spec, or of the object's existence, which may change the routes. */
   const specOf = (reflector: Reflector<AnyObject>): KeySource =>
     keysFrom(reflector, (old, current) =>
       old?.metadata.generation === current?.metadata.generation &&
@@ -54,7 +54,7 @@ export function createSources(world: World) {
         : homeOf(current ?? old),
     );
 
-  /** A namespace is called as its workspace is; one that lost its label is not the workspace's any more. */
+  /** A namespace has the name of its workspace. One that lost its label does not belong to it any more. */
   const namespaces: KeySource = keysFrom(world.namespaces, (old, current) =>
     [old, current].flatMap(each => (each === undefined ? [] : [each.workspace])),
   );
@@ -64,18 +64,18 @@ export function createSources(world: World) {
   );
 
   return {
-    /** Workspaces: of a changed account or namespace; of a namespace that got its first stream or lost its last. */
+    /** Workspaces: of a changed account or namespace, and of a namespace where a stream was created or deleted. */
     workspace: [
       namespaces,
       keysFrom(world.Account, (old, current) => nameOf(current ?? old).flatMap(workspacesOf)),
       keysFrom(world.CatalogStream, (old, current) => (isBirthOrDeath(old, current) ? homeOf(current ?? old) : [])),
     ],
-    /** Streams, packages, integrations and blocks: of a workspace that came or went. */
+    /** Streams, packages, integrations and blocks: of a workspace that was created or deleted. */
     inWorkspace: (kind: KindOfWorkspace): KeySource =>
       keysFrom(world.Workspace, (old, current) =>
         isBirthOrDeath(old, current) ? nameOf(current ?? old).flatMap(name => inNamespace(kind, name)) : [],
       ),
-    /** Packages: that list a stream that came or went; that a Block names which came, went or is being deleted. */
+    /** Packages: with a stream that was created or deleted; of a Block that was created or deleted, or is being so. */
     package: [
       keysFrom(world.CatalogStream, (old, current) =>
         isBirthOrDeath(old, current)
@@ -89,7 +89,7 @@ export function createSources(world: World) {
         return [`${block.metadata.namespace}/${block.spec.target.name}`];
       }),
     ],
-    /** Blocks: whose integration or target came, went, or got the finalizer that protects it. */
+    /** Blocks: whose integration or target was created or deleted, or got the finalizer that protects it. */
     block: [
       keysFrom(world.Integration, (old, current) =>
         isBirthOrDeath(old, current)
@@ -105,7 +105,7 @@ export function createSources(world: World) {
         }),
       ),
     ],
-    /** Subscriptions: whose mirrored secret was changed or deleted by somebody, or whose name for it became free. */
+    /** Subscriptions: whose mirrored Secret was changed or deleted, or whose name for it became free. */
     subscription: [
       keysFrom(world.headerSecrets, (old, current) => {
         if (old === undefined || current !== undefined) return [];
@@ -118,7 +118,7 @@ export function createSources(world: World) {
         return owner === undefined ? [] : [`${namespace}/${owner}`];
       }),
     ],
-    /** Integrations: of a namespace that became the workspace's, or is not any more; that the workspace granted uses or not. */
+    /** Integrations: of a namespace whose owner changed; whose granted workspace starts or stops to use them. */
     integration: [
       ownedIntegrations,
       keysFrom(world.Subscription, (old, current) => {
@@ -130,8 +130,8 @@ export function createSources(world: World) {
       }),
     ],
     /**
-     * Invitations, by key of their integration: whose hand-over may be due, whose Secret was changed or deleted, and all of
-     * a workspace that was paused or is not any more. Not those that failed once more: they wait for their turn.
+     * Invitations, by key of their integration: those that may have to be sent, whose Secret was changed or deleted, or
+     * whose workspace was paused or resumed. Not those that failed again: they wait for their backoff.
      */
     invitation: [
       keysFrom(world.Integration, (old, current) =>
@@ -148,7 +148,7 @@ export function createSources(world: World) {
       ),
       ownedIntegrations,
     ],
-    /** Pairs: of a changed activation that is not the controller's own echo; of an integration that changed state. */
+    /** Pairs: of a changed activation, except for the controller's own echo; of an integration that changed state. */
     pair: (isEcho: (old: AnyObject | undefined, current: AnyObject) => boolean): KeySource[] => [
       keysFrom(world.Activation, (old, current) => {
         if (current !== undefined && isEcho(old, current)) return [];
@@ -167,7 +167,7 @@ export function createSources(world: World) {
           : [],
       ),
     ],
-    /** Tenants: whatever their routes are made of. */
+    /** Tenants: all objects that their routes depend on. */
     routes: [
       namespaces,
       keysFrom(world.Workspace, (old, current) => nameOf(current ?? old)),
@@ -188,15 +188,15 @@ export function createSources(world: World) {
       keysFrom(world.ingressKeys, (old, current) =>
         [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),
       ),
-      // Of Secrets that nobody's header names, nothing follows.
+      // Secrets that no header names have no effect.
       keysFrom(world.headerSecrets, (old, current) =>
         world.Subscription.store.byIndex('secret', (current ?? old)?.key ?? '').map(({ spec }) => spec.producer),
       ),
     ],
     inNamespace,
-    /** Workspaces that an account pays for. */
+    /** Returns the workspaces that an account pays for. */
     workspacesOf,
-    /** Pairs of a namespace with an activation whose present generation is not in force yet. */
+    /** Returns the pairs of a namespace with an activation whose current generation is not applied yet. */
     unsettledPairs: (namespace: string): string[] =>
       world.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
         const ready = activation.status?.conditions?.find(({ type }) => type === 'Ready');
