@@ -1,6 +1,6 @@
 import { collectDefaultMetrics } from 'prom-client';
 import { Gauge, type Registry } from './metrics.ts';
-import type { HealthState } from './role-health.ts';
+import { type HealthState, IMPAIRMENTS, type ImpairmentReason } from './role-health.ts';
 
 /** Registers the version and the usual metrics of a Node process. Call once a process. */
 export function registerProcessMetrics(registry: Registry, version: string): void {
@@ -13,6 +13,8 @@ export function registerProcessMetrics(registry: Registry, version: string): voi
   // A timer measures the delay of the event loop: 50 times a second are enough.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 });
 }
+
+const REASONS = Object.keys(IMPAIRMENTS) as ImpairmentReason[];
 
 /** Registers the readiness of each role of this process, and what keeps it from working, as in `/readyz`. */
 export function registerRoleHealth(registry: Registry, roles: Readonly<Record<string, () => HealthState>>): void {
@@ -27,13 +29,13 @@ export function registerRoleHealth(registry: Registry, roles: Readonly<Record<st
   });
   new Gauge({
     name: 'sluice_role_impaired',
-    help: '1 for each reason that keeps a role of this process from working; absent while it works.',
+    help: 'Whether the reason keeps a role of this process from working now (1) or not (0).',
     labelNames: ['role', 'reason'] as const,
     registers: [registry],
     collect() {
-      this.reset();
       for (const [role, state] of Object.entries(roles)) {
-        for (const { reason } of state().impairments) this.set({ role, reason }, 1);
+        const reasons = new Set(state().impairments.map(({ reason }) => reason));
+        for (const reason of REASONS) this.set({ role, reason }, reasons.has(reason) ? 1 : 0);
       }
     },
   });

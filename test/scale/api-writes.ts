@@ -6,7 +6,15 @@ export type ApiWrites = ReadonlyMap<string, number>;
 
 const WRITING = new Set(['APPLY', 'PATCH', 'POST', 'PUT', 'DELETE', 'DELETECOLLECTION']);
 /** Heartbeats, the server's own and of the election; reviews, which write nothing; Events, which tell and are none. */
-const ASIDE = new Set(['leases', 'tokenreviews', 'subjectaccessreviews', 'events', 'endpointslices', 'endpoints']);
+const ASIDE = new Set([
+  'leases',
+  'tokenreviews',
+  'subjectaccessreviews',
+  'selfsubjectaccessreviews',
+  'events',
+  'endpointslices',
+  'endpoints',
+]);
 
 /** Of `apiserver_request_total` in Prometheus's text format. */
 export function parseApiWrites(metrics: string): ApiWrites {

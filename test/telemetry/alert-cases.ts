@@ -56,7 +56,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SluiceReplicaNotReady: { firing: { [ready('router')]: '0x120' }, silent: { [ready('router')]: '0x14 1x106' } },
   SluiceRoleImpaired: {
     firing: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '1x120' },
-    silent: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '1 _x120' },
+    silent: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '0x120' },
   },
   SluiceEventLoopBlocked: {
     firing: {

@@ -193,8 +193,12 @@ const SHARED: readonly Shared[] = [
       const endpoint =
         url === undefined ? undefined : { url, ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }) };
       return {
-        what: `PUT ${JSON.stringify({ endpoint, suspended })}`,
-        send: () => ada.put(`${path}/${publicId('Subscription', 'ada', SUBSCRIPTION)}`, { endpoint, suspended }),
+        what: `PUT ${JSON.stringify({ endpoint: endpoint ?? null, suspended })}`,
+        send: () =>
+          ada.put(`${path}/${publicId('Subscription', 'ada', SUBSCRIPTION)}`, {
+            endpoint: endpoint ?? null,
+            suspended,
+          }),
         promises: { endpoint, suspended },
       };
     },

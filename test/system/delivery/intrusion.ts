@@ -20,7 +20,7 @@ import {
   type Twin,
   twinManifests,
 } from '../support/twins.ts';
-import { apply, block, integration, type Manifest, pkg, stream, waitForAll } from '../support/world.ts';
+import { apply, block, integration, kubectl, type Manifest, pkg, stream, waitForAll } from '../support/world.ts';
 
 export const NORTH: Twin = { producer: 'north', partner: 'anna' };
 /** Produces for itself, and calls everything as north does. */
@@ -107,6 +107,12 @@ export async function openIntrusion(): Promise<Intrusion> {
     expect(norths.filter(each => each.subscription !== endpoint)).toEqual([]);
   }
 
+  await expectDelivery();
+  // The first delivery shows in the status of its Subscription, which changes no more from then on.
+  const shown = `jsonpath={.status.delivery.lastAttempt}`;
+  const isShown = async () =>
+    (await kubectl(cluster, ['get', 'subscription', feedOf('orders'), '-n', 'anna', '-o', shown])) === 'Succeeded';
+  await eventually('its delivery is shown', isShown, { withinMs: 30_000 });
   await idle();
   return {
     installed,

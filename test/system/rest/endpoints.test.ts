@@ -72,7 +72,7 @@ test('an endpoint is changed, paused and taken away as a whole; the secret never
   const mirrored = await read(`secret/${nameOf('visits')}-signing`, '{.data.secret}');
   expect(Buffer.from(mirrored, 'base64').toString()).toBe(rotated.body.secret);
 
-  expect((await ada.put<Entry>(path, {})).body).toMatchObject({ endpoint: null, suspended: false });
+  expect((await ada.put<Entry>(path, { endpoint: null })).body).toMatchObject({ endpoint: null, suspended: false });
   expect((await ada.put<Entry>(path, { endpoint: { url: URL } })).body).toMatchObject({ status: 'Live' });
   expect(await secret()).toMatchObject({ secretVersion: 2, secret: rotated.body.secret });
   const third = await ada.post<Secrets>(`${path}/rotate`, { secretVersion: 3 });

@@ -109,12 +109,12 @@ test('a key works when it is answered, is shown once, and opens nothing under /w
 test('keys of REST and of others stand beside each other; each is removed where it is managed', async () => {
   const ours = (await makeKey({ id: 'ours' })).body;
   await applyAs('argocd', 'shop', { ingressKeys: [{ id: 'by-git', sha256: 'a'.repeat(64) }] });
-  await inCluster(['apply', '--server-side', '-f', '-'], JSON.stringify(ingressKey('shop', 'out-of-a-secret')));
+  await inCluster(['apply', '--server-side', '-f', '-'], JSON.stringify(ingressKey('shop', 'a-key-out-of-a-secret')));
   const second = (await makeKey()).body;
   expect(second.id).toMatch(/^key-[0-9a-z]{10}$/);
   expect((await listKeys()).map(({ id }) => id)).toEqual(expect.arrayContaining(['by-git', 'ours', second.id]));
   for (const { key } of [ours, second]) expect(await publish(key)).toBe(202);
-  await eventually('the key of the Secret works', async () => (await publish('out-of-a-secret')) === 202, {
+  await eventually('the key of the Secret works', async () => (await publish('a-key-out-of-a-secret')) === 202, {
     withinMs: 5_000,
   });
 

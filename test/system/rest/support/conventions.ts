@@ -34,7 +34,8 @@ export function unconventional(value: unknown, at = ''): string[] {
     return [
       ...(/^[a-z][A-Za-z0-9]*$/.test(field) ? [] : [`${where} is not camelCase`]),
       ...(shape === undefined || held === null || shape.test(String(held)) ? [] : [`${where} is ${String(held)}`]),
-      ...unconventional(held, where),
+      // Names of HTTP headers are values here, not fields.
+      ...(field === 'headers' && !Array.isArray(held) ? [] : unconventional(held, where)),
     ];
   });
 }
