@@ -199,7 +199,7 @@ test('what is not in force is not answered with success, and a key of which nobo
       [503, 'not_in_force'],
       [503, 'not_in_force'],
     ]);
-    expect(JSON.stringify(replies[0])).toContain('withdrawn');
+    expect(JSON.stringify(replies[0])).toContain('and was removed');
     // The key is out of the list already: it is the same answer as long as it may open anything.
     const again = await removeKey('beside-0');
     expect([again.status, codeOf(again)]).toEqual([503, 'not_in_force']);
