@@ -170,9 +170,9 @@ export function createController(options: ControllerOptions): ControllerRole {
     ...basis,
     tenants,
     fence: terms.fence,
-    noteHealths: subscriptions.endpointHealths.noteAll,
+    noteHealths: (subs, texts) => subscriptions.endpointHealths.noteAll(subs, texts),
     noteDeliveries: subscriptions.showing.noteAll,
-    onPass: subscriptions.prune,
+    onPass: () => subscriptions.prune(),
   });
   options.onAlarm(createAlarmListener({ world, controllers, subscriptions, onLost: leading.onAlarm }));
   options.onReconnect(leading.onReconnect);

@@ -31,6 +31,16 @@ export function createTerms() {
     return current === undefined || current.term.signal.aborted ? undefined : current;
   }
 
+  /** Returns the fencing epoch of this term. @throws without a term, and while nothing may be written */
+  const fence = (): number => {
+    const state = lasting();
+    if (state === undefined) throw new Error('not leading');
+    if (state.held !== undefined || state.epoch === undefined) {
+      throw new ReconcileError('RedisUnavailable', state.held ?? HELD.unreached);
+    }
+    return state.epoch;
+  };
+
   return {
     lasting,
     /** Returns the state of the term, a new one for a new term. */
@@ -42,15 +52,7 @@ export function createTerms() {
     },
     /** Why this term, or the last one, does not work; undefined when nothing failed. */
     failure: (): unknown => current?.failure,
-    /** Returns the fencing epoch of this term. @throws without a term, and while nothing may be written */
-    fence(): number {
-      const state = lasting();
-      if (state === undefined) throw new Error('not leading');
-      if (state.held !== undefined || state.epoch === undefined) {
-        throw new ReconcileError('RedisUnavailable', state.held ?? HELD.unreached);
-      }
-      return state.epoch;
-    },
+    fence,
   };
 }
 

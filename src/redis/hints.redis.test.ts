@@ -4,16 +4,17 @@ import { redisClusterUrl, redisUrl } from '../../test/support/redis/shared.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { connectRedis } from './client.ts';
 import { createHintIndex } from './hints.ts';
-import { HINT_PARTITIONS, hintPartition } from './keys.ts';
+import { HINT_PARTITIONS, hintKeys, hintPartition } from './keys.ts';
 import { onEachRedis } from './testing/each-redis.ts';
 import { START_MS } from './testing/tenant.ts';
 
 onEachRedis(redis => {
-  /** Shares the index with other tests: the time of each is its own, far from theirs. */
-  function start() {
+  /** Forgets the time of the last pick: a test before may have been at a later one, which looks like a clock set back. */
+  async function start() {
     const hints = createHintIndex(redis(), 'd');
     const member = `int_${randomUUID()}/sub_x.inc`;
     const partition = hintPartition(member);
+    await redis().call('hdel', hintKeys('d', partition).tokens, '');
     const pick = async (nowMs: number, token: string, leaseMs = 1_000) => {
       const { members, nextMs } = await hints.pick(partition, nowMs, 10_000, leaseMs, token);
       return { picked: members.includes(member), nextMs };
@@ -25,7 +26,7 @@ onEachRedis(redis => {
   }
 
   test('a lowered hint is picked once, and again when its lease has passed', async () => {
-    const { hints, member, pick } = start();
+    const { hints, member, pick } = await start();
     await hints.lower([{ member, dueMs: START_MS }]);
     expect((await pick(START_MS - 1, 't0')).picked).toBe(false);
     expect((await pick(START_MS, 't1')).picked).toBe(true);
@@ -38,7 +39,7 @@ onEachRedis(redis => {
   });
 
   test('lowering meanwhile makes settle a no-op: no wake-up is lost, whatever the clock says', async () => {
-    const { hints, member, pick } = start();
+    const { hints, member, pick } = await start();
     for (const loweredTo of [START_MS - 5, START_MS, START_MS + 999, START_MS + 5_000]) {
       await hints.lower([{ member, dueMs: START_MS }]);
       await pick(START_MS, 't');
@@ -50,7 +51,7 @@ onEachRedis(redis => {
   });
 
   test('what a former holder knows of is due then, whatever its successor settles', async () => {
-    const { hints, member, partition, pick } = start();
+    const { hints, member, partition, pick } = await start();
     await hints.lower([{ member, dueMs: START_MS }]);
     await pick(START_MS, 'former');
     await hints.lower([{ member, dueMs: START_MS }]);
@@ -67,7 +68,7 @@ onEachRedis(redis => {
   });
 
   test('settle raises to the next time; lowering takes the earlier of two', async () => {
-    const { hints, member, pick } = start();
+    const { hints, member, pick } = await start();
     await hints.lower([{ member, dueMs: START_MS }]);
     await pick(START_MS, 't1');
     expect(await hints.settle(hintPartition(member), member, 't1', START_MS + 60_000)).toBe(true);
@@ -79,7 +80,7 @@ onEachRedis(redis => {
   });
 
   test('says what is next in the partition', async () => {
-    const { hints, member, pick } = start();
+    const { hints, member, pick } = await start();
     await hints.lower([{ member, dueMs: 5 }]);
     expect((await pick(1, 't')).nextMs).toBe(5);
     await pick(5, 't');
@@ -87,7 +88,7 @@ onEachRedis(redis => {
   });
 
   test('who listens hears of a hint that was lowered, and first of all that it may have missed some', async () => {
-    const { hints, member, partition, pick } = start();
+    const { hints, member, partition, pick } = await start();
     const listener = await connectRedis(
       redis().cluster ? redisClusterUrl() : redisUrl(),
       createLogger({ level: 'silent' }),

@@ -37,6 +37,7 @@ export async function applyClosing(
   }: { name: string; fence: number; stored: StoredRoutes; fresh: boolean; seen: ReadonlySet<string> },
 ): Promise<Closing> {
   const nowMs = deps.nowMs();
+  if (fresh) await deps.exclusively(name, () => closeStaleGates(deps, name, fence, stored.routes));
   const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
   const left = staleSubscribers(stored);
   // Other differences are repaired after the pause.
@@ -51,6 +52,31 @@ export async function applyClosing(
   const plan = { ...planned, opened: fresh ? ended : planned.opened, ready: [] };
   const written = await applyRoutes(deps, { name, fence, stored: had, plan, wanted: routes, first: false });
   return { stored: written, closed, paused, seen };
+}
+
+/**
+ * Closes open group keys in Redis that no object opens. Their Activations were deleted while no controller led, so no key
+ * of a worker names them.
+ */
+async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, routes: TenantRoutes): Promise<void> {
+  const { control } = deps;
+  const gates = deps.openGates(name);
+  const isOpen = (integration: string, groupKey: string) =>
+    gates.get(integration)?.some(gate => gate.groupKey === groupKey) === true;
+  for (const integration of Object.keys(routes.integrations)) {
+    for (const groupKey of (await control.readActivations(integration)).keys()) {
+      if (!isOpen(integration, groupKey)) {
+        await control.setActivation(fence, deps.nowMs(), integration, groupKey, null, []);
+      }
+    }
+  }
+  const { meta, gates: key } = tenantKeys(routes.tenant);
+  const stale = [...(await control.readGates(routes.tenant))].filter(gate => {
+    const [groupKey = '', integration = ''] = gate.split('\0');
+    return !isOpen(integration, groupKey);
+  });
+  if (stale.length === 0) return;
+  await control.patch(fence, [{ meta, ops: stale.map(gate => ({ command: 'ZREM' as const, key, args: [gate] })) }]);
 }
 
 /** Returns the closed subscriptions, so that the router drops what their queue kept for them. */

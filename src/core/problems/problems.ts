@@ -114,7 +114,7 @@ export const PROBLEMS = {
     status: 429,
     title: 'The sandbox of this workspace is used up',
     remedy:
-      'Wait Retry-After seconds until the oldest run ends, then retry. All runs of 24 hours together take 1,000 runs, 20,000 events, 50,000 deliveries and 64 MiB.',
+      'Wait Retry-After seconds until the oldest run ends, then retry. All runs of 24 hours together take 20,000 events, 50,000 deliveries and 64 MiB, in at most 1,000 runs.',
   },
   queue_full: {
     status: 429,
