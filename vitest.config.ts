@@ -60,6 +60,8 @@ export default defineConfig({
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/system/**', 'test/e2e/**', SCALE],
+          // Exhaustive and random tests take seconds, more on a machine that others use as well.
+          testTimeout: 30_000,
           // One less than there are cores would be one alone on a small machine.
           maxWorkers: Math.max(2, availableParallelism() - 1),
         },
