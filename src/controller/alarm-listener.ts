@@ -1,11 +1,11 @@
 import { parseChangedDelivery, parseDisabledEndpoint } from '../redis/alarm.ts';
-import type { World } from './caches/caches.ts';
+import type { Caches } from './caches/caches.ts';
 import type { Controllers } from './engine/controllers.ts';
 import type { SubscriptionServices } from './kinds/subscription/services.ts';
 
 /** Returns a listener that passes each alarm of another role to the part of the controller that handles it. */
 export function createAlarmListener(deps: {
-  readonly world: Pick<World, 'Account'>;
+  readonly caches: Pick<Caches, 'Account'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly subscriptions: Pick<SubscriptionServices, 'endpointHealths' | 'showing'>;
   /** Called with a slot without control state. */
@@ -17,7 +17,7 @@ export function createAlarmListener(deps: {
     const changed = parseChangedDelivery(slot);
     if (changed !== undefined) return deps.subscriptions.showing.onAlarm(changed);
     if (!slot.startsWith('a:')) return deps.onLost(slot);
-    for (const { metadata } of deps.world.Account.store.byIndex('publicId', slot.slice(2))) {
+    for (const { metadata } of deps.caches.Account.store.byIndex('publicId', slot.slice(2))) {
       deps.controllers.enqueue('account', metadata.name, 'background');
     }
   };

@@ -22,7 +22,7 @@ export interface ControllerOptions {
   readonly readDeliveries: ReadDeliveries;
   /** Creates a reader of the control state, which awaits `pace` before each command. */
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
-  readonly remains: ControlSweep;
+  readonly purger: ControlSweep;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
   /**

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import { createAlarmListener } from './alarm-listener.ts';
 import { createAuditing } from './audit/auditing.ts';
-import { createWorld } from './caches/caches.ts';
-import { createSources } from './caches/watches.ts';
-import { explainRedisFailure, type Room } from './context/context.ts';
+import { createCaches } from './caches/caches.ts';
+import { createWatches } from './caches/watches.ts';
+import { type Context, explainRedisFailure } from './context/context.ts';
 import { createDataPlane } from './context/data-plane.ts';
 import { createDeletionTimes } from './context/deletion-times.ts';
 import { enqueueFollowers } from './context/followers.ts';
-import { createLetGoTeller } from './context/let-go.ts';
+import { createForcedRemovalRecorder } from './context/forced-removal.ts';
 import { isPaused } from './context/paused.ts';
 import type { ControllerOptions, ControllerRole } from './controller-options.ts';
 import { createElection } from './election.ts';
@@ -30,7 +30,7 @@ import { createSubscriptionControllers } from './kinds/subscription/controller.t
 import { createHeaderSecrets } from './kinds/subscription/header-secrets.ts';
 import { createSubscriptionServices } from './kinds/subscription/services.ts';
 import { createWorkspaceControllers } from './kinds/workspace/controller.ts';
-import { createLeading } from './leadership.ts';
+import { createLeadership } from './leadership.ts';
 import { createSharedLocks } from './routes/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from './routes/snapshot.ts';
 import { createTenants } from './routes/tenants.ts';
@@ -39,19 +39,19 @@ import { createTerms } from './term.ts';
 
 /**
  * Pauses between tries of what failed. They are short: a change that Redis or the API server held up is applied within
- * seconds of its return, and a deletion that waits for Redis ends near its bound (`LET_GO_AFTER_MS`).
+ * seconds of its return, and a deletion that waits for Redis ends near its bound (`FINALIZER_TIMEOUT_MS`).
  */
 const RETRY: RetryPauses = { firstMs: 5, mostMs: 5_000 };
 
 /** What the parts of the controller share. */
 function createBasis(options: ControllerOptions) {
   const { client, clock, log, registry } = options;
-  const world = createWorld(client, clock, log);
-  const sources = createSources(world);
+  const caches = createCaches(client, clock, log);
+  const sources = createWatches(caches);
   const controllers = createControllers();
   const shortages = createShortages({
     registry,
-    exists: account => world.Account.store.get(account) !== undefined,
+    exists: account => caches.Account.store.get(account) !== undefined,
     // The statuses of its workspaces follow, and those of the subscriptions to them through the routes.
     onNews: (account, turned) => {
       for (const name of sources.workspacesOf(account)) {
@@ -61,7 +61,7 @@ function createBasis(options: ControllerOptions) {
     },
   });
   return {
-    world,
+    caches,
     sources,
     controllers,
     shortages,
@@ -76,9 +76,9 @@ type Basis = ReturnType<typeof createBasis>;
 /** Creates the routes of the tenants, from the caches to Redis. */
 function createRoutes(options: ControllerOptions, basis: Basis) {
   const { client, nowMs, log } = options;
-  const { world, sources, controllers, shortages, terms, locks } = basis;
+  const { caches, sources, controllers, shortages, terms, locks } = basis;
   const headerSecrets = createHeaderSecrets({
-    world,
+    caches,
     client,
     enqueueAfter: (name, delayMs) => controllers.enqueueAfter('routes', name, delayMs),
     log,
@@ -89,12 +89,12 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
     fence: terms.fence,
     explain: explainRedisFailure,
     prepare: headerSecrets.read,
-    gather: (name, isRemoved) => gatherTenant(world, isRemoved, name, isShort, headerSecrets.fieldsOf),
-    objectsOf: name => objectsOfTenant(world, name),
-    isPaused: name => isPaused(world, name),
-    openGates: name => openGatesOf({ world, nowMs }, name),
+    gather: (name, isRemoved) => gatherTenant(caches, isRemoved, name, isShort, headerSecrets.fieldsOf),
+    objectsOf: name => objectsOfTenant(caches, name),
+    isPaused: name => isPaused(caches, name),
+    openGates: name => openGatesOf({ caches, nowMs }, name),
     exclusively: locks.exclusively,
-    onChanged: (name, uids) => enqueueFollowers({ world, sources, controllers }, name, uids),
+    onChanged: (name, uids) => enqueueFollowers({ caches, sources, controllers }, name, uids),
   });
   return tenants;
 }
@@ -109,7 +109,7 @@ function addControllers(
   subscriptions: ReturnType<typeof createSubscriptionServices>,
 ): void {
   const { client, clock, log, registry, tracing } = options;
-  const { world, sources, controllers, events, terms, locks } = basis;
+  const { caches, sources, controllers, events, terms, locks } = basis;
   const metricsOf = createControllerMetrics(registry);
   const engine: KindParts['engine'] = (name, workers) => ({
     name,
@@ -122,11 +122,11 @@ function addControllers(
     metrics: metricsOf(name),
     tracing,
   });
-  const dataPlane = createDataPlane({ world, control: options.control, clock });
-  const room: Room = {
+  const dataPlane = createDataPlane({ caches, control: options.control, clock });
+  const context: Context = {
     ...options,
     ...basis,
-    ...createDeletionTimes(world, clock),
+    ...createDeletionTimes(caches, clock),
     tenants,
     fence: terms.fence,
     wallMs: clock.wallMs,
@@ -134,9 +134,9 @@ function addControllers(
     isBacklogAtRisk: subscriptions.backlogWatch.isAtRisk,
     explain: explainRedisFailure,
     shared: locks.shared,
-    tellLetGo: createLetGoTeller(events),
+    recordForcedRemoval: createForcedRemovalRecorder(events),
   };
-  const parts: KindParts = { ...options, room, dataPlane, sources, controllers, engine };
+  const parts: KindParts = { ...options, context, dataPlane, sources, controllers, engine };
   for (const create of [
     createAccountControllers,
     createWorkspaceControllers,
@@ -158,13 +158,13 @@ function addControllers(
 export function createController(options: ControllerOptions): ControllerRole {
   const { clock, log, registry } = options;
   const basis = createBasis(options);
-  const { world, controllers, events, terms } = basis;
+  const { caches, controllers, events, terms } = basis;
   const tenants = createRoutes(options, basis);
   const subscriptions = createSubscriptionServices({ ...options, ...basis, tenants });
   addControllers(options, basis, tenants, subscriptions);
-  registerObjectMetrics(registry, { world, backlogsAtRisk: subscriptions.backlogWatch.countAtRisk });
+  registerObjectMetrics(registry, { caches, backlogsAtRisk: subscriptions.backlogWatch.countAtRisk });
 
-  const leading = createLeading({ ...options, ...basis, tenants });
+  const leading = createLeadership({ ...options, ...basis, tenants });
   const auditPass = createAuditing({
     ...options,
     ...basis,
@@ -174,11 +174,11 @@ export function createController(options: ControllerOptions): ControllerRole {
     noteDeliveries: subscriptions.showing.noteAll,
     onPass: () => subscriptions.prune(),
   });
-  options.onAlarm(createAlarmListener({ world, controllers, subscriptions, onLost: leading.onAlarm }));
+  options.onAlarm(createAlarmListener({ caches, controllers, subscriptions, onLost: leading.onAlarm }));
   options.onReconnect(leading.onReconnect);
   const election = createElection({ ...options, leading, events });
   const runtime = createRuntime({
-    reflectors: Object.values(world),
+    reflectors: Object.values(caches),
     controllers: controllers.all(),
     elector: election.elector,
     prepare: async (term, over) => {

@@ -10,7 +10,7 @@ import { explainRedisFailure } from './context/context.ts';
 import { createElector, type Elector } from './engine/elector.ts';
 import type { EventRecorder } from './engine/event-recorder.ts';
 import { ReconcileError } from './engine/outcome.ts';
-import { ForeignRedisError, type Leading } from './leadership.ts';
+import { ForeignRedisError, type Leadership } from './leadership.ts';
 
 const LEASE_NAME = 'sluice-controller';
 /** Usual time until a term begins or the API server answers, ms. */
@@ -20,7 +20,7 @@ const REFUSALS = 2;
 
 export interface ElectionDeps {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'update'>;
-  readonly leading: Pick<Leading, 'works' | 'failure'>;
+  readonly leading: Pick<Leadership, 'works' | 'failure'>;
   readonly events: Pick<EventRecorder, 'record'>;
   /** Namespace of the Lease. */
   readonly namespace: string;
@@ -90,7 +90,7 @@ function leaseImpairments({ trouble }: Pick<Elector, 'trouble'>, namespace: stri
 
 function termImpairments(
   elector: Pick<Elector, 'leadingForMs' | 'standsAside'>,
-  { works, failure }: Pick<Leading, 'works' | 'failure'>,
+  { works, failure }: Pick<Leadership, 'works' | 'failure'>,
 ): readonly Impairment[] {
   const forMs = elector.leadingForMs();
   if (works() || (forMs === undefined && !elector.standsAside())) return [];

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AuditedTenant, createAuditedTenant } from '../../test/support/controller/audited-tenant.ts';
-import { objectOf } from '../../test/support/controller/room.ts';
+import { objectOf } from '../../test/support/controller/test-context.ts';
 import { redisUrl } from '../../test/support/redis/shared.ts';
 import { tenantId } from '../core/ids/ids.ts';
 import { type Actor, type Choose, everySchedule, interleave, type Step } from '../dataplane/testing/interleaving.ts';
@@ -12,7 +12,7 @@ import { createHashReader, readRoutes } from '../redis/control-reader.ts';
 import { FencedError } from '../redis/control-store.ts';
 import { accountKeys, CLUSTER_KEYS, hintPartition } from '../redis/keys.ts';
 import { createLogger } from '../telemetry/log.ts';
-import { createLeading } from './leadership.ts';
+import { createLeadership } from './leadership.ts';
 import { createTerms } from './term.ts';
 
 const log = createLogger({ level: 'silent' });
@@ -62,10 +62,10 @@ describe('two leaders', () => {
         return answer;
       },
     };
-    const leading = createLeading({
+    const leading = createLeadership({
       client: { get: async () => ({ metadata: { uid: 'cluster' } }) as never },
       control,
-      world: t.world,
+      caches: t.caches,
       tenants: t.tenants,
       events: { record: () => {} },
       terms: createTerms(),
@@ -78,7 +78,7 @@ describe('two leaders', () => {
     const { account, workspace, stream, integration, subscription } = t.objects;
     t.put('Account', account);
     t.put('Workspace', workspace);
-    (t.world.namespaces.store as never as Map<string, unknown>).set(name, { workspace: name, deleting: false });
+    (t.caches.namespaces.store as never as Map<string, unknown>).set(name, { workspace: name, deleting: false });
     t.put('CatalogStream', stream);
     t.put('Integration', integration);
     t.put('Subscription', subscription);
@@ -87,7 +87,7 @@ describe('two leaders', () => {
     const begin = [
       () => leading.begin({ transitions: 1, signal: new AbortController().signal } as never),
       async () => {
-        for (const { spec } of t.world.Activation.store.values()) await t.reconcilePair(pairOf(t, spec));
+        for (const { spec } of t.caches.Activation.store.values()) await t.reconcilePair(pairOf(t, spec));
         t.queue.accounts.add(name);
         await t.work();
       },
@@ -192,10 +192,10 @@ describe('two leaders', () => {
         l.remove('CatalogStream', l.objects.stream);
         l.remove('Subscription', l.objects.subscription);
         await l.tenants.sync(l.name);
-        await l.sweep.pass(await l.listed());
+        await l.garbage.pass(await l.listed());
         await l.work();
         const listed = await l.listed();
-        return [() => l.sweep.pass(listed)];
+        return [() => l.garbage.pass(listed)];
       },
       next: l => {
         for (const kind of ['stream', 'subscription'] as const) {

@@ -2,16 +2,16 @@ import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import { createLogger } from '../telemetry/log.ts';
-import { createLeading, ForeignRedisError, type LeadingDeps } from './leadership.ts';
+import { createLeadership, ForeignRedisError, type LeadershipDeps } from './leadership.ts';
 import { createTenants } from './routes/tenants.ts';
 import { createTerms } from './term.ts';
 
-/** Leading of which only the beginning is looked at: it may not come further. */
+/** Leadership of which only the beginning is looked at: it may not come further. */
 function begin(read: () => void) {
   const term = new AbortController();
   const claimed: number[] = [];
   const terms = createTerms();
-  const leading = createLeading({
+  const leading = createLeadership({
     terms,
     client: {
       get: async () => {
@@ -27,7 +27,7 @@ function begin(read: () => void) {
     },
     nowMs: () => 0,
     log: createLogger({ level: 'silent' }),
-  } as unknown as LeadingDeps);
+  } as unknown as LeadershipDeps);
   return { term, claimed, leading, terms };
 }
 
@@ -44,12 +44,12 @@ test('one that goes on claims it', async () => {
   expect(claimed).toEqual([7]);
 });
 
-/** Leading over three tenants, of which those named cannot be brought into force. */
+/** Leadership over three tenants, of which those named cannot be brought into force. */
 function beginOver(...broken: string[]) {
   const term = new AbortController();
   const story: string[] = [];
   const tenants = ['ada', 'bob', 'eve'];
-  const leading = createLeading({
+  const leading = createLeadership({
     terms: createTerms(),
     client: { get: async () => ({ metadata: { uid: 'cluster' } }) },
     control: {
@@ -57,7 +57,7 @@ function beginOver(...broken: string[]) {
       readCluster: async () => ({ ready: true }),
       markClusterReady: async (fence: number) => void story.push(`whole ${fence}`),
     },
-    world: { Workspace: { store: new Map() } },
+    caches: { Workspace: { store: new Map() } },
     tenants: {
       names: () => tenants,
       forget: () => {},
@@ -70,7 +70,7 @@ function beginOver(...broken: string[]) {
     nowMs: () => 0,
     clock: { setTimer: () => () => {} },
     log: createLogger({ level: 'silent' }),
-  } as unknown as LeadingDeps);
+  } as unknown as LeadershipDeps);
   return { story, begin: () => leading.begin({ transitions: 1, signal: term.signal }), end: () => term.abort() };
 }
 
@@ -87,7 +87,7 @@ test('where no tenant can be, the term does not begin', async () => {
   expect(story).toEqual([]);
 });
 
-/** Leading over real tenants without objects, on a Redis that does what the test says. */
+/** Leadership over real tenants without objects, on a Redis that does what the test says. */
 function createLeader(names = ['acme']) {
   const clock = createManualClock();
   const redis = {
@@ -138,10 +138,10 @@ function createLeader(names = ['acme']) {
     onChanged: () => {},
   });
   const events: string[] = [];
-  const leading = createLeading({
+  const leading = createLeadership({
     client: { get: async () => ({ metadata: { uid: 'cluster' } }) as never },
     control,
-    world: {
+    caches: {
       Workspace: { store: new Map(names.map(name => [name, { metadata: { name } }])) },
       Account: { store: new Map() },
     } as never,

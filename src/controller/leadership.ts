@@ -4,7 +4,7 @@ import { NAMESPACES } from '../kube/resource.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { aborted, type Clock } from '../time/clock.ts';
-import { resourceOf, type World } from './caches/caches.ts';
+import { type Caches, resourceOf } from './caches/caches.ts';
 import type { Controllers } from './engine/controllers.ts';
 import type { Term } from './engine/elector.ts';
 import type { EventRecorder } from './engine/event-recorder.ts';
@@ -13,7 +13,7 @@ import { watchForLoss } from './loss-watch.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { HELD, type TermState, type Terms } from './term.ts';
 
-/** Redis holds the routes of another Kubernetes cluster. Leading would overwrite them. */
+/** Redis holds the routes of another Kubernetes cluster. Leadership would overwrite them. */
 export class ForeignRedisError extends Error {
   override readonly name = 'ForeignRedisError';
 }
@@ -25,11 +25,11 @@ const TENANTS_AT_ONCE = 16;
 /** Timeout of one try to read the identity of the cluster, ms. */
 const READ_CLUSTER_WITHIN_MS = 5_000;
 
-export interface LeadingDeps {
+export interface LeadershipDeps {
   readonly terms: Terms;
   readonly client: Pick<KubeClient, 'get'>;
   readonly control: ControlStore;
-  readonly world: World;
+  readonly caches: Caches;
   readonly tenants: Tenants;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;
@@ -42,14 +42,14 @@ export interface LeadingDeps {
  * Manages the leader's term with Redis: claims the fencing epoch, applies everything once, and rebuilds the control
  * state when Redis loses it.
  */
-export function createLeading(deps: LeadingDeps) {
-  const { terms, control, world, tenants, clock, log } = deps;
+export function createLeadership(deps: LeadershipDeps) {
+  const { terms, control, caches, tenants, clock, log } = deps;
   const alarms = new Map<string, number>();
   const enqueueTenant = (name: string) => deps.controllers.enqueue('routes', name, 'background');
 
   function everyTenant(): Set<string> {
     const names = new Set(tenants.names());
-    for (const { metadata } of world.Workspace.store.values()) names.add(metadata.name);
+    for (const { metadata } of caches.Workspace.store.values()) names.add(metadata.name);
     return names;
   }
 
@@ -123,7 +123,7 @@ export function createLeading(deps: LeadingDeps) {
   }
 
   function tellWorkspaces(type: 'Normal' | 'Warning', reason: string, message: string): void {
-    for (const { metadata } of world.Workspace.store.values()) {
+    for (const { metadata } of caches.Workspace.store.values()) {
       deps.events.record({ resource: resourceOf('Workspace'), metadata }, { type, reason, message });
     }
   }
@@ -148,7 +148,7 @@ export function createLeading(deps: LeadingDeps) {
           await claimEpoch(state);
           tenants.doubt();
           await bringAllIntoForce(state);
-          for (const name of world.Account.store.keys()) deps.controllers.enqueue('account', name, 'background');
+          for (const name of caches.Account.store.keys()) deps.controllers.enqueue('account', name, 'background');
           const message = 'routes, gates and keys are in force again; events that lay in Redis are lost';
           tellWorkspaces('Normal', 'ControlStateRebuilt', message);
         }),
@@ -157,8 +157,8 @@ export function createLeading(deps: LeadingDeps) {
 
   function tenantOfSlot(slot: string): string | undefined {
     const [kind, id = ''] = slot.split(':');
-    if (kind === 'i') return world.Integration.store.byIndex('publicId', id)[0]?.metadata.namespace;
-    return world.Workspace.store.byIndex('publicId', id)[0]?.metadata.name;
+    if (kind === 'i') return caches.Integration.store.byIndex('publicId', id)[0]?.metadata.namespace;
+    return caches.Workspace.store.byIndex('publicId', id)[0]?.metadata.name;
   }
 
   return {
@@ -207,4 +207,4 @@ export function createLeading(deps: LeadingDeps) {
   };
 }
 
-export type Leading = ReturnType<typeof createLeading>;
+export type Leadership = ReturnType<typeof createLeadership>;

@@ -6,7 +6,7 @@ export function registerObjectMetrics(
   registry: Registry,
   deps: {
     /** The caches by kind. */
-    readonly world: Readonly<Record<string, { readonly store: { readonly size: () => number } }>>;
+    readonly caches: Readonly<Record<string, { readonly store: { readonly size: () => number } }>>;
     readonly backlogsAtRisk: () => number;
   },
 ): void {
@@ -16,7 +16,7 @@ export function registerObjectMetrics(
     labelNames: ['kind'] as const,
     registers: [registry],
     collect() {
-      for (const [kind, { store }] of Object.entries(deps.world)) this.set({ kind }, store.size());
+      for (const [kind, { store }] of Object.entries(deps.caches)) this.set({ kind }, store.size());
     },
   });
   new Gauge({

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { objectOf } from '../../test/support/controller/room.ts';
+import { objectOf } from '../../test/support/controller/test-context.ts';
 import { redisUrl } from '../../test/support/redis/shared.ts';
 import { connectRedis, type RedisClient, type Reply } from '../redis/client.ts';
 import { createLogger } from '../telemetry/log.ts';
@@ -34,7 +34,7 @@ const sync = (p: Processes) => p.controller.tenants.sync(p.name);
 const blockOf = (p: Processes, target: object) =>
   named(p, 'block', { integration: 'ada', target, onUnblock: 'Continue' });
 const suspend = (p: Processes, suspended: boolean) => {
-  const object = p.controller.world.Subscription.store.byIndex('producer', p.name)[0] as never as {
+  const object = p.controller.caches.Subscription.store.byIndex('producer', p.name)[0] as never as {
     spec: object;
     metadata: { name: string };
   };

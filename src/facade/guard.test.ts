@@ -70,7 +70,7 @@ describe.each(ROUTES)('$method $path', ({ method, path }) => {
 test('a good token gets past the guard', async () => {
   const line = `Authorization: Bearer ${await material.issuer.sign()}`;
   expect(await exchange(port, render('GET', TARGET, line))).toMatchObject({ status: 500 });
-  expect(touched).toEqual(['world']);
+  expect(touched).toEqual(['caches']);
 });
 
 /** Calls that were refused for their tokens so far. */

@@ -17,7 +17,7 @@ beforeAll(async () => {
   issuer = await startIssuer();
   const facade = {
     log,
-    world: { assertCurrent: () => undefined },
+    caches: { assertCurrent: () => undefined },
     ownership: { integration: async (_identity: unknown, publicId: string) => ({ publicId }) },
   } as unknown as Facade;
   server = createFacadeServer({

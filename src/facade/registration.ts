@@ -75,7 +75,7 @@ async function reach(facade: Facade, route: Route, call: Call<Access, string, un
   if (route.access === 'recipient') {
     const integration = await facade.ownership.integration(identity, params['integration'] as string);
     if (pausable) {
-      assertNotPaused(integration.recipient.workspace, facade.world.get('Workspace', { name: integration.producer }));
+      assertNotPaused(integration.recipient.workspace, facade.caches.get('Workspace', { name: integration.producer }));
     }
     return { integration };
   }
@@ -86,7 +86,7 @@ async function reach(facade: Facade, route: Route, call: Call<Access, string, un
 
 async function perform(facade: Facade, route: Route, request: Incoming, signal: AbortSignal): Promise<Answer> {
   validatePath(request.params);
-  facade.world.assertCurrent();
+  facade.caches.assertCurrent();
   const named = {
     identity: identityOf(request),
     params: request.params,

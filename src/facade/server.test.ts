@@ -37,7 +37,7 @@ afterEach(async () => {
 async function start(limits: Partial<FacadeLimits> = {}, hold: () => Promise<void> = async () => {}) {
   const facade = {
     log,
-    world: { assertCurrent: () => undefined, list: () => [] },
+    caches: { assertCurrent: () => undefined, list: () => [] },
     ownership: {
       tenant: async (_identity: unknown, publicId: string) => {
         await hold();

@@ -33,7 +33,7 @@ export function startController(parts: Parts): Running {
     backlogs: createBacklogStore(redis),
     readDeliveries: createDeliveryReader(redis),
     openAudit: pace => createControlAudit(redis, pace),
-    remains: createControlSweep(redis),
+    purger: createControlSweep(redis),
     queueHints: createHintIndex(redis, 'r'),
     inboxHints: createHintIndex(redis, 'd'),
     onAlarm: createAlarm(redis).listen,

@@ -47,7 +47,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     log,
   });
   const stop = new AbortController();
-  const watching = facade.world.run(stop.signal);
+  const watching = facade.caches.run(stop.signal);
   const missingRights = watchRights(parts, client, stop.signal, [{ name: 'sluice-facade', rules: FACADE_RULES }]);
   const server = createFacadeServer({
     facade,
@@ -68,6 +68,6 @@ export async function startFacade(parts: Parts): Promise<Running> {
       await watching;
       await client.close();
     },
-    impairments: () => [...keyWatch.impairments(), ...missingRights(), ...notSynced(facade.world.staleKinds())],
+    impairments: () => [...keyWatch.impairments(), ...missingRights(), ...notSynced(facade.caches.staleKinds())],
   };
 }

@@ -1,5 +1,5 @@
 import { pairKey, resourceOf } from '../../src/controller/caches/caches.ts';
-import type { Room } from '../../src/controller/context/context.ts';
+import type { Context } from '../../src/controller/context/context.ts';
 import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../src/controller/context/paused.ts';
 import { type CommonStatus, createStatusWriter } from '../../src/controller/engine/status-writer.ts';
 import { reconcileAccount } from '../../src/controller/kinds/account/reconcile.ts';
@@ -31,7 +31,7 @@ export interface PairName {
   readonly groupKey: string;
 }
 
-/** A leading controller: the real rooms on the model's objects, without the engine that calls them. */
+/** A leading controller: the real reconcilers on the model's objects, without the engine that calls them. */
 export type Controller = Awaited<ReturnType<typeof createController>>;
 
 export async function createController(
@@ -41,7 +41,7 @@ export async function createController(
   /** False: what is being deleted stays as it is. */
   finalizes = true,
 ) {
-  const { world } = objects;
+  const { caches } = objects;
   const control = createControlStore(redis);
   const inboxHints = createHintIndex(redis, 'd');
   const queueHints = createHintIndex(redis, 'r');
@@ -65,9 +65,9 @@ export async function createController(
       sealEndpoint: (subscription, config) => sealEndpoint(SEAL_KEYS, subscription, config),
     },
     prepare: async () => {},
-    gather: (name, isRemoved) => gatherTenant(world, isRemoved, name, () => false),
-    objectsOf: name => objectsOfTenant(world, name),
-    openGates: name => openGatesOf({ world, nowMs }, name),
+    gather: (name, isRemoved) => gatherTenant(caches, isRemoved, name, () => false),
+    objectsOf: name => objectsOfTenant(caches, name),
+    openGates: name => openGatesOf({ caches, nowMs }, name),
     exclusively: locks.exclusively,
     onChanged: () => {},
     isPaused: objects.isPaused,
@@ -86,9 +86,9 @@ export async function createController(
       ),
   } as unknown as Pick<KubeClient, 'get' | 'create' | 'apply'>;
   const log = createLogger({ level: 'silent' });
-  const room: Room = {
+  const context: Context = {
     client,
-    world,
+    caches,
     tenants,
     control,
     queueHints,
@@ -104,10 +104,10 @@ export async function createController(
     isBacklogAtRisk: () => undefined,
     explain,
     shared: locks.shared,
-    tellLetGo: () => {},
+    recordForcedRemoval: () => {},
   };
   const endpointHealths = createEndpointHealths({ read: control.readHealth, onNews: () => {}, log });
-  const context = { failures: 0, signal: new AbortController().signal, log };
+  const attempt = { failures: 0, signal: new AbortController().signal, log };
   const writerOf = (kind: ModelKind) =>
     createStatusWriter<never, CommonStatus>({ client, resource: resourceOf(kind), wallMs: nowMs });
   const statuses = {
@@ -115,26 +115,26 @@ export async function createController(
     Integration: writerOf('Integration'),
     Subscription: writerOf('Subscription'),
   };
-  const rooms = {
-    account: reconcileAccount(room),
+  const reconcilers = {
+    account: reconcileAccount(context),
     integration: unlessPaused(
-      room,
+      context,
       PAUSABLE.Integration,
-      reconcileIntegration({ ...room, deliveries: { of: () => undefined } }),
+      reconcileIntegration({ ...context, deliveries: { of: () => undefined } }),
       isEnded,
     ),
-    subscription: reconcileSubscription({ ...room, endpointHealths }),
-    finalizeSubscription: finalizeSubscription(room),
-    finalizeStream: finalizeUnlessPaused(room, PAUSABLE.CatalogStream, finalizeStream(room)),
-    finalizeWorkspace: finalizeWorkspace(room),
-    pair: reconcilePair(room, writerOf('Activation') as never),
+    subscription: reconcileSubscription({ ...context, endpointHealths }),
+    finalizeSubscription: finalizeSubscription(context),
+    finalizeStream: finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context)),
+    finalizeWorkspace: finalizeWorkspace(context),
+    pair: reconcilePair(context, writerOf('Activation') as never),
   };
 
   const isDeleting = ({ metadata }: AnyObject) => metadata.deletionTimestamp !== undefined;
 
   async function reconcileIntegrations(name: string): Promise<void> {
     for (const object of objects.list('Integration', name)) {
-      const { status, conditions } = await rooms.integration(object, context);
+      const { status, conditions } = await reconcilers.integration(object, attempt);
       await statuses.Integration.write(object as never, status ?? {}, conditions);
     }
   }
@@ -144,11 +144,11 @@ export async function createController(
     let went = false;
     for (const object of objects.subscriptionsTo(name)) {
       if (isDeleting(object)) {
-        if (!finalizes || (await rooms.finalizeSubscription(object)) !== 'done') continue;
+        if (!finalizes || (await reconcilers.finalizeSubscription(object)) !== 'done') continue;
         objects.remove('Subscription', keyOf(object.metadata));
         went = true;
       } else {
-        const { status, conditions } = await rooms.subscription(object);
+        const { status, conditions } = await reconcilers.subscription(object);
         await statuses.Subscription.write(object as never, status ?? {}, conditions);
         // The routes seal when the secret was rotated.
         went ||= object.status?.signing?.rotatedAt !== status?.signing?.rotatedAt;
@@ -160,7 +160,7 @@ export async function createController(
   async function reconcileStreams(name: string): Promise<boolean> {
     let went = false;
     for (const object of objects.list('CatalogStream', name).filter(isDeleting)) {
-      if (!finalizes || (await rooms.finalizeStream(object, context)) !== 'done') continue;
+      if (!finalizes || (await reconcilers.finalizeStream(object, attempt)) !== 'done') continue;
       objects.remove('CatalogStream', keyOf(object.metadata));
       went = true;
     }
@@ -178,13 +178,13 @@ export async function createController(
   }
 
   const pairOf = (name: string, { integration, groupKey }: PairName) =>
-    rooms.pair(pairKey(name, integration, groupKey), context);
+    reconcilers.pair(pairKey(name, integration, groupKey), attempt);
 
   /** It goes when its routing is closed; what lies in its namespace stays. */
   async function releaseWorkspace(name: string): Promise<void> {
     const workspace = objects.workspace(name);
     if (workspace === undefined || !isDeleting(workspace) || !finalizes) return;
-    await rooms.finalizeWorkspace(workspace);
+    await reconcilers.finalizeWorkspace(workspace);
     objects.remove('Workspace', name);
   }
 
@@ -207,7 +207,7 @@ export async function createController(
       if ('other' in answer) throw new Error('another cluster has this Redis');
       epoch = answer.epoch;
       tenants.forget('all');
-      for (const account of objects.accounts()) await rooms.account(account);
+      for (const account of objects.accounts()) await reconcilers.account(account);
       for (const name of names) {
         await settleRoutes(name);
         const pairs = new Map(
@@ -226,8 +226,8 @@ export async function createController(
     settlePair: pairOf,
     /** The plan of an account, and the routes of the tenants that it pays for. */
     async settleAccount(name: string): Promise<void> {
-      for (const account of objects.accounts()) if (account.metadata.name === name) await rooms.account(account);
-      for (const { metadata } of world.Workspace.store.byIndex('account', name)) await settleRoutes(metadata.name);
+      for (const account of objects.accounts()) if (account.metadata.name === name) await reconcilers.account(account);
+      for (const { metadata } of caches.Workspace.store.byIndex('account', name)) await settleRoutes(metadata.name);
     },
     /** What a slot lost is not known any more: it is read, and written anew. */
     forget: (name: string): void => tenants.forget([name]),

@@ -1,5 +1,5 @@
 import { FINALIZER, PAUSED_ANNOTATION } from '../../src/api/well-known.ts';
-import { type Cached, pairKey, type World } from '../../src/controller/caches/caches.ts';
+import { type Cached, type Caches, pairKey } from '../../src/controller/caches/caches.ts';
 import { isPaused } from '../../src/controller/context/paused.ts';
 import { type AnyObject, keyOf } from '../../src/kube/object.ts';
 import { createStore, type Indexers, type Store } from '../../src/kube/store.ts';
@@ -68,13 +68,13 @@ export function createObjects(nowMs: () => number) {
     write(kind, { ...object, metadata: { ...object.metadata, ...metadata } });
   }
 
-  /** What the controller's rooms read: stores only, nothing is watched. */
-  const world = Object.fromEntries(
+  /** What the controller's reconcilers read: stores only, nothing is watched. */
+  const caches = Object.fromEntries(
     Object.entries(stores).map(([kind, store]) => [kind, { store }]),
-  ) as unknown as World;
+  ) as unknown as Caches;
 
   return {
-    world,
+    caches,
 
     addAccount(name: string, spec: ModelObject<'Account'>['spec']): void {
       make('Account', name, undefined, spec);
@@ -91,7 +91,7 @@ export function createObjects(nowMs: () => number) {
     setPaused: (name: string, paused: boolean): void =>
       changeMeta('Workspace', name, { annotations: { [PAUSED_ANNOTATION]: String(paused) } }),
     /** Only what closes of it comes into force. */
-    isPaused: (name: string): boolean => isPaused(world, name),
+    isPaused: (name: string): boolean => isPaused(caches, name),
     accounts: (): ModelObject<'Account'>[] => [...storeOf('Account').values()],
     get: <K extends ModelKind>(kind: K, key: string): ModelObject<K> | undefined => storeOf(kind).get(key),
     /** In order of their age. */

@@ -33,7 +33,7 @@ function start(options: {
           mended.push([name, clock.nowMs()]);
       },
     },
-    sweep: {
+    garbage: {
       forget: () => state.forgotten++,
       pass: async () => {
         state.sweeps++;

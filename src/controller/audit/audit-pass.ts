@@ -4,7 +4,7 @@ import { type Clock, sleep } from '../../time/clock.ts';
 import type { Audit } from './audit.ts';
 import type { AuditMetrics } from './audit-metrics.ts';
 import type { Difference } from './drift.ts';
-import type { Sweep } from './sweep.ts';
+import type { GarbageCollector } from './garbage-collector.ts';
 
 /**
  * Time between the starts of two passes, with 20 % of jitter, ms. With the second look, damage is repaired within 65 s.
@@ -17,7 +17,7 @@ const ACCOUNTS_AT_ONCE = 500;
 
 export interface AuditPassDeps {
   readonly audit: Audit;
-  readonly sweep: Sweep;
+  readonly garbage: GarbageCollector;
   readonly readTenants: ControlAudit['readTenants'];
   readonly tenants: () => readonly string[];
   readonly accounts: () => Iterable<string>;
@@ -78,7 +78,7 @@ export function createAuditPass(deps: AuditPassDeps) {
       if (stop.aborted) return;
       await mend(accounts);
     }
-    if (!stop.aborted) await attempt('sweep', () => deps.sweep.pass(listed));
+    if (!stop.aborted) await attempt('garbage collection', () => deps.garbage.pass(listed));
   }
 
   async function run(stop: AbortSignal): Promise<void> {
@@ -100,7 +100,7 @@ export function createAuditPass(deps: AuditPassDeps) {
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();
-      deps.sweep.forget();
+      deps.garbage.forget();
       void run(AbortSignal.any([signal, over.signal]));
     },
     /** Runs one pass now. */

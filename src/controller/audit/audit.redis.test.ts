@@ -129,7 +129,7 @@ onEachRedis(redis => {
     for (let n = 0; n < 3; n++) {
       expect(await t.look()).toEqual([]);
       await t.pass();
-      await t.sweep.pass(new Set([t.tenant]));
+      await t.garbage.pass(new Set([t.tenant]));
     }
     expect(t.calls.filter(call => !READS.has(call))).toEqual([]);
     expect([t.told, t.counted, t.relisted]).toEqual([[], [], []]);

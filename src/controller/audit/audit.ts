@@ -4,16 +4,16 @@ import type { ControlAudit } from '../../redis/control-audit.ts';
 import { planRoutes } from '../../redis/control-plan.ts';
 import type { TenantReading } from '../../redis/control-reader.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import { type Cached, pairKey, resourceOf, type World } from '../caches/caches.ts';
+import { type Cached, type Caches, pairKey, resourceOf } from '../caches/caches.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
 import { isOpen } from '../kinds/activation/reconcile.ts';
 import { isNothing, type Tenants } from '../routes/tenants.ts';
 import type { AuditMetrics } from './audit-metrics.ts';
 import { type Difference, differencesOfPlan, inBoth } from './drift.ts';
-import { lookAtGates } from './gate-look.ts';
+import { compareGates } from './gate-comparison.ts';
 
 export interface AuditDeps {
-  readonly world: Pick<World, 'Account' | 'Workspace' | 'Integration' | 'Activation'>;
+  readonly caches: Pick<Caches, 'Account' | 'Workspace' | 'Integration' | 'Activation'>;
   readonly store: Omit<ControlAudit, 'readTenants'>;
   readonly tenants: Pick<Tenants, 'stored' | 'isCurrent' | 'forget'>;
   readonly isPaused: (tenant: string) => boolean;
@@ -50,7 +50,7 @@ const MOST_PAIRS_ASKED = 20;
  * difference counts only at a second look with caches that match the quorum: a stale cache would remove what exists.
  */
 export function createAudit(deps: AuditDeps) {
-  const { world, store, tenants } = deps;
+  const { caches, store, tenants } = deps;
 
   /** Returns the differences of a tenant. @param listed tenants that are listed as having control state */
   async function lookAtTenant(name: string, listed: ReadonlySet<string>): Promise<Difference[]> {
@@ -66,7 +66,7 @@ export function createAudit(deps: AuditDeps) {
       deps.noteHealths(Object.keys(subscriptions), healths);
     }
     deps.noteDeliveries(deliveries);
-    const gates = await lookAtGates({ world, store, isPending: deps.isPairPending }, name, stored.routes);
+    const gates = await compareGates({ caches, store, isPending: deps.isPairPending }, name, stored.routes);
     if (tenants.stored(name) !== stored) return [];
     const differences = [...differencesOfPlan(planRoutes(found, stored.routes, deps.nowMs())), ...gates];
     if (!listed.has(tenantId(name))) differences.push({ id: 'membership', what: 'membership', removes: false });
@@ -78,7 +78,7 @@ export function createAudit(deps: AuditDeps) {
     const found = await store.readAccounts(names.map(name => publicId('Account', '', name)));
     const differences = new Map<string, Difference[]>();
     for (const [i, name] of names.entries()) {
-      const spec = world.Account.store.get(name)?.spec;
+      const spec = caches.Account.store.get(name)?.spec;
       const has = found[i];
       if (spec === undefined || (has?.plan === spec.plan && has.included === String(spec.includedTokens))) continue;
       if (deps.isAccountPending(name)) continue;
@@ -103,7 +103,7 @@ export function createAudit(deps: AuditDeps) {
     await deps.relist('activations');
     return differences.filter(({ removes, pair }) => {
       if (!removes || pair === undefined) return true;
-      return !isOpen(world.Activation.store.byIndex('pair', pairKey(name, pair.integration, pair.groupKey)));
+      return !isOpen(caches.Activation.store.byIndex('pair', pairKey(name, pair.integration, pair.groupKey)));
     });
   }
 
@@ -147,7 +147,7 @@ export function createAudit(deps: AuditDeps) {
     for (const { pair } of certain) {
       if (pair !== undefined) deps.enqueuePair(pairKey(name, pair.integration, pair.groupKey));
     }
-    tell(name, world.Workspace.store.get(name), 'Workspace', certain);
+    tell(name, caches.Workspace.store.get(name), 'Workspace', certain);
   }
 
   return {
@@ -173,7 +173,7 @@ export function createAudit(deps: AuditDeps) {
         const certain = inBoth(first, (await lookAtAccounts([name])).get(name) ?? []);
         if (certain.length === 0) continue;
         deps.enqueueAccount(name);
-        tell(name, world.Account.store.get(name), 'Account', certain);
+        tell(name, caches.Account.store.get(name), 'Account', certain);
       }
     },
   };

@@ -8,7 +8,7 @@ import type { ControlSweep } from '../../redis/control-sweep.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import type { Clock } from '../../time/clock.ts';
-import { type Cached, resourceOf, type World } from '../caches/caches.ts';
+import { type Cached, type Caches, resourceOf } from '../caches/caches.ts';
 import { isPaused } from '../context/paused.ts';
 import type { Controllers } from '../engine/controllers.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
@@ -17,17 +17,17 @@ import type { Tenants } from '../routes/tenants.ts';
 import { createAudit } from './audit.ts';
 import { createAuditMetrics } from './audit-metrics.ts';
 import { type AuditPass, createAuditPass } from './audit-pass.ts';
+import { createGarbageCollector } from './garbage-collector.ts';
 import { createPacer } from './pacer.ts';
-import { createSweep } from './sweep.ts';
 
 export interface AuditingDeps {
   readonly client: Pick<KubeClient, 'list'>;
-  readonly world: World;
+  readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;
   /** Makes the reader; `pace` is awaited before each of its commands. */
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
-  readonly remains: ControlSweep;
+  readonly purger: ControlSweep;
   readonly fence: () => number;
   readonly controllers: Pick<Controllers, 'enqueue' | 'isPending'>;
   /** At the end of each pass. */
@@ -41,17 +41,17 @@ export interface AuditingDeps {
   readonly registry: Registry;
 }
 
-/** The periodic audit and sweep of the leader, put together. */
+/** The periodic audit and garbage collection of the leader, put together. */
 export function createAuditing(deps: AuditingDeps): AuditPass {
-  const { client, world, tenants, control, controllers, nowMs, clock, log } = deps;
+  const { client, caches, tenants, control, controllers, nowMs, clock, log } = deps;
   const metrics = createAuditMetrics(deps.registry);
   const pacer = createPacer(clock);
   const store = deps.openAudit(pacer.pace);
-  const ofTenant = (name: string): boolean => isPaused(world, name);
+  const ofTenant = (name: string): boolean => isPaused(caches, name);
   const enqueueTenant = (name: string): void => controllers.enqueue('routes', name, 'background');
 
   async function relist(what: 'routes' | 'activations'): Promise<void> {
-    const { Activation, signingSecrets: _, invitationSecrets: __, ...others } = world;
+    const { Activation, signingSecrets: _, invitationSecrets: __, ...others } = caches;
     await Promise.all((what === 'activations' ? [Activation] : Object.values(others)).map(each => each.relist()));
   }
 
@@ -63,7 +63,7 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
 
   return createAuditPass({
     audit: createAudit({
-      world,
+      caches,
       store,
       tenants,
       isPaused: ofTenant,
@@ -81,12 +81,12 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
       nowMs,
       log,
     }),
-    sweep: createSweep({
-      world,
+    garbage: createGarbageCollector({
+      caches,
       tenants,
       store,
       control,
-      remains: deps.remains,
+      purger: deps.purger,
       isPaused: ofTenant,
       fence: deps.fence,
       relist,
@@ -97,7 +97,7 @@ export function createAuditing(deps: AuditingDeps): AuditPass {
     }),
     readTenants: store.readTenants,
     tenants: tenants.names,
-    accounts: () => world.Account.store.keys(),
+    accounts: () => caches.Account.store.keys(),
     onPass: () => {
       pacer.next();
       deps.onPass();

@@ -151,9 +151,9 @@ export function projectIngressKey({ metadata, data = {} }: SecretObject): Ingres
 }
 
 /** The caches of the controller: one reflector for each kind, over one connection. */
-export type World = ReturnType<typeof createWorld>;
+export type Caches = ReturnType<typeof createCaches>;
 
-export function createWorld(client: KubeClient, clock: Clock, log: Logger) {
+export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
   function reflect<K extends KindName>(kind: K): Reflector<Cached<K>> {
     const share = createPartSharing<Cached<K>>(SAID_ALIKE[kind] ?? []);
     return createReflector<Cached<K>, Cached<K>>({

@@ -2,10 +2,10 @@ import { PAUSED_ANNOTATION, signingSecretName } from '../../api/well-known.ts';
 import { type AnyObject, keyOf } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
-import { type Cached, pairKey, targetKey, type World } from './caches.ts';
+import { type Cached, type Caches, pairKey, targetKey } from './caches.ts';
 
 /** Maps changes of objects to the keys of the controllers that depend on them. */
-export type Sources = ReturnType<typeof createSources>;
+export type Watches = ReturnType<typeof createWatches>;
 
 const nameOf = (object: AnyObject | undefined): string[] => (object === undefined ? [] : [object.metadata.name]);
 const homeOf = (object: AnyObject | undefined): string[] =>
@@ -35,15 +35,15 @@ function invitationStamp(integration: Cached<'Integration'> | undefined): string
   return JSON.stringify([metadata.uid, tokenHash, sentAt, accepted, workspace, declined, revoked]);
 }
 
-export function createSources(world: World) {
+export function createWatches(caches: Caches) {
   const inNamespace = (kind: KindOfWorkspace, namespace: string): string[] =>
-    world[kind].store.byIndex('namespace', namespace).map(({ metadata }) => keyOf(metadata));
+    caches[kind].store.byIndex('namespace', namespace).map(({ metadata }) => keyOf(metadata));
 
   const keysBy = (kind: 'Package' | 'Block', index: string, entry: string): string[] =>
-    world[kind].store.byIndex(index, entry).map(({ metadata }) => keyOf(metadata));
+    caches[kind].store.byIndex(index, entry).map(({ metadata }) => keyOf(metadata));
 
   const workspacesOf = (account: string): string[] =>
-    world.Workspace.store.byIndex('account', account).map(({ metadata }) => metadata.name);
+    caches.Workspace.store.byIndex('account', account).map(({ metadata }) => metadata.name);
 
   /** Changes of a spec, or of the object's existence, which may change the routes. */
   const specOf = (reflector: Reflector<AnyObject>): KeySource =>
@@ -55,11 +55,11 @@ export function createSources(world: World) {
     );
 
   /** A namespace has the name of its workspace. One that lost its label does not belong to it any more. */
-  const namespaces: KeySource = keysFrom(world.namespaces, (old, current) =>
+  const namespaces: KeySource = keysFrom(caches.namespaces, (old, current) =>
     [old, current].flatMap(each => (each === undefined ? [] : [each.workspace])),
   );
 
-  const ownedIntegrations: KeySource = keysFrom(world.namespaces, (old, current) =>
+  const ownedIntegrations: KeySource = keysFrom(caches.namespaces, (old, current) =>
     [old, current].flatMap(each => (each === undefined ? [] : inNamespace('Integration', each.workspace))),
   );
 
@@ -67,22 +67,22 @@ export function createSources(world: World) {
     /** Workspaces: of a changed account or namespace, and of a namespace where a stream was created or deleted. */
     workspace: [
       namespaces,
-      keysFrom(world.Account, (old, current) => nameOf(current ?? old).flatMap(workspacesOf)),
-      keysFrom(world.CatalogStream, (old, current) => (isBirthOrDeath(old, current) ? homeOf(current ?? old) : [])),
+      keysFrom(caches.Account, (old, current) => nameOf(current ?? old).flatMap(workspacesOf)),
+      keysFrom(caches.CatalogStream, (old, current) => (isBirthOrDeath(old, current) ? homeOf(current ?? old) : [])),
     ],
     /** Streams, packages, integrations and blocks: of a workspace that was created or deleted. */
     inWorkspace: (kind: KindOfWorkspace): KeySource =>
-      keysFrom(world.Workspace, (old, current) =>
+      keysFrom(caches.Workspace, (old, current) =>
         isBirthOrDeath(old, current) ? nameOf(current ?? old).flatMap(name => inNamespace(kind, name)) : [],
       ),
     /** Packages: with a stream that was created or deleted; of a Block that was created or deleted, or is being so. */
     package: [
-      keysFrom(world.CatalogStream, (old, current) =>
+      keysFrom(caches.CatalogStream, (old, current) =>
         isBirthOrDeath(old, current)
           ? keysBy('Package', 'stream', keyOf((current ?? (old as AnyObject)).metadata))
           : [],
       ),
-      keysFrom(world.Block, (old, current) => {
+      keysFrom(caches.Block, (old, current) => {
         const block = current ?? old;
         const same = old?.metadata.deletionTimestamp === current?.metadata.deletionTimestamp;
         if (block?.spec.target.kind !== 'Package' || (!isBirthOrDeath(old, current) && same)) return [];
@@ -91,13 +91,13 @@ export function createSources(world: World) {
     ],
     /** Blocks: whose integration or target was created or deleted, or got the finalizer that protects it. */
     block: [
-      keysFrom(world.Integration, (old, current) =>
+      keysFrom(caches.Integration, (old, current) =>
         isBirthOrDeath(old, current)
           ? keysBy('Block', 'integration', keyOf((current ?? (old as AnyObject)).metadata))
           : [],
       ),
       ...(['CatalogStream', 'Package'] as const).map(kind =>
-        keysFrom(world[kind] as Reflector<AnyObject>, (old, current) => {
+        keysFrom(caches[kind] as Reflector<AnyObject>, (old, current) => {
           const { metadata } = current ?? (old as AnyObject);
           const same = old?.metadata.finalizers?.length === current?.metadata.finalizers?.length;
           if (!isBirthOrDeath(old, current) && same) return [];
@@ -107,13 +107,13 @@ export function createSources(world: World) {
     ],
     /** Subscriptions: whose mirrored Secret was changed or deleted, or whose name for it became free. */
     subscription: [
-      keysFrom(world.headerSecrets, (old, current) => {
+      keysFrom(caches.headerSecrets, (old, current) => {
         if (old === undefined || current !== undefined) return [];
         const key = old.key.replace(/-signing$/, '');
-        const name = world.Subscription.store.get(key)?.metadata.name;
+        const name = caches.Subscription.store.get(key)?.metadata.name;
         return name !== undefined && old.key.endsWith(`/${signingSecretName(name)}`) ? [key] : [];
       }),
-      keysFrom(world.signingSecrets, (old, current) => {
+      keysFrom(caches.signingSecrets, (old, current) => {
         const { namespace, owner } = current ?? old ?? {};
         return owner === undefined ? [] : [`${namespace}/${owner}`];
       }),
@@ -121,12 +121,12 @@ export function createSources(world: World) {
     /** Integrations: of a namespace whose owner changed; whose granted workspace starts or stops to use them. */
     integration: [
       ownedIntegrations,
-      keysFrom(world.Subscription, (old, current) => {
+      keysFrom(caches.Subscription, (old, current) => {
         const subscription = current ?? old;
         if (subscription === undefined || !isBirthOrDeath(old, current)) return [];
         const { metadata, spec } = subscription;
         const key = `${spec.producer}/${spec.integration}`;
-        return world.Integration.store.get(key)?.spec.workspace === metadata.namespace ? [key] : [];
+        return caches.Integration.store.get(key)?.spec.workspace === metadata.namespace ? [key] : [];
       }),
     ],
     /**
@@ -134,14 +134,14 @@ export function createSources(world: World) {
      * whose workspace was paused or resumed. Not those that failed again: they wait for their backoff.
      */
     invitation: [
-      keysFrom(world.Integration, (old, current) =>
+      keysFrom(caches.Integration, (old, current) =>
         invitationStamp(old) === invitationStamp(current) ? [] : [keyOf((current ?? (old as AnyObject)).metadata)],
       ),
-      keysFrom(world.invitationSecrets, (old, current) => {
+      keysFrom(caches.invitationSecrets, (old, current) => {
         const { namespace, owner } = current ?? old ?? {};
         return owner === undefined ? [] : [`${namespace}/${owner}`];
       }),
-      keysFrom(world.Workspace, (old, current) =>
+      keysFrom(caches.Workspace, (old, current) =>
         isBirthOrDeath(old, current) || pausedBy(old) !== pausedBy(current)
           ? nameOf(current ?? old).flatMap(name => inNamespace('Integration', name))
           : [],
@@ -150,34 +150,34 @@ export function createSources(world: World) {
     ],
     /** Pairs: of a changed activation, except for the controller's own echo; of an integration that changed state. */
     pair: (isEcho: (old: AnyObject | undefined, current: AnyObject) => boolean): KeySource[] => [
-      keysFrom(world.Activation, (old, current) => {
+      keysFrom(caches.Activation, (old, current) => {
         if (current !== undefined && isEcho(old, current)) return [];
         return [old, current].flatMap(each => (each === undefined ? [] : [keyOfPair(each)]));
       }),
-      keysFrom(world.Integration, (old, current) => {
+      keysFrom(caches.Integration, (old, current) => {
         const accepted = (each: Cached<'Integration'> | undefined) =>
           each?.status?.conditions?.find(({ type }) => type === 'Accepted')?.reason;
         const object = current ?? old;
         if (object === undefined || (!isBirthOrDeath(old, current) && accepted(old) === accepted(current))) return [];
-        return world.Activation.store.byIndex('integration', keyOf(object.metadata)).map(keyOfPair);
+        return caches.Activation.store.byIndex('integration', keyOf(object.metadata)).map(keyOfPair);
       }),
-      keysFrom(world.Workspace, (old, current) =>
+      keysFrom(caches.Workspace, (old, current) =>
         isBirthOrDeath(old, current)
-          ? nameOf(current ?? old).flatMap(name => world.Activation.store.byIndex('namespace', name).map(keyOfPair))
+          ? nameOf(current ?? old).flatMap(name => caches.Activation.store.byIndex('namespace', name).map(keyOfPair))
           : [],
       ),
     ],
     /** Tenants: all objects that their routes depend on. */
     routes: [
       namespaces,
-      keysFrom(world.Workspace, (old, current) => nameOf(current ?? old)),
-      keysFrom(world.Account, (old, current) =>
+      keysFrom(caches.Workspace, (old, current) => nameOf(current ?? old)),
+      keysFrom(caches.Account, (old, current) =>
         old?.spec.plan === current?.spec.plan ? [] : nameOf(current ?? old).flatMap(workspacesOf),
       ),
-      ...[world.CatalogStream, world.Package, world.Integration, world.Block].map(kind =>
+      ...[caches.CatalogStream, caches.Package, caches.Integration, caches.Block].map(kind =>
         specOf(kind as Reflector<AnyObject>),
       ),
-      keysFrom(world.Subscription, (old, current) =>
+      keysFrom(caches.Subscription, (old, current) =>
         old?.metadata.generation === current?.metadata.generation &&
         old?.metadata.finalizers?.length === current?.metadata.finalizers?.length &&
         old?.status?.signing?.rotatedAt === current?.status?.signing?.rotatedAt &&
@@ -185,12 +185,12 @@ export function createSources(world: World) {
           ? []
           : [(current ?? old)?.spec.producer ?? ''],
       ),
-      keysFrom(world.ingressKeys, (old, current) =>
+      keysFrom(caches.ingressKeys, (old, current) =>
         [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),
       ),
       // Secrets that no header names have no effect.
-      keysFrom(world.headerSecrets, (old, current) =>
-        world.Subscription.store.byIndex('secret', (current ?? old)?.key ?? '').map(({ spec }) => spec.producer),
+      keysFrom(caches.headerSecrets, (old, current) =>
+        caches.Subscription.store.byIndex('secret', (current ?? old)?.key ?? '').map(({ spec }) => spec.producer),
       ),
     ],
     inNamespace,
@@ -198,7 +198,7 @@ export function createSources(world: World) {
     workspacesOf,
     /** Returns the pairs of a namespace with an activation whose current generation is not applied yet. */
     unsettledPairs: (namespace: string): string[] =>
-      world.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
+      caches.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
         const ready = activation.status?.conditions?.find(({ type }) => type === 'Ready');
         const settled = ready?.status === 'True' && ready.observedGeneration === activation.metadata.generation;
         return settled ? [] : [keyOfPair(activation)];

@@ -3,16 +3,16 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { ControlStore } from '../../redis/control-store.ts';
 import type { HintIndex } from '../../redis/hints.ts';
-import type { World } from '../caches/caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import { OutageError, ReconcileError } from '../engine/outcome.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import type { DataPlane } from './data-plane.ts';
 import type { DeletionTimes } from './deletion-times.ts';
 
 /** What the reconcilers of all kinds share: caches, stores and clocks. */
-export interface Room {
+export interface Context {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'apply'>;
-  readonly world: World;
+  readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;
   readonly queueHints: Pick<HintIndex, 'lower'>;
@@ -38,7 +38,7 @@ export interface Room {
   /** Runs a write of activations, but not while those of the tenant are being restored. */
   readonly shared: <T>(tenant: string, run: () => Promise<T>) => Promise<T>;
   /** Records the Event of an object whose finalizer was removed without waiting for Redis or for the end of a pause. */
-  readonly tellLetGo: (kind: KindName, object: AnyObject, waitedFor?: 'redis' | 'paused') => void;
+  readonly recordForcedRemoval: (kind: KindName, object: AnyObject, waitedFor?: 'redis' | 'paused') => void;
 }
 
 /** Returns the error that statuses show for a failure of Redis; returns other errors unchanged. */
@@ -55,15 +55,15 @@ export function explainRedisFailure(error: unknown): unknown {
 }
 
 /** Returns whether the workspace of that name owns its namespace, and neither is being deleted. */
-export function ownsNamespace(world: Pick<World, 'Workspace' | 'namespaces'>, name: string): boolean {
-  const workspace = world.Workspace.store.get(name);
-  const home = world.namespaces.store.get(name);
+export function ownsNamespace(caches: Pick<Caches, 'Workspace' | 'namespaces'>, name: string): boolean {
+  const workspace = caches.Workspace.store.get(name);
+  const home = caches.namespaces.store.get(name);
   const stays = workspace !== undefined && workspace.metadata.deletionTimestamp === undefined;
   return stays && home?.workspace === name && !home.deleting;
 }
 
 /** How long a deletion waits for Redis before its finalizer is removed anyway: a namespace must not get stuck. */
-export const LET_GO_AFTER_MS = 60_000;
+export const FINALIZER_TIMEOUT_MS = 60_000;
 
 /** Formats a time as RFC 3339 in whole seconds, as Kubernetes does. */
 export function timestampOf(ms: number): string {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import { createStore } from '../../kube/store.ts';
-import type { World } from '../caches/caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import { createDataPlane } from './data-plane.ts';
 
 function start() {
@@ -10,7 +10,7 @@ function start() {
   for (const name of ['acme', 'globex']) store.set(name, {});
   let away = false;
   const dataPlane = createDataPlane({
-    world: { Workspace: { store } } as unknown as Pick<World, 'Workspace'>,
+    caches: { Workspace: { store } } as unknown as Pick<Caches, 'Workspace'>,
     control: {
       readCluster: () => (away ? Promise.reject(new Error('away')) : Promise.resolve({ ready: true } as never)),
     },

@@ -1,6 +1,6 @@
 import type { ControlStore } from '../../redis/control-store.ts';
 import type { Clock } from '../../time/clock.ts';
-import type { World } from '../caches/caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
 
 /** How long Redis may be away before Workspaces report it, ms. A failover takes less. */
@@ -20,11 +20,11 @@ export interface DataPlane {
 
 /** Watches whether Redis answers. Reports an outage once, only on Workspaces, and never for a failover. */
 export function createDataPlane(deps: {
-  readonly world: Pick<World, 'Workspace'>;
+  readonly caches: Pick<Caches, 'Workspace'>;
   readonly control: Pick<ControlStore, 'readCluster'>;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DataPlane {
-  const { world, control, clock } = deps;
+  const { caches, control, clock } = deps;
   /** Workspace → when its part of Redis stopped answering, ms of the monotonic clock. */
   const since = new Map<string, number>();
   let awaySinceMs: number | undefined;
@@ -48,7 +48,7 @@ export function createDataPlane(deps: {
         () => false,
       );
       if (stopped) return;
-      if (judge(answered)) for (const key of world.Workspace.store.keys()) add(key);
+      if (judge(answered)) for (const key of caches.Workspace.store.keys()) add(key);
       cancel = clock.setTimer(() => void look(), LOOK_EVERY_MS);
     }
     return () => {
@@ -72,6 +72,6 @@ export function createDataPlane(deps: {
       if (answered) since.delete(workspace);
       else if (!since.has(workspace)) since.set(workspace, clock.nowMs());
     },
-    source: { reflector: world.Workspace, keys: () => [], subscribe },
+    source: { reflector: caches.Workspace, keys: () => [], subscribe },
   };
 }

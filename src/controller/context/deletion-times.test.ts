@@ -6,7 +6,7 @@ import { createDeletionTimes } from './deletion-times.ts';
 
 const HOUR_MS = 3_600_000;
 
-function world() {
+function caches() {
   const clock = createManualClock();
   let tell: ChangeHandler<AnyObject> = () => {};
   const subscribe = (handler: ChangeHandler<AnyObject>) => {
@@ -40,7 +40,7 @@ describe('deletion times', () => {
     ['an hour ahead of this process', HOUR_MS],
     ['an hour behind', -HOUR_MS],
   ])('count from when this process saw it, with the clock of the API server %s', async (_name, offMs) => {
-    const { clock, times, at } = world();
+    const { clock, times, at } = caches();
     const object = at(clock.wallMs() + offMs);
     expect(times.deletingForMs(object)).toBe(0);
     await clock.advance(59_000);
@@ -48,14 +48,14 @@ describe('deletion times', () => {
   });
 
   it('count while another replica leads', async () => {
-    const { clock, times, at, updated } = world();
+    const { clock, times, at, updated } = caches();
     updated(at(0));
     await clock.advance(30_000);
     expect(times.deletingForMs(at(0))).toBe(30_000);
   });
 
   it('begin anew for a namesake, and forget what is gone', async () => {
-    const { clock, times, at, updated, deleted } = world();
+    const { clock, times, at, updated, deleted } = caches();
     updated(at(0));
     await clock.advance(30_000);
     expect(times.deletingForMs(at(0, 'uid-b'))).toBe(0);
@@ -64,7 +64,7 @@ describe('deletion times', () => {
   });
 
   it('are nothing for what is not being deleted', async () => {
-    const { clock, times } = world();
+    const { clock, times } = caches();
     const object = { metadata: { name: 'a', uid: 'uid-a', resourceVersion: '1' } };
     expect(times.deletingForMs(object)).toBe(0);
     await clock.advance(1_000);

@@ -1,7 +1,7 @@
 import type { AnyObject } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
-import type { World } from '../caches/caches.ts';
+import type { Caches } from '../caches/caches.ts';
 
 /** The kinds with a finalizer. */
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
@@ -16,7 +16,7 @@ export interface DeletionTimes {
  * pod whose clock is an hour behind would hold a namespace for an hour. Replicas that do not lead note it, too.
  */
 export function createDeletionTimes(
-  world: { readonly [K in (typeof PROTECTED)[number]]: Pick<World[K], 'subscribe'> },
+  caches: { readonly [K in (typeof PROTECTED)[number]]: Pick<Caches[K], 'subscribe'> },
   clock: Pick<Clock, 'nowMs'>,
 ): DeletionTimes {
   /** uid → when its deletion was first seen, ms of the monotonic clock. */
@@ -30,7 +30,7 @@ export function createDeletionTimes(
     return sinceMs;
   }
 
-  for (const { subscribe } of PROTECTED.map(kind => world[kind] as Pick<Reflector<AnyObject>, 'subscribe'>)) {
+  for (const { subscribe } of PROTECTED.map(kind => caches[kind] as Pick<Reflector<AnyObject>, 'subscribe'>)) {
     subscribe((_change, _key, old, current) => {
       if (old !== undefined && old.metadata.uid !== current?.metadata.uid) seen.delete(old.metadata.uid);
       if (current !== undefined) note(current);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../test/support/controller/test-context.ts';
 import type { Cached } from '../caches/caches.ts';
 import { finalizeUnlessPaused, isPaused, PAUSABLE, planPaused, unlessPaused } from './paused.ts';
 
 const workspaceOf = (annotations: Record<string, string>, metadata: object = {}) =>
   objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined, metadata: { annotations, ...metadata } });
 const paused = workspaceOf({ 'sluice.dev/paused': 'true' });
-const context = {} as never;
+const attempt = {} as never;
 const at = { lastTransitionTime: '2026-01-01T00:00:00Z' };
 const ready = (observedGeneration: number) =>
   ({ type: 'Ready', status: 'True', reason: 'Compiled', message: 'm', observedGeneration, ...at }) as const;
@@ -22,7 +22,7 @@ describe('a workspace', () => {
     [[workspaceOf({ 'sluice.dev/paused': 'true' }, { deletionTimestamp: '2026-01-01T00:00:00Z' })], false],
     [[], false],
   ])('%#', (workspaces, expected) => {
-    expect(isPaused(createTestRoom({ Workspace: workspaces }).room.world, 'acme')).toBe(expected);
+    expect(isPaused(createTestContext({ Workspace: workspaces }).context.caches, 'acme')).toBe(expected);
   });
 });
 
@@ -56,37 +56,37 @@ describe('in a paused workspace', () => {
   const never = () => Promise.reject(new Error('called'));
 
   test('nothing is reconciled', async () => {
-    const { room } = createTestRoom({ Workspace: [paused] });
-    const outcome = await unlessPaused(room, PAUSABLE.Package, never)(pkg(2, [ready(1)]), context);
+    const { context } = createTestContext({ Workspace: [paused] });
+    const outcome = await unlessPaused(context, PAUSABLE.Package, never)(pkg(2, [ready(1)]), attempt);
     expect(outcome.conditions[0]?.reason).toBe('WorkspacePaused');
-    const other = createTestRoom({ Workspace: [workspaceOf({})] });
-    await expect(unlessPaused(other.room, PAUSABLE.Package, never)(pkg(1, []), context)).rejects.toThrow('called');
+    const other = createTestContext({ Workspace: [workspaceOf({})] });
+    await expect(unlessPaused(other.context, PAUSABLE.Package, never)(pkg(1, []), attempt)).rejects.toThrow('called');
   });
 
   test('what only closes is reconciled all the same', async () => {
-    const { room } = createTestRoom({ Workspace: [paused] });
+    const { context } = createTestContext({ Workspace: [paused] });
     const outcome = { status: {}, conditions: [] };
     const reconcile = unlessPaused(
-      room,
+      context,
       PAUSABLE.Package,
       async () => outcome,
       ({ spec }) => spec.archived === true,
     );
     const archived = { ...pkg(2, [ready(1)]), spec: { archived: true } };
-    expect(await reconcile(archived, context)).toBe(outcome);
-    expect((await reconcile(pkg(2, [ready(1)]), context)).conditions[0]?.reason).toBe('WorkspacePaused');
+    expect(await reconcile(archived, attempt)).toBe(outcome);
+    expect((await reconcile(pkg(2, [ready(1)]), attempt)).conditions[0]?.reason).toBe('WorkspacePaused');
   });
 
   test('a deletion waits, but for a minute only', async () => {
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const object = pkg(2, [ready(2)], { deletionTimestamp });
-    const early = createTestRoom({ Workspace: [paused] }, { deletingForMs: 59_000 });
-    expect(await finalizeUnlessPaused(early.room, PAUSABLE.Package, never)(object, context)).toMatchObject({
+    const early = createTestContext({ Workspace: [paused] }, { deletingForMs: 59_000 });
+    expect(await finalizeUnlessPaused(early.context, PAUSABLE.Package, never)(object, attempt)).toMatchObject({
       waitingMs: 5_000,
     });
-    expect(early.letGo).toEqual([]);
-    const late = createTestRoom({ Workspace: [paused] }, { deletingForMs: 60_000 });
-    expect(await finalizeUnlessPaused(late.room, PAUSABLE.Package, never)(object, context)).toBe('done');
-    expect(late.letGo).toEqual(['sales paused']);
+    expect(early.forceRemoved).toEqual([]);
+    const late = createTestContext({ Workspace: [paused] }, { deletingForMs: 60_000 });
+    expect(await finalizeUnlessPaused(late.context, PAUSABLE.Package, never)(object, attempt)).toBe('done');
+    expect(late.forceRemoved).toEqual(['sales paused']);
   });
 });

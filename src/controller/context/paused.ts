@@ -1,17 +1,17 @@
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import type { Cached, World } from '../caches/caches.ts';
+import type { Cached, Caches } from '../caches/caches.ts';
 import { findCondition } from '../engine/conditions.ts';
-import type { ReconcileContext } from '../engine/keyed-controller.ts';
+import type { Attempt } from '../engine/keyed-controller.ts';
 import type { Finalization, Outcome } from '../engine/outcome.ts';
 import type { CommonStatus } from '../engine/status-writer.ts';
 import type { InForce } from '../routes/closing.ts';
-import { LET_GO_AFTER_MS, type Room } from './context.ts';
+import { type Context, FINALIZER_TIMEOUT_MS } from './context.ts';
 
 /** Returns whether the workspace is paused. One that is being deleted is not, because its routing has to close. */
-export function isPaused(world: Pick<World, 'Workspace'>, name: string): boolean {
-  const metadata = world.Workspace.store.get(name)?.metadata;
+export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boolean {
+  const metadata = caches.Workspace.store.get(name)?.metadata;
   return metadata?.annotations?.[PAUSED_ANNOTATION] === 'true' && metadata.deletionTimestamp === undefined;
 }
 
@@ -68,40 +68,40 @@ type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
  * @param closes returns whether the object only closes; such objects are reconciled regardless
  */
 export function unlessPaused<K extends KindName>(
-  { world }: Pick<Room, 'world'>,
+  { caches }: Pick<Context, 'caches'>,
   { workspaceOf }: Pausable<K>,
-  reconcile: (object: Cached<K>, context: ReconcileContext) => Promise<Outcome<StatusOf<K>>>,
+  reconcile: (object: Cached<K>, attempt: Attempt) => Promise<Outcome<StatusOf<K>>>,
   closes: (object: Cached<K>) => boolean = () => false,
 ): typeof reconcile {
-  return async (object, context) => {
+  return async (object, attempt) => {
     const workspace = workspaceOf(object);
-    const waits = isPaused(world, workspace) && !closes(object);
-    return waits ? planPaused(object, workspace) : reconcile(object, context);
+    const waits = isPaused(caches, workspace) && !closes(object);
+    return waits ? planPaused(object, workspace) : reconcile(object, attempt);
   };
 }
 
 /** Waits until the routes of the object are applied; in a paused workspace, only what closes. */
 export function settled(
-  { world, tenants }: Pick<Room, 'world' | 'tenants'>,
+  { caches, tenants }: Pick<Context, 'caches' | 'tenants'>,
   name: string,
   object: AnyObject,
 ): Promise<InForce> {
-  return isPaused(world, name) ? tenants.closedBy(name, object) : tenants.inForce(name, object);
+  return isPaused(caches, name) ? tenants.closedBy(name, object) : tenants.inForce(name, object);
 }
 
 /** Wraps `finalize`: in a paused workspace it waits for the end of the pause, at most as long as for Redis. */
 export function finalizeUnlessPaused<K extends KindName>(
-  room: Pick<Room, 'world' | 'deletingForMs' | 'tellLetGo'>,
+  context: Pick<Context, 'caches' | 'deletingForMs' | 'recordForcedRemoval'>,
   { kind, workspaceOf }: Pausable<K>,
-  finalize: (object: Cached<K>, context: ReconcileContext) => Promise<Finalization<StatusOf<K>>>,
+  finalize: (object: Cached<K>, attempt: Attempt) => Promise<Finalization<StatusOf<K>>>,
 ): typeof finalize {
-  return async (object, context) => {
+  return async (object, attempt) => {
     const workspace = workspaceOf(object);
-    if (!isPaused(room.world, workspace)) return finalize(object, context);
-    if (room.deletingForMs(object) < LET_GO_AFTER_MS) {
+    if (!isPaused(context.caches, workspace)) return finalize(object, attempt);
+    if (context.deletingForMs(object) < FINALIZER_TIMEOUT_MS) {
       return { ...planPaused(object, workspace), waitingMs: PAUSED_CHECK_MS };
     }
-    room.tellLetGo(kind, object, 'paused');
+    context.recordForcedRemoval(kind, object, 'paused');
     return 'done';
   };
 }

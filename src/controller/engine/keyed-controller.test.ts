@@ -81,8 +81,8 @@ describe('keyed controller', () => {
   it('counts the failures of a key and forgets them with its success', async () => {
     const failures: number[] = [];
     const { clock, controller, stop, running } = start({
-      reconcile: async (_key, context) => {
-        failures.push(context.failures);
+      reconcile: async (_key, attempt) => {
+        failures.push(attempt.failures);
         if (failures.length < 4) throw new Error('not yet');
         return { requeueAfterMs: 1_000 };
       },

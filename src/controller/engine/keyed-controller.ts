@@ -7,7 +7,7 @@ import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts
 import { TerminalError } from './outcome.ts';
 import { createWorkQueue, type RetryPauses, type WorkQueue } from './work-queue.ts';
 
-export type ReconcileContext = {
+export type Attempt = {
   /** Number of failures of this key in a row. */
   readonly failures: number;
   /** Aborts when the lease is lost: running reconciles must not write any more. */
@@ -51,7 +51,7 @@ export type KeyedControllerOptions = {
   /** Reconciles the key. Never runs twice at once for one key. Must not depend on why it runs. */
   readonly reconcile: (
     key: string,
-    context: ReconcileContext,
+    attempt: Attempt,
   ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
   readonly sources?: readonly KeySource[];
   /** Additional keys at the start that no source has, e.g. those that only Redis has. */

@@ -1,37 +1,37 @@
 import { describe, expect, it } from 'vitest';
-import { READY, startKind } from '../../../test/support/controller/kind-world.ts';
+import { READY, startKind } from '../../../test/support/controller/kind-caches.ts';
 import { errorFromStatus } from '../../kube/kube-error.ts';
 import { OutageError, TerminalError, waiting } from './outcome.ts';
 
 describe('kind controller, when things fail', () => {
   it('waits as a value, without counting an error', async () => {
-    const world = startKind({ reconcile: async () => waiting('WaitingForStream', 'no stream yet') });
-    world.put('a', 'x');
-    await world.clock.advance(10);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
-    expect(world.condition('a', 'Reconciling')).toMatchObject({ status: 'True' });
-    expect(await world.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="things"} 0');
+    const caches = startKind({ reconcile: async () => waiting('WaitingForStream', 'no stream yet') });
+    caches.put('a', 'x');
+    await caches.clock.advance(10);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
+    expect(caches.condition('a', 'Reconciling')).toMatchObject({ status: 'True' });
+    expect(await caches.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="things"} 0');
   });
 
   it('retries a failure, says so, and takes it back', async () => {
     let broken = true;
-    const world = startKind({
+    const caches = startKind({
       reconcile: async () => {
         if (broken) throw new Error('internal');
         return { conditions: [READY] };
       },
     });
-    world.put('a', 'x');
-    await world.clock.advance(100);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'ReconcileFailed' });
-    expect(world.condition('a', 'Reconciling')).toMatchObject({ reason: 'Retrying' });
-    expect(world.writes).toHaveLength(1);
-    expect(world.events).toEqual(['a ReconcileFailed']);
+    caches.put('a', 'x');
+    await caches.clock.advance(100);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'ReconcileFailed' });
+    expect(caches.condition('a', 'Reconciling')).toMatchObject({ reason: 'Retrying' });
+    expect(caches.writes).toHaveLength(1);
+    expect(caches.events).toEqual(['a ReconcileFailed']);
     broken = false;
-    await world.clock.advance(10_000);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'True' });
-    expect(world.condition('a', 'Reconciling')).toBeUndefined();
-    const text = await world.metrics();
+    await caches.clock.advance(10_000);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'True' });
+    expect(caches.condition('a', 'Reconciling')).toBeUndefined();
+    const text = await caches.metrics();
     expect(text).toMatch(/controller_runtime_reconcile_total\{controller="things",result="error"\} [1-9]/);
     expect(text).toMatch(/controller_runtime_reconcile_errors_total\{controller="things"\} [1-9]/);
     expect(text).toContain('controller_runtime_max_concurrent_reconciles{controller="things"} 1');
@@ -40,43 +40,43 @@ describe('kind controller, when things fail', () => {
 
   it('writes what follows from the conditions with each of them, also with those of a failure', async () => {
     let broken = true;
-    const world = startKind({
+    const caches = startKind({
       reconcile: async () => {
         if (broken) throw new Error('internal');
         return { conditions: [READY] };
       },
       fieldsOf: conditions => ({ said: conditions.find(({ type }) => type === 'Ready')?.reason }),
     });
-    world.put('a', 'x');
-    await world.clock.advance(100);
-    expect(world.get('a')?.status?.said).toBe('ReconcileFailed');
+    caches.put('a', 'x');
+    await caches.clock.advance(100);
+    expect(caches.get('a')?.status?.said).toBe('ReconcileFailed');
     broken = false;
-    await world.clock.advance(10_000);
-    expect(world.get('a')?.status?.said).toBe('Done');
-    expect(world.writes).toHaveLength(2);
+    await caches.clock.advance(10_000);
+    expect(caches.get('a')?.status?.said).toBe('Done');
+    expect(caches.writes).toHaveLength(2);
   });
 
   it('keeps a Ready object’s status through a short outage', async () => {
     let broken = false;
-    const world = startKind({
+    const caches = startKind({
       reconcile: async () => {
         if (broken) throw new Error('Redis is away');
         return { conditions: [READY] };
       },
     });
-    world.put('a', 'x');
-    await world.clock.advance(10);
+    caches.put('a', 'x');
+    await caches.clock.advance(10);
     broken = true;
-    world.controller.enqueue('ns/a');
-    await world.clock.advance(300);
+    caches.controller.enqueue('ns/a');
+    await caches.clock.advance(300);
     broken = false;
-    await world.clock.advance(10_000);
-    expect(world.writes).toHaveLength(1);
+    await caches.clock.advance(10_000);
+    expect(caches.writes).toHaveLength(1);
   });
 
   it('writes nothing on an applied generation through an outage of any length, and on another one at once', async () => {
     let away = false;
-    const world = startKind({
+    const caches = startKind({
       workers: 4,
       reconcile: async () => {
         if (away) throw new OutageError('RedisUnavailable', 'Redis does not answer');
@@ -84,55 +84,55 @@ describe('kind controller, when things fail', () => {
       },
     });
     const names = Array.from({ length: 20 }, (_, i) => `a${i}`);
-    for (const name of names) world.put(name, 'x');
-    await world.clock.advance(10);
-    expect(world.writes).toHaveLength(20);
+    for (const name of names) caches.put(name, 'x');
+    await caches.clock.advance(10);
+    expect(caches.writes).toHaveLength(20);
     away = true;
-    for (const name of names) world.controller.enqueue(`ns/${name}`);
-    await world.clock.advance(60_000);
-    expect(world.writes).toHaveLength(20);
-    world.put('a0', 'y');
-    await world.clock.advance(60_000);
-    expect(world.condition('a0', 'Ready')).toMatchObject({ status: 'False', reason: 'RedisUnavailable' });
-    expect(world.writes).toHaveLength(21);
+    for (const name of names) caches.controller.enqueue(`ns/${name}`);
+    await caches.clock.advance(60_000);
+    expect(caches.writes).toHaveLength(20);
+    caches.put('a0', 'y');
+    await caches.clock.advance(60_000);
+    expect(caches.condition('a0', 'Ready')).toMatchObject({ status: 'False', reason: 'RedisUnavailable' });
+    expect(caches.writes).toHaveLength(21);
     away = false;
-    await world.clock.advance(2_000_000);
-    expect(world.condition('a0', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
-    expect(world.writes).toHaveLength(22);
-    expect(world.events).toEqual(['a0 RedisUnavailable']);
+    await caches.clock.advance(2_000_000);
+    expect(caches.condition('a0', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
+    expect(caches.writes).toHaveLength(22);
+    expect(caches.events).toEqual(['a0 RedisUnavailable']);
   });
 
   it('stalls on a terminal error until the object changes', async () => {
     let calls = 0;
-    const world = startKind({
+    const caches = startKind({
       reconcile: async object => {
         calls++;
         if (object.spec.say === 'bad') throw new TerminalError('InvalidObject', 'say something else');
         return { conditions: [READY] };
       },
     });
-    world.put('a', 'bad');
-    await world.clock.advance(3_600_000);
-    expect(world.condition('a', 'Stalled')).toMatchObject({ status: 'True', reason: 'InvalidObject' });
+    caches.put('a', 'bad');
+    await caches.clock.advance(3_600_000);
+    expect(caches.condition('a', 'Stalled')).toMatchObject({ status: 'True', reason: 'InvalidObject' });
     expect(calls).toBeLessThanOrEqual(2);
-    world.put('a', 'good');
-    await world.clock.advance(10);
-    expect(world.condition('a', 'Stalled')).toBeUndefined();
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
+    caches.put('a', 'good');
+    await caches.clock.advance(10);
+    expect(caches.condition('a', 'Stalled')).toBeUndefined();
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
   });
 
   it('treats a conflict as a cache that lags, not as an error', async () => {
     let conflicts = 1;
-    const world = startKind({
+    const caches = startKind({
       reconcile: async () => {
         if (conflicts-- > 0) throw errorFromStatus('PATCH', 409, { kind: 'Status', reason: 'Conflict' });
         return { conditions: [READY] };
       },
     });
-    world.put('a', 'x');
-    await world.clock.advance(100);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'True' });
-    const text = await world.metrics();
+    caches.put('a', 'x');
+    await caches.clock.advance(100);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'True' });
+    const text = await caches.metrics();
     expect(text).toContain('controller_runtime_reconcile_errors_total{controller="things"} 0');
     expect(text).toContain('controller_runtime_reconcile_total{controller="things",result="requeue"} 1');
   });
@@ -140,31 +140,31 @@ describe('kind controller, when things fail', () => {
   it('treats a field that another manager owns as a failure', async () => {
     const cause = { reason: 'FieldManagerConflict', field: '.data', message: 'conflict with "argocd" using v1' };
     const body = { kind: 'Status', reason: 'Conflict', details: { causes: [cause] } };
-    const world = startKind({
+    const caches = startKind({
       reconcile: async () => {
         throw errorFromStatus('PATCH', 409, body);
       },
     });
-    world.put('a', 'x');
-    await world.clock.advance(100);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'ReconcileFailed' });
+    caches.put('a', 'x');
+    await caches.clock.advance(100);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'ReconcileFailed' });
   });
 
   it('writes no failure after the lease was lost', async () => {
     const gate = Promise.withResolvers<void>();
-    const world = startKind({
+    const caches = startKind({
       reconcile: async (_object, { signal }) => {
         await gate.promise;
         signal.throwIfAborted();
         return { conditions: [READY] };
       },
     });
-    world.put('a', 'x');
-    await world.clock.advance(10);
-    world.lost.abort(new Error('the lease is lost'));
-    world.stop.abort();
+    caches.put('a', 'x');
+    await caches.clock.advance(10);
+    caches.lost.abort(new Error('the lease is lost'));
+    caches.stop.abort();
     gate.resolve();
-    await world.running;
-    expect(world.writes).toEqual([]);
+    await caches.running;
+    expect(caches.writes).toEqual([]);
   });
 });

@@ -9,7 +9,7 @@ import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import { reportFailure } from './failure.ts';
 import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
-import { type Controller, createKeyedController, type KeySource, type ReconcileContext } from './keyed-controller.ts';
+import { type Attempt, type Controller, createKeyedController, type KeySource } from './keyed-controller.ts';
 import { createMissingReferences } from './missing-references.ts';
 import type { EventNote, Finalization, Outcome } from './outcome.ts';
 import { type CommonStatus, createStatusWriter } from './status-writer.ts';
@@ -25,12 +25,12 @@ export type KindControllerOptions<P extends Reconcilable> = {
   readonly name: string;
   readonly reflector: Reflector<P>;
   /** Reconciles the object. Never called for an object that is being deleted. */
-  readonly reconcile: (object: P, context: ReconcileContext) => Promise<Outcome<StatusOf<P>>>;
+  readonly reconcile: (object: P, attempt: Attempt) => Promise<Outcome<StatusOf<P>>>;
   /**
    * Cleans up what `reconcile` did outside of Kubernetes. With it, every object gets the finalizer before its first
    * reconcile, and loses it when this returns `done`.
    */
-  readonly finalize?: (object: P, context: ReconcileContext) => Promise<Finalization<StatusOf<P>>>;
+  readonly finalize?: (object: P, attempt: Attempt) => Promise<Finalization<StatusOf<P>>>;
   /** Returns status fields that derive from the conditions. */
   readonly fieldsOf?: (conditions: Outcome['conditions']) => object;
   /** Other objects that this kind depends on, as sources of keys (`namespace/name`) of this kind. */
@@ -56,7 +56,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   const status = createStatusWriter<P['spec'], CommonStatus>({ client, resource, wallMs: clock.wallMs });
   const references = createMissingReferences(clock.wallMs);
   /** Key → uid of an object without the finalizer that is still in the cache: its cleanup is done. */
-  const letGo = new Map<string, string>();
+  const forceRemoved = new Map<string, string>();
 
   const own: KeySource = {
     reflector,
@@ -83,7 +83,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     events.record({ resource, metadata: object.metadata }, note);
   }
 
-  async function writeFailure(object: P, error: unknown, { failures, signal, log }: ReconcileContext): Promise<void> {
+  async function writeFailure(object: P, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
     if (signal.aborted || isStale(error)) return;
     const { conditions, observedGeneration: _, ...fields } = object.status ?? {};
     const report = reportFailure(error, { generation: object.metadata.generation ?? 0, conditions }, failures);
@@ -93,26 +93,27 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   }
 
   /** Returns milliseconds until the requeue. */
-  async function reconcile(object: P, context: ReconcileContext): Promise<number | undefined> {
-    const patching = { client, resource, signal: context.signal };
+  async function reconcile(object: P, attempt: Attempt): Promise<number | undefined> {
+    const patching = { client, resource, signal: attempt.signal };
     const kept = finalize === undefined || hasFinalizer(object) ? object : await addFinalizer(object, patching);
     const generation = kept.metadata.generation ?? 0;
     const waiting = { key: keyOf(kept.metadata), generation, conditions: kept.status?.conditions };
-    const outcome = references.judge(waiting, await options.reconcile(kept, context));
-    await write(kept, outcome, context.signal);
+    const outcome = references.judge(waiting, await options.reconcile(kept, attempt));
+    await write(kept, outcome, attempt.signal);
     return outcome.requeueAfterMs;
   }
 
-  async function release(object: P, context: ReconcileContext): Promise<number | undefined> {
+  async function release(object: P, attempt: Attempt): Promise<number | undefined> {
     const key = keyOf(object.metadata);
-    if (finalize === undefined || !hasFinalizer(object) || letGo.get(key) === object.metadata.uid) return undefined;
-    const answer = await finalize(object, context);
+    if (finalize === undefined || !hasFinalizer(object) || forceRemoved.get(key) === object.metadata.uid)
+      return undefined;
+    const answer = await finalize(object, attempt);
     if (answer === 'done') {
-      await removeFinalizer(object, { client, resource, signal: context.signal });
-      letGo.set(key, object.metadata.uid);
+      await removeFinalizer(object, { client, resource, signal: attempt.signal });
+      forceRemoved.set(key, object.metadata.uid);
       return undefined;
     }
-    await write(object, answer, context.signal);
+    await write(object, answer, attempt.signal);
     return answer.waitingMs;
   }
 
@@ -125,19 +126,19 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     sources: [own, ...(options.sources ?? [])],
     ...(options.workers === undefined ? {} : { workers: options.workers }),
     ...(options.retry === undefined ? {} : { retry: options.retry }),
-    reconcile: async (key, context) => {
+    reconcile: async (key, attempt) => {
       const cached = reflector.store.get(key);
       if (cached === undefined) {
-        letGo.delete(key);
+        forceRemoved.delete(key);
         references.forget(key);
         return status.forget(key);
       }
       const object = status.latest(cached) as P;
       try {
         const turn = object.metadata.deletionTimestamp === undefined ? reconcile : release;
-        return { requeueAfterMs: await turn(object, context) };
+        return { requeueAfterMs: await turn(object, attempt) };
       } catch (error) {
-        await writeFailure(object, error, context);
+        await writeFailure(object, error, attempt);
         throw error;
       }
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { READY, startKind, type Thing } from '../../../test/support/controller/kind-world.ts';
+import { READY, startKind, type Thing } from '../../../test/support/controller/kind-caches.ts';
 import { waiting, waitingForReference } from './outcome.ts';
 
 const MINUTE_MS = 60_000;
@@ -15,29 +15,29 @@ describe('a missing reference', () => {
   it('fails the object after five minutes with one more write, and heals', async () => {
     let turns = 0;
     let missing = true;
-    const world = startKind({
+    const caches = startKind({
       reconcile: object => {
         turns++;
         return missing ? judge(object) : judge({ ...object, spec: { say: 'found' } });
       },
     });
-    world.put('a', 'Stream');
-    await world.clock.advance(5 * MINUTE_MS - 1_000);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
-    expect([turns, world.writes.length]).toEqual([1, 1]);
-    await world.clock.advance(1_000);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'WaitingForStream' });
-    expect(world.condition('a', 'Stalled')).toMatchObject({ status: 'True', reason: 'WaitingForStream' });
-    expect(world.condition('a', 'Reconciling')).toBeUndefined();
-    expect([turns, world.writes.length]).toEqual([2, 2]);
-    world.controller.enqueue('ns/a');
-    await world.clock.advance(60 * MINUTE_MS);
-    expect([turns, world.writes.length]).toEqual([3, 2]);
+    caches.put('a', 'Stream');
+    await caches.clock.advance(5 * MINUTE_MS - 1_000);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
+    expect([turns, caches.writes.length]).toEqual([1, 1]);
+    await caches.clock.advance(1_000);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'WaitingForStream' });
+    expect(caches.condition('a', 'Stalled')).toMatchObject({ status: 'True', reason: 'WaitingForStream' });
+    expect(caches.condition('a', 'Reconciling')).toBeUndefined();
+    expect([turns, caches.writes.length]).toEqual([2, 2]);
+    caches.controller.enqueue('ns/a');
+    await caches.clock.advance(60 * MINUTE_MS);
+    expect([turns, caches.writes.length]).toEqual([3, 2]);
     missing = false;
-    world.controller.enqueue('ns/a');
-    await world.clock.advance(10);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'True' });
-    expect(world.condition('a', 'Stalled')).toBeUndefined();
+    caches.controller.enqueue('ns/a');
+    await caches.clock.advance(10);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'True' });
+    expect(caches.condition('a', 'Stalled')).toBeUndefined();
   });
 
   it('goes on counting after a restart of the controller', async () => {
@@ -55,19 +55,19 @@ describe('a missing reference', () => {
   });
 
   it('counts anew for another reference, and for an edit', async () => {
-    const world = startKind({ reconcile: judge });
-    world.put('a', 'human');
-    await world.clock.advance(60 * MINUTE_MS);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForhuman' });
-    world.put('a', 'Stream');
-    await world.clock.advance(4 * MINUTE_MS);
-    world.put('a', 'Stream');
-    await world.clock.advance(4 * MINUTE_MS);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
-    await world.clock.advance(MINUTE_MS);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'WaitingForStream' });
-    world.put('a', 'Stream');
-    await world.clock.advance(MINUTE_MS);
-    expect(world.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
+    const caches = startKind({ reconcile: judge });
+    caches.put('a', 'human');
+    await caches.clock.advance(60 * MINUTE_MS);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForhuman' });
+    caches.put('a', 'Stream');
+    await caches.clock.advance(4 * MINUTE_MS);
+    caches.put('a', 'Stream');
+    await caches.clock.advance(4 * MINUTE_MS);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
+    await caches.clock.advance(MINUTE_MS);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'False', reason: 'WaitingForStream' });
+    caches.put('a', 'Stream');
+    await caches.clock.advance(MINUTE_MS);
+    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'WaitingForStream' });
   });
 });

@@ -9,7 +9,7 @@ import { createRuntime, type RuntimeOptions } from './runtime.ts';
 
 const log = createLogger({ level: 'silent' });
 
-function createWorld(more: Partial<RuntimeOptions> = {}) {
+function createCaches(more: Partial<RuntimeOptions> = {}) {
   const clock = createManualClock();
   const story: string[] = [];
   const synced = Promise.withResolvers<void>();
@@ -80,22 +80,22 @@ function createWorld(more: Partial<RuntimeOptions> = {}) {
 
 describe('runtime', () => {
   it('fills caches, is elected, lists anew, prepares, works; and stops in the reverse order', async () => {
-    const world = createWorld();
-    await world.clock.advance(5_000);
-    expect(world.story).toEqual([]);
-    expect(world.runtime.readiness()).toEqual({
+    const caches = createCaches();
+    await caches.clock.advance(5_000);
+    expect(caches.story).toEqual([]);
+    expect(caches.runtime.readiness()).toEqual({
       ready: false,
       missing: ['/api/v1/namespaces'],
       leading: false,
       silentMs: undefined,
     });
-    world.fill();
-    await world.clock.advance(10);
-    expect(world.runtime.readiness()).toEqual({ ready: true, missing: [], leading: true, silentMs: 5_010 });
-    world.stop.abort();
-    await world.clock.advance(1_000);
-    await world.running;
-    expect(world.story).toEqual([
+    caches.fill();
+    await caches.clock.advance(10);
+    expect(caches.runtime.readiness()).toEqual({ ready: true, missing: [], leading: true, silentMs: 5_010 });
+    caches.stop.abort();
+    await caches.clock.advance(1_000);
+    await caches.running;
+    expect(caches.story).toEqual([
       'elected',
       'relist',
       'prepare 3',
@@ -104,68 +104,68 @@ describe('runtime', () => {
       'released',
       'finish',
     ]);
-    expect(world.clock.pendingTimers()).toBe(0);
+    expect(caches.clock.pendingTimers()).toBe(0);
   });
 
   it('tries the preparation again until it succeeds', async () => {
     let failures = 3;
-    const world = createWorld({
+    const caches = createCaches({
       prepare: async () => {
         if (failures-- > 0) throw new Error('Redis is away');
       },
     });
-    world.fill();
-    await world.clock.advance(100);
-    expect(world.story).not.toContain('controller starts');
-    await world.clock.advance(5_000);
-    expect(world.story).toContain('controller starts');
-    world.stop.abort();
-    await world.clock.advance(1_000);
-    await world.running;
+    caches.fill();
+    await caches.clock.advance(100);
+    expect(caches.story).not.toContain('controller starts');
+    await caches.clock.advance(5_000);
+    expect(caches.story).toContain('controller starts');
+    caches.stop.abort();
+    await caches.clock.advance(1_000);
+    await caches.running;
   });
 
   it('starts its controllers after 10 s though nothing could be prepared', async () => {
-    const world = createWorld({ prepare: () => Promise.reject(new Error('Redis is away')) });
-    world.fill();
-    await world.clock.advance(9_900);
-    expect(world.story).not.toContain('controller starts');
-    await world.clock.advance(200);
-    expect(world.story).toContain('controller starts');
-    world.stop.abort();
-    await world.clock.advance(1_000);
-    await world.running;
-    expect(world.story).toContain('controller has drained');
-    expect(world.clock.pendingTimers()).toBe(0);
+    const caches = createCaches({ prepare: () => Promise.reject(new Error('Redis is away')) });
+    caches.fill();
+    await caches.clock.advance(9_900);
+    expect(caches.story).not.toContain('controller starts');
+    await caches.clock.advance(200);
+    expect(caches.story).toContain('controller starts');
+    caches.stop.abort();
+    await caches.clock.advance(1_000);
+    await caches.running;
+    expect(caches.story).toContain('controller has drained');
+    expect(caches.clock.pendingTimers()).toBe(0);
   });
 
   it('goes on preparing beside its controllers', async () => {
     let isAway = true;
-    const world = createWorld({
+    const caches = createCaches({
       prepare: async () => {
         if (isAway) throw new Error('Redis is away');
       },
     });
-    world.fill();
-    await world.clock.advance(30_000);
+    caches.fill();
+    await caches.clock.advance(30_000);
     isAway = false;
-    await world.clock.advance(60_000);
-    expect(world.story).toEqual(['elected', 'relist', 'controller starts']);
-    world.stop.abort();
-    await world.clock.advance(1_000);
-    await world.running;
+    await caches.clock.advance(60_000);
+    expect(caches.story).toEqual(['elected', 'relist', 'controller starts']);
+    caches.stop.abort();
+    await caches.clock.advance(1_000);
+    await caches.running;
   });
 
   it('gives the lease up when nothing could be prepared for a minute', async () => {
     const given: unknown[] = [];
-    const world = createWorld({
+    const caches = createCaches({
       prepare: () => Promise.reject(new Error('Redis is away')),
       onGivenUp: error => given.push(error),
     });
-    world.fill();
-    await world.clock.advance(59_000);
-    expect(world.story).not.toContain('released');
-    await world.clock.advance(8_000);
-    expect(world.story.slice(2)).toEqual([
+    caches.fill();
+    await caches.clock.advance(59_000);
+    expect(caches.story).not.toContain('released');
+    await caches.clock.advance(8_000);
+    expect(caches.story.slice(2)).toEqual([
       'controller starts',
       'controller has drained',
       'failed: Redis is away',
@@ -173,28 +173,28 @@ describe('runtime', () => {
       'finish',
     ]);
     expect(given).toEqual([new Error('Redis is away')]);
-    world.stop.abort();
-    await world.clock.advance(1_000);
-    await world.running;
+    caches.stop.abort();
+    await caches.clock.advance(1_000);
+    await caches.running;
   });
 
   it('releases the lease when it is stopped while the preparation hangs', async () => {
-    const world = createWorld({ prepare: () => new Promise(() => {}) });
-    world.fill();
-    await world.clock.advance(100);
-    world.stop.abort();
-    await world.clock.advance(1_000);
-    expect(world.story).toEqual(['elected', 'relist', 'released', 'finish']);
+    const caches = createCaches({ prepare: () => new Promise(() => {}) });
+    caches.fill();
+    await caches.clock.advance(100);
+    caches.stop.abort();
+    await caches.clock.advance(1_000);
+    expect(caches.story).toEqual(['elected', 'relist', 'released', 'finish']);
   });
 
   it('stops its controllers when the lease is lost', async () => {
-    const world = createWorld();
-    world.fill();
-    await world.clock.advance(10);
-    world.lost.abort();
-    await world.clock.advance(1_000);
-    expect(world.story).toContain('controller has drained');
-    await world.running;
+    const caches = createCaches();
+    caches.fill();
+    await caches.clock.advance(10);
+    caches.lost.abort();
+    await caches.clock.advance(1_000);
+    expect(caches.story).toContain('controller has drained');
+    await caches.running;
   });
 
   it('does not wait for ever for work that does not end', async () => {
@@ -206,16 +206,16 @@ describe('runtime', () => {
       isPending: () => false,
       run: () => new Promise(() => {}),
     };
-    const world = createWorld({ controllers: [stuck] });
-    world.fill();
-    await world.clock.advance(10);
-    world.stop.abort();
-    await world.clock.advance(14_000);
-    expect(world.story).not.toContain('released');
+    const caches = createCaches({ controllers: [stuck] });
+    caches.fill();
+    await caches.clock.advance(10);
+    caches.stop.abort();
+    await caches.clock.advance(14_000);
+    expect(caches.story).not.toContain('released');
     // The process is killed 20 s after it was asked to stop: what is left is for releasing the lease.
-    await world.clock.advance(1_000);
-    expect(world.story).toContain('released');
-    await world.running;
-    expect(world.story.at(-1)).toBe('finish');
+    await caches.clock.advance(1_000);
+    expect(caches.story).toContain('released');
+    await caches.running;
+    expect(caches.story.at(-1)).toBe('finish');
   });
 });

@@ -1,8 +1,8 @@
 import type { KubeClient } from '../../kube/client.ts';
 import type { SendInvitation } from '../../mail/mailer.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
-import type { Sources } from '../caches/watches.ts';
-import type { Room } from '../context/context.ts';
+import type { Watches } from '../caches/watches.ts';
+import type { Context } from '../context/context.ts';
 import type { DataPlane } from '../context/data-plane.ts';
 import type { Controllers } from '../engine/controllers.ts';
 import type { Controller } from '../engine/keyed-controller.ts';
@@ -19,10 +19,10 @@ type EngineOptions = Required<
 
 /** What the controllers of a kind are made from. */
 export interface KindParts {
-  readonly room: Room;
+  readonly context: Context;
   readonly dataPlane: Pick<DataPlane, 'source'>;
   readonly client: KubeClient;
-  readonly sources: Sources;
+  readonly sources: Watches;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly registry: Registry;
   /** Undefined without a mail server: invitations go into Secrets. */

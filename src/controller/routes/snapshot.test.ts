@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../test/support/controller/test-context.ts';
 import { gatherTenant } from './snapshot.ts';
 
 const DELETED = { deletionTimestamp: '2026-01-01T00:00:00Z' };
@@ -7,8 +7,8 @@ const workspace = (metadata: object = {}) =>
   objectOf<'Workspace'>('acme', { account: 'acme' }, { namespace: undefined, metadata });
 const stream = (name: string, metadata: object = {}) =>
   objectOf<'CatalogStream'>(name, { public: true, retention: '1h', deletionPolicy: 'Retain' }, { metadata });
-const isOpen = (...room: Parameters<typeof createTestRoom>) =>
-  gatherTenant(createTestRoom(...room).room.world, () => false, 'acme').workspace !== undefined;
+const isOpen = (...context: Parameters<typeof createTestContext>) =>
+  gatherTenant(createTestContext(...context).context.caches, () => false, 'acme').workspace !== undefined;
 
 describe('a tenant is open', () => {
   test('while its workspace and its namespace are there to stay', () => {
@@ -26,19 +26,19 @@ describe('a tenant is open', () => {
 describe('in the routes is', () => {
   test('what is protected, and not what is removed already', () => {
     const streams = [stream('orders'), stream('bare', { finalizers: [] }), stream('gone', DELETED), stream('removed')];
-    const { room } = createTestRoom({ Workspace: [workspace()], CatalogStream: streams });
-    const snapshot = gatherTenant(room.world, uid => uid === 'uid-removed', 'acme');
+    const { context } = createTestContext({ Workspace: [workspace()], CatalogStream: streams });
+    const snapshot = gatherTenant(context.caches, uid => uid === 'uid-removed', 'acme');
     expect(snapshot.streams.map(({ name, deleting }) => `${name} ${deleting}`)).toEqual(['orders false', 'gone true']);
   });
 
   test('every package and block until it is gone, also on its way out', () => {
     const target = { kind: 'Package', name: 'sales' } as const;
-    const { room } = createTestRoom({
+    const { context } = createTestContext({
       Workspace: [workspace()],
       Package: [objectOf<'Package'>('sales', { streams: ['orders'] }, { metadata: DELETED })],
       Block: [objectOf<'Block'>('b', { integration: 'globex', target, onUnblock: 'Continue' }, { metadata: DELETED })],
     });
-    const { packages, blocks } = gatherTenant(room.world, () => false, 'acme');
+    const { packages, blocks } = gatherTenant(context.caches, () => false, 'acme');
     expect([...packages, ...blocks].map(({ name }) => name)).toEqual(['sales', 'b']);
   });
 });

@@ -6,38 +6,38 @@ import {
   snapshotOfSubscription,
 } from '../../core/routing/snapshot-of.ts';
 import type { AnyObject } from '../../kube/object.ts';
-import type { Cached, World } from '../caches/caches.ts';
+import type { Cached, Caches } from '../caches/caches.ts';
 
 /** Collects from the caches everything that determines the routes of workspace `name`. */
 export function gatherTenant(
-  world: World,
+  caches: Caches,
   isRemoved: (uid: string) => boolean,
   name: string,
   isShort: (account: string) => boolean = () => false,
   fieldsOf: (subscription: Cached<'Subscription'>) => SubscriptionSnapshot['headerFields'] = () => undefined,
 ): TenantSnapshot {
-  const workspace = world.Workspace.store.get(name);
+  const workspace = caches.Workspace.store.get(name);
   // Nothing in a foreign namespace (without the label) is applied. A namespace that is being deleted loses its objects
   // in any order: close it first, or a Block could go before what it blocks.
-  const home = world.namespaces.store.get(name);
+  const home = caches.namespaces.store.get(name);
   const adopted = home?.workspace === name && !home.deleting;
   const deleting = workspace?.metadata.deletionTimestamp !== undefined;
   const open = workspace !== undefined && adopted && !deleting && isProtected(workspace);
-  const account = workspace === undefined ? undefined : world.Account.store.get(workspace.spec.account);
+  const account = workspace === undefined ? undefined : caches.Account.store.get(workspace.spec.account);
   const of = <P>(kind: { store: { byIndex: (index: string, entry: string) => readonly P[] } }, index = 'namespace') =>
     kind.store.byIndex(index, name);
   return {
     name,
     ...(open ? { workspace: { spec: workspace.spec } } : {}),
     ...(account === undefined ? {} : { account: { plan: account.spec.plan, short: isShort(account.metadata.name) } }),
-    secretKeys: of(world.ingressKeys).flatMap(({ sha256 }) => (sha256 === undefined ? [] : [sha256])),
-    streams: of(world.CatalogStream)
+    secretKeys: of(caches.ingressKeys).flatMap(({ sha256 }) => (sha256 === undefined ? [] : [sha256])),
+    streams: of(caches.CatalogStream)
       .filter(object => isProtected(object) && !isRemoved(object.metadata.uid))
       .map(snapshotOf),
-    packages: of(world.Package).map(snapshotOf),
-    blocks: of(world.Block).map(snapshotOf),
-    integrations: of(world.Integration).map(snapshotOfIntegration),
-    subscriptions: of(world.Subscription, 'producer')
+    packages: of(caches.Package).map(snapshotOf),
+    blocks: of(caches.Block).map(snapshotOf),
+    integrations: of(caches.Integration).map(snapshotOfIntegration),
+    subscriptions: of(caches.Subscription, 'producer')
       .filter(isProtected)
       .map(object => {
         const headerFields = fieldsOf(object);
@@ -48,11 +48,11 @@ export function gatherTenant(
 }
 
 /** Yields every object whose change may change the routes of workspace `name`. */
-export function* objectsOfTenant(world: World, name: string): Generator<AnyObject> {
-  const workspace = world.Workspace.store.get(name);
+export function* objectsOfTenant(caches: Caches, name: string): Generator<AnyObject> {
+  const workspace = caches.Workspace.store.get(name);
   if (workspace !== undefined) yield workspace;
   for (const kind of ['CatalogStream', 'Package', 'Integration', 'Block'] as const) {
-    yield* world[kind].store.byIndex('namespace', name);
+    yield* caches[kind].store.byIndex('namespace', name);
   }
-  yield* world.Subscription.store.byIndex('producer', name);
+  yield* caches.Subscription.store.byIndex('producer', name);
 }

@@ -2,7 +2,7 @@
  * Addresses that endpoints must not have unless the operator allows their network: all that the IANA special-purpose
  * registries do not list as globally reachable, and IPv6 forms that embed an IPv4 address.
  *
- * Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), IANA IPv6 address space.
+ * Watches: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), IANA IPv6 address space.
  */
 
 export interface NetworkRange {

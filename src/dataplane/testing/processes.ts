@@ -91,7 +91,7 @@ export async function createProcesses(redis: RedisClient, { unordered = false } 
       { name, clusterIsOwn: true, sealEndpoint: (sub, config) => sealEndpoint(SEAL_KEYS, sub, config) },
     );
     t.fence.epoch = ++epoch;
-    (t.world.namespaces.store as never as Map<string, unknown>).set(name, { workspace: name, deleting: false });
+    (t.caches.namespaces.store as never as Map<string, unknown>).set(name, { workspace: name, deleting: false });
     for (const [kind, object] of objects.values()) t.put(kind, object);
     const save = (kind: Parameters<AuditedTenant['put']>[0], object: AnyObject): void => {
       objects.set(`${kind}/${object.metadata.namespace}/${object.metadata.name}`, [kind, object]);

@@ -3,7 +3,7 @@ import { createManualClock } from '../../../test/support/manual-clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { createLogger } from '../../telemetry/log.ts';
-import { createWorld } from './caches.ts';
+import { createCaches } from './caches.ts';
 
 /** A facade whose caches are empty still, in front of an API server with one invitation. */
 function openWorld() {
@@ -17,19 +17,19 @@ function openWorld() {
     listed.push(`${kind}/${namespace}`);
     return { items: kind === 'Integration' ? [project(invited)] : [], resourceVersion: '7' };
   }) as unknown as KubeClient['list'];
-  const world = createWorld({ list } as KubeClient, createManualClock(), createLogger({ level: 'silent' }));
-  return { world, listed };
+  const caches = createCaches({ list } as KubeClient, createManualClock(), createLogger({ level: 'silent' }));
+  return { caches, listed };
 }
 
 test('an invitation that another replica issued a moment ago is found by the hash of its token', async () => {
-  const { world, listed } = openWorld();
-  const found = await world.findBy('Integration', 'tokenHash', 'a'.repeat(64));
+  const { caches, listed } = openWorld();
+  const found = await caches.findBy('Integration', 'tokenHash', 'a'.repeat(64));
   expect(found?.metadata.name).toBe('int-1');
   expect(listed).toEqual(['Integration/']);
 });
 
 test('what nobody has is not found, and what is no value of the index neither', async () => {
-  const { world } = openWorld();
-  expect(await world.findBy('Integration', 'tokenHash', 'int-1')).toBeUndefined();
-  await expect(world.findBy('Workspace', 'nothing', 'x')).rejects.toThrow('no index is called nothing');
+  const { caches } = openWorld();
+  expect(await caches.findBy('Integration', 'tokenHash', 'int-1')).toBeUndefined();
+  await expect(caches.findBy('Workspace', 'nothing', 'x')).rejects.toThrow('no index is called nothing');
 });

@@ -15,7 +15,7 @@ import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups } from './lookups.ts';
 
 /** The caches of everything that the facade watches, with lookups. */
-export interface World {
+export interface Caches {
   /** Returns an object by name from the cache. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
   /** Returns the objects of a namespace, or all for cluster-scoped kinds. They lag by the latency of the watch. */
@@ -107,7 +107,7 @@ const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   },
 };
 
-export function createWorld(client: KubeClient, clock: Clock, log: Logger): World {
+export function createCaches(client: KubeClient, clock: Clock, log: Logger): Caches {
   const kinds = Object.keys(RESOURCES) as KindName[];
   const keep = <K extends KindName>(object: Cached<K>) => slimObject(object, [PAUSED_ANNOTATION]) as Cached<K>;
 

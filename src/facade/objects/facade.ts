@@ -9,13 +9,13 @@ import type { RoutingReader } from '../../redis/routing-reader.ts';
 import type { TrafficReader } from '../../redis/traffic-reader.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
-import { createWorld, type World } from './caches.ts';
+import { type Caches, createCaches } from './caches.ts';
 import { createObjects, type Objects } from './objects.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
 
 /** The dependencies of the routes. */
 export interface Facade {
-  readonly world: World;
+  readonly caches: Caches;
   readonly objects: Objects;
   readonly ownership: Ownership;
   /** The data plane's state in Redis. */
@@ -47,18 +47,18 @@ export interface Facade {
 }
 
 /** What a facade is created from. */
-export type FacadeParts = Omit<Facade, 'world' | 'objects' | 'ownership' | 'wallMs'> & {
+export type FacadeParts = Omit<Facade, 'caches' | 'objects' | 'ownership' | 'wallMs'> & {
   readonly client: KubeClient;
 };
 
 export function createFacade({ client, ...parts }: FacadeParts): Facade {
   const { clock } = parts;
-  const world = createWorld(client, clock, parts.log);
+  const caches = createCaches(client, clock, parts.log);
   return {
     ...parts,
-    world,
-    objects: createObjects(client, world, clock),
-    ownership: createOwnership(world),
+    caches,
+    objects: createObjects(client, caches, clock),
+    ownership: createOwnership(caches),
     wallMs: clock.wallMs,
   };
 }

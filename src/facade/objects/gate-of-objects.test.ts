@@ -4,7 +4,7 @@ import { publicId, tenantId } from '../../core/ids/ids.ts';
 import { judgeGate } from '../../core/routing/gate-verdict.ts';
 import { factsInForce } from '../resources/insight/explain.ts';
 import type { Cached } from './cached.ts';
-import type { World } from './caches.ts';
+import type { Caches } from './caches.ts';
 import { gateOfObjects } from './gate-of-objects.ts';
 
 const object = (namespace: string, name: string, spec: object, more: object = {}) => ({
@@ -28,9 +28,9 @@ interface Objects {
 
 function ask({ integration: to = integration, stream: from = stream, ...kinds }: Objects) {
   const there: Objects = { Subscription: [subscription], Activation: [activation], ...kinds };
-  const world = { by: (kind: keyof Objects) => there[kind] ?? [] } as unknown as Pick<World, 'by'>;
+  const caches = { by: (kind: keyof Objects) => there[kind] ?? [] } as unknown as Pick<Caches, 'by'>;
   const tenant = { publicId: tenantId('shop'), name: 'shop', workspace };
-  return gateOfObjects(world, { tenant, stream: from, integration: to, groupKey: 'k', nowMs: 0 });
+  return gateOfObjects(caches, { tenant, stream: from, integration: to, groupKey: 'k', nowMs: 0 });
 }
 
 const reasonOf = (objects: Objects) => judgeGate(ask(objects)).reason;

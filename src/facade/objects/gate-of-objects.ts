@@ -12,7 +12,7 @@ import {
   snapshotOfSubscription,
 } from '../../core/routing/snapshot-of.ts';
 import type { Cached } from './cached.ts';
-import type { World } from './caches.ts';
+import type { Caches } from './caches.ts';
 import type { OwnedTenant } from './ownership.ts';
 
 /** Returns the state of an integration for the routes. */
@@ -46,14 +46,14 @@ function routing(
 }
 
 /** Returns the gate that the cached custom resources ask for. */
-export function gateOfObjects(world: Pick<World, 'by'>, question: Question): GateOfObjects {
+export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): GateOfObjects {
   const { tenant, stream, integration, groupKey, nowMs } = question;
   const name = integration.metadata.name;
-  const subscriptions = world
+  const subscriptions = caches
     .by('Subscription', 'integration', `${tenant.name}/${name}`)
     .filter(object => object.spec.stream === stream.metadata.name && isProtected(object));
-  const packages = world.by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`).map(snapshotOf);
-  const blocks = world.by('Block', 'integration', `${tenant.name}/${name}`).map(snapshotOf);
+  const packages = caches.by('Package', 'stream', `${tenant.name}/${stream.metadata.name}`).map(snapshotOf);
+  const blocks = caches.by('Block', 'integration', `${tenant.name}/${name}`).map(snapshotOf);
   const { verdicts } = compileRoutes(
     {
       name: tenant.name,
@@ -70,7 +70,7 @@ export function gateOfObjects(world: Pick<World, 'by'>, question: Question): Gat
   );
   const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');
   const live = admitted === undefined ? undefined : verdicts.get(admitted.metadata.uid)?.live;
-  const pair = world.by('Activation', 'publicId', activationId(tenant.name, name, groupKey ?? ''));
+  const pair = caches.by('Activation', 'publicId', activationId(tenant.name, name, groupKey ?? ''));
   return {
     groupKey,
     integration: integrationRoute(integration, nowMs),

@@ -6,8 +6,8 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { ObjectName } from '../../kube/object.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
-import type { World } from './caches.ts';
-import { heldBack, heldWithin } from './held-back.ts';
+import type { Caches } from './caches.ts';
+import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts';
 import { CALL_WITHIN_MS, fieldManaged, refusalOf } from './kube-failures.ts';
 import { createTurns } from './turns.ts';
 import { createWaits, type WaitFor } from './wait.ts';
@@ -47,15 +47,15 @@ const EDITS = 5;
 const GONE_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 200;
 
-export function createObjects(client: KubeClient, world: World, clock: Clock): Objects {
+export function createObjects(client: KubeClient, caches: Caches, clock: Clock): Objects {
   const deadline = () => AbortSignal.timeout(CALL_WITHIN_MS);
-  const waitFor = createWaits(world, clock);
+  const waitFor = createWaits(caches, clock);
   const turns = createTurns();
 
   /** Resolves when no object with this uid exists. @throws `late` after 5 s */
   async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
     const untilMs = clock.nowMs() + GONE_WITHIN_MS;
-    while ((await world.live(kind, name))?.metadata.uid === uid) {
+    while ((await caches.live(kind, name))?.metadata.uid === uid) {
       if (clock.nowMs() >= untilMs) throw late;
       await sleep(clock, LOOK_EVERY_MS);
     }
@@ -72,7 +72,7 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
       const refusal = refusalOf(cause);
       // Another caller created it concurrently with another immutable value. A retry finds out whose it is.
       const lost =
-        before === undefined && refusal.code === 'invalid_request' && (await world.live(kind, name)) !== undefined;
+        before === undefined && refusal.code === 'invalid_request' && (await caches.live(kind, name)) !== undefined;
       throw lost ? new Refusal('changed_meanwhile') : refusal;
     }
   }
@@ -99,13 +99,13 @@ export function createObjects(client: KubeClient, world: World, clock: Clock): O
       if (present !== undefined) {
         const fields = spec as Readonly<Record<string, unknown>>;
         const held = [
-          ...heldBack(present, fields, absentOf(spec, concern), manager),
-          ...heldWithin(present, fields, concern, manager),
+          ...conflictingFields(present, fields, absentOf(spec, concern), manager),
+          ...conflictingFieldsWithin(present, fields, concern, manager),
         ];
         if (held.length > 0) throw fieldManaged(held);
       }
       const applied = await applyOnce(kind, name, { ...wanted, before: present });
-      const held = heldBack(applied, spec as Readonly<Record<string, unknown>>, concern, manager);
+      const held = conflictingFields(applied, spec as Readonly<Record<string, unknown>>, concern, manager);
       if (held.length > 0) throw fieldManaged(held);
       return applied;
     },

@@ -1,6 +1,6 @@
 import { type Refusal, refuseBecause } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
-import type { World } from './caches.ts';
+import type { Caches } from './caches.ts';
 
 /** Kinds of a producer's workspace whose public id is a hash of their name. */
 type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';
@@ -19,12 +19,12 @@ export function unknownObject(kind: OwnedKind): Refusal {
 
 /** Finds an object by public id in one workspace, even if another replica has just created it. @throws Refusal 404 */
 export async function findOwned<K extends OwnedKind>(
-  world: Pick<World, 'find'>,
+  caches: Pick<Caches, 'find'>,
   kind: K,
   namespace: string,
   id: string,
 ): Promise<Cached<K>> {
-  const object = await world.find(kind, id, namespace);
+  const object = await caches.find(kind, id, namespace);
   if (object === undefined) throw unknownObject(kind);
   return object;
 }

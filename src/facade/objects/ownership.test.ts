@@ -3,7 +3,7 @@ import type { Owner } from '../../api/owner.ts';
 import { publicId, tenantId } from '../../core/ids/ids.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
-import type { World } from './caches.ts';
+import type { Caches } from './caches.ts';
 import { createOwnership } from './ownership.ts';
 
 const ISSUER = 'https://login.example';
@@ -14,13 +14,13 @@ type Objects = Readonly<Record<string, object>>;
 
 /** A world of objects by `Kind/name`; those under `late` are on the API server only. */
 function worldOf(objects: Objects, late: Objects = {}) {
-  const world = {
+  const caches = {
     get: (kind: string, { name }: { name: string }) => objects[`${kind}/${name}`],
     live: async (kind: string, { name }: { name: string }) => late[`${kind}/${name}`] ?? objects[`${kind}/${name}`],
     find: async (_kind: string, id: string) => objects[id] ?? late[id],
     findLive: async (kind: string, id: string) => void lookedFor.push(`${kind} ${id}`),
   };
-  return createOwnership(world as unknown as World);
+  return createOwnership(caches as unknown as Caches);
 }
 
 /** What was looked for on the API server although the cache has it. */

@@ -4,7 +4,7 @@ import { Refusal } from '../../http/refusal.ts';
 import type { Identity } from '../auth/identity.ts';
 import { mayActFor, mayActForAccount } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
-import type { World } from './caches.ts';
+import type { Caches } from './caches.ts';
 
 /** A workspace that the caller may act for. */
 export interface OwnedTenant {
@@ -45,19 +45,19 @@ export interface Ownership {
   readonly owns: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<boolean>;
 }
 
-export function createOwnership(world: Pick<World, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
+export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
   /**
    * Returns the same answer for objects that are not the caller's and objects that do not exist, after the same time:
    * a cached object goes through the same lookup. So callers cannot probe for objects.
    */
   async function forbidden(kind: KindName, id: string, found: Cached<KindName> | undefined): Promise<Refusal> {
-    if (found !== undefined) await world.findLive(kind, id);
+    if (found !== undefined) await caches.findLive(kind, id);
     return new Refusal('forbidden');
   }
 
   /** Reads from the cache, else from the API server: another replica may have just created it. */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
-    return world.get(kind, { name }) ?? (await world.live(kind, { name }));
+    return caches.get(kind, { name }) ?? (await caches.live(kind, { name }));
   }
 
   async function owns(identity: Identity, workspace: Cached<'Workspace'>): Promise<boolean> {
@@ -74,19 +74,19 @@ export function createOwnership(world: Pick<World, 'get' | 'find' | 'findLive' |
   return {
     owns,
     async tenant(identity, id) {
-      const workspace = await world.find('Workspace', id);
+      const workspace = await caches.find('Workspace', id);
       if (workspace === undefined || !(await owns(identity, workspace))) {
         throw await forbidden('Workspace', id, workspace);
       }
       return owned(workspace);
     },
     async integration(identity, id) {
-      const found = await world.find('Integration', id);
+      const found = await caches.find('Integration', id);
       if (found === undefined) throw await forbidden('Integration', id, found);
       let object: typeof found | undefined = found;
       const { namespace = '', name } = object.metadata;
       // The acceptance may be newer than the cache.
-      if (object.spec.workspace === undefined) object = await world.live('Integration', { namespace, name });
+      if (object.spec.workspace === undefined) object = await caches.live('Integration', { namespace, name });
       const recipient = object?.spec.workspace;
       const workspace = recipient === undefined ? undefined : await present('Workspace', recipient);
       if (object === undefined || workspace === undefined || !(await owns(identity, workspace))) {
@@ -102,7 +102,7 @@ export function createOwnership(world: Pick<World, 'get' | 'find' | 'findLive' |
       };
     },
     async account(identity, id) {
-      const object = await world.find('Account', id);
+      const object = await caches.find('Account', id);
       if (object === undefined || mayActForAccount(identity, object) === undefined) {
         throw await forbidden('Account', id, object);
       }

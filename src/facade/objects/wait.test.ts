@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import type { Cached } from './cached.ts';
-import type { World } from './caches.ts';
+import type { Caches } from './caches.ts';
 import { createWaits } from './wait.ts';
 
 type Block = Cached<'Block'>;
@@ -29,7 +29,7 @@ function setUp(cached?: Block) {
   const handlers = new Set<(change: string, key: string, old: undefined, current: Block | undefined) => void>();
   let live: Block | undefined;
   let looks = 0;
-  const world = {
+  const caches = {
     get: () => cached,
     live: async () => {
       looks += 1;
@@ -41,12 +41,12 @@ function setUp(cached?: Block) {
         return () => handlers.delete(handler);
       },
     }),
-  } as unknown as Pick<World, 'get' | 'reflector' | 'live'>;
+  } as unknown as Pick<Caches, 'get' | 'reflector' | 'live'>;
   return {
     clock,
     handlers,
     looks: () => looks,
-    wait: createWaits(world, clock),
+    wait: createWaits(caches, clock),
     see: (object: Block | undefined, key = 'shop/blk-1') => {
       for (const handler of handlers) handler('updated', key, undefined, object);
     },

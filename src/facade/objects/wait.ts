@@ -4,7 +4,7 @@ import { Refusal } from '../../http/refusal.ts';
 import { keyOf } from '../../kube/object.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Cached } from './cached.ts';
-import type { World } from './caches.ts';
+import type { Caches } from './caches.ts';
 
 /** Maximum time that a call waits for the controller. */
 const WAIT_MS = 5_000;
@@ -28,7 +28,7 @@ export function conditionFor(
   return found !== undefined && found.observedGeneration >= generation ? found : undefined;
 }
 
-export function createWaits(world: Pick<World, 'get' | 'reflector' | 'live'>, clock: Clock): WaitFor {
+export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, clock: Clock): WaitFor {
   return <K extends KindName>(kind: K, applied: Cached<K>, condition = 'Ready') => {
     const { metadata } = applied;
     const name = { namespace: metadata.namespace, name: metadata.name };
@@ -46,18 +46,18 @@ export function createWaits(world: Pick<World, 'get' | 'reflector' | 'live'>, cl
       }
     }
 
-    const unsubscribe = world.reflector(kind).subscribe((_change, changed, _old, current) => {
+    const unsubscribe = caches.reflector(kind).subscribe((_change, changed, _old, current) => {
       if (changed === key) look(current);
     });
     const timers = [
       ...LOOK_AT_MS.map(atMs =>
         clock.setTimer(() => {
           // A failed read decides nothing: the watch may still deliver, and the deadline ends the wait.
-          world.live(kind, name).then(look, () => undefined);
+          caches.live(kind, name).then(look, () => undefined);
         }, atMs),
       ),
       clock.setTimer(() => {
-        const said = (world.get(kind, name) as Cached<K> | undefined)?.status?.conditions?.find(
+        const said = (caches.get(kind, name) as Cached<K> | undefined)?.status?.conditions?.find(
           ({ type }) => type === condition,
         );
         const why = said === undefined ? '' : ` (${condition} is ${said.status}: ${said.message})`;
@@ -65,7 +65,7 @@ export function createWaits(world: Pick<World, 'get' | 'reflector' | 'live'>, cl
       }, WAIT_MS),
     ];
     look(applied);
-    look(world.get(kind, name));
+    look(caches.get(kind, name));
     return promise.finally(() => {
       unsubscribe();
       for (const cancel of timers) cancel();

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type AuditDeps, createAudit } from '../../../src/controller/audit/audit.ts';
 import type { Difference } from '../../../src/controller/audit/drift.ts';
-import { createSweep } from '../../../src/controller/audit/sweep.ts';
-import { INDEXES, type World } from '../../../src/controller/caches/caches.ts';
-import type { Room } from '../../../src/controller/context/context.ts';
+import { createGarbageCollector } from '../../../src/controller/audit/garbage-collector.ts';
+import { type Caches, INDEXES } from '../../../src/controller/caches/caches.ts';
+import type { Context } from '../../../src/controller/context/context.ts';
 import { openGatesOf, reconcilePair } from '../../../src/controller/kinds/activation/reconcile.ts';
 import { createSharedLocks } from '../../../src/controller/routes/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from '../../../src/controller/routes/snapshot.ts';
@@ -18,7 +18,7 @@ import { createControlStore } from '../../../src/redis/control-store.ts';
 import { createControlSweep } from '../../../src/redis/control-sweep.ts';
 import { createHintIndex } from '../../../src/redis/hints.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
-import { objectOf } from './room.ts';
+import { objectOf } from './test-context.ts';
 
 export const NOW_MS = 1_800_000_000_000;
 
@@ -68,12 +68,12 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     namespaces: createStore<object>(),
     ingressKeys: createStore<{ readonly namespace: string }>({ namespace: ({ namespace }) => [namespace] }),
   } as unknown as {
-    readonly [K in keyof World]: { set: (key: string, value: unknown) => void; remove: (key: string) => void };
+    readonly [K in keyof Caches]: { set: (key: string, value: unknown) => void; remove: (key: string) => void };
   };
-  const world = Object.fromEntries(
+  const caches = Object.fromEntries(
     Object.entries(stores).map(([kind, store]) => [kind, { store }]),
-  ) as unknown as World;
-  const put = (kind: keyof World, object: AnyObject): void => stores[kind].set(keyOf(object.metadata), object);
+  ) as unknown as Caches;
+  const put = (kind: keyof Caches, object: AnyObject): void => stores[kind].set(keyOf(object.metadata), object);
 
   const fence = { epoch: 1 };
   const fenced = createControlStore(redis);
@@ -111,16 +111,16 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     fence: () => fence.epoch,
     explain: error => error,
     prepare: async () => {},
-    gather: (each, isRemoved) => gatherTenant(world, isRemoved, each),
-    objectsOf: each => objectsOfTenant(world, each),
+    gather: (each, isRemoved) => gatherTenant(caches, isRemoved, each),
+    objectsOf: each => objectsOfTenant(caches, each),
     isPaused: () => false,
-    openGates: each => openGatesOf({ world, nowMs }, each),
+    openGates: each => openGatesOf({ caches, nowMs }, each),
     exclusively: locks.exclusively,
     onChanged: () => {},
   });
   const pair = reconcilePair(
     {
-      world,
+      caches,
       tenants,
       control,
       inboxHints: hints.d,
@@ -129,7 +129,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
       fence: () => fence.epoch,
       explain: (error: unknown) => error,
       shared: locks.shared,
-    } as unknown as Room,
+    } as unknown as Context,
     { latest: (object: unknown) => object, write: async () => {} } as never,
   );
 
@@ -146,7 +146,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     actual.onRelist(what);
   };
   const deps: AuditDeps = {
-    world,
+    caches,
     store,
     tenants,
     isPaused: () => false,
@@ -167,12 +167,12 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     log: { warn: () => {} } as never,
   };
   const audit = createAudit(deps);
-  const sweep = createSweep({
-    world,
+  const garbage = createGarbageCollector({
+    caches,
     tenants,
     store,
     control,
-    remains: createControlSweep(redis),
+    purger: createControlSweep(redis),
     isPaused: () => false,
     fence: () => fence.epoch,
     relist,
@@ -194,7 +194,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     for (const each of todo.tenants) await tenants.sync(each);
     for (const each of todo.pairs) await pair(each, { failures: 0, signal: new AbortController().signal } as never);
     for (const each of todo.accounts) {
-      const account = world.Account.store.get(each);
+      const account = caches.Account.store.get(each);
       if (account === undefined) continue;
       const { plan, includedTokens } = account.spec;
       await control.setAccount(fence.epoch, publicId('Account', '', each), plan, includedTokens);
@@ -209,7 +209,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     partner,
     integration: publicId('Integration', name, 'ada'),
     sub: publicId('Subscription', partner, 'orders'),
-    world,
+    caches,
     tenants,
     control,
     fence,
@@ -222,10 +222,10 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     relisted,
     actual,
     audit,
-    sweep,
+    garbage,
     store,
     put,
-    remove: (kind: keyof World, object: AnyObject): void => stores[kind].remove(keyOf(object.metadata)),
+    remove: (kind: keyof Caches, object: AnyObject): void => stores[kind].remove(keyOf(object.metadata)),
     listed,
     look,
     work,

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { FINALIZER } from '../../../src/api/well-known.ts';
 import { activationId } from '../../../src/core/ids/ids.ts';
-import type { World } from '../../../src/facade/objects/caches.ts';
+import type { Caches } from '../../../src/facade/objects/caches.ts';
 import { START_MS } from '../../../src/redis/testing/tenant.ts';
 
 export const PARTNERS = ['p0', 'p1', 'p2'] as const;
@@ -103,7 +103,7 @@ export function objectsOf(given: TenantState, shop: string) {
 }
 
 /** Returns the same objects as in the facade's caches. */
-export function worldOf(objects: ReturnType<typeof objectsOf>): Pick<World, 'by'> {
+export function worldOf(objects: ReturnType<typeof objectsOf>): Pick<Caches, 'by'> {
   const find = (kind: KindName, value: string): readonly AnyObject[] => {
     switch (kind) {
       case 'Subscription':
@@ -123,5 +123,5 @@ export function worldOf(objects: ReturnType<typeof objectsOf>): Pick<World, 'by'
         return [];
     }
   };
-  return { by: ((kind: KindName, _index: string, value: string) => find(kind, value)) as unknown as World['by'] };
+  return { by: ((kind: KindName, _index: string, value: string) => find(kind, value)) as unknown as Caches['by'] };
 }

@@ -222,7 +222,7 @@ describe('deleting', () => {
     console.log(`Redis away: all gone after ${Math.round(tookMs)} ms`);
     expect(tookMs).toBeLessThan(100_000);
     // Those in the namespaces went with them.
-    expect(await world.observer.events()).toContain('Workspace/prod9 LetGoWithoutRedis');
+    expect(await world.observer.events()).toContain('Workspace/prod9 FinalizerRemovedWithoutRedis');
     await redis.restart();
     await publisher.publish(makeSample('after-all.0', 'key', 'x'));
     await arrived('after-all.0', 'ada');

@@ -194,7 +194,7 @@ it('holds a deletion for a minute, not longer', async () => {
     everyMs: 500,
   });
   expect(performance.now() - startedMs).toBeGreaterThan(55_000);
-  expect(await observer.events()).toContain(`CatalogStream/${QUEUE} LetGoWhilePaused`);
+  expect(await observer.events()).toContain(`CatalogStream/${QUEUE} FinalizerRemovedWhilePaused`);
   await pause('false');
   const refused = async () => (await publisher.post(makeSample('gone.0', LATER, 'x'))).body.code;
   await eventually('its queue takes nothing more', async () => (await refused()) === 'stream_closing', {

@@ -43,7 +43,7 @@ it('a leader that never reached Redis lets namespaces be deleted, and says that 
   await installed.redis.kill('SIGKILL');
   await leader.kill('SIGKILL');
   await deleteTenants(PRODUCER, 'ada');
-  expect(await world.observer.events()).toContain(`Workspace/${PRODUCER} LetGoWithoutRedis`);
+  expect(await world.observer.events()).toContain(`Workspace/${PRODUCER} FinalizerRemovedWithoutRedis`);
   expect(await standby.metric('sluice_controller_term_started')).toBe(0);
   await eventually(
     'the replica is impaired',

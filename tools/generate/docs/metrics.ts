@@ -43,7 +43,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     createInvitationMetrics(registry);
     createDeliveryMetrics(registry, () => 0);
     createShortages({ registry, exists: () => true, onNews: () => {} });
-    registerObjectMetrics(registry, { world: {}, backlogsAtRisk: () => 0 });
+    registerObjectMetrics(registry, { caches: {}, backlogsAtRisk: () => 0 });
     registerRuntimeMetrics(registry, {
       readiness: () => ({ ready: true, missing: [], leading: false, silentMs: undefined }),
       works: () => false,

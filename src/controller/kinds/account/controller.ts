@@ -2,10 +2,10 @@ import { createKindController } from '../../engine/kind-controller.ts';
 import type { CreateControllers } from '../kind.ts';
 import { reconcileAccount } from './reconcile.ts';
 
-export const createAccountControllers: CreateControllers = ({ room, engine }) => [
+export const createAccountControllers: CreateControllers = ({ context, engine }) => [
   createKindController({
     ...engine('account', 1),
-    reflector: room.world.Account,
-    reconcile: reconcileAccount(room),
+    reflector: context.caches.Account,
+    reconcile: reconcileAccount(context),
   }),
 ];

@@ -6,7 +6,7 @@ import type { Hint } from '../../../redis/hints.ts';
 import { createLedgerStore } from '../../../redis/ledger-store.ts';
 import { onEachRedis } from '../../../redis/testing/each-redis.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { reconcileAccount } from './reconcile.ts';
 import { createShortages } from './shortages.ts';
 
@@ -24,7 +24,7 @@ onEachRedis(redis => {
       exists: () => true,
       onNews: (...told) => news.push(told),
     });
-    const room = {
+    const context = {
       control: createControlStore(redis()),
       queueHints: {
         lower: async (lowered: readonly Hint[]) => {
@@ -35,9 +35,9 @@ onEachRedis(redis => {
       fence: () => 1,
       nowMs: () => NOW_MS,
       explain: (error: unknown) => error,
-    } as Pick<Room, 'control' | 'queueHints' | 'shortages' | 'fence' | 'nowMs' | 'explain'> as Room;
+    } as Pick<Context, 'control' | 'queueHints' | 'shortages' | 'fence' | 'nowMs' | 'explain'> as Context;
     const reconcile = (includedTokens: number, plan: 'Free' | 'Metered' = 'Free') =>
-      reconcileAccount(room)({ metadata: { name }, spec: { owners: [], plan, includedTokens } });
+      reconcileAccount(context)({ metadata: { name }, spec: { owners: [], plan, includedTokens } });
     const ask = (tokens: number) =>
       createLedgerStore(redis()).reserve(account, NOW_MS, {
         queue: 'ten_1:orders',

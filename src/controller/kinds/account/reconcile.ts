@@ -1,7 +1,7 @@
 import type { Account } from '../../../api/kinds/account.ts';
 import { isShort } from '../../../core/events/tokens.ts';
 import { publicId } from '../../../core/ids/ids.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { planAccount } from './plan.ts';
 
 /** Requeue interval of an account whose tokens are spent: the message that it has tokens again may be lost. */
@@ -11,7 +11,7 @@ const SHORT_CHECK_MS = 30_000;
  * Writes the account's plan to Redis, where tokens are counted. Wakes the queues that waited for tokens, and notes
  * whether any still waits.
  */
-export function reconcileAccount({ control, queueHints, shortages, fence, nowMs, explain }: Room) {
+export function reconcileAccount({ control, queueHints, shortages, fence, nowMs, explain }: Context) {
   return async ({ metadata, spec }: Pick<Account, 'spec'> & { metadata: { name: string } }) => {
     const account = publicId('Account', '', metadata.name);
     try {

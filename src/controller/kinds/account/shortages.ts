@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from '../../../telemetry/metrics.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 
 export interface ShortagesDeps {
   readonly registry: Registry;
@@ -9,7 +9,7 @@ export interface ShortagesDeps {
 }
 
 /** Remembers which accounts have queues that wait for tokens. Knows only the accounts that this leader reconciled. */
-export function createShortages({ registry, exists, onNews }: ShortagesDeps): Room['shortages'] {
+export function createShortages({ registry, exists, onNews }: ShortagesDeps): Context['shortages'] {
   const known = new Map<string, boolean>();
   new Gauge({
     name: 'sluice_controller_accounts_short',

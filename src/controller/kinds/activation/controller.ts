@@ -7,21 +7,21 @@ import { reconcilePair } from './reconcile.ts';
 import { type OwnedActivation, removeRevoked } from './removal.ts';
 
 /** Creates two controllers: one for the gates of the pairs, one that removes Activations that REST revoked long ago. */
-export const createActivationControllers: CreateControllers = ({ room, client, sources, engine }) => {
-  const { world, wallMs } = room;
+export const createActivationControllers: CreateControllers = ({ context, client, sources, engine }) => {
+  const { caches, wallMs } = context;
   const resource = resourceOf('Activation');
   const status = createStatusWriter<Cached<'Activation'>['spec'], CommonStatus>({ client, resource, wallMs });
   return [
     createKeyedController({
       ...engine('activation', 8),
-      reconcile: reconcilePair(room, status),
+      reconcile: reconcilePair(context, status),
       sources: sources.pair(status.takeEcho),
     }),
     createKeyedController({
       ...engine('revoked-activation', 1),
       keys: () => ['all'],
       reconcile: removeRevoked({
-        world,
+        caches,
         readPair: async pair =>
           (await client.list(resource, (object: OwnedActivation) => object, pairSelection(pair))).items,
         remove: client.remove,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Condition } from '../../../api/conditions.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { createLogger } from '../../../telemetry/log.ts';
@@ -8,7 +8,7 @@ import { type CommonStatus, createStatusWriter } from '../../engine/status-write
 import { reconcilePair } from './reconcile.ts';
 
 const MINUTE_MS = 60_000;
-const context = {
+const attempt = {
   failures: 0,
   signal: new AbortController().signal,
   log: createLogger({ level: 'silent' }),
@@ -17,7 +17,7 @@ const context = {
 /** The pair of one activation in a namespace without a Workspace, with the clock of the controller. */
 function setUp() {
   const activation = objectOf<'Activation'>('k', { integration: 'globex', groupKey: 'k' });
-  const { room } = createTestRoom({ Activation: [activation] });
+  const { context } = createTestContext({ Activation: [activation] });
   let wallMs = Date.parse('2026-01-01T00:00:00Z');
   let version = 1;
   const writes: string[][] = [];
@@ -32,13 +32,13 @@ function setUp() {
     resource: resourceOf('Activation'),
     wallMs: () => wallMs,
   });
-  const turn = reconcilePair({ ...room, wallMs: () => wallMs }, status);
+  const turn = reconcilePair({ ...context, wallMs: () => wallMs }, status);
   return {
     writes,
     /** Milliseconds until the next turn. */
     turnAfter: async (ms: number) => {
       wallMs += ms;
-      return (await turn('acme/globex/k', context))?.requeueAfterMs;
+      return (await turn('acme/globex/k', attempt))?.requeueAfterMs;
     },
   };
 }

@@ -5,10 +5,10 @@ import { cacheBehind, isKubeError, isStale } from '../../../kube/kube-error.ts';
 import { keyOf } from '../../../kube/object.ts';
 import { inboxMember } from '../../../redis/inbox-store.ts';
 import { type Cached, pairKey } from '../../caches/caches.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { isPaused, planPaused } from '../../context/paused.ts';
 import { reportFailure } from '../../engine/failure.ts';
-import type { ReconcileContext } from '../../engine/keyed-controller.ts';
+import type { Attempt } from '../../engine/keyed-controller.ts';
 import { createMissingReferences } from '../../engine/missing-references.ts';
 import type { CommonStatus, StatusWriter } from '../../engine/status-writer.ts';
 import { inboxesOf, type OpenGate } from '../../routes/apply.ts';
@@ -48,14 +48,14 @@ function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number
 
 /** Returns the open group keys of a workspace from the caches, by `int_…`. */
 export function openGatesOf(
-  { world, nowMs }: Pick<Room, 'world' | 'nowMs'>,
+  { caches, nowMs }: Pick<Context, 'caches' | 'nowMs'>,
   namespace: string,
 ): Map<string, OpenGate[]> {
   const gates = new Map<string, OpenGate[]>();
   const now = nowMs();
-  for (const integration of world.Integration.store.byIndex('namespace', namespace)) {
+  for (const integration of caches.Integration.store.byIndex('namespace', namespace)) {
     const { name } = integration.metadata;
-    const ofIntegration = world.Activation.store.byIndex('integration', `${namespace}/${name}`);
+    const ofIntegration = caches.Activation.store.byIndex('integration', `${namespace}/${name}`);
     const open: OpenGate[] = [];
     for (const [groupKey, activations] of Map.groupBy(ofIntegration, ({ spec }) => spec.groupKey)) {
       if (isOpen(activations)) open.push({ groupKey, sinceMs: openSinceMs(activations, now) });
@@ -69,26 +69,26 @@ export function openGatesOf(
  * Applies one pair: the inbox side first, then the tenant's index, both for opening and for closing. The inbox side is
  * the authority and must never be behind. Statuses are written after the commit, because callers wait for them.
  */
-export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activation'>['spec'], CommonStatus>) {
-  const { world, control, tenants } = room;
-  const references = createMissingReferences(room.wallMs);
+export function reconcilePair(context: Context, status: StatusWriter<Cached<'Activation'>['spec'], CommonStatus>) {
+  const { caches, control, tenants } = context;
+  const references = createMissingReferences(context.wallMs);
 
   /** `again`: the last try failed, perhaps after the gate opened and before the hints were lowered. */
   async function commit({ namespace, integration, groupKey }: Pair, again: boolean): Promise<boolean> {
-    const activations = world.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
-    const open = isOpen(activations) && world.Integration.store.get(`${namespace}/${integration}`) !== undefined;
+    const activations = caches.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
+    const open = isOpen(activations) && caches.Integration.store.get(`${namespace}/${integration}`) !== undefined;
     const routes = tenants.compiled(namespace)?.routes;
     // Paused meanwhile: leave it as it is and retry.
-    if (open && isPaused(world, namespace)) throw cacheBehind(`the pause of ${namespace}`);
+    if (open && isPaused(caches, namespace)) throw cacheBehind(`the pause of ${namespace}`);
     if (open && routes === undefined) throw cacheBehind(`routes of ${namespace}`);
     const id = publicId('Integration', namespace, integration);
-    const fence = room.fence();
-    const nowMs = room.nowMs();
+    const fence = context.fence();
+    const nowMs = context.nowMs();
     const inboxes = open && routes !== undefined ? inboxesOf(routes, id) : [];
     const changed = await control.setActivation(fence, nowMs, id, groupKey, open ? nowMs : null, inboxes);
     if (open && inboxes.length > 0 && (changed || again)) {
       const tenant = tenantId(namespace);
-      await room.inboxHints.lower(
+      await context.inboxHints.lower(
         inboxes.map(inbox => ({ member: inboxMember(inbox), dueMs: nowMs, home: `${tenant}:${inbox.queue}` })),
       );
     }
@@ -100,7 +100,7 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
   async function writeFailure(
     activations: readonly Cached<'Activation'>[],
     error: unknown,
-    { failures, signal, log }: ReconcileContext,
+    { failures, signal, log }: Attempt,
   ): Promise<void> {
     if (signal.aborted || isStale(error)) return;
     for (const activation of activations) {
@@ -141,34 +141,34 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
     return pausesMs.length === 0 ? undefined : { requeueAfterMs: Math.min(...pausesMs) };
   }
 
-  return async (key: string, context: ReconcileContext): Promise<{ readonly requeueAfterMs: number } | undefined> => {
+  return async (key: string, attempt: Attempt): Promise<{ readonly requeueAfterMs: number } | undefined> => {
     const pair = parsePair(key);
     const { namespace } = pair;
     // Keep the objects of the decision: the statuses describe this state.
-    const activations = world.Activation.store.byIndex('pair', key);
-    const integration = world.Integration.store.get(`${namespace}/${pair.integration}`);
+    const activations = caches.Activation.store.byIndex('pair', key);
+    const integration = caches.Integration.store.get(`${namespace}/${pair.integration}`);
     // Closing does not wait for the end of a pause. A pair without objects closes, too.
-    if (isPaused(world, namespace) && isOpen(activations) && integration !== undefined) {
+    if (isPaused(caches, namespace) && isOpen(activations) && integration !== undefined) {
       for (const activation of activations) {
         const said = planPaused(status.latest(activation), namespace);
-        await status.write(activation, said.status ?? {}, said.conditions, context.signal);
+        await status.write(activation, said.status ?? {}, said.conditions, attempt.signal);
       }
       return undefined;
     }
-    if (world.Workspace.store.get(namespace) === undefined && activations.length > 0) {
-      return say(pair, activations, { open: false, workspaceExists: false, state: undefined }, context.signal);
+    if (caches.Workspace.store.get(namespace) === undefined && activations.length > 0) {
+      return say(pair, activations, { open: false, workspaceExists: false, state: undefined }, attempt.signal);
     }
     let open: boolean;
     try {
       if (!tenants.isSynced(namespace) && !tenants.isClosing(namespace)) {
         await tenants.sync(namespace);
-        if (isPaused(world, namespace) && !tenants.isClosing(namespace))
+        if (isPaused(caches, namespace) && !tenants.isClosing(namespace))
           throw cacheBehind(`what closes of ${namespace}`);
       }
-      open = await room.shared(namespace, () => commit(pair, context.failures > 0));
+      open = await context.shared(namespace, () => commit(pair, attempt.failures > 0));
     } catch (error) {
-      const explained = room.explain(error);
-      await writeFailure(activations, explained, context);
+      const explained = context.explain(error);
+      await writeFailure(activations, explained, attempt);
       throw explained;
     }
     const expiresAt = integration?.status?.invitation?.expiresAt;
@@ -176,8 +176,8 @@ export function reconcilePair(room: Room, status: StatusWriter<Cached<'Activatio
       integration &&
       integrationState(
         { spec: integration.spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) },
-        room.wallMs(),
+        context.wallMs(),
       );
-    return say(pair, activations, { open, workspaceExists: true, state }, context.signal);
+    return say(pair, activations, { open, workspaceExists: true, state }, attempt.signal);
   };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { createTestRoom } from '../../../../test/support/controller/room.ts';
+import { createTestContext } from '../../../../test/support/controller/test-context.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { connect } from '../../../kube/client.ts';
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
@@ -12,7 +12,7 @@ import { KEEP_REVOKED_MS, type OwnedActivation, removeRevoked, restName } from '
 const ACTIVATIONS = resourceOf('Activation');
 const namespace = `removal-${Date.now()}`;
 const client = connect({ kubeconfig: inject('kubeconfig') });
-const context = { failures: 0, signal: new AbortController().signal, log: createLogger({ level: 'silent' }) };
+const attempt = { failures: 0, signal: new AbortController().signal, log: createLogger({ level: 'silent' }) };
 const nameOf = (groupKey: string) => restName({ namespace, integration: 'globex', groupKey });
 
 beforeAll(async () => {
@@ -53,15 +53,15 @@ function changedMs({ metadata }: AnyObject): number {
 /** One look at that time, with the API server's objects in the cache. */
 async function look(wallMs: number): Promise<void> {
   const { items } = await client.list(ACTIVATIONS, (object: Cached<'Activation'>) => object, { namespace });
-  const { room } = createTestRoom({ Activation: items });
+  const { context } = createTestContext({ Activation: items });
   const turn = removeRevoked({
-    world: room.world,
+    caches: context.caches,
     readPair: async pair =>
       (await client.list(ACTIVATIONS, (object: OwnedActivation) => object, pairSelection(pair))).items,
     remove: client.remove,
     wallMs: () => wallMs,
   });
-  await turn('all', context);
+  await turn('all', attempt);
 }
 
 describe('what REST revoked', () => {
@@ -98,9 +98,9 @@ describe('what REST revoked', () => {
   test('stays when it is activated again between look and removal', async () => {
     await apply('raced', true);
     const { items } = await client.list(ACTIVATIONS, (object: Cached<'Activation'>) => object, { namespace });
-    const { room } = createTestRoom({ Activation: items.filter(({ spec }) => spec.groupKey === 'raced') });
+    const { context } = createTestContext({ Activation: items.filter(({ spec }) => spec.groupKey === 'raced') });
     const turn = removeRevoked({
-      world: room.world,
+      caches: context.caches,
       readPair: async pair => {
         const before = await client.list(ACTIVATIONS, (object: OwnedActivation) => object, pairSelection(pair));
         await apply('raced', false);
@@ -109,7 +109,7 @@ describe('what REST revoked', () => {
       remove: client.remove,
       wallMs: () => Date.now() + 2 * KEEP_REVOKED_MS,
     });
-    await turn('all', context);
+    await turn('all', attempt);
     const object = await client.get<Cached<'Activation'>>(ACTIVATIONS, { namespace, name: nameOf('raced') });
     expect(object && keyOf(object.metadata)).toBe(`${namespace}/${nameOf('raced')}`);
     expect(object?.spec.revoked).toBe(false);

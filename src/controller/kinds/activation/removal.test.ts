@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { errorFromStatus } from '../../../kube/kube-error.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import type { Cached } from '../../caches/caches.ts';
@@ -70,8 +70,8 @@ describe('the hourly look', () => {
       { account: 'acme' },
       { namespace: undefined, metadata: annotations },
     );
-    const { room } = createTestRoom({ Workspace: [workspace], Activation: cached });
-    const context = { failures: 0, signal: new AbortController().signal, log: createLogger({ level: 'silent' }) };
+    const { context } = createTestContext({ Workspace: [workspace], Activation: cached });
+    const attempt = { failures: 0, signal: new AbortController().signal, log: createLogger({ level: 'silent' }) };
     const turn = (
       remove = async (_resource: object, { name }: { name: string }, preconditions?: object) => {
         removed.push({ name, ...preconditions });
@@ -79,7 +79,7 @@ describe('the hourly look', () => {
       },
     ) =>
       removeRevoked({
-        world: room.world,
+        caches: context.caches,
         readPair: async ({ groupKey }) => {
           asked.push(groupKey);
           return live;
@@ -87,54 +87,54 @@ describe('the hourly look', () => {
         remove,
         wallMs: () => nowMs,
       });
-    return { turn, context, asked, removed, passMs: (ms: number) => (nowMs += ms) };
+    return { turn, attempt, asked, removed, passMs: (ms: number) => (nowMs += ms) };
   }
 
   test('removes it as it was when it was judged, and comes again', async () => {
-    const { turn, context, removed } = look([activation()]);
-    expect(await turn()('all', context)).toEqual({ requeueAfterMs: 3_600_000 });
+    const { turn, attempt, removed } = look([activation()]);
+    expect(await turn()('all', attempt)).toEqual({ requeueAfterMs: 3_600_000 });
     expect(removed).toEqual([{ name: NAME, uid: `uid-${NAME}`, resourceVersion: '1' }]);
   });
 
   test('asks the API server only about what can be due', async () => {
-    const { turn, context, asked, removed } = look([
+    const { turn, attempt, asked, removed } = look([
       activation(NAME, { since: '2026-01-01T00:00:01Z' }),
       activation('by-hand'),
     ]);
-    await turn()('all', context);
+    await turn()('all', attempt);
     expect({ asked, removed }).toEqual({ asked: [], removed: [] });
     const sibling = look([activation(), activation('by-hand', { revoked: false })]);
-    await sibling.turn()('all', sibling.context);
+    await sibling.turn()('all', sibling.attempt);
     expect(sibling.asked).toEqual([]);
     const paused = look([activation()], undefined, true);
-    await paused.turn()('all', paused.context);
+    await paused.turn()('all', paused.attempt);
     expect(paused.asked).toEqual([]);
   });
 
   test('keeps what has a sibling that the cache has not heard of', async () => {
-    const { turn, context, removed } = look([activation()], [activation(), activation('new', { revoked: false })]);
-    await turn()('all', context);
+    const { turn, attempt, removed } = look([activation()], [activation(), activation('new', { revoked: false })]);
+    await turn()('all', attempt);
     expect(removed).toEqual([]);
   });
 
   test('asks once about what was revoked later than its events stopped, and again when that is due', async () => {
     const later = activation(NAME, { managedFields: [{ ...rest, time: '2026-01-11T00:00:00Z' }] });
-    const { turn, context, asked, removed, passMs } = look([later]);
+    const { turn, attempt, asked, removed, passMs } = look([later]);
     const pass = turn();
-    await pass('all', context);
-    await pass('all', context);
+    await pass('all', attempt);
+    await pass('all', attempt);
     passMs(10 * 86_400_000 - 1);
-    await pass('all', context);
+    await pass('all', attempt);
     expect({ asked: asked.length, removed }).toEqual({ asked: 1, removed: [] });
     passMs(1);
-    await pass('all', context);
+    await pass('all', attempt);
     expect({ asked: asked.length, removed: removed.length }).toEqual({ asked: 2, removed: 1 });
   });
 
   test('goes on when one is activated again in that moment, and fails for anything else', async () => {
-    const { turn, context } = look([activation()]);
+    const { turn, attempt } = look([activation()]);
     const refuse = (status: number) => () => Promise.reject(errorFromStatus('DELETE', status, undefined));
-    await expect(turn(refuse(409))('all', context)).resolves.toBeDefined();
-    await expect(turn(refuse(500))('all', context)).rejects.toThrow('500');
+    await expect(turn(refuse(409))('all', attempt)).resolves.toBeDefined();
+    await expect(turn(refuse(500))('all', attempt)).rejects.toThrow('500');
   });
 });

@@ -3,10 +3,10 @@ import { activationObjectName } from '../../../core/ids/object-names.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
-import { type Cached, pairKey, resourceOf, type World } from '../../caches/caches.ts';
+import { type Cached, type Caches, pairKey, resourceOf } from '../../caches/caches.ts';
 import { isPaused } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
-import type { ReconcileContext } from '../../engine/keyed-controller.ts';
+import type { Attempt } from '../../engine/keyed-controller.ts';
 import type { Pair } from './reconcile.ts';
 
 /** How long a revoked activation of REST is kept, so that readers see it and when it was revoked. */
@@ -56,7 +56,7 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
 }
 
 export interface RemovalDeps {
-  readonly world: Pick<World, 'Activation' | 'Workspace'>;
+  readonly caches: Pick<Caches, 'Activation' | 'Workspace'>;
   /** Reads all objects of a pair from the quorum. */
   readonly readPair: (pair: Pair) => Promise<readonly OwnedActivation[]>;
   readonly remove: KubeClient['remove'];
@@ -65,27 +65,27 @@ export interface RemovalDeps {
 }
 
 /** Removes Activations that REST revoked long ago. Their gates are closed by then, and stay closed without them. */
-export function removeRevoked({ world, readPair, remove, wallMs }: RemovalDeps) {
+export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps) {
   /** UID → when to read the object from the API server again. */
   let notBefore = new Map<string, number>();
 
   /** Decides from the cache, which has the time of creation and of Effective, but not of the revocation. */
   function isCandidate({ metadata, spec, status }: Cached<'Activation'>, pair: Pair, nowMs: number): boolean {
-    if (spec.revoked !== true || metadata.deletionTimestamp !== undefined || isPaused(world, pair.namespace))
+    if (spec.revoked !== true || metadata.deletionTimestamp !== undefined || isPaused(caches, pair.namespace))
       return false;
     const since = findCondition(status?.conditions, 'Effective')?.lastTransitionTime;
     const isYoung = (time: string | undefined) => time !== undefined && Date.parse(time) + KEEP_REVOKED_MS > nowMs;
     if (isYoung(metadata.creationTimestamp) || isYoung(since)) return false;
-    const siblings = world.Activation.store.byIndex('pair', pairKey(pair.namespace, pair.integration, pair.groupKey));
+    const siblings = caches.Activation.store.byIndex('pair', pairKey(pair.namespace, pair.integration, pair.groupKey));
     return siblings.length === 1 && metadata.name === restName(pair);
   }
 
-  return async (_key: string, { signal, log }: ReconcileContext): Promise<{ requeueAfterMs: number }> => {
+  return async (_key: string, { signal, log }: Attempt): Promise<{ requeueAfterMs: number }> => {
     const nowMs = wallMs();
     const asked = notBefore;
     notBefore = new Map();
     let removed = 0;
-    for (const activation of world.Activation.store.values()) {
+    for (const activation of caches.Activation.store.values()) {
       const { metadata, spec } = activation;
       const pair = { namespace: metadata.namespace as string, integration: spec.integration, groupKey: spec.groupKey };
       if (!isCandidate(activation, pair, nowMs)) continue;

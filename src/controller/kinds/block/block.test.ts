@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { planBlock } from './plan.ts';
 import { reconcileBlock } from './reconcile.ts';
@@ -45,28 +45,28 @@ describe('a block', () => {
   });
 
   test('is enforced when it is in force together with what it names, and says how many it pauses', async () => {
-    const { room, inForce } = createTestRoom(
+    const { context, inForce } = createTestContext(
       { Workspace: [workspace], Integration: [integration], Package: [pkg()] },
       { paused: new Map([['uid-b', 3]]) },
     );
-    const outcome = await reconcileBlock(room)(block);
+    const outcome = await reconcileBlock(context)(block);
     expect(inForce).toEqual(['acme b', 'acme globex', 'acme sales']);
     expect(outcome.conditions.at(-1)).toMatchObject({ type: 'Enforced', status: 'True' });
     expect(outcome.status?.pausedSubscriptions).toBe(3);
   });
 
   test('is in force also while what it names does not exist', async () => {
-    const { room, inForce } = createTestRoom({ Workspace: [workspace] });
-    expect(said(await reconcileBlock(room)(block)).at(-1)).toBe('Enforced=Unknown/WaitingForIntegration');
+    const { context, inForce } = createTestContext({ Workspace: [workspace] });
+    expect(said(await reconcileBlock(context)(block)).at(-1)).toBe('Enforced=Unknown/WaitingForIntegration');
     expect(inForce).toEqual(['acme b']);
   });
 
   test('is not enforced before its package is protected: that could go from under it', async () => {
-    const { room } = createTestRoom({
+    const { context } = createTestContext({
       Workspace: [workspace],
       Integration: [integration],
       Package: [pkg({ finalizers: [] })],
     });
-    await expect(reconcileBlock(room)(block)).rejects.toMatchObject({ reason: 'CacheBehind' });
+    await expect(reconcileBlock(context)(block)).rejects.toMatchObject({ reason: 'CacheBehind' });
   });
 });

@@ -2,11 +2,11 @@ import { createKindController } from '../../engine/kind-controller.ts';
 import { type CreateControllers, WAITING_WORKERS } from '../kind.ts';
 import { reconcileBlock } from './reconcile.ts';
 
-export const createBlockControllers: CreateControllers = ({ room, sources, engine }) => [
+export const createBlockControllers: CreateControllers = ({ context, sources, engine }) => [
   createKindController({
     ...engine('block', WAITING_WORKERS),
-    reflector: room.world.Block,
-    reconcile: reconcileBlock(room),
+    reflector: context.caches.Block,
+    reconcile: reconcileBlock(context),
     sources: [sources.inWorkspace('Block'), ...sources.block],
   }),
 ];

@@ -1,7 +1,7 @@
 import { FINALIZER } from '../../../api/well-known.ts';
 import { cacheBehind } from '../../../kube/kube-error.ts';
 import type { Cached } from '../../caches/caches.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { settled } from '../../context/paused.ts';
 import { planBlock } from './plan.ts';
 
@@ -10,14 +10,14 @@ import { planBlock } from './plan.ts';
  * new package may be missing from the routes that its Block was compiled into. A Block only closes, so it is applied in
  * a paused workspace as well.
  */
-export function reconcileBlock(room: Pick<Room, 'world' | 'tenants'>) {
-  const { world } = room;
+export function reconcileBlock(context: Pick<Context, 'caches' | 'tenants'>) {
+  const { caches } = context;
   return async (block: Cached<'Block'>) => {
     const { metadata, spec } = block;
     const namespace = metadata.namespace as string;
-    const integration = world.Integration.store.get(`${namespace}/${spec.integration}`);
-    const target = world[spec.target.kind].store.get(`${namespace}/${spec.target.name}`);
-    const workspaceExists = world.Workspace.store.get(namespace) !== undefined;
+    const integration = caches.Integration.store.get(`${namespace}/${spec.integration}`);
+    const target = caches[spec.target.kind].store.get(`${namespace}/${spec.target.name}`);
+    const workspaceExists = caches.Workspace.store.get(namespace) !== undefined;
     const facts = {
       namespace,
       integration: spec.integration,
@@ -32,9 +32,9 @@ export function reconcileBlock(room: Pick<Room, 'world' | 'tenants'>) {
       if (target.metadata.finalizers?.includes(FINALIZER) !== true)
         throw cacheBehind(`finalizer of ${target.metadata.name}`);
     }
-    let compiled = await settled(room, namespace, block);
+    let compiled = await settled(context, namespace, block);
     for (const object of [integration, target]) {
-      if (object !== undefined) compiled = await settled(room, namespace, object);
+      if (object !== undefined) compiled = await settled(context, namespace, object);
     }
     return planBlock({ ...facts, pausedSubscriptions: compiled.paused.get(metadata.uid) ?? 0 });
   };

@@ -3,12 +3,12 @@ import { createKindController } from '../../engine/kind-controller.ts';
 import { type CreateControllers, WAITING_WORKERS } from '../kind.ts';
 import { finalizeStream, reconcileStream } from './reconcile.ts';
 
-export const createStreamControllers: CreateControllers = ({ room, sources, engine }) => [
+export const createStreamControllers: CreateControllers = ({ context, sources, engine }) => [
   createKindController({
     ...engine('catalogstream', WAITING_WORKERS),
-    reflector: room.world.CatalogStream,
-    reconcile: unlessPaused(room, PAUSABLE.CatalogStream, reconcileStream(room)),
-    finalize: finalizeUnlessPaused(room, PAUSABLE.CatalogStream, finalizeStream(room)),
+    reflector: context.caches.CatalogStream,
+    reconcile: unlessPaused(context, PAUSABLE.CatalogStream, reconcileStream(context)),
+    finalize: finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context)),
     sources: [sources.inWorkspace('CatalogStream')],
   }),
 ];

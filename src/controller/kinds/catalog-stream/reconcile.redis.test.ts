@@ -4,7 +4,7 @@ import { inboxKeys, integrationKeys, queueKeys } from '../../../redis/keys.ts';
 import { createQueueStore } from '../../../redis/queue-store.ts';
 import { onEachRedis } from '../../../redis/testing/each-redis.ts';
 import type { Cached } from '../../caches/caches.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { finalizeStream } from './reconcile.ts';
 
 onEachRedis(redis => {
@@ -22,18 +22,18 @@ onEachRedis(redis => {
       redis().call('hget', meta, 'gen'),
       redis().call('hget', integrationKeys(t.integration).sub(t.sub), 'inc'),
     ])) as [string, string];
-    const room = {
-      world: t.world,
+    const context = {
+      caches: t.caches,
       tenants: t.tenants,
       control: t.control,
       client: { get: async () => ({ metadata: {} }) },
       deletingForMs: () => 0,
       explain: (error: unknown) => error,
-      tellLetGo: () => {},
-    } as unknown as Room;
+      recordForcedRemoval: () => {},
+    } as unknown as Context;
     /** `gone`, or what is said while it waits. */
     async function finalize(): Promise<string> {
-      const outcome = await finalizeStream(room)(deleting);
+      const outcome = await finalizeStream(context)(deleting);
       const gone = (await redis().call('exists', meta)) === 0;
       expect(gone).toBe(outcome === 'done');
       return outcome === 'done' ? 'gone' : (outcome.conditions?.[0]?.message ?? '').replace(/\. .*/, '');

@@ -9,18 +9,18 @@ import { isEnded, reconcileIntegration } from './reconcile.ts';
 
 /** One controller for the integrations, one that hands their invitations over. */
 export const createIntegrationControllers: CreateControllers = parts => {
-  const { room, sources, engine } = parts;
+  const { context, sources, engine } = parts;
   const deliveries = createDeliveries();
   const integrations = createKindController({
     ...engine('integration', WAITING_WORKERS),
-    reflector: room.world.Integration,
-    reconcile: unlessPaused(room, PAUSABLE.Integration, reconcileIntegration({ ...room, deliveries }), isEnded),
+    reflector: context.caches.Integration,
+    reconcile: unlessPaused(context, PAUSABLE.Integration, reconcileIntegration({ ...context, deliveries }), isEnded),
     sources: [sources.inWorkspace('Integration'), ...sources.integration],
   });
   const invitations = createKeyedController({
     ...engine('invitation', 2),
     retry: DELIVERY_RETRY,
-    reconcile: deliverInvitation(room, {
+    reconcile: deliverInvitation(context, {
       sendInvitation: parts.sendInvitation,
       deliveries,
       tell: key => integrations.enqueue(key),

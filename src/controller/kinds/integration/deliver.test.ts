@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { deriveInvitationToken, issueInvitation } from '../../../core/ids/invitation.ts';
 import type { InvitationMail } from '../../../mail/invitation-message.ts';
 import { MailError } from '../../../mail/mailer.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import type { Cached } from '../../caches/caches.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { deliverInvitation } from './deliver.ts';
 import { createDeliveries, type Deliveries } from './deliveries.ts';
 
@@ -46,7 +46,7 @@ async function deliver(
   } = {},
 ): Promise<Asked & { readonly answer: unknown; readonly error: unknown }> {
   const asked: Asked = { mails: [], secrets: [], told: [], counted: [] };
-  const { room } = createTestRoom(
+  const { context } = createTestContext(
     { Workspace: [options.workspace ?? workspace()], Integration: cached === undefined ? [] : [cached] },
     {
       wallMs: Date.parse(NOW) + 5_000,
@@ -59,10 +59,10 @@ async function deliver(
       asked.secrets.push(body);
       return options.apply?.();
     },
-  } as unknown as Room['client'];
+  } as unknown as Context['client'];
   const { send } = options;
   const turn = deliverInvitation(
-    { ...room, client },
+    { ...context, client },
     {
       sendInvitation:
         send === 'no server'
@@ -76,13 +76,13 @@ async function deliver(
       metrics: { mailed: result => asked.counted.push(result) },
     },
   );
-  const context = {
+  const attempt = {
     failures: 0,
     signal: options.signal ?? new AbortController().signal,
     log: createLogger({ level: 'silent' }),
   };
   try {
-    return { ...asked, answer: await turn(KEY, context), error: undefined };
+    return { ...asked, answer: await turn(KEY, attempt), error: undefined };
   } catch (error) {
     return { ...asked, answer: undefined, error };
   }

@@ -1,9 +1,9 @@
 import { invitationSecretName } from '../../../api/well-known.ts';
 import { MailError, type SendInvitation } from '../../../mail/mailer.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
-import { ownsNamespace, type Room, timestampOf } from '../../context/context.ts';
+import { type Context, ownsNamespace, timestampOf } from '../../context/context.ts';
 import { isPaused } from '../../context/paused.ts';
-import type { ReconcileContext } from '../../engine/keyed-controller.ts';
+import type { Attempt } from '../../engine/keyed-controller.ts';
 import type { RetryPauses } from '../../engine/work-queue.ts';
 import type { Deliveries, InvitationId } from './deliveries.ts';
 import type { Delivery } from './invitation.ts';
@@ -32,8 +32,8 @@ export interface DeliverDeps {
  * Sends invitations, apart from the integrations' own worker: a slow mail server must not delay Ready. The result goes
  * through `deliveries` into the status.
  */
-export function deliverInvitation(room: Room, deps: DeliverDeps) {
-  const { world, client } = room;
+export function deliverInvitation(context: Context, deps: DeliverDeps) {
+  const { caches, client } = context;
   const { sendInvitation, deliveries } = deps;
 
   function taskFor(key: string, integration: Cached<'Integration'>): InvitationTask {
@@ -45,11 +45,11 @@ export function deliverInvitation(room: Room, deps: DeliverDeps) {
       uid,
       spec,
       status,
-      secretSha256: world.invitationSecrets.store.get(`${namespace}/${invitationSecretName(name)}`)?.sha256,
+      secretSha256: caches.invitationSecrets.store.get(`${namespace}/${invitationSecretName(name)}`)?.sha256,
       delivery: issuedAt === undefined ? undefined : deliveries.of(key, { uid, issuedAt }),
       hasMailServer: sendInvitation !== undefined,
-      rootKey: room.rootKey,
-      nowMs: room.wallMs(),
+      rootKey: context.rootKey,
+      nowMs: context.wallMs(),
     });
   }
 
@@ -61,7 +61,7 @@ export function deliverInvitation(room: Room, deps: DeliverDeps) {
     } else {
       await writeInvitationSecret(client, integration, task.token);
     }
-    return { sentAt: timestampOf(room.wallMs()), as: task.do === 'mail' ? 'Sent' : 'SecretWritten' };
+    return { sentAt: timestampOf(context.wallMs()), as: task.do === 'mail' ? 'Sent' : 'SecretWritten' };
   }
 
   /** Notes the result, unless it only repaired a Secret whose writing is in the status already. */
@@ -71,11 +71,11 @@ export function deliverInvitation(room: Room, deps: DeliverDeps) {
     deps.tell(key);
   }
 
-  return async (key: string, { signal }: ReconcileContext): Promise<{ requeueAfterMs: number } | undefined> => {
-    const cached = world.Integration.store.get(key);
+  return async (key: string, { signal }: Attempt): Promise<{ requeueAfterMs: number } | undefined> => {
+    const cached = caches.Integration.store.get(key);
     if (cached === undefined || cached.status?.invitation?.sentAt !== undefined) deliveries.forget(key);
     const namespace = cached?.metadata.namespace as string;
-    if (cached === undefined || isPaused(world, namespace) || !ownsNamespace(world, namespace)) return undefined;
+    if (cached === undefined || isPaused(caches, namespace) || !ownsNamespace(caches, namespace)) return undefined;
     if (taskFor(key, cached).do === 'nothing') return undefined;
     // A revocation or an answer may not be in the cache yet, and a mail cannot be taken back.
     const integration = await client.get<Cached<'Integration'>>(resourceOf('Integration'), cached.metadata);

@@ -6,7 +6,7 @@ import {
 } from '../../../api/well-known.ts';
 import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 
 /**
  * Writes the Secret `<integration>-invitation`. An owner reference deletes it with the Integration. The controller may
@@ -15,7 +15,7 @@ import type { Room } from '../../context/context.ts';
  * @param token undefined empties the Secret
  */
 export async function writeInvitationSecret(
-  client: Room['client'],
+  client: Context['client'],
   { metadata }: Pick<Cached<'Integration'>, 'metadata'>,
   token: string | undefined,
 ): Promise<void> {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { deriveInvitationToken, hashInvitationToken, INVITATION_LIFETIME_MS } from '../../../core/ids/invitation.ts';
 import type { Cached } from '../../caches/caches.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { createDeliveries } from './deliveries.ts';
 import { reconcileIntegration } from './reconcile.ts';
 
@@ -19,8 +19,8 @@ function reconcile(
   wallMs = Date.parse(NOW),
   options: { namespaceDeleting?: boolean } = {},
 ) {
-  const { room } = createTestRoom({ Workspace: [workspace], Integration: [object] }, { wallMs, ...options });
-  return reconcileIntegration(room)(object);
+  const { context } = createTestContext({ Workspace: [workspace], Integration: [object] }, { wallMs, ...options });
+  return reconcileIntegration(context)(object);
 }
 
 describe('an integration', () => {
@@ -89,13 +89,19 @@ describe('an integration', () => {
   ])('with an address and a workspace that %s says so', async (_what, manager, before, expected) => {
     const said = { type: 'Accepted', status: 'True', reason: before, message: 'm' };
     const object = invited({ workspace: 'globex' }, { conditions: before === undefined ? [] : [said] });
-    const { room } = createTestRoom({ Workspace: [workspace], Integration: [object] }, { wallMs: Date.parse(NOW) });
+    const { context } = createTestContext(
+      { Workspace: [workspace], Integration: [object] },
+      { wallMs: Date.parse(NOW) },
+    );
     const managedFields = [
       { manager: 'kubectl', fieldsV1: { 'f:spec': { 'f:invitedEmail': {} } } },
       { manager, fieldsV1: { 'f:spec': { 'f:workspace': {} } } },
     ];
-    const client = { ...room.client, get: async () => ({ metadata: { managedFields } }) } as unknown as Room['client'];
-    const { conditions } = await reconcileIntegration({ ...room, client })(object);
+    const client = {
+      ...context.client,
+      get: async () => ({ metadata: { managedFields } }),
+    } as unknown as Context['client'];
+    const { conditions } = await reconcileIntegration({ ...context, client })(object);
     expect(conditions.slice(1).map(({ type, status, reason }) => `${type}=${status}/${reason}`)).toEqual(expected);
   });
 
@@ -109,8 +115,8 @@ describe('an integration', () => {
       );
     const said = async (name: string, ...subscriptions: Cached<'Subscription'>[]) => {
       const object = objectOf<'Integration'>('globex', { workspace: name });
-      const { room } = createTestRoom({ Workspace: [workspace, initech], Subscription: subscriptions });
-      const { conditions } = await reconcileIntegration(room)(object);
+      const { context } = createTestContext({ Workspace: [workspace, initech], Subscription: subscriptions });
+      const { conditions } = await reconcileIntegration(context)(object);
       expect(conditions[0]).toMatchObject({ type: 'Ready', status: 'True', reason: 'Active' });
       const { status, reason, message } = conditions.find(({ type }) => type === 'Admitted') ?? {};
       return `${status}/${reason}: ${message?.replaceAll(name, 'W')}`;
@@ -131,8 +137,8 @@ describe('an integration', () => {
   });
 
   test('without a Workspace invites nobody', async () => {
-    const { room } = createTestRoom({ Integration: [invited()] }, { wallMs: Date.parse(NOW) });
-    const outcome = await reconcileIntegration(room)(invited());
+    const { context } = createTestContext({ Integration: [invited()] }, { wallMs: Date.parse(NOW) });
+    const outcome = await reconcileIntegration(context)(invited());
     expect(outcome.status?.invitation).toBeUndefined();
     expect(outcome.conditions[0]).toMatchObject({ reason: 'WaitingForWorkspace' });
   });
@@ -141,8 +147,8 @@ describe('an integration', () => {
     const { status } = await reconcile(invited());
     const object = invited({}, status);
     const deliveries = createDeliveries();
-    const { room } = createTestRoom({ Workspace: [workspace] }, { wallMs: Date.parse(NOW) });
-    const say = async () => (await reconcileIntegration({ ...room, deliveries })(object)).status?.invitation?.sentAt;
+    const { context } = createTestContext({ Workspace: [workspace] }, { wallMs: Date.parse(NOW) });
+    const say = async () => (await reconcileIntegration({ ...context, deliveries })(object)).status?.invitation?.sentAt;
     const sent = { sentAt: NOW, as: 'Sent' } as const;
     deliveries.note('acme/globex', { uid: 'uid-of-a-namesake', issuedAt: NOW }, sent);
     expect(await say()).toBeUndefined();

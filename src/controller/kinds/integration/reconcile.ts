@@ -4,7 +4,7 @@ import { issueInvitation } from '../../../core/ids/invitation.ts';
 import { integrationState } from '../../../core/routing/integration-state.ts';
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
-import { ownsNamespace, type Room, timestampOf } from '../../context/context.ts';
+import { type Context, ownsNamespace, timestampOf } from '../../context/context.ts';
 import { settled } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Deliveries } from './deliveries.ts';
@@ -21,7 +21,7 @@ type Owned = AnyObject & {
  * Returns whether the partner accepted over REST, as opposed to a grant by the producer. Reads the object once, when
  * the grant appears; later calls use the condition.
  */
-async function wasAccepted({ client }: Room, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
+async function wasAccepted({ client }: Context, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
   const { InvitationAccepted, DirectGrant } = REASON.Integration.Accepted;
   const said = findCondition(status?.conditions, CONDITION.Integration.Accepted)?.reason;
   if (said === InvitationAccepted || said === DirectGrant) return said === InvitationAccepted;
@@ -33,8 +33,8 @@ async function wasAccepted({ client }: Room, { metadata, spec, status }: Cached<
 }
 
 /** Returns whether a Subscription in the workspace of the spec uses the integration. */
-function isSubscribed({ world }: Room, { metadata, spec }: Cached<'Integration'>): boolean {
-  return world.Subscription.store
+function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integration'>): boolean {
+  return caches.Subscription.store
     .byIndex('integration', keyOf(metadata))
     .some(subscription => subscription.metadata.namespace === spec.workspace);
 }
@@ -42,33 +42,33 @@ function isSubscribed({ world }: Room, { metadata, spec }: Cached<'Integration'>
 /**
  * Reconciles an Integration and issues its invitation. `deliver.ts` sends it, so Ready does not wait for the mail.
  */
-export function reconcileIntegration(room: Room & { readonly deliveries: Pick<Deliveries, 'of'> }) {
+export function reconcileIntegration(context: Context & { readonly deliveries: Pick<Deliveries, 'of'> }) {
   return async (integration: Cached<'Integration'>) => {
     const { metadata, spec, status } = integration;
     const namespace = metadata.namespace as string;
-    const workspaceExists = room.world.Workspace.store.get(namespace) !== undefined;
-    if (workspaceExists) await settled(room, namespace, integration);
-    const nowMs = room.wallMs();
+    const workspaceExists = context.caches.Workspace.store.get(namespace) !== undefined;
+    if (workspaceExists) await settled(context, namespace, integration);
+    const nowMs = context.wallMs();
     const invited = spec.invitedEmail !== undefined;
     const before = status?.invitation;
     const state = integrationState({ spec, ...expiryOf(before) }, nowMs);
-    const needed = invited && state === 'Pending' && needsInvitation(room.rootKey, metadata.uid, before);
-    const issuing = needed && ownsNamespace(room.world, namespace);
-    const current = issuing ? issueInvitation(room.rootKey, metadata.uid, timestampOf(nowMs)) : before;
+    const needed = invited && state === 'Pending' && needsInvitation(context.rootKey, metadata.uid, before);
+    const issuing = needed && ownsNamespace(context.caches, namespace);
+    const current = issuing ? issueInvitation(context.rootKey, metadata.uid, timestampOf(nowMs)) : before;
     const id = { uid: metadata.uid, issuedAt: current?.issuedAt ?? '' };
     const invitation = planInvitation({
       state,
       invitation: current,
-      delivery: room.deliveries.of(`${namespace}/${metadata.name}`, id),
+      delivery: context.deliveries.of(`${namespace}/${metadata.name}`, id),
       said: findCondition(status?.conditions, CONDITION.Integration.InvitationSent),
     });
     const outcome = planIntegration({
       namespace,
       name: metadata.name,
       state,
-      accepted: state === 'Active' && (await wasAccepted(room, integration)),
+      accepted: state === 'Active' && (await wasAccepted(context, integration)),
       workspace: spec.workspace,
-      subscribed: isSubscribed(room, integration),
+      subscribed: isSubscribed(context, integration),
       workspaceExists,
       invitation: needed && !issuing ? undefined : invitation,
     });

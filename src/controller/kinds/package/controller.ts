@@ -3,12 +3,12 @@ import { createKindController } from '../../engine/kind-controller.ts';
 import { type CreateControllers, WAITING_WORKERS } from '../kind.ts';
 import { finalizePackage, reconcilePackage } from './reconcile.ts';
 
-export const createPackageControllers: CreateControllers = ({ room, sources, engine }) => [
+export const createPackageControllers: CreateControllers = ({ context, sources, engine }) => [
   createKindController({
     ...engine('package', WAITING_WORKERS),
-    reflector: room.world.Package,
-    reconcile: unlessPaused(room, PAUSABLE.Package, reconcilePackage(room)),
-    finalize: finalizePackage(room),
+    reflector: context.caches.Package,
+    reconcile: unlessPaused(context, PAUSABLE.Package, reconcilePackage(context)),
+    finalize: finalizePackage(context),
     sources: [sources.inWorkspace('Package'), ...sources.package],
   }),
 ];

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { planPackage } from './plan.ts';
 import { finalizePackage, reconcilePackage } from './reconcile.ts';
@@ -19,8 +19,8 @@ const said = (outcome: { conditions: readonly { type: string; status: string; re
 
 describe('a package', () => {
   test('is ready when its routes are in force, and counts each stream once', async () => {
-    const { room, inForce } = createTestRoom({ Workspace: [workspace], CatalogStream: [stream('orders')] });
-    const outcome = await reconcilePackage(room)(pkg({ streams: ['orders', 'orders'] }));
+    const { context, inForce } = createTestContext({ Workspace: [workspace], CatalogStream: [stream('orders')] });
+    const outcome = await reconcilePackage(context)(pkg({ streams: ['orders', 'orders'] }));
     expect(inForce).toEqual(['acme sales']);
     expect(said(outcome)).toEqual(['Ready=True/Compiled', 'StreamsResolved=True/AllFound']);
     expect(outcome.status).toMatchObject({ streamCount: 1, publicId: expect.stringMatching(/^pkg_/) });
@@ -37,8 +37,8 @@ describe('a package', () => {
   });
 
   test('waits for a workspace, and asks nothing of Redis meanwhile', async () => {
-    const { room, inForce } = createTestRoom({});
-    expect(said(await reconcilePackage(room)(pkg({})))).toEqual([
+    const { context, inForce } = createTestContext({});
+    expect(said(await reconcilePackage(context)(pkg({})))).toEqual([
       'Ready=Unknown/WaitingForWorkspace',
       'Reconciling=True/Progressing',
       'StreamsResolved=True/AllFound',
@@ -47,8 +47,8 @@ describe('a package', () => {
   });
 
   test('stays while a Block names it, and says which', async () => {
-    const { room } = createTestRoom({ Workspace: [workspace], Block: [blockOf('b2'), blockOf('b1')] });
-    const answer = await finalizePackage(room)(pkg({}));
+    const { context } = createTestContext({ Workspace: [workspace], Block: [blockOf('b2'), blockOf('b1')] });
+    const answer = await finalizePackage(context)(pkg({}));
     expect(answer).toMatchObject({ waitingMs: expect.any(Number), events: [{ reason: 'StillBlocking' }] });
     if (answer === 'done') throw new Error('let go');
     expect(said(answer).slice(0, 2)).toEqual(['Ready=False/StillBlocking', 'Reconciling=True/Progressing']);
@@ -56,7 +56,7 @@ describe('a package', () => {
   });
 
   test('goes when no Block names it: not one on its way out, not one of a stream of that name, not another package', async () => {
-    const { room, asked } = createTestRoom({
+    const { context, asked } = createTestContext({
       Workspace: [workspace],
       Block: [
         blockOf('deleting', undefined, { deletionTimestamp: '2026-01-01T00:00:00Z' }),
@@ -65,13 +65,13 @@ describe('a package', () => {
         blockOf('elsewhere', undefined, { namespace: 'initech' }),
       ],
     });
-    expect(await finalizePackage(room)(pkg({}))).toBe('done');
+    expect(await finalizePackage(context)(pkg({}))).toBe('done');
     expect(asked).toEqual([]);
   });
 
   test('goes with its namespace, whatever names it', async () => {
-    const { room, asked } = createTestRoom({ Block: [blockOf('b1')] }, { namespaceDeleting: true });
-    expect(await finalizePackage(room)(pkg({}))).toBe('done');
+    const { context, asked } = createTestContext({ Block: [blockOf('b1')] }, { namespaceDeleting: true });
+    expect(await finalizePackage(context)(pkg({}))).toBe('done');
     expect(asked).toEqual(['acme']);
   });
 });

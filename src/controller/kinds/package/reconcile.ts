@@ -2,25 +2,25 @@ import type { PackageStatus } from '../../../api/kinds/package.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES } from '../../../kube/resource.ts';
 import { type Cached, targetKey } from '../../caches/caches.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import type { Finalization } from '../../engine/outcome.ts';
 import { type PackageFacts, planPackage, planStillBlocking } from './plan.ts';
 
-function factsOf({ world }: Pick<Room, 'world'>, { metadata, spec }: Cached<'Package'>): PackageFacts {
+function factsOf({ caches }: Pick<Context, 'caches'>, { metadata, spec }: Cached<'Package'>): PackageFacts {
   const namespace = metadata.namespace as string;
   return {
     namespace,
     name: metadata.name,
     streams: spec.streams ?? [],
-    streamExists: stream => world.CatalogStream.store.get(`${namespace}/${stream}`) !== undefined,
-    workspaceExists: world.Workspace.store.get(namespace) !== undefined,
+    streamExists: stream => caches.CatalogStream.store.get(`${namespace}/${stream}`) !== undefined,
+    workspaceExists: caches.Workspace.store.get(namespace) !== undefined,
   };
 }
 
-export function reconcilePackage(room: Pick<Room, 'world' | 'tenants'>) {
+export function reconcilePackage(context: Pick<Context, 'caches' | 'tenants'>) {
   return async (pkg: Cached<'Package'>) => {
-    const facts = factsOf(room, pkg);
-    if (facts.workspaceExists) await room.tenants.inForce(facts.namespace, pkg);
+    const facts = factsOf(context, pkg);
+    if (facts.workspaceExists) await context.tenants.inForce(facts.namespace, pkg);
     return planPackage(facts);
   };
 }
@@ -29,16 +29,16 @@ export function reconcilePackage(room: Pick<Room, 'world' | 'tenants'>) {
  * Keeps a package while a Block names it, so that deleting a package never lifts a block by accident. Does not wait if
  * the namespace is being deleted. The package itself has nothing in Redis.
  */
-export function finalizePackage(room: Pick<Room, 'world' | 'client'>) {
+export function finalizePackage(context: Pick<Context, 'caches' | 'client'>) {
   return async (pkg: Cached<'Package'>): Promise<Finalization<PackageStatus>> => {
-    const facts = factsOf(room, pkg);
+    const facts = factsOf(context, pkg);
     const { namespace, name } = facts;
-    const blocks = room.world.Block.store
+    const blocks = context.caches.Block.store
       .byIndex('target', targetKey(namespace, 'Package', name))
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .map(({ metadata }) => metadata.name);
     if (blocks.length === 0) return 'done';
-    const home = await room.client.get<AnyObject>(NAMESPACES, { name: namespace });
+    const home = await context.client.get<AnyObject>(NAMESPACES, { name: namespace });
     if (home === undefined || home.metadata.deletionTimestamp !== undefined) return 'done';
     return planStillBlocking(facts, blocks);
   };

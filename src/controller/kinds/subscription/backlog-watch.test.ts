@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { objectOf } from '../../../../test/support/controller/room.ts';
+import { objectOf } from '../../../../test/support/controller/test-context.ts';
 import { createManualClock } from '../../../../test/support/manual-clock.ts';
 import type { CompiledTenant } from '../../../core/routing/compile-routes.ts';
 import type { OldestOpen } from '../../../redis/backlog.ts';

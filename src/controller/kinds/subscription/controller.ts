@@ -6,13 +6,13 @@ import { shownReason } from './shown-reason.ts';
 
 export function createSubscriptionControllers(services: SubscriptionServices): CreateControllers {
   const { endpointHealths, showing } = services;
-  return ({ room, sources, engine }) => [
+  return ({ context, sources, engine }) => [
     createKindController({
       ...engine('subscription', WAITING_WORKERS),
-      reflector: room.world.Subscription,
-      reconcile: showing.show(reconcileSubscription({ ...room, endpointHealths })),
+      reflector: context.caches.Subscription,
+      reconcile: showing.show(reconcileSubscription({ ...context, endpointHealths })),
       fieldsOf: shownReason,
-      finalize: finalizeSubscription(room),
+      finalize: finalizeSubscription(context),
       sources: sources.subscription,
     }),
   ];

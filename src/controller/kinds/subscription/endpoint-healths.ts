@@ -2,7 +2,7 @@ import { type EndpointHealth, parseEndpointHealth } from '../../../core/delivery
 import { keyOf } from '../../../kube/object.ts';
 import type { InboxRef } from '../../../redis/inbox-store.ts';
 import type { Logger } from '../../../telemetry/log.ts';
-import type { Cached, World } from '../../caches/caches.ts';
+import type { Cached, Caches } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';
 
 export interface EndpointHealthsDeps {
@@ -65,7 +65,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
 }
 
 /** Returns the keys of Subscriptions whose status must follow. @param sub `sub_…` @param first it is known to work */
-export function keysConcerned({ Subscription }: Pick<World, 'Subscription'>, sub: string, first: boolean): string[] {
+export function keysConcerned({ Subscription }: Pick<Caches, 'Subscription'>, sub: string, first: boolean): string[] {
   return (
     Subscription.store
       .byIndex('publicId', sub)

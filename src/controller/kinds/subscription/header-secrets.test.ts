@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { objectOf } from '../../../../test/support/controller/room.ts';
+import { objectOf } from '../../../../test/support/controller/test-context.ts';
 import { createStore, type Indexers } from '../../../kube/store.ts';
 import { createLogger } from '../../../telemetry/log.ts';
-import { type Cached, type HeaderSecret, INDEXES, type World } from '../../caches/caches.ts';
+import { type Cached, type Caches, type HeaderSecret, INDEXES } from '../../caches/caches.ts';
 import { createHeaderSecrets, READ_AGAIN_MS } from './header-secrets.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -32,7 +32,7 @@ function start() {
   let atOnce = 0;
   let mostAtOnce = 0;
   const secrets = createHeaderSecrets({
-    world: { Subscription: { store: subscriptions }, headerSecrets: { store: watched } } as unknown as World,
+    caches: { Subscription: { store: subscriptions }, headerSecrets: { store: watched } } as unknown as Caches,
     client: {
       get: async (_resource, { namespace, name }) => {
         reads.push(`${namespace}/${name}`);

@@ -5,7 +5,7 @@ import type { KubeClient } from '../../../kube/client.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { SECRETS } from '../../../kube/resource.ts';
 import type { Logger } from '../../../telemetry/log.ts';
-import type { Cached, World } from '../../caches/caches.ts';
+import type { Cached, Caches } from '../../caches/caches.ts';
 
 type SecretObject = AnyObject & {
   readonly type?: string;
@@ -37,19 +37,19 @@ export interface HeaderSecrets {
  * memory the keys that headers name, and nothing else of the cluster's Secrets.
  */
 export function createHeaderSecrets(deps: {
-  readonly world: Pick<World, 'Subscription' | 'headerSecrets'>;
+  readonly caches: Pick<Caches, 'Subscription' | 'headerSecrets'>;
   readonly client: Pick<KubeClient, 'get'>;
   /** Enqueues the tenant again. */
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
   readonly log: Logger;
 }): HeaderSecrets {
-  const { world, client, log } = deps;
+  const { caches, client, log } = deps;
   const known = new Map<string, Known>();
 
   /** Returns the keys of the Secret that headers name. */
   function wantedOf(secret: string): Set<string> {
     const wanted = new Set<string>();
-    for (const { metadata, spec } of world.Subscription.store.byIndex('secret', secret)) {
+    for (const { metadata, spec } of caches.Subscription.store.byIndex('secret', secret)) {
       for (const { secret: named } of headersWithSecret(spec.endpoint?.headers)) {
         if (`${metadata.namespace}/${named.name}` === secret) wanted.add(named.key);
       }
@@ -58,7 +58,7 @@ export function createHeaderSecrets(deps: {
   }
 
   function isOutdated(secret: string): boolean {
-    const now = world.headerSecrets.store.get(secret);
+    const now = caches.headerSecrets.store.get(secret);
     if (now === undefined) return false;
     const { resourceVersion, fields } = known.get(secret) ?? {};
     return resourceVersion !== now.resourceVersion || [...wantedOf(secret)].some(key => !fields?.has(key));
@@ -90,15 +90,15 @@ export function createHeaderSecrets(deps: {
 
   function forgetUnused(): void {
     for (const secret of known.keys()) {
-      const used = world.Subscription.store.byIndex('secret', secret).length > 0;
-      if (!used || world.headerSecrets.store.get(secret) === undefined) known.delete(secret);
+      const used = caches.Subscription.store.byIndex('secret', secret).length > 0;
+      if (!used || caches.headerSecrets.store.get(secret) === undefined) known.delete(secret);
     }
   }
 
   return {
     async read(tenant) {
       const named = new Set<string>();
-      for (const { metadata, spec } of world.Subscription.store.byIndex('secretFor', tenant)) {
+      for (const { metadata, spec } of caches.Subscription.store.byIndex('secretFor', tenant)) {
         for (const { secret } of headersWithSecret(spec.endpoint?.headers)) {
           named.add(`${metadata.namespace}/${secret.name}`);
         }
@@ -119,7 +119,7 @@ export function createHeaderSecrets(deps: {
       return headers.map(({ secret }) => {
         const key = `${metadata.namespace}/${secret.name}`;
         // Do not use the values of a Secret that was deleted.
-        const present = world.headerSecrets.store.get(key) === undefined ? undefined : known.get(key);
+        const present = caches.headerSecrets.store.get(key) === undefined ? undefined : known.get(key);
         if (present === undefined) return { fault: 'secret_missing' };
         return present.fields.get(secret.key) ?? { fault: 'secret_unread' };
       });

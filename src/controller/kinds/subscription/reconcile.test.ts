@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { reconcileSubscription } from './reconcile.ts';
 
@@ -25,8 +25,8 @@ describe('a subscription to a paused workspace', () => {
     closure?: 'Blocked',
   ) {
     const caches = { Workspace: [paused], Integration: integrations };
-    const { room, inForce } = createTestRoom(caches, closure === undefined ? {} : { closure });
-    const outcome = await reconcileSubscription(room)(object);
+    const { context, inForce } = createTestContext(caches, closure === undefined ? {} : { closure });
+    const outcome = await reconcileSubscription(context)(object);
     expect(inForce).toEqual([]);
     expect(outcome.status?.admittedAt).toBe('2026-01-01T00:00:00Z');
     return outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);

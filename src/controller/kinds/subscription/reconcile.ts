@@ -8,7 +8,7 @@ import { LONGEST_RETENTION_MS } from '../../../redis/control-plan.ts';
 import type { InboxRef } from '../../../redis/inbox-store.ts';
 import { withoutSubscription } from '../../../redis/tenant-index.ts';
 import type { Cached } from '../../caches/caches.ts';
-import { LET_GO_AFTER_MS, type Room, timestampOf } from '../../context/context.ts';
+import { type Context, FINALIZER_TIMEOUT_MS, timestampOf } from '../../context/context.ts';
 import { isPaused, planPaused, settled } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Finalization, Outcome } from '../../engine/outcome.ts';
@@ -17,8 +17,8 @@ import { planSubscription, type SubscriptionFacts } from './plan.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
 /** Returns whether the producer granted this workspace the integration. Only then does a status show the producer. */
-function isGranted({ world }: Room, { metadata, spec }: Cached<'Subscription'>): boolean {
-  const integration = world.Integration.store.get(`${spec.producer}/${spec.integration}`)?.spec;
+function isGranted({ caches }: Context, { metadata, spec }: Cached<'Subscription'>): boolean {
+  const integration = caches.Integration.store.get(`${spec.producer}/${spec.integration}`)?.spec;
   return (
     integration?.workspace === metadata.namespace && integration?.declined !== true && integration?.revoked !== true
   );
@@ -28,12 +28,12 @@ const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
 const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 
 /** Returns the status while the producer's workspace is paused: unchanged, except for what closed meanwhile. */
-function pausedSubscription(room: Room, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
+function pausedSubscription(context: Context, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
   const { metadata, spec } = subscription;
-  if (!isGranted(room, subscription)) return planSubscription(factsOf(room, subscription, UNGRANTED));
+  if (!isGranted(context, subscription)) return planSubscription(factsOf(context, subscription, UNGRANTED));
   const said = planPaused(subscription, spec.producer);
-  if (room.tenants.closureOf(spec.producer, metadata.uid) !== 'Blocked') return said;
-  const blocked = planSubscription(factsOf(room, subscription, BLOCKED)).conditions;
+  if (context.tenants.closureOf(spec.producer, metadata.uid) !== 'Blocked') return said;
+  const blocked = planSubscription(factsOf(context, subscription, BLOCKED)).conditions;
   return {
     ...said,
     conditions: said.conditions.map(
@@ -44,7 +44,7 @@ function pausedSubscription(room: Room, subscription: Cached<'Subscription'>): O
 }
 
 function factsOf(
-  room: Room,
+  context: Context,
   { metadata, spec, status }: Cached<'Subscription'>,
   verdict: SubscriptionVerdict,
   health: EndpointHealth | 'unknown' | undefined = 'unknown',
@@ -58,7 +58,7 @@ function factsOf(
     admittedAt: status?.admittedAt,
     signing: status?.signing,
     secretVersion: secretVersionOf(spec),
-    backlogAtRisk: room.isBacklogAtRisk(spec.producer, metadata.uid),
+    backlogAtRisk: context.isBacklogAtRisk(spec.producer, metadata.uid),
     saidOfBacklog: findCondition(status?.conditions, CONDITION.Subscription.BacklogAtRisk),
     endpoint: {
       health,
@@ -66,9 +66,9 @@ function factsOf(
       saidOfFailing: findCondition(status?.conditions, CONDITION.Subscription.EndpointFailing),
       enabledMs: enabledMsOf(spec.endpoint),
       exists: spec.endpoint !== undefined,
-      nowMs: room.nowMs(),
+      nowMs: context.nowMs(),
     },
-    now: timestampOf(room.wallMs()),
+    now: timestampOf(context.wallMs()),
   };
 }
 
@@ -84,41 +84,41 @@ function inboxOf({ metadata, spec }: Cached<'Subscription'>): InboxRef {
   };
 }
 
-export function reconcileSubscription(room: Room & { readonly endpointHealths: Pick<EndpointHealths, 'look'> }) {
+export function reconcileSubscription(context: Context & { readonly endpointHealths: Pick<EndpointHealths, 'look'> }) {
   return async (subscription: Cached<'Subscription'>): Promise<Outcome<SubscriptionStatus>> => {
     const { metadata, spec } = subscription;
-    if (isPaused(room.world, spec.producer)) return pausedSubscription(room, subscription);
-    const { verdicts } = await room.tenants.inForce(spec.producer, subscription);
+    if (isPaused(context.caches, spec.producer)) return pausedSubscription(context, subscription);
+    const { verdicts } = await context.tenants.inForce(spec.producer, subscription);
     const secretVersion = secretVersionOf(spec);
     const mirrorFault =
-      secretVersion === undefined ? undefined : await mirrorSigningSecret(room, subscription, secretVersion);
-    const health = await room.endpointHealths.look(inboxOf(subscription)).catch(error => {
-      throw room.explain(error);
+      secretVersion === undefined ? undefined : await mirrorSigningSecret(context, subscription, secretVersion);
+    const health = await context.endpointHealths.look(inboxOf(subscription)).catch(error => {
+      throw context.explain(error);
     });
-    const facts = factsOf(room, subscription, verdicts.get(metadata.uid) ?? UNGRANTED, health);
+    const facts = factsOf(context, subscription, verdicts.get(metadata.uid) ?? UNGRANTED, health);
     return planSubscription({ ...facts, mirrorFault });
   };
 }
 
 /** Closes the routes, then removes the inbox at once (Delete), or keeps it readable until retention ends (Retain). */
-export function finalizeSubscription(room: Room) {
+export function finalizeSubscription(context: Context) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {
     const { metadata, spec } = subscription;
     try {
-      const { routes } = await settled(room, spec.producer, subscription);
+      const { routes } = await settled(context, spec.producer, subscription);
       const inbox = inboxOf(subscription);
       // The stream may be deleted before its subscriptions. Its retention is not known then.
       const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;
       const keepMs = spec.deletionPolicy === 'Delete' ? 0 : retentionMs;
-      await room.tenants.remove(
+      await context.tenants.remove(
         spec.producer,
         metadata.uid,
-        fence => room.control.dropInbox(fence, tenantId(spec.producer), inbox, keepMs),
+        fence => context.control.dropInbox(fence, tenantId(spec.producer), inbox, keepMs),
         left => withoutSubscription(left, inbox),
       );
     } catch (error) {
-      if (room.deletingForMs(subscription) < LET_GO_AFTER_MS) throw room.explain(error);
-      room.tellLetGo('Subscription', subscription);
+      if (context.deletingForMs(subscription) < FINALIZER_TIMEOUT_MS) throw context.explain(error);
+      context.recordForcedRemoval('Subscription', subscription);
     }
     return 'done';
   };

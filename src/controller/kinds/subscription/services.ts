@@ -4,7 +4,7 @@ import type { ReadDeliveries } from '../../../redis/delivery-reader.ts';
 import type { Logger } from '../../../telemetry/log.ts';
 import type { Registry } from '../../../telemetry/metrics.ts';
 import type { Clock } from '../../../time/clock.ts';
-import type { World } from '../../caches/caches.ts';
+import type { Caches } from '../../caches/caches.ts';
 import type { Controllers } from '../../engine/controllers.ts';
 import type { EventRecorder } from '../../engine/event-recorder.ts';
 import type { Tenants } from '../../routes/tenants.ts';
@@ -14,7 +14,7 @@ import { createEndpointHealths, keysConcerned } from './endpoint-healths.ts';
 
 /** Creates what the leader knows of subscriptions from the data plane: backlogs, endpoints and deliveries. */
 export function createSubscriptionServices(deps: {
-  readonly world: World;
+  readonly caches: Caches;
   readonly tenants: Tenants;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly control: Pick<ControlStore, 'readHealth'>;
@@ -26,20 +26,20 @@ export function createSubscriptionServices(deps: {
   readonly log: Logger;
   readonly registry: Registry;
 }) {
-  const { world, tenants } = deps;
+  const { caches, tenants } = deps;
   const write = (key: string) => deps.controllers.enqueue('subscription', key, 'background');
   const backlogWatch = createBacklogWatch({
     ...deps,
     store: deps.backlogs,
     tenants: tenants.names,
     compiled: name => (tenants.isSynced(name) ? tenants.compiled(name) : undefined),
-    subscriptionsOf: name => world.Subscription.store.byIndex('producer', name),
+    subscriptionsOf: name => caches.Subscription.store.byIndex('producer', name),
     onFlip: write,
   });
   const endpointHealths = createEndpointHealths({
     read: deps.control.readHealth,
     onNews: (sub, first) => {
-      for (const key of keysConcerned(world, sub, first)) write(key);
+      for (const key of keysConcerned(caches, sub, first)) write(key);
     },
     log: deps.log,
   });
@@ -56,7 +56,7 @@ export function createSubscriptionServices(deps: {
     },
     /** Forgets subscriptions that are gone. */
     prune(): void {
-      endpointHealths.prune(sub => world.Subscription.store.byIndex('publicId', sub).length > 0);
+      endpointHealths.prune(sub => caches.Subscription.store.byIndex('publicId', sub).length > 0);
       showing.prune();
     },
   };

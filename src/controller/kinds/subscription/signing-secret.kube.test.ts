@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { FIELD_MANAGER, signingSecretName } from '../../../api/well-known.ts';
 import { connect } from '../../../kube/client.ts';
 import { NAMESPACES, type Resource, SECRETS } from '../../../kube/resource.ts';
@@ -24,10 +24,10 @@ afterAll(async () => {
 });
 
 async function mirror(name: string) {
-  const { room } = createTestRoom({});
+  const { context } = createTestContext({});
   const spec = { producer: 'acme', integration: 'globex', stream: 'orders', endpoint: { url: 'https://example.com' } };
   const subscription = objectOf<'Subscription'>(name, spec as never, { namespace });
-  return mirrorSigningSecret({ ...room, client }, subscription, 1);
+  return mirrorSigningSecret({ ...context, client }, subscription, 1);
 }
 
 describe('mirroring a signing secret', () => {

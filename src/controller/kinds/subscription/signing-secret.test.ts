@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { errorFromStatus } from '../../../kube/kube-error.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 import { reconcileSubscription } from './reconcile.ts';
 
 const subscription = objectOf<'Subscription'>(
@@ -19,13 +19,13 @@ const subscription = objectOf<'Subscription'>(
 
 /** Reconciles where the API server answers the Secret with `status`, and holds `existing`. */
 async function reconcile(status: number, reason: string, message: string, existing?: object) {
-  const { room } = createTestRoom({});
+  const { context } = createTestContext({});
   const body = { kind: 'Status', reason, message };
   const client = {
     apply: () => Promise.reject(errorFromStatus('PATCH /secrets', status, body)),
     get: () => Promise.resolve(existing),
   };
-  return reconcileSubscription({ ...room, client: client as unknown as Room['client'] })(subscription);
+  return reconcileSubscription({ ...context, client: client as unknown as Context['client'] })(subscription);
 }
 
 async function mirrored(...answer: Parameters<typeof reconcile>) {

@@ -10,7 +10,7 @@ import { isKubeError, isStale, type KubeError } from '../../../kube/kube-error.t
 import type { AnyObject } from '../../../kube/object.ts';
 import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
-import type { Room } from '../../context/context.ts';
+import type { Context } from '../../context/context.ts';
 
 /** Why the Secret could not be written, with what to change. */
 export interface MirrorFault {
@@ -22,8 +22,12 @@ export interface MirrorFault {
 const REFUSALS = [400, 403, 409, 422];
 
 /** Returns what the refusal means. Reads only the type of a Secret that is not ours. */
-async function faultOf(room: Room, target: { readonly namespace: string; readonly name: string }, error: KubeError) {
-  const found = await room.client.get<AnyObject & { readonly type?: string }>(SECRETS, target);
+async function faultOf(
+  context: Context,
+  target: { readonly namespace: string; readonly name: string },
+  error: KubeError,
+) {
+  const found = await context.client.get<AnyObject & { readonly type?: string }>(SECRETS, target);
   if (found !== undefined && found.type !== SIGNING_SECRET_TYPE) {
     const message = `a Secret ${target.name} of type ${found.type ?? 'Opaque'} exists; delete or rename it, then the controller writes the signing secret`;
     return { reason: 'NameTaken', message } as const;
@@ -39,19 +43,19 @@ async function faultOf(room: Room, target: { readonly namespace: string; readonl
  * Returns the fault if the API server refuses it. Deliveries are signed regardless.
  */
 export async function mirrorSigningSecret(
-  room: Room,
+  context: Context,
   subscription: Cached<'Subscription'>,
   version: number,
 ): Promise<MirrorFault | undefined> {
   const { name, uid } = subscription.metadata;
   const namespace = subscription.metadata.namespace as string;
-  const secret = signingSecret(room.rootKey, publicId('Subscription', namespace, name), version);
+  const secret = signingSecret(context.rootKey, publicId('Subscription', namespace, name), version);
   const data = Buffer.from(secret).toString('base64');
   const target = { namespace, name: signingSecretName(name) };
-  if (room.world.signingSecrets.store.get(`${namespace}/${target.name}`)?.data === data) return undefined;
+  if (context.caches.signingSecrets.store.get(`${namespace}/${target.name}`)?.data === data) return undefined;
   const owner = { apiVersion: apiVersionOf(resourceOf('Subscription')), kind: 'Subscription', name, uid };
   try {
-    await room.client.apply(
+    await context.client.apply(
       SECRETS,
       target,
       { metadata: { ownerReferences: [owner] }, type: SIGNING_SECRET_TYPE, data: { [SIGNING_SECRET_FIELD]: data } },
@@ -60,6 +64,6 @@ export async function mirrorSigningSecret(
     return undefined;
   } catch (error) {
     if (!isKubeError(error) || isStale(error) || !REFUSALS.includes(error.status)) throw error;
-    return faultOf(room, target, error);
+    return faultOf(context, target, error);
   }
 }

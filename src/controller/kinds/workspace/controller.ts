@@ -4,13 +4,13 @@ import type { CreateControllers } from '../kind.ts';
 import { createIngressKeyWatch } from './ingress-key-watch.ts';
 import { finalizeWorkspace, reconcileWorkspace } from './reconcile.ts';
 
-export const createWorkspaceControllers: CreateControllers = ({ room, dataPlane, sources, engine }) => [
+export const createWorkspaceControllers: CreateControllers = ({ context, dataPlane, sources, engine }) => [
   createKindController({
     ...engine('workspace', 4),
-    reflector: room.world.Workspace,
-    reconcile: unlessPaused(room, PAUSABLE.Workspace, reconcileWorkspace(room)),
-    finalize: finalizeWorkspace(room),
+    reflector: context.caches.Workspace,
+    reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace(context)),
+    finalize: finalizeWorkspace(context),
     sources: [...sources.workspace, dataPlane.source],
   }),
-  createIngressKeyWatch(engine('ingresskey', 1), room.world),
+  createIngressKeyWatch(engine('ingresskey', 1), context.caches),
 ];

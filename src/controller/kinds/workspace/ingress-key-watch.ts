@@ -1,6 +1,6 @@
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
 import { SECRETS } from '../../../kube/resource.ts';
-import type { World } from '../../caches/caches.ts';
+import type { Caches } from '../../caches/caches.ts';
 import type { EventRecorder } from '../../engine/event-recorder.ts';
 import {
   type Controller,
@@ -12,7 +12,7 @@ import {
 /** Records a Warning on each ingress-key Secret that is not usable, with the reason. */
 export function createIngressKeyWatch(
   engine: Omit<KeyedControllerOptions, 'reconcile'> & { readonly events: Pick<EventRecorder, 'record'> },
-  { ingressKeys }: Pick<World, 'ingressKeys'>,
+  { ingressKeys }: Pick<Caches, 'ingressKeys'>,
 ): Controller {
   return createKeyedController({
     ...engine,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestRoom, objectOf } from '../../../../test/support/controller/room.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Condition } from '../../../api/conditions.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { OutageError } from '../../engine/outcome.ts';
@@ -12,15 +12,15 @@ const workspace = objectOf<'Workspace'>(
 );
 
 function roomWithoutRedis(deletingForMs: number) {
-  const { room, letGo } = createTestRoom({ Workspace: [workspace] }, { deletingForMs });
+  const { context, forceRemoved } = createTestContext({ Workspace: [workspace] }, { deletingForMs });
   const inForce = () => Promise.reject(new Error('Redis is away'));
-  return { room: { ...room, tenants: { ...room.tenants, inForce } }, letGo };
+  return { context: { ...context, tenants: { ...context.tenants, inForce } }, forceRemoved };
 }
 
 describe('a producer', () => {
   const roomOf = (streams: readonly Cached<'CatalogStream'>[]) => {
-    const { room } = createTestRoom({ Workspace: [workspace], CatalogStream: streams });
-    return room;
+    const { context } = createTestContext({ Workspace: [workspace], CatalogStream: streams });
+    return context;
   };
   const judge = async (streams: readonly Cached<'CatalogStream'>[], status?: object) =>
     (await reconcileWorkspace(roomOf(streams))({ ...workspace, ...(status === undefined ? {} : { status }) })).status
@@ -45,8 +45,8 @@ describe('an outage of Redis', () => {
     lastTransitionTime: '2026-01-01T00:00:00Z',
   });
   const judge = async (awayForMs: number, conditions: Condition[], inForce = () => Promise.reject(away)) => {
-    const { room } = createTestRoom({ Workspace: [workspace] }, { awayForMs });
-    const outcome = await reconcileWorkspace({ ...room, tenants: { ...room.tenants, inForce } })({
+    const { context } = createTestContext({ Workspace: [workspace] }, { awayForMs });
+    const outcome = await reconcileWorkspace({ ...context, tenants: { ...context.tenants, inForce } })({
       ...workspace,
       status: { conditions },
     });
@@ -75,9 +75,9 @@ describe('an outage of Redis', () => {
       { plan: 'Free', includedTokens: 1, owners: [] },
       { namespace: undefined },
     );
-    const { room } = createTestRoom({ Workspace: [workspace], Account: [account] });
+    const { context } = createTestContext({ Workspace: [workspace], Account: [account] });
     const conditions = [said('False', 'RedisUnavailable', 'DataPlaneReachable')];
-    const outcome = await reconcileWorkspace(room)({ ...workspace, status: { conditions } });
+    const outcome = await reconcileWorkspace(context)({ ...workspace, status: { conditions } });
     expect(outcome.conditions.map(({ type, status }) => `${type}=${status}`)).toEqual([
       'Ready=True',
       'DataPlaneReachable=True',
@@ -88,9 +88,9 @@ describe('an outage of Redis', () => {
 describe('the deletion of a workspace', () => {
   test('waits for Redis for a minute of this process, whatever the clock of the API server says', async () => {
     const early = roomWithoutRedis(59_999);
-    await expect(finalizeWorkspace(early.room)(workspace)).rejects.toThrow('Redis is away');
+    await expect(finalizeWorkspace(early.context)(workspace)).rejects.toThrow('Redis is away');
     const late = roomWithoutRedis(60_000);
-    expect(await finalizeWorkspace(late.room)(workspace)).toBe('done');
-    expect(late.letGo).toEqual(['acme undefined']);
+    expect(await finalizeWorkspace(late.context)(workspace)).toBe('done');
+    expect(late.forceRemoved).toEqual(['acme undefined']);
   });
 });

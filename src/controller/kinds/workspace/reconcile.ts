@@ -5,7 +5,7 @@ import { cacheBehind, isKubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES } from '../../../kube/resource.ts';
 import type { Cached } from '../../caches/caches.ts';
-import { LET_GO_AFTER_MS, type Room } from '../../context/context.ts';
+import { type Context, FINALIZER_TIMEOUT_MS } from '../../context/context.ts';
 import { OUTAGE_REPORTED_AFTER_MS } from '../../context/data-plane.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { reportFailure } from '../../engine/failure.ts';
@@ -13,8 +13,8 @@ import { OutageError, type Outcome } from '../../engine/outcome.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 
 /** Creates the namespace if it is missing, and returns its state. Does not touch a foreign namespace. */
-async function claimNamespace({ client, world }: Room, name: string): Promise<WorkspaceFacts['namespace']> {
-  const known = world.namespaces.store.get(name);
+async function claimNamespace({ client, caches }: Context, name: string): Promise<WorkspaceFacts['namespace']> {
+  const known = caches.namespaces.store.get(name);
   if (known !== undefined) return known.deleting ? 'terminating' : known.workspace === name ? 'adopted' : 'foreign';
   const found = await client.get<AnyObject>(NAMESPACES, { name });
   if (found === undefined) {
@@ -44,33 +44,33 @@ function planAway(
   return { status: fields, conditions: [...kept, ...reachability(facts)], requeueAfterMs: AWAY_CHECK_MS };
 }
 
-export function reconcileWorkspace(room: Room) {
+export function reconcileWorkspace(context: Context) {
   return async (workspace: Cached<'Workspace'>): Promise<Outcome<WorkspaceStatus>> => {
     const { name } = workspace.metadata;
-    const namespace = await claimNamespace(room, name);
+    const namespace = await claimNamespace(context, name);
     const { conditions, producer } = workspace.status ?? {};
     const facts = {
       name,
       namespace,
       account: workspace.spec.account,
-      accountExists: room.world.Account.store.get(workspace.spec.account) !== undefined,
+      accountExists: context.caches.Account.store.get(workspace.spec.account) !== undefined,
       // A producer stays a producer after its last stream is deleted.
       producer:
         workspace.spec.producer === true ||
         producer === true ||
-        room.world.CatalogStream.store.byIndex('namespace', name).length > 0,
+        context.caches.CatalogStream.store.byIndex('namespace', name).length > 0,
       wasReady: findCondition(conditions, CONDITION.Workspace.Ready)?.status === 'True',
-      short: room.shortages.isShort(workspace.spec.account),
+      short: context.shortages.isShort(workspace.spec.account),
       insufficientTokens: findCondition(conditions, CONDITION.Workspace.InsufficientTokens),
       dataPlaneReachable: findCondition(conditions, CONDITION.Workspace.DataPlaneReachable),
     };
-    const isAway = () => room.dataPlane.awayForMs(name) >= OUTAGE_REPORTED_AFTER_MS;
+    const isAway = () => context.dataPlane.awayForMs(name) >= OUTAGE_REPORTED_AFTER_MS;
     try {
-      if (namespace === 'adopted') await room.tenants.inForce(name, workspace);
-      room.dataPlane.note(name, true);
+      if (namespace === 'adopted') await context.tenants.inForce(name, workspace);
+      context.dataPlane.note(name, true);
     } catch (error) {
       if (!(error instanceof OutageError)) throw error;
-      room.dataPlane.note(name, false);
+      context.dataPlane.note(name, false);
       if (!isAway()) throw error;
       return planAway(workspace, error, { ...facts, dataPlaneAway: true });
     }
@@ -79,13 +79,13 @@ export function reconcileWorkspace(room: Room) {
 }
 
 /** Closes the workspace's routing. Keeps its namespace and its data in Redis. */
-export function finalizeWorkspace(room: Room) {
+export function finalizeWorkspace(context: Context) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
     try {
-      await room.tenants.inForce(workspace.metadata.name, workspace);
+      await context.tenants.inForce(workspace.metadata.name, workspace);
     } catch (error) {
-      if (room.deletingForMs(workspace) < LET_GO_AFTER_MS) throw error;
-      room.tellLetGo('Workspace', workspace);
+      if (context.deletingForMs(workspace) < FINALIZER_TIMEOUT_MS) throw error;
+      context.recordForcedRemoval('Workspace', workspace);
     }
     return 'done';
   };

@@ -28,14 +28,14 @@ export async function gateIsOpen({ gates }: Facade, tenant: string, integration:
 }
 
 /** Returns the cached version of an applied object if it is recent enough; else the known version. */
-export function latestOf({ world }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
+export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
   const { namespace, name, uid, generation = 0 } = known.metadata;
-  const cached = world.get('Activation', { namespace, name });
+  const cached = caches.get('Activation', { namespace, name });
   return cached?.metadata.uid === uid && (cached.metadata.generation ?? 0) >= generation ? cached : known;
 }
 
 /** Refuses a closed integration, confirmed by the API server. @throws Refusal 409 `integration_closed` */
-async function refuseIfClosed({ world, wallMs }: Facade, integration: Cached<'Integration'>): Promise<void> {
+async function refuseIfClosed({ caches, wallMs }: Facade, integration: Cached<'Integration'>): Promise<void> {
   const stateOf = ({ spec, status }: Cached<'Integration'>) => {
     const expiresAt = status?.invitation?.expiresAt;
     return integrationState(
@@ -44,20 +44,20 @@ async function refuseIfClosed({ world, wallMs }: Facade, integration: Cached<'In
     );
   };
   if (routeState(stateOf(integration)) !== 'closed') return;
-  const live = await world.live('Integration', integration.metadata);
+  const live = await caches.live('Integration', integration.metadata);
   if (live === undefined) throw unknownObject('Integration');
   const state = stateOf(live);
   if (routeState(state) === 'closed') throw refuseBecause('integration_closed', `The integration is ${state}.`);
 }
 
 /** Refuses a pair that other Activations revoke, by their names. @throws Refusal 409 `revoked_elsewhere` */
-async function refuseIfRevokedElsewhere({ world }: Facade, { metadata, spec }: Cached<'Activation'>): Promise<void> {
+async function refuseIfRevokedElsewhere({ caches }: Facade, { metadata, spec }: Cached<'Activation'>): Promise<void> {
   const { namespace = '', name } = metadata;
   const id = activationId(namespace, spec.integration, spec.groupKey);
-  const others = world
+  const others = caches
     .by('Activation', 'publicId', id)
     .filter(other => other.metadata.name !== name && other.spec.revoked === true);
-  const live = await Promise.all(others.map(other => world.live('Activation', other.metadata)));
+  const live = await Promise.all(others.map(other => caches.live('Activation', other.metadata)));
   const names = live.flatMap(object => (object?.spec.revoked === true ? [object.metadata.name] : [])).toSorted();
   if (names.length === 0) return;
   const detail = `Revoked by the Activation ${names.join(', ')} in the namespace ${namespace}. Unset revoked there, or delete it.`;
@@ -75,7 +75,7 @@ export async function activate(
   integration: Cached<'Integration'>,
   groupKey: string,
 ): Promise<Cached<'Activation'>> {
-  const { world, objects, clock } = facade;
+  const { caches, objects, clock } = facade;
   const untilMs = clock.nowMs() + GATE_WITHIN_MS;
   await refuseIfClosed(facade, integration);
   const { name } = integration.metadata;
@@ -84,7 +84,7 @@ export async function activate(
   const applied = await objects.edit(async () =>
     objects.apply('Activation', object, {
       manager: FIELD_MANAGER.facade,
-      before: await world.live('Activation', object),
+      before: await caches.live('Activation', object),
       concern: ACTIVATION_CONCERN,
       // Leave `revoked` out instead of false: a copy of the object in Git would own the field and block DELETE.
       spec: { integration: name, groupKey },

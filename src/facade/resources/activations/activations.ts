@@ -28,7 +28,7 @@ const activateRoute = defineRoute({
   answers: { 200: { description: 'The gate is open.', schema: ActivatedKey } },
   problems: ['unknown_resource', 'integration_closed', 'revoked_elsewhere', 'superseded'],
   async handle(facade, { tenant, body: { groupKey, integrationPublicId } }) {
-    const integration = await findOwned(facade.world, 'Integration', tenant.name, integrationPublicId);
+    const integration = await findOwned(facade.caches, 'Integration', tenant.name, integrationPublicId);
     const { metadata, spec } = await activate(facade, tenant, integration, groupKey);
     const publicId = activationId(tenant.name, spec.integration, groupKey);
     const about = { kind: 'Activation', namespace: tenant.name, name: metadata.name };
@@ -69,10 +69,10 @@ const ActivationsQuery = PageQuery.extend({
 });
 
 /** Returns the Activations to list. @throws Refusal 404 for an unknown integration */
-async function readListed({ world }: Facade, namespace: string, integration: string | undefined) {
-  if (integration === undefined) return world.list('Activation', namespace);
-  const { metadata } = await findOwned(world, 'Integration', namespace, integration);
-  return world.by('Activation', 'integration', `${namespace}/${metadata.name}`);
+async function readListed({ caches }: Facade, namespace: string, integration: string | undefined) {
+  if (integration === undefined) return caches.list('Activation', namespace);
+  const { metadata } = await findOwned(caches, 'Integration', namespace, integration);
+  return caches.by('Activation', 'integration', `${namespace}/${metadata.name}`);
 }
 
 const listActivations = defineRoute({
@@ -108,13 +108,13 @@ const getActivation = defineRoute({
   summary: 'Read one activation',
   answers: { 200: { description: 'The activation.', schema: ActivationEntry } },
   problems: ['unknown_resource'],
-  async handle({ world }, { tenant, params }) {
-    const known = world
+  async handle({ caches }, { tenant, params }) {
+    const known = caches
       .by('Activation', 'publicId', params.activation)
       .filter(({ metadata }) => metadata.namespace === tenant.name);
     // Find an object that another replica has just created by its name: listing all would take too long.
     const own = { namespace: tenant.name, name: activationObjectNameOf(params.activation) };
-    const made = known.length > 0 ? undefined : await world.live('Activation', own);
+    const made = known.length > 0 ? undefined : await caches.live('Activation', own);
     const [first = made, ...rest] = known;
     if (
       first === undefined ||

@@ -10,16 +10,16 @@ import { conditionFor } from '../../objects/wait.ts';
 import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIsOpen, latestOf } from './activate.ts';
 
 /** Returns the name of a deleted integration from its remaining Activations. */
-function goneIntegration({ world }: Facade, namespace: string, id: string): string | undefined {
-  const names = new Set(world.list('Activation', namespace).map(({ spec }) => spec.integration));
+function goneIntegration({ caches }: Facade, namespace: string, id: string): string | undefined {
+  const names = new Set(caches.list('Activation', namespace).map(({ spec }) => spec.integration));
   return [...names].find(name => publicId('Integration', namespace, name) === id);
 }
 
 /** Returns whether an Activation other than REST's own names the pair. */
-async function hasOthers({ world }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
-  for (const { metadata } of world.by('Activation', 'publicId', id)) {
+async function hasOthers({ caches }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
+  for (const { metadata } of caches.by('Activation', 'publicId', id)) {
     if (metadata.namespace !== namespace || metadata.name === own) continue;
-    if ((await world.live('Activation', metadata)) !== undefined) return true;
+    if ((await caches.live('Activation', metadata)) !== undefined) return true;
   }
   return false;
 }
@@ -35,16 +35,16 @@ export async function deactivate(
   integrationId: string,
   groupKey: string,
 ): Promise<Cached<'Activation'> | undefined> {
-  const { world, objects, clock } = facade;
+  const { caches, objects, clock } = facade;
   const untilMs = clock.nowMs() + GATE_WITHIN_MS;
   const namespace = tenant.name;
-  const found = await world.find('Integration', integrationId, namespace);
+  const found = await caches.find('Integration', integrationId, namespace);
   const integration = found?.metadata.name ?? goneIntegration(facade, namespace, integrationId);
 
   async function revoke(name: string): Promise<Cached<'Activation'> | undefined> {
     const object = { namespace, name: activationObjectName(namespace, name, groupKey) };
     const applied = await objects.edit(async () => {
-      const before = await world.live('Activation', object);
+      const before = await caches.live('Activation', object);
       const id = activationId(namespace, name, groupKey);
       if (before === undefined && !(await hasOthers(facade, namespace, id, object.name))) return undefined;
       return objects.apply('Activation', object, {

@@ -8,7 +8,7 @@ import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { type Answer, defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
-import { otherManagers } from '../../objects/held-back.ts';
+import { otherManagers } from '../../objects/field-conflicts.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
 
@@ -24,20 +24,22 @@ interface Asked {
 }
 
 /** Reads the Blocks of a pair that REST did not create from the API server. */
-async function readOthers({ world }: Facade, namespace: string, { integration, target }: Pair, own: string) {
-  const known = world.by('Block', 'publicId', blockId(namespace, integration, target.kind, target.name));
+async function readOthers({ caches }: Facade, namespace: string, { integration, target }: Pair, own: string) {
+  const known = caches.by('Block', 'publicId', blockId(namespace, integration, target.kind, target.name));
   const others = known.filter(({ metadata }) => metadata.namespace === namespace && metadata.name !== own);
-  const live = await Promise.all(others.map(({ metadata }) => world.live('Block', { namespace, name: metadata.name })));
+  const live = await Promise.all(
+    others.map(({ metadata }) => caches.live('Block', { namespace, name: metadata.name })),
+  );
   return live.filter(
     block => block !== undefined && block.metadata.deletionTimestamp === undefined,
   ) as Cached<'Block'>[];
 }
 
 /** Checks that a new Block's target exists and may be blocked. @throws Refusal 404; 409 */
-async function assertBlockable({ world }: Facade, namespace: string, { integration, target }: Pair): Promise<void> {
+async function assertBlockable({ caches }: Facade, namespace: string, { integration, target }: Pair): Promise<void> {
   const [grantee, kept] = await Promise.all([
-    world.live('Integration', { namespace, name: integration }),
-    world.live(target.kind, { namespace, name: target.name }),
+    caches.live('Integration', { namespace, name: integration }),
+    caches.live(target.kind, { namespace, name: target.name }),
   ]);
   if (grantee === undefined) throw unknownObject('Integration');
   if (kept === undefined) throw unknownObject(target.kind);
@@ -48,13 +50,13 @@ async function assertBlockable({ world }: Facade, namespace: string, { integrati
 }
 
 async function block(facade: Facade, { namespace, integration, kind, target }: Asked): Promise<Answer> {
-  const { world, objects } = facade;
-  const grantee = await findOwned(world, 'Integration', namespace, integration);
-  const kept = await findOwned(world, kind, namespace, target);
+  const { caches, objects } = facade;
+  const grantee = await findOwned(caches, 'Integration', namespace, integration);
+  const kept = await findOwned(caches, kind, namespace, target);
   const pair = { integration: grantee.metadata.name, target: { kind, name: kept.metadata.name } };
   const object: ObjectName = { namespace, name: blockObjectName(namespace, pair.integration, kind, pair.target.name) };
   const applied = await objects.edit(async () => {
-    const before = await world.live('Block', object);
+    const before = await caches.live('Block', object);
     if (before === undefined) {
       try {
         await assertBlockable(facade, namespace, pair);
@@ -79,15 +81,15 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
 }
 
 async function unblock(facade: Facade, { namespace, integration, kind, target }: Asked): Promise<Answer> {
-  const { world, objects } = facade;
+  const { caches, objects } = facade;
   const [grantee, kept] = await Promise.all([
-    world.find('Integration', integration, namespace),
-    world.find(kind, target, namespace),
+    caches.find('Integration', integration, namespace),
+    caches.find(kind, target, namespace),
   ]);
   const pair =
     grantee !== undefined && kept !== undefined
       ? { integration: grantee.metadata.name, target: { kind, name: kept.metadata.name } }
-      : namesInBlocks(world.list('Block', namespace), { integration, target });
+      : namesInBlocks(caches.list('Block', namespace), { integration, target });
   if (pair === undefined) return { status: 204 };
   const object = { namespace, name: blockObjectName(namespace, pair.integration, kind, pair.target.name) };
   const others = await readOthers(facade, namespace, pair, object.name);
@@ -96,7 +98,7 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
     const detail = `Delete the Block ${names.join(', ')} in the namespace ${namespace} where it is managed. Nothing was changed.`;
     throw new Refusal('managed_elsewhere', detail);
   }
-  const own = await world.live('Block', object);
+  const own = await caches.live('Block', object);
   if (own !== undefined) {
     // Another manager owns fields of this object too, so REST must not delete it.
     const holders = otherManagers(own, FIELD_MANAGER.facade, 'target');
@@ -182,9 +184,9 @@ const listBlocks = defineRoute({
   query: PageQuery,
   answers: { 200: { description: 'A page of blocks, by public id.', schema: pageOf(BlockEntry) } },
   problems: ['unknown_resource', 'malformed_cursor'],
-  async handle({ world }, { tenant, params, query }) {
-    const { metadata } = await findOwned(world, 'Integration', tenant.name, params.integration);
-    const blocks = world.by('Block', 'integration', `${tenant.name}/${metadata.name}`);
+  async handle({ caches }, { tenant, params, query }) {
+    const { metadata } = await findOwned(caches, 'Integration', tenant.name, params.integration);
+    const blocks = caches.by('Block', 'integration', `${tenant.name}/${metadata.name}`);
     return { status: 200, body: paginate(blockEntries(blocks), ({ publicId }) => publicId, query) };
   },
 });

@@ -40,15 +40,15 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
 
 /** Returns the problem for a subscription that may receive nothing now. */
 export function refusalOf(
-  { world, wallMs }: Facade,
+  { caches, wallMs }: Facade,
   { subscription }: Pick<OpenInbox, 'subscription'>,
   answer: Exclude<Permission, 'OPEN'> | ReplayRefusal,
 ): Refusal {
   switch (answer) {
     case 'PAUSED': {
       const { producer, integration, stream, suspended } = subscription.spec;
-      const blocks = world.by('Block', 'integration', `${producer}/${integration}`);
-      const covered = isCoveredBy(world.list('Package', producer), blocks)(integration, stream);
+      const blocks = caches.by('Block', 'integration', `${producer}/${integration}`);
+      const covered = isCoveredBy(caches.list('Package', producer), blocks)(integration, stream);
       return suspended === true && !covered
         ? new Refusal('subscription_not_live', 'The subscription is suspended. Resume it first.')
         : new Refusal('stream_blocked');
@@ -58,7 +58,7 @@ export function refusalOf(
       return new Refusal('integration_not_active');
     case 'GONE': {
       const { producer, integration } = subscription.spec;
-      const grant = world.get('Integration', { namespace: producer, name: integration });
+      const grant = caches.get('Integration', { namespace: producer, name: integration });
       return grant !== undefined && integrationStatus(grant, wallMs()) === 'Active'
         ? new Refusal('subscription_not_live', 'The subscription has no inbox yet: see the reason in its status.')
         : new Refusal('integration_not_active');

@@ -130,7 +130,7 @@ const explainRouting = defineRoute({
       page.data.map(async (integration): Promise<z.output<typeof GateEntry>> => {
         const id = publicId('Integration', tenant.name, integration.metadata.name);
         const question = { tenant, stream, integration, groupKey: key, nowMs: facade.wallMs() };
-        const { subscriptionId = null, ...wanted } = gateOfObjects(facade.world, question);
+        const { subscriptionId = null, ...wanted } = gateOfObjects(facade.caches, question);
         const reading = facade.routing.readGate(tenant.publicId, { ...queue, name }, id, key ?? '');
         const inForce = factsInForce(await fromRedis(reading), queue, key, short);
         return {

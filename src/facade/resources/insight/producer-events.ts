@@ -107,12 +107,12 @@ async function findEvent(
 
 /** Returns the inbox of the pair's oldest subscription in the granted workspace, even if it is no longer in force. */
 function formerInbox(
-  { world }: Facade,
+  { caches }: Facade,
   { metadata: { namespace, name }, spec: { workspace } }: Cached<'Integration'>,
   integration: string,
   stream: string,
 ): InboxRef | undefined {
-  const [oldest] = world
+  const [oldest] = caches
     .by('Subscription', 'integration', `${namespace}/${name}`)
     .filter(({ metadata, spec }) => spec.stream === stream && metadata.namespace === workspace)
     .toSorted((a, b) => ageOf(a) - ageOf(b));
@@ -151,7 +151,7 @@ const getProducedEvent = defineRoute({
   async handle(facade, { tenant, params, query }) {
     const streams =
       query.stream === undefined
-        ? facade.world
+        ? facade.caches
             .list('CatalogStream', tenant.name)
             .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
         : [await chooseStream(facade, tenant.name, query.stream)];
@@ -177,7 +177,7 @@ const getProducedEvent = defineRoute({
         const question = { tenant, stream, integration, groupKey, nowMs: facade.wallMs() };
         const waits =
           disposition.disposition === 'waiting'
-            ? waitsFor(judgeGate(gateOfObjects(facade.world, question)), short)
+            ? waitsFor(judgeGate(gateOfObjects(facade.caches, question)), short)
             : undefined;
         const subscription = read.subscription?.id ?? inbox?.sub ?? null;
         return {

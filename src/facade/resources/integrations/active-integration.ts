@@ -5,11 +5,11 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
 
 /** Refuses changes to an ended integration, as the API server has it. @throws Refusal 409 `integration_not_active` */
 export async function assertActive(
-  { world, wallMs }: Pick<Facade, 'world' | 'wallMs'>,
+  { caches, wallMs }: Pick<Facade, 'caches' | 'wallMs'>,
   { object, producer, name }: Pick<OwnedIntegration, 'object' | 'producer' | 'name'>,
 ): Promise<void> {
   if (integrationStatus(object, wallMs()) === 'Active') return;
-  const live = await world.live('Integration', { namespace: producer, name });
+  const live = await caches.live('Integration', { namespace: producer, name });
   const status = live === undefined ? 'gone' : integrationStatus(live, wallMs());
   if (status !== 'Active') throw refuseBecause('integration_not_active', `The integration is ${status}.`);
 }

@@ -72,10 +72,10 @@ const listIntegrations = defineRoute({
   }),
   answers: { 200: { description: 'A page of integrations.', schema: pageOf(IntegrationEntry) } },
   problems: ['malformed_cursor'],
-  async handle({ world, wallMs }, { tenant, query }) {
+  async handle({ caches, wallMs }, { tenant, query }) {
     const nowMs = wallMs();
     const { status } = query;
-    const wanted = world
+    const wanted = caches
       .list('Integration', tenant.name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(integration => status === undefined || integrationStatus(integration, nowMs) === status);
@@ -98,7 +98,7 @@ const getIntegration = defineRoute({
   answers: { 200: { description: 'The integration.', schema: IntegrationEntry } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {
-    const integration = await findOwned(facade.world, 'Integration', tenant.name, params.integration);
+    const integration = await findOwned(facade.caches, 'Integration', tenant.name, params.integration);
     return { status: 200, body: integrationEntry(integration, facade.wallMs()) };
   },
 });
@@ -116,11 +116,11 @@ const revoke = defineRoute({
   answers: { 204: { description: 'The integration is revoked.' } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {
-    const { world, objects } = facade;
-    const { metadata } = await findOwned(world, 'Integration', tenant.name, params.integration);
+    const { caches, objects } = facade;
+    const { metadata } = await findOwned(caches, 'Integration', tenant.name, params.integration);
     const name = { namespace: tenant.name, name: metadata.name };
     const applied = await objects.edit(async () => {
-      const before = await world.live('Integration', name);
+      const before = await caches.live('Integration', name);
       // Do not create an object only to revoke it.
       if (before === undefined || before.metadata.deletionTimestamp !== undefined) {
         throw unknownObject('Integration');

@@ -14,23 +14,23 @@ interface Invited {
 
 /** Finds an open integration for the address under any name: kubectl may have created it. */
 async function findOpen(
-  { world, wallMs }: Facade,
+  { caches, wallMs }: Facade,
   tenant: string,
   email: string,
 ): Promise<Cached<'Integration'> | undefined> {
-  const known = world
+  const known = caches
     .by('Integration', 'address', `${tenant}/${addressKey(email)}`)
     .filter(each => isOpen(each, wallMs()));
   for (const { metadata } of known.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) {
-    const live = await world.live('Integration', { namespace: tenant, name: metadata.name });
+    const live = await caches.live('Integration', { namespace: tenant, name: metadata.name });
     if (live !== undefined && live.metadata.deletionTimestamp === undefined && isOpen(live, wallMs())) return live;
   }
   return undefined;
 }
 
-async function readOrMake({ world, objects }: Facade, name: ObjectName, email: string): Promise<Invited> {
+async function readOrMake({ caches, objects }: Facade, name: ObjectName, email: string): Promise<Invited> {
   return objects.edit(async () => {
-    const before = await world.live('Integration', name);
+    const before = await caches.live('Integration', name);
     if (before !== undefined && before.metadata.deletionTimestamp === undefined)
       return { integration: before, made: false };
     try {
@@ -44,7 +44,7 @@ async function readOrMake({ world, objects }: Facade, name: ObjectName, email: s
     } catch (error) {
       // A concurrent call stored the address in another case, and the address is immutable.
       const taken = error instanceof Refusal && error.code === 'invalid_request';
-      if (taken && (await world.live('Integration', name)) !== undefined) throw new Refusal('changed_meanwhile');
+      if (taken && (await caches.live('Integration', name)) !== undefined) throw new Refusal('changed_meanwhile');
       throw error;
     }
   });
@@ -60,7 +60,7 @@ export async function inviteByAddress(facade: Facade, tenant: string, email: str
   for (let closed = 0; ; closed++) {
     const name = { namespace: tenant, name: invitedIntegrationName(facade.rootKey, tenant, email, closed) };
     // A closed integration stays closed, so only read those that may be open.
-    const cached = facade.world.get('Integration', name);
+    const cached = facade.caches.get('Integration', name);
     if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;
     const invited = await readOrMake(facade, name, email);
     if (isOpen(invited.integration, facade.wallMs())) return invited;

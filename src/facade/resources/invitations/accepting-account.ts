@@ -35,18 +35,18 @@ export function otherFreeAccounts(
  * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or this one is no longer Free (the
  *   call must name the account); 403 if the caller no longer owns it
  */
-export async function ownFreeAccount({ world, objects, rootKey }: Facade, identity: Identity): Promise<string> {
+export async function ownFreeAccount({ caches, objects, rootKey }: Facade, identity: Identity): Promise<string> {
   const { issuer, subject } = identity;
   const name = freeAccountName(rootKey, issuer, subject);
   return objects.edit(async () => {
-    const before = await world.live('Account', { name });
+    const before = await caches.live('Account', { name });
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
       if (mayActForAccount(identity, before) === undefined) throw new Refusal('forbidden');
       if (before.spec.plan === 'Free') return name;
       const id = publicId('Account', '', name);
       throw new Refusal('free_account_exists', `Your account ${id} is no longer Free. Send its id as accountPublicId.`);
     }
-    const others = otherFreeAccounts(world.by('Account', 'subject', subjectKey(issuer, subject)), identity, name);
+    const others = otherFreeAccounts(caches.by('Account', 'subject', subjectKey(issuer, subject)), identity, name);
     if (others.length > 0) {
       throw new Refusal('free_account_exists', `You own ${others.join(', ')}. Send one of them as accountPublicId.`);
     }

@@ -19,13 +19,13 @@ interface Acceptance {
 
 /** Returns an earlier acceptance to an owner of the receiving workspace. @throws Refusal 409 `invitation_used` */
 async function repeatAcceptance(
-  { world, ownership }: Facade,
+  { caches, ownership }: Facade,
   identity: Identity,
   integration: Cached<'Integration'>,
   named: string | undefined,
 ): Promise<Acceptance> {
   const name = integration.spec.workspace as string;
-  const workspace = await world.live('Workspace', { name });
+  const workspace = await caches.live('Workspace', { name });
   if (workspace === undefined || !(await ownership.owns(identity, workspace))) throw new Refusal('invitation_used');
   const { account } = workspace.spec;
   if (named === undefined || named === account) return { integration, workspace: name, account };
@@ -34,14 +34,14 @@ async function repeatAcceptance(
 
 /** Creates the receiving workspace on an account; waits until it is in force. Returns its name. */
 async function makeReceiver(
-  { world, objects }: Facade,
+  { caches, objects }: Facade,
   account: string,
   integration: Cached<'Integration'>,
 ): Promise<string> {
   const { namespace, name: invited } = integrationName(integration);
   const name = receivingWorkspaceName(namespace, invited, account);
   const applied = await objects.edit(async () => {
-    const before = await world.live('Workspace', { name });
+    const before = await caches.live('Workspace', { name });
     assertNotPaused(before);
     const wanted = { manager: FIELD_MANAGER.facade, before, concern: ['account'] as const, spec: { account } };
     return objects.apply('Workspace', { name }, wanted);

@@ -33,14 +33,14 @@ export function whyAnswered(state: IntegrationState): ProblemCode | undefined {
  * @throws Refusal 404 `unknown_invitation`, 409 `workspace_paused`
  */
 export async function findInvitation(
-  { world, wallMs }: Facade,
+  { caches, wallMs }: Facade,
   token: string,
 ): Promise<{ readonly integration: Cached<'Integration'>; readonly state: IntegrationState }> {
   const hash = hashInvitationToken(token);
-  const found = await world.findBy('Integration', 'tokenHash', hash);
-  const integration = found && (await world.live('Integration', integrationName(found)));
+  const found = await caches.findBy('Integration', 'tokenHash', hash);
+  const integration = found && (await caches.live('Integration', integrationName(found)));
   const isThere = integration !== undefined && integration.metadata.deletionTimestamp === undefined;
   if (!isThere || integration.status?.invitation?.tokenHash !== hash) throw new Refusal('unknown_invitation');
-  assertNotPaused(world.get('Workspace', { name: integrationName(integration).namespace }));
+  assertNotPaused(caches.get('Workspace', { name: integrationName(integration).namespace }));
   return { integration, state: integrationStatus(integration, wallMs()) };
 }

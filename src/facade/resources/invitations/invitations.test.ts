@@ -33,7 +33,7 @@ function openFacade(nth: number, meanwhile: Record<string, unknown>) {
   let reads = 0;
   const facade = {
     wallMs: () => Date.parse('2026-05-01T00:00:00Z'),
-    world: {
+    caches: {
       get: () => undefined,
       findBy: async () => invited,
       live: async (kind: KindName, { name }: ObjectName) => {

@@ -29,13 +29,13 @@ const addStream = defineRoute({
   body: PackageMember,
   answers: { 204: { description: 'The stream is in the package, and its blocks cover it.' } },
   problems: ['unknown_resource', 'package_archived'],
-  async handle({ world, objects }, { tenant, params, body: { catalogEntryPublicId } }) {
-    const found = await findOwned(world, 'Package', tenant.name, params.pkg);
+  async handle({ caches, objects }, { tenant, params, body: { catalogEntryPublicId } }) {
+    const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };
     const applied = await objects.edit(async () => {
-      const before = await readForChange(world, object);
+      const before = await readForChange(caches, object);
       if (listedStream(before, catalogEntryPublicId) !== undefined) return before;
-      const stream = await findOwned(world, 'CatalogStream', tenant.name, catalogEntryPublicId);
+      const stream = await findOwned(caches, 'CatalogStream', tenant.name, catalogEntryPublicId);
       if (before.spec.archived === true) throw new Refusal('package_archived');
       const streams = [...new Set([...(before.spec.streams ?? []), stream.metadata.name])].toSorted();
       if (streams.length > MOST_STREAMS) {
@@ -60,12 +60,12 @@ const removeStream = defineRoute({
   summary: 'Remove a stream from a package',
   description: 'Works for archived packages too. A stream that is not in the package gets the same answer.',
   answers: { 204: { description: 'The stream is not in the package, and its blocks do not cover it.' } },
-  async handle({ world, objects }, { tenant, params: { pkg, catalogEntryPublicId } }) {
-    const found = await world.find('Package', pkg, tenant.name);
+  async handle({ caches, objects }, { tenant, params: { pkg, catalogEntryPublicId } }) {
+    const found = await caches.find('Package', pkg, tenant.name);
     if (found === undefined) return { status: 204 };
     const object = { namespace: tenant.name, name: found.metadata.name };
     const applied = await objects.edit(async () => {
-      const before = await world.live('Package', object);
+      const before = await caches.live('Package', object);
       if (before === undefined) return undefined;
       const listed = listedStream(before, catalogEntryPublicId);
       const leaving = before.metadata.deletionTimestamp !== undefined;
@@ -91,11 +91,11 @@ const archivePackage = defineRoute({
     'Permanent. An archived package takes no new streams, names or blocks. Lists leave it out by default, and its key stays taken. Its existing blocks stay: remove them one by one.',
   answers: { 204: { description: 'The package is archived.' } },
   problems: ['unknown_resource'],
-  async handle({ world, objects }, { tenant, params }) {
-    const found = await findOwned(world, 'Package', tenant.name, params.pkg);
+  async handle({ caches, objects }, { tenant, params }) {
+    const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };
     const applied = await objects.edit(async () => {
-      const before = await readForChange(world, object);
+      const before = await readForChange(caches, object);
       if (before.spec.archived === true) return before;
       return objects.apply('Package', object, {
         manager: FIELD_MANAGER.facadeArchive,

@@ -47,8 +47,8 @@ const PackageUpdate = z
   });
 
 /** Reads a package from the API server, to change it. @throws Refusal 404; 409 `being_deleted` */
-export async function readForChange(world: Facade['world'], object: ObjectName): Promise<Cached<'Package'>> {
-  const pkg = await world.live('Package', object);
+export async function readForChange(caches: Facade['caches'], object: ObjectName): Promise<Cached<'Package'>> {
+  const pkg = await caches.live('Package', object);
   if (pkg === undefined) throw unknownObject('Package');
   if (pkg.metadata.deletionTimestamp !== undefined) throw new Refusal('being_deleted');
   return pkg;
@@ -67,12 +67,12 @@ function keyTaken(pkg: Cached<'Package'>): Refusal {
 }
 
 /** Returns whether a package is being deleted while a Block still holds it: that can take forever. */
-async function isKept(world: Facade['world'], { metadata }: Cached<'Package'>): Promise<boolean> {
+async function isKept(caches: Facade['caches'], { metadata }: Cached<'Package'>): Promise<boolean> {
   if (metadata.deletionTimestamp === undefined) return false;
   const { namespace = '', name } = metadata;
-  for (const block of world.list('Block', namespace)) {
+  for (const block of caches.list('Block', namespace)) {
     if (block.spec.target.kind !== 'Package' || block.spec.target.name !== name) continue;
-    if ((await world.live('Block', block.metadata)) !== undefined) return true;
+    if ((await caches.live('Block', block.metadata)) !== undefined) return true;
   }
   return false;
 }
@@ -95,15 +95,15 @@ const createPackage = defineRoute({
     },
   },
   problems: ['package_key_conflict'],
-  async handle({ world, objects }, { tenant, body }) {
+  async handle({ caches, objects }, { tenant, body }) {
     const object = { namespace: tenant.name, name: slugOf(body.name, 'p') };
     const present = await objects.edit(async () => {
-      const before = await world.live('Package', object);
+      const before = await caches.live('Package', object);
       if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
         if (isAsCreated(before, body)) return before;
         throw keyTaken(before);
       }
-      if (before !== undefined && (await isKept(world, before))) throw keyTaken(before);
+      if (before !== undefined && (await isKept(caches, before))) throw keyTaken(before);
       return objects.apply('Package', object, {
         manager: FIELD_MANAGER.facade,
         before,
@@ -127,11 +127,11 @@ const updatePackage = defineRoute({
   body: PackageUpdate,
   answers: { 200: { description: 'The changed package.', schema: PackageDetail } },
   problems: ['unknown_resource', 'package_archived'],
-  async handle({ world, objects }, { tenant, params, body }) {
-    const found = await findOwned(world, 'Package', tenant.name, params.pkg);
+  async handle({ caches, objects }, { tenant, params, body }) {
+    const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };
     const applied = await objects.edit(async () => {
-      const before = await readForChange(world, object);
+      const before = await readForChange(caches, object);
       if (before.spec.archived === true) throw new Refusal('package_archived');
       return objects.apply('Package', object, {
         manager: FIELD_MANAGER.facade,
@@ -167,9 +167,9 @@ const listPackages = defineRoute({
   }),
   answers: { 200: { description: 'A page of packages, by key.', schema: pageOf(PackageEntry) } },
   problems: ['malformed_cursor'],
-  async handle({ world }, { tenant, query }) {
+  async handle({ caches }, { tenant, query }) {
     const { status = 'Active' } = query;
-    const packages = world
+    const packages = caches
       .list('Package', tenant.name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(({ spec }) => status === 'all' || (spec.archived === true) === (status === 'Archived'));
@@ -187,8 +187,8 @@ const getPackage = defineRoute({
   summary: 'Read one package',
   answers: { 200: { description: 'The package with its streams.', schema: PackageDetail } },
   problems: ['unknown_resource'],
-  async handle({ world }, { tenant, params }) {
-    return { status: 200, body: packageDetail(await findOwned(world, 'Package', tenant.name, params.pkg)) };
+  async handle({ caches }, { tenant, params }) {
+    return { status: 200, body: packageDetail(await findOwned(caches, 'Package', tenant.name, params.pkg)) };
   },
 });
 

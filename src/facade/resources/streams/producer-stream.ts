@@ -1,14 +1,14 @@
 import { Refusal } from '../../../http/refusal.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-type World = Pick<Facade, 'world'>;
+type Caches = Pick<Facade, 'caches'>;
 
 const noStream = () => new Refusal('unknown_resource', 'The producer has no such stream.');
 
 /** Checks that a stream exists: its subscription could not come into force otherwise. @throws Refusal 404 */
-export async function assertStream({ world }: World, namespace: string, name: string): Promise<void> {
+export async function assertStream({ caches }: Caches, namespace: string, name: string): Promise<void> {
   const object = { namespace, name };
-  const stream = world.get('CatalogStream', object) ?? (await world.live('CatalogStream', object));
+  const stream = caches.get('CatalogStream', object) ?? (await caches.live('CatalogStream', object));
   if (stream === undefined) throw noStream();
 }
 
@@ -19,12 +19,12 @@ export async function assertStream({ world }: World, namespace: string, name: st
  * @throws Refusal 404, 409 `stream_blocked`, `stream_deprecated`
  */
 export async function assertPublished(
-  { world }: World,
+  { caches }: Caches,
   namespace: string,
   name: string,
   covered = false,
 ): Promise<void> {
-  const stream = await world.live('CatalogStream', { namespace, name });
+  const stream = await caches.live('CatalogStream', { namespace, name });
   if (stream === undefined || stream.metadata.deletionTimestamp !== undefined) throw noStream();
   if (covered) throw new Refusal('stream_blocked');
   if (stream.spec.public !== true) throw new Refusal('stream_deprecated');

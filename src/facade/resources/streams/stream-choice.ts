@@ -32,21 +32,21 @@ export async function chooseStream(
   namespace: string,
   choice: string,
 ): Promise<Cached<'CatalogStream'>> {
-  if (choice.startsWith('cat_')) return findOwned(facade.world, 'CatalogStream', namespace, choice);
+  if (choice.startsWith('cat_')) return findOwned(facade.caches, 'CatalogStream', namespace, choice);
   const name = { namespace, name: choice };
-  const stream = facade.world.get('CatalogStream', name) ?? (await facade.world.live('CatalogStream', name));
+  const stream = facade.caches.get('CatalogStream', name) ?? (await facade.caches.live('CatalogStream', name));
   if (stream === undefined) throw unknownObject('CatalogStream');
   return stream;
 }
 
 /** Returns all integrations of a workspace, or the one with this id. @throws Refusal 404 */
 export async function chooseIntegrations(
-  { world }: Facade,
+  { caches }: Facade,
   namespace: string,
   id: string | undefined,
 ): Promise<readonly Cached<'Integration'>[]> {
   if (id === undefined) {
-    return world.list('Integration', namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    return caches.list('Integration', namespace).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
-  return [await findOwned(world, 'Integration', namespace, id)];
+  return [await findOwned(caches, 'Integration', namespace, id)];
 }

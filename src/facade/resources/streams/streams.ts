@@ -133,10 +133,10 @@ const applyStream = defineRoute({
   largeBody: true,
   answers: { 200: { description: 'The stream matches the body and is in force.', schema: AppliedStream } },
   problems: ['stream_name_conflict', 'field_managed'],
-  async handle({ world, objects }, { tenant, body }) {
+  async handle({ caches, objects }, { tenant, body }) {
     const object = { namespace: tenant.name, name: slugOf(body.name, 's') };
     const applied = await objects.edit(async () => {
-      const before = await world.live('CatalogStream', object);
+      const before = await caches.live('CatalogStream', object);
       if (before !== undefined && (before.spec.name ?? object.name) !== body.name) {
         const detail = `The stream ${JSON.stringify(before.spec.name ?? object.name)} has the key ${object.name}.`;
         throw refuseBecause('stream_name_conflict', detail);
@@ -179,9 +179,9 @@ const listCatalog = defineRoute({
   }),
   answers: { 200: { description: 'A page of catalog entries, by key.', schema: pageOf(ListedCatalogEntry) } },
   problems: ['malformed_cursor'],
-  async handle({ world }, { tenant, query }) {
+  async handle({ caches }, { tenant, query }) {
     const { status = 'Published' } = query;
-    const streams = world
+    const streams = caches
       .list('CatalogStream', tenant.name)
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .filter(stream => status === 'all' || streamStatus(stream) === status);
@@ -202,7 +202,7 @@ const getStream = defineRoute({
   async handle(facade, { tenant, params }) {
     return {
       status: 200,
-      body: catalogEntry(await findOwned(facade.world, 'CatalogStream', tenant.name, params.catalogEntryPublicId)),
+      body: catalogEntry(await findOwned(facade.caches, 'CatalogStream', tenant.name, params.catalogEntryPublicId)),
     };
   },
 });

@@ -6,7 +6,7 @@ import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
-import type { World } from '../../objects/caches.ts';
+import type { Caches } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
@@ -52,10 +52,10 @@ const PartnerCatalogEntry = ListedPartnerEntry.extend({
 
 /** Returns the cached subscriptions of one integration in its receiving workspace. */
 export function subscriptionsOf(
-  world: World,
+  caches: Caches,
   { producer, name, recipient }: OwnedIntegration,
 ): Cached<'Subscription'>[] {
-  return world
+  return caches
     .by('Subscription', 'integration', `${producer}/${name}`)
     .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
 }
@@ -119,7 +119,7 @@ const getPartnerCatalogEntry = defineRoute({
   problems: ['unknown_resource', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const view = await openCatalog(facade, integration);
-    const stream = await findOwned(facade.world, 'CatalogStream', integration.producer, params.catalogEntryPublicId);
+    const stream = await findOwned(facade.caches, 'CatalogStream', integration.producer, params.catalogEntryPublicId);
     if (!view.isListed(stream)) throw unknownObject('CatalogStream');
     const body = { ...view.entryOf(stream), payloadSchema: stream.spec.payloadSchema ?? null };
     return { status: 200, body };
@@ -128,19 +128,19 @@ const getPartnerCatalogEntry = defineRoute({
 
 /** Returns a producer's catalog as one partner sees it. @throws Refusal 409 `integration_not_active` */
 async function openCatalog(facade: Facade, integration: OwnedIntegration) {
-  const { world } = facade;
+  const { caches } = facade;
   const { producer, name } = integration;
   await assertActive(facade, integration);
-  const subscriptions = new Map(subscriptionsOf(world, integration).map(each => [each.spec.stream, each]));
+  const subscriptions = new Map(subscriptionsOf(caches, integration).map(each => [each.spec.stream, each]));
   const isCovered = isCoveredBy(
-    world.list('Package', producer),
-    world.by('Block', 'integration', `${producer}/${name}`),
+    caches.list('Package', producer),
+    caches.by('Block', 'integration', `${producer}/${name}`),
   );
   const isListed = ({ metadata, spec }: Cached<'CatalogStream'>): boolean =>
     metadata.deletionTimestamp === undefined && (spec.public === true || subscriptions.has(metadata.name));
   return {
     isListed,
-    streams: world.list('CatalogStream', producer).filter(isListed),
+    streams: caches.list('CatalogStream', producer).filter(isListed),
     entryOf: (stream: Cached<'CatalogStream'>): z.output<typeof ListedPartnerEntry> => {
       const { ingressPath: _path, queue: _queue, ...entry } = listedEntry(stream);
       const own = subscriptions.get(stream.metadata.name)?.metadata;

@@ -27,7 +27,7 @@ function start(cached: Objects, live: Objects) {
   const of = (objects: Objects, kind: KindName) => (objects[kind] ?? []) as Cached<KindName>[];
   const facade = {
     wallMs: () => 0,
-    world: {
+    caches: {
       by: (kind: KindName) => of(cached, kind),
       list: (kind: KindName) => of(cached, kind),
       listLive: async (kind: KindName) => of(live, kind),

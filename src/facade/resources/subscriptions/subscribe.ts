@@ -10,22 +10,22 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
 import { assertPublished } from '../streams/producer-stream.ts';
 import { isCoveredBy, subscriptionsOf } from './partner-catalog.ts';
-import { isAsWished, type SubscriptionWish, wishedFields } from './subscription-wishes.ts';
+import { matchesRequest, requestedFields, type SubscriptionRequest } from './subscription-request.ts';
 
 /** Fields of a Subscription that the REST interface writes. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
 
 /** Returns whether a Block covers a stream for the integration, by the caches or by the API server. */
 async function isCovered(
-  { world }: Facade,
+  { caches }: Facade,
   { producer, name }: OwnedIntegration,
   stream: string,
   from: 'cache' | 'live',
 ): Promise<boolean> {
   const [packages, blocks] =
     from === 'live'
-      ? await Promise.all([world.listLive('Package', producer), world.listLive('Block', producer)])
-      : [world.list('Package', producer), world.by('Block', 'integration', `${producer}/${name}`)];
+      ? await Promise.all([caches.listLive('Package', producer), caches.listLive('Block', producer)])
+      : [caches.list('Package', producer), caches.by('Block', 'integration', `${producer}/${name}`)];
   return isCoveredBy(packages, blocks)(name, stream);
 }
 
@@ -35,10 +35,10 @@ async function isCovered(
  * @throws Refusal 404, 409 `integration_not_active`, `stream_blocked`, `stream_deprecated`
  */
 async function assertNew(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
-  const { world, wallMs } = facade;
+  const { caches, wallMs } = facade;
   const { producer, name, recipient } = integration;
   const [grant, covered] = await Promise.all([
-    world.live('Integration', { namespace: producer, name }),
+    caches.live('Integration', { namespace: producer, name }),
     isCovered(facade, integration, stream, 'live'),
   ]);
   const active = grant !== undefined && integrationStatus(grant, wallMs()) === 'Active';
@@ -60,25 +60,25 @@ export async function subscribe(
   facade: Facade,
   integration: OwnedIntegration,
   stream: string,
-  wish: SubscriptionWish,
+  requested: SubscriptionRequest,
 ): Promise<{ readonly made: boolean; readonly subscription: Cached<'Subscription'> }> {
-  const { world, objects } = facade;
+  const { caches, objects } = facade;
   const { producer, name, recipient } = integration;
-  const known = subscriptionsOf(world, integration).find(({ spec }) => spec.stream === stream);
+  const known = subscriptionsOf(caches, integration).find(({ spec }) => spec.stream === stream);
   const object = {
     namespace: recipient.name,
     name: known?.metadata.name ?? subscriptionObjectName(producer, name, stream),
   };
   return objects.edit(async () => {
-    const before = await world.live('Subscription', object);
+    const before = await caches.live('Subscription', object);
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
       await assertActive(facade, integration);
       await assertNotBlocked(facade, integration, stream);
       if (before.status?.admittedAt === undefined) await assertPublished(facade, producer, stream);
-      if (isAsWished(before.spec, wish)) return { made: false, subscription: before };
+      if (matchesRequest(before.spec, requested)) return { made: false, subscription: before };
       const id = publicId('Subscription', object.namespace, object.name);
       const help =
-        before.spec.ordering === (wish.ordering ?? 'ByGroupKey')
+        before.spec.ordering === (requested.ordering ?? 'ByGroupKey')
           ? 'Change it with PUT'
           : 'The ordering is immutable: delete the subscription, then subscribe again';
       throw new Refusal('subscription_exists', `${id} exists with another endpoint or ordering. ${help}.`);
@@ -88,8 +88,8 @@ export async function subscribe(
       producer,
       integration: name,
       stream,
-      ordering: wish.ordering ?? 'ByGroupKey',
-      ...wishedFields(wish),
+      ordering: requested.ordering ?? 'ByGroupKey',
+      ...requestedFields(requested),
     };
     const manager = FIELD_MANAGER.facade;
     const wanted = { manager, before, concern: SUBSCRIPTION_CONCERN, spec };

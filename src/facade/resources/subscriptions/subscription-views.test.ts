@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { EndpointWish, SubscriptionEntry, subscriptionEntry, subscriptionStatus } from './subscription-views.ts';
+import { EndpointRequest, SubscriptionEntry, subscriptionEntry, subscriptionStatus } from './subscription-views.ts';
 
 const condition = (type: string, status: 'True' | 'False' | 'Unknown', reason: string) => ({
   type,
@@ -97,6 +97,6 @@ test.each([
   ['a value from a Secret', { url: 'https://a.example', headers: [{ name: 'a', valueFrom: {} }] }],
   ['user info', { url: 'https://me:pass@a.example' }],
   ['a version of the secret', { url: 'https://a.example', secretVersion: 2 }],
-])('an endpoint with %s is refused', (_what, wish) => {
-  expect(EndpointWish.safeParse(wish).success).toBe(false);
+])('an endpoint with %s is refused', (_what, requested) => {
+  expect(EndpointRequest.safeParse(requested).success).toBe(false);
 });

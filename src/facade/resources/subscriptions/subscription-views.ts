@@ -11,7 +11,7 @@ const namesOf = (headers: readonly { readonly name: string }[]) => headers.map((
 
 const value = header.value.unwrap();
 const hidden = 'visible ASCII and spaces, at most 1,024 characters. No answer shows it.';
-const HeaderWish = z.strictObject({
+const HeaderRequest = z.strictObject({
   name: header.name,
   value: value.meta({ description: `Value: ${hidden}` }),
 });
@@ -20,9 +20,9 @@ const HeaderChange = z.strictObject({
   value: value.optional().meta({ description: `Value: ${hidden} Absent: the stored value is kept.` }),
 });
 
-function headersOf<H extends typeof HeaderWish | typeof HeaderChange>(wish: H) {
+function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(requested: H) {
   return z
-    .array(wish)
+    .array(requested)
     .max(16)
     .refine(
       headers => new Set(namesOf(headers)).size === headers.length,
@@ -35,22 +35,22 @@ function headersOf<H extends typeof HeaderWish | typeof HeaderChange>(wish: H) {
 }
 
 /** An endpoint as a caller requests it. */
-export const EndpointWish = z
+export const EndpointRequest = z
   .strictObject({
     url: endpoint.url.meta({ example: 'https://partner.example/hooks/orders' }),
     timeoutSeconds: endpoint.timeoutSeconds,
     maxPerSecond: endpoint.maxPerSecond,
     retrySchedule: endpoint.retrySchedule,
-    headers: headersOf(HeaderWish),
+    headers: headersOf(HeaderRequest),
   })
   .meta({
-    id: 'EndpointWish',
+    id: 'EndpointRequest',
     description: 'The endpoint that receives the events. Absent fields take their defaults.',
   });
-export type EndpointWish = z.output<typeof EndpointWish>;
+export type EndpointRequest = z.output<typeof EndpointRequest>;
 
 /** The same for an endpoint that may exist. It accepts what `GET` returns, unchanged. */
-export const EndpointChange = EndpointWish.extend({
+export const EndpointChange = EndpointRequest.extend({
   maxPerSecond: endpoint.maxPerSecond
     .unwrap()
     .nullable()

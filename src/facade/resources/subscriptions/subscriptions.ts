@@ -13,13 +13,13 @@ import { assertActive } from '../integrations/active-integration.ts';
 import { assertStream } from '../streams/producer-stream.ts';
 import { subscriptionsOf } from './partner-catalog.ts';
 import { SUBSCRIPTION_CONCERN, subscribe } from './subscribe.ts';
-import { EndpointChange, EndpointWish, SubscriptionEntry, subscriptionEntry } from './subscription-views.ts';
-import { wishedFields, wishOfChange } from './subscription-wishes.ts';
+import { requestedFields, requestOfChange } from './subscription-request.ts';
+import { EndpointChange, EndpointRequest, SubscriptionEntry, subscriptionEntry } from './subscription-views.ts';
 
 const Subscribe = z
   .strictObject({
     catalogEntryPublicId: publicIdField('CatalogStream'),
-    endpoint: EndpointWish.optional().meta({
+    endpoint: EndpointRequest.optional().meta({
       description: 'The endpoint that receives the events. Absent: you pull and acknowledge them.',
     }),
     ordering: z.enum(['ByGroupKey', 'None']).optional().meta({
@@ -45,11 +45,11 @@ const unknownSubscription = () => new Refusal('unknown_resource', 'This integrat
 
 /** Finds a subscription of this integration by its public id. @throws Refusal 404 */
 export async function findSubscription(
-  { world }: Facade,
+  { caches }: Facade,
   { producer, name, recipient }: OwnedIntegration,
   id: string,
 ): Promise<Cached<'Subscription'>> {
-  const found = await world.find('Subscription', id, recipient.name);
+  const found = await caches.find('Subscription', id, recipient.name);
   if (found?.spec.producer !== producer || found.spec.integration !== name) throw unknownSubscription();
   return found;
 }
@@ -58,7 +58,7 @@ export async function findSubscription(
 export async function readSubscription(facade: Facade, integration: OwnedIntegration, id: string) {
   const { metadata } = await findSubscription(facade, integration, id);
   const { namespace, name } = metadata;
-  const live = await facade.world.live('Subscription', { namespace, name });
+  const live = await facade.caches.live('Subscription', { namespace, name });
   if (live === undefined || live.metadata.deletionTimestamp !== undefined) throw unknownSubscription();
   return live;
 }
@@ -95,9 +95,9 @@ const subscribeRoute = defineRoute({
     'subscription_exists',
   ],
   async handle(facade, { integration, body }) {
-    const { catalogEntryPublicId, ...wish } = body;
-    const stream = await findOwned(facade.world, 'CatalogStream', integration.producer, catalogEntryPublicId);
-    const { made, subscription } = await subscribe(facade, integration, stream.metadata.name, wish);
+    const { catalogEntryPublicId, ...requested } = body;
+    const stream = await findOwned(facade.caches, 'CatalogStream', integration.producer, catalogEntryPublicId);
+    const { made, subscription } = await subscribe(facade, integration, stream.metadata.name, requested);
     const inForce = await facade.objects.waitFor('Subscription', subscription);
     const entry = entryOf(facade, integration, inForce);
     const { namespace, name } = subscription.metadata;
@@ -121,7 +121,7 @@ const listSubscriptions = defineRoute({
   answers: { 200: { description: 'A page of subscriptions, by stream.', schema: pageOf(SubscriptionEntry) } },
   problems: ['malformed_cursor'],
   async handle(facade, { integration, query }) {
-    const all = subscriptionsOf(facade.world, integration);
+    const all = subscriptionsOf(facade.caches, integration);
     const page = paginate(all, ({ metadata, spec }) => `${spec.stream} ${metadata.name}`, query);
     const data = page.data.map(each => entryOf(facade, integration, each));
     return { status: 200, body: { data, nextCursor: page.nextCursor } };
@@ -162,14 +162,14 @@ const changeSubscription = defineRoute({
     const applied = await objects.edit(async () => {
       const before = await readSubscription(facade, integration, params.subscription);
       await assertStream(facade, integration.producer, before.spec.stream);
-      const wish = wishOfChange(body, before.spec);
+      const requested = requestOfChange(body, before.spec);
       const { producer, integration: of, stream, ordering } = before.spec;
       return objects.apply('Subscription', before.metadata, {
         manager: FIELD_MANAGER.facade,
         before,
         concern: SUBSCRIPTION_CONCERN,
         exactly: true,
-        spec: { producer, integration: of, stream, ordering, ...wishedFields(wish, before) },
+        spec: { producer, integration: of, stream, ordering, ...requestedFields(requested, before) },
       });
     });
     const inForce = await objects.waitFor('Subscription', applied);
@@ -190,12 +190,12 @@ const unsubscribe = defineRoute({
     'Deliveries stop, and the inbox is gone. An unknown subscription gets the same answer. Subscribing again starts with version 1 of the signing secret: if that has leaked, rotate it before events flow.',
   closes: true,
   answers: { 204: { description: 'The subscription does not exist (any more).' } },
-  async handle({ world, objects }, { integration, params }) {
+  async handle({ caches, objects }, { integration, params }) {
     const { producer, name, recipient } = integration;
-    const found = await world.find('Subscription', params.subscription, recipient.name);
+    const found = await caches.find('Subscription', params.subscription, recipient.name);
     if (found?.spec.producer !== producer || found.spec.integration !== name) return { status: 204 };
     const object = { namespace: recipient.name, name: found.metadata.name };
-    const live = await world.live('Subscription', object);
+    const live = await caches.live('Subscription', object);
     if (live !== undefined) await objects.remove('Subscription', live);
     return { status: 204, about: { kind: 'Subscription', ...object } };
   },

@@ -71,8 +71,8 @@ const listAccounts = defineRoute({
   query: PageQuery,
   answers: { 200: { description: 'A page of accounts, by name.', schema: pageOf(AccountEntry) } },
   problems: ['malformed_cursor'],
-  async handle({ world }, { identity, query }) {
-    const accounts = world
+  async handle({ caches }, { identity, query }) {
+    const accounts = caches
       .list('Account')
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
       .flatMap(account => {

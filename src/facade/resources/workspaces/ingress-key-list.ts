@@ -21,12 +21,12 @@ function managed(id: string, managers: readonly string[]): Refusal {
  * @param change returns the new keys of REST from its present ones; undefined: nothing to write
  */
 async function editKeys(
-  { world, objects }: Facade,
+  { caches, objects }: Facade,
   name: string,
   change: (workspace: Cached<'Workspace'>, own: readonly IngressKey[]) => readonly IngressKey[] | undefined,
 ): Promise<Cached<'Workspace'>> {
   return objects.edit(async () => {
-    const before = await world.live('Workspace', { name });
+    const before = await caches.live('Workspace', { name });
     if (before === undefined || before.metadata.deletionTimestamp !== undefined) throw new Refusal('forbidden');
     const keys = before.spec.ingressKeys ?? [];
     const own = keys.filter(({ id }) => itemOwners(before, 'ingressKeys', id).includes(MANAGER));

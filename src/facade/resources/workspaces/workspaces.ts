@@ -62,11 +62,11 @@ const listWorkspaces = defineRoute({
   query: PageQuery,
   answers: { 200: { description: 'A page of workspaces, by name.', schema: pageOf(WorkspaceEntry) } },
   problems: ['malformed_cursor'],
-  async handle({ world }, { identity, query }) {
-    const workspaces = world
+  async handle({ caches }, { identity, query }) {
+    const workspaces = caches
       .list('Workspace')
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .flatMap(workspace => entryFor(identity, workspace, world.get('Account', { name: workspace.spec.account })));
+      .flatMap(workspace => entryFor(identity, workspace, caches.get('Account', { name: workspace.spec.account })));
     return { status: 200, body: paginate(workspaces, ({ name }) => name, query) };
   },
 });
@@ -79,9 +79,9 @@ const getWorkspace = defineRoute({
   tag: 'Workspaces',
   summary: 'Read one workspace',
   answers: { 200: { description: 'The workspace.', schema: WorkspaceEntry } },
-  async handle({ world }, { identity, tenant }) {
+  async handle({ caches }, { identity, tenant }) {
     const name = tenant.workspace.spec.account;
-    const account = world.get('Account', { name }) ?? (await world.live('Account', { name }));
+    const account = caches.get('Account', { name }) ?? (await caches.live('Account', { name }));
     const [entry] = entryFor(identity, tenant.workspace, account);
     if (entry === undefined) throw new Refusal('forbidden');
     return { status: 200, body: entry };
@@ -98,10 +98,10 @@ const enableProducer = defineRoute({
   description: 'Only needed before the first stream, which does the same. REST cannot undo it.',
   body: EnableProducer,
   answers: { 200: { description: 'The workspace is a producer.', schema: EnabledProducer } },
-  async handle({ world, objects }, { tenant }) {
+  async handle({ caches, objects }, { tenant }) {
     const { name, publicId: id } = tenant;
     const applied = await objects.edit(async () => {
-      const before = await world.live('Workspace', { name });
+      const before = await caches.live('Workspace', { name });
       if (before === undefined || before.metadata.deletionTimestamp !== undefined) throw new Refusal('forbidden');
       return objects.apply(
         'Workspace',

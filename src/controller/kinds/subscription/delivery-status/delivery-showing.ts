@@ -5,22 +5,19 @@ import type { ReadDeliveries } from '../../../../redis/delivery-reader.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Registry } from '../../../../telemetry/metrics.ts';
 import type { Clock } from '../../../../time/clock.ts';
-import { type Cached, resourceOf, type World } from '../../../caches/caches.ts';
+import { type Cached, type Caches, resourceOf } from '../../../caches/caches.ts';
 import type { EventRecorder } from '../../../engine/event-recorder.ts';
-import type { ReconcileContext } from '../../../engine/keyed-controller.ts';
+import type { Attempt } from '../../../engine/keyed-controller.ts';
 import type { Outcome } from '../../../engine/outcome.ts';
 import { createDeliveryMetrics } from './delivery-metrics.ts';
 import { createDeliveryWatch } from './delivery-watch.ts';
 import { createDeliveryWriter } from './writer.ts';
 
-type Reconcile = (
-  subscription: Cached<'Subscription'>,
-  context: ReconcileContext,
-) => Promise<Outcome<SubscriptionStatus>>;
+type Reconcile = (subscription: Cached<'Subscription'>, attempt: Attempt) => Promise<Outcome<SubscriptionStatus>>;
 
 /** Wires the parts that write the state of deliveries to the statuses of Subscriptions. */
 export function createDeliveryShowing(deps: {
-  readonly world: Pick<World, 'Subscription' | 'CatalogStream'>;
+  readonly caches: Pick<Caches, 'Subscription' | 'CatalogStream'>;
   readonly readDeliveries: ReadDeliveries;
   /** Writes the status of a Subscription again. */
   readonly write: (key: string) => void;
@@ -31,7 +28,7 @@ export function createDeliveryShowing(deps: {
   readonly registry: Registry;
   readonly log: Pick<Logger, 'debug'>;
 }) {
-  const { Subscription, CatalogStream } = deps.world;
+  const { Subscription, CatalogStream } = deps.caches;
   const writer = createDeliveryWriter({
     write: key => {
       metrics.wrote();
@@ -66,8 +63,8 @@ export function createDeliveryShowing(deps: {
       }),
     /** Wraps `reconcile` to add status.delivery, also while the producer's workspace is paused. */
     show(reconcile: Reconcile): Reconcile {
-      return async (subscription, context) => {
-        const outcome = await reconcile(subscription, context);
+      return async (subscription, attempt) => {
+        const outcome = await reconcile(subscription, attempt);
         return { ...outcome, status: { ...outcome.status, delivery: watch.statusOf(subscription) } };
       };
     },

@@ -2,7 +2,7 @@ import { generationOf, publicId } from '../../core/ids/ids.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
-import type { World } from '../caches/caches.ts';
+import type { Caches } from '../caches/caches.ts';
 
 /** What the objects of a tenant own in Redis, applied or not. */
 export interface Owned {
@@ -17,17 +17,17 @@ export interface Owned {
 
 export const OWNS_NOTHING: Owned = { queues: new Set(), integrations: new Set(), inboxes: new Set(), exists: false };
 
-type Caches = Pick<World, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
+type OwnerCaches = Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
 
-export function ownedBy(world: Caches, name: string): Owned {
-  const queues = new Set(world.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
+export function ownedBy(caches: OwnerCaches, name: string): Owned {
+  const queues = new Set(caches.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
   const integrations = new Set(
-    world.Integration.store
+    caches.Integration.store
       .byIndex('namespace', name)
       .map(({ metadata }) => publicId('Integration', name, metadata.name)),
   );
-  const inboxes = new Set(world.Subscription.store.byIndex('producer', name).map(inboxOf));
-  const exists = world.Workspace.store.get(name) !== undefined || queues.size + integrations.size + inboxes.size > 0;
+  const inboxes = new Set(caches.Subscription.store.byIndex('producer', name).map(inboxOf));
+  const exists = caches.Workspace.store.get(name) !== undefined || queues.size + integrations.size + inboxes.size > 0;
   return { queues, integrations, inboxes, exists };
 }
 
@@ -53,7 +53,7 @@ const LONGEST_RETENTION_MS = 720 * 3_600_000;
  * @param index the tenant's index: `q:<queue>` → gen, `i:<integration>`, `s:<integration>:<sub>` → inc
  * @param routes the routes that were read by the index
  */
-export function findLeftovers(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Leftovers {
+export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Leftovers {
   const inboxes: (InboxRef & { readonly retentionMs: number })[] = [];
   const queues: { readonly queue: string; readonly gen: string }[] = [];
   const integrations: string[] = [];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { SubscriptionSpec } from '../../../api/kinds/subscription.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import { isAsWished, wishedFields, wishOfChange } from './subscription-wishes.ts';
+import { matchesRequest, requestedFields, requestOfChange } from './subscription-request.ts';
 
 const url = 'https://ada.example/hook';
 const spec: SubscriptionSpec = {
@@ -17,37 +17,37 @@ const headers = [
 ];
 
 test('an endpoint is written with its headers in order, and without what is absent', () => {
-  expect(wishedFields({ endpoint: { url, headers, retrySchedule: ['5s', '1s'] } })).toEqual({
+  expect(requestedFields({ endpoint: { url, headers, retrySchedule: ['5s', '1s'] } })).toEqual({
     endpoint: { url, headers: headers.toReversed(), retrySchedule: ['5s', '1s'] },
   });
-  expect(wishedFields({ endpoint: { url, headers: [] }, suspended: false })).toEqual({ endpoint: { url } });
-  expect(wishedFields({ suspended: true })).toEqual({ suspended: true });
-  expect(wishedFields({})).toEqual({});
+  expect(requestedFields({ endpoint: { url, headers: [] }, suspended: false })).toEqual({ endpoint: { url } });
+  expect(requestedFields({ suspended: true })).toEqual({ suspended: true });
+  expect(requestedFields({})).toEqual({});
 });
 
 test('a change keeps the version of the secret and when the endpoint was enabled', () => {
   const present = { spec: { ...spec, endpoint: { url: 'https://old.example', secretVersion: 3, enabledAt: 'then' } } };
-  expect(wishedFields({ endpoint: { url } }, present)).toEqual({
+  expect(requestedFields({ endpoint: { url } }, present)).toEqual({
     endpoint: { url, secretVersion: 3, enabledAt: 'then' },
   });
 });
 
 test('an endpoint that was away comes back with the newest secret that has signed', () => {
   const signed = (version: number) => ({ spec, status: { signing: { version } } });
-  expect(wishedFields({ endpoint: { url } }, signed(4))).toEqual({ endpoint: { url, secretVersion: 4 } });
-  expect(wishedFields({ endpoint: { url } }, signed(1))).toEqual({ endpoint: { url } });
+  expect(requestedFields({ endpoint: { url } }, signed(4))).toEqual({ endpoint: { url, secretVersion: 4 } });
+  expect(requestedFields({ endpoint: { url } }, signed(1))).toEqual({ endpoint: { url } });
 });
 
-test('a wish is compared with what is there: order of headers and secrets aside', () => {
+test('a requested is compared with what is there: order of headers and secrets aside', () => {
   const present = { ...spec, endpoint: { url, headers, secretVersion: 2, enabledAt: 'then' } };
-  expect(isAsWished(present, { endpoint: { url, headers: headers.toReversed() } })).toBe(true);
-  expect(isAsWished({ ...present, suspended: true }, { endpoint: { url, headers } })).toBe(true);
-  expect(isAsWished(present, { endpoint: { url, headers }, ordering: 'ByGroupKey' })).toBe(true);
-  expect(isAsWished(present, { endpoint: { url, headers }, ordering: 'None' })).toBe(false);
-  expect(isAsWished(present, { endpoint: { url } })).toBe(false);
-  expect(isAsWished(present, {})).toBe(false);
-  expect(isAsWished(spec, {})).toBe(true);
-  expect(isAsWished(spec, { endpoint: { url } })).toBe(false);
+  expect(matchesRequest(present, { endpoint: { url, headers: headers.toReversed() } })).toBe(true);
+  expect(matchesRequest({ ...present, suspended: true }, { endpoint: { url, headers } })).toBe(true);
+  expect(matchesRequest(present, { endpoint: { url, headers }, ordering: 'ByGroupKey' })).toBe(true);
+  expect(matchesRequest(present, { endpoint: { url, headers }, ordering: 'None' })).toBe(false);
+  expect(matchesRequest(present, { endpoint: { url } })).toBe(false);
+  expect(matchesRequest(present, {})).toBe(false);
+  expect(matchesRequest(spec, {})).toBe(true);
+  expect(matchesRequest(spec, { endpoint: { url } })).toBe(false);
 });
 
 const withHeaders: SubscriptionSpec = {
@@ -68,26 +68,26 @@ function errorsOf(run: () => unknown) {
 test.each([[{}], [{ suspended: true }], [{ suspended: false }]])(
   'a change %j does not take an endpoint away',
   change => {
-    expect(errorsOf(() => wishOfChange(change, withHeaders))).toEqual({
+    expect(errorsOf(() => requestOfChange(change, withHeaders))).toEqual({
       code: 'invalid_request',
       errors: [{ pointer: '/endpoint', detail: expect.stringContaining('null to remove it') }],
     });
-    expect(wishOfChange(change, spec)).toEqual({ ...change });
+    expect(requestOfChange(change, spec)).toEqual({ ...change });
   },
 );
 
 test('null takes an endpoint away', () => {
-  expect(wishOfChange({ endpoint: null, suspended: true }, withHeaders)).toEqual({ suspended: true });
+  expect(requestOfChange({ endpoint: null, suspended: true }, withHeaders)).toEqual({ suspended: true });
 });
 
 test('a header without a value keeps the stored one, wherever its value is; others are removed', () => {
-  const wish = wishOfChange(
+  const requested = requestOfChange(
     {
       endpoint: { url, maxPerSecond: null, headers: [{ name: 'X-B' }, { name: 'x-c' }, { name: 'x-d', value: 'new' }] },
     },
     withHeaders,
   );
-  expect(wish.endpoint).toEqual({
+  expect(requested.endpoint).toEqual({
     url,
     headers: [
       { name: 'X-B', value: '2' },
@@ -95,12 +95,12 @@ test('a header without a value keeps the stored one, wherever its value is; othe
       { name: 'x-d', value: 'new' },
     ],
   });
-  expect(wishOfChange({ endpoint: { url } }, withHeaders)).toEqual({ endpoint: { url } });
+  expect(requestOfChange({ endpoint: { url } }, withHeaders)).toEqual({ endpoint: { url } });
 });
 
 test('a header without a value needs a stored one', () => {
   const change = { endpoint: { url, headers: [{ name: 'x-b' }, { name: 'x-z' }] } };
-  expect(errorsOf(() => wishOfChange(change, withHeaders))?.errors).toEqual([
+  expect(errorsOf(() => requestOfChange(change, withHeaders))?.errors).toEqual([
     { pointer: '/endpoint/headers/1/value', detail: expect.stringContaining('no value is stored') },
   ]);
 });

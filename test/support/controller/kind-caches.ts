@@ -19,7 +19,7 @@ export const READY = { type: 'Ready', status: 'True', reason: 'Done', message: '
 
 /** Simulates the API server for one kind (applies, patches, watch events), with a controller that runs on it. */
 export function startKind(
-  room: Partial<KindControllerOptions<Thing>> & Pick<KindControllerOptions<Thing>, 'reconcile'>,
+  context: Partial<KindControllerOptions<Thing>> & Pick<KindControllerOptions<Thing>, 'reconcile'>,
 ) {
   const clock = createManualClock();
   const registry = createRegistry();
@@ -77,7 +77,7 @@ export function startKind(
     clock,
     log,
     metrics: createControllerMetrics(registry)('things'),
-    ...room,
+    ...context,
   });
   const stop = new AbortController();
   const lost = new AbortController();

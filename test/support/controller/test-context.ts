@@ -1,6 +1,6 @@
 import type { KindName } from '../../../src/api/kinds/kinds.ts';
-import { type Cached, INDEXES, type World } from '../../../src/controller/caches/caches.ts';
-import type { Room } from '../../../src/controller/context/context.ts';
+import { type Cached, type Caches, INDEXES } from '../../../src/controller/caches/caches.ts';
+import type { Context } from '../../../src/controller/context/context.ts';
 import type { Deliveries } from '../../../src/controller/kinds/integration/deliveries.ts';
 import type { EndpointHealths } from '../../../src/controller/kinds/subscription/endpoint-healths.ts';
 import type { CompiledTenant } from '../../../src/core/routing/compile-routes.ts';
@@ -39,15 +39,15 @@ interface OfKinds {
   readonly endpointHealths: Pick<EndpointHealths, 'look'>;
 }
 
-/** Returns caches filled by hand; each Workspace has its own namespace. */
-export type Caches = { readonly [K in KindName]?: readonly Cached<K>[] };
+/** The objects in the caches. Each Workspace has its own namespace. */
+export type Objects = { readonly [K in KindName]?: readonly Cached<K>[] };
 
 /**
  * Creates a context on caches that a test fills, without an API server and without Redis. It records what had to be in
  * force, and all calls to the API server.
  */
-export function createTestRoom(
-  caches: Caches,
+export function createTestContext(
+  objects: Objects,
   options: {
     readonly paused?: CompiledTenant['paused'];
     readonly namespaceDeleting?: boolean;
@@ -60,29 +60,29 @@ export function createTestRoom(
 ) {
   const inForce: string[] = [];
   const asked: string[] = [];
-  const letGo: string[] = [];
+  const forceRemoved: string[] = [];
   const namespaces = createStore<object>();
-  for (const { metadata } of caches.Workspace ?? []) {
+  for (const { metadata } of objects.Workspace ?? []) {
     namespaces.set(metadata.name, { workspace: metadata.name, deleting: options.namespaceDeleting === true });
   }
   const kinds = Object.fromEntries(
     Object.entries(INDEXES).map(([kind, indexers]) => {
       const store = createStore(indexers as Indexers<AnyObject>);
-      for (const object of caches[kind as KindName] ?? []) store.set(keyOf(object.metadata), object);
+      for (const object of objects[kind as KindName] ?? []) store.set(keyOf(object.metadata), object);
       return [kind, { store }];
     }),
   );
   const ingressKeys = createStore<object>({ namespace: () => [] });
   const invitationSecrets = createStore<object>();
-  const world = {
+  const caches = {
     ...kinds,
     namespaces: { store: namespaces },
     ingressKeys: { store: ingressKeys },
     invitationSecrets: { store: invitationSecrets },
     signingSecrets: { store: createStore<object>() },
   };
-  const room = {
-    world: world as unknown as World,
+  const context = {
+    caches: caches as unknown as Caches,
     wallMs: () => options.wallMs ?? 0,
     nowMs: () => options.wallMs ?? 0,
     deletingForMs: () => options.deletingForMs ?? 0,
@@ -92,8 +92,8 @@ export function createTestRoom(
     deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,
     endpointHealths: { look: async () => 'unknown' as const },
-    tellLetGo: (_kind: KindName, { metadata }: AnyObject, waitedFor: string) =>
-      letGo.push(`${metadata.name} ${waitedFor}`),
+    recordForcedRemoval: (_kind: KindName, { metadata }: AnyObject, waitedFor: string) =>
+      forceRemoved.push(`${metadata.name} ${waitedFor}`),
     tenants: {
       inForce: async (tenant: string, { metadata }: AnyObject) => {
         inForce.push(`${tenant} ${metadata.name}`);
@@ -112,5 +112,5 @@ export function createTestRoom(
       },
     },
   };
-  return { room: room as unknown as Room & OfKinds, inForce, asked, letGo };
+  return { context: context as unknown as Context & OfKinds, inForce, asked, forceRemoved };
 }

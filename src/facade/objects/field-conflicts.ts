@@ -33,7 +33,7 @@ export function otherManagers(object: Pick<Written, 'metadata'>, manager: string
  *
  * @param object from the API server, with its managed fields
  */
-export function heldWithin(
+export function conflictingFieldsWithin(
   object: Pick<Written, 'metadata'>,
   wanted: Readonly<Record<string, unknown>>,
   concern: readonly string[],
@@ -63,7 +63,7 @@ function managedBy(field: string, manager: string): ProblemError {
  * @param wanted the spec that was or will be applied
  * @param object from the API server, with its managed fields
  */
-export function heldBack(
+export function conflictingFields(
   object: Written,
   wanted: Readonly<Record<string, unknown>>,
   concern: readonly string[],

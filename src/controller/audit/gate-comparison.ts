@@ -1,12 +1,12 @@
 import { publicId, tenantId } from '../../core/ids/ids.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { ControlAudit, Probe } from '../../redis/control-audit.ts';
-import { type Cached, pairKey, type World } from '../caches/caches.ts';
+import { type Cached, type Caches, pairKey } from '../caches/caches.ts';
 import { isOpen } from '../kinds/activation/reconcile.ts';
 import type { Difference } from './drift.ts';
 
-export interface GateLookDeps {
-  readonly world: Pick<World, 'Workspace' | 'Integration' | 'Activation'>;
+export interface CompareGatesDeps {
+  readonly caches: Pick<Caches, 'Workspace' | 'Integration' | 'Activation'>;
   readonly store: Pick<ControlAudit, 'probe' | 'scanActivations' | 'scanGates'>;
   /** Whether the pair is queued or to be retried. Then a difference is no damage. */
   readonly isPending: (pair: string) => boolean;
@@ -21,21 +21,25 @@ const MOST_PAIRS = 1_000;
  * Compares the open group keys of a tenant in both places in Redis with its objects, one part at a time. Keeps only
  * differences in memory.
  */
-export async function lookAtGates(deps: GateLookDeps, namespace: string, routes: TenantRoutes): Promise<Difference[]> {
-  const { world, store } = deps;
+export async function compareGates(
+  deps: CompareGatesDeps,
+  namespace: string,
+  routes: TenantRoutes,
+): Promise<Difference[]> {
+  const { caches, store } = deps;
   const tenant = tenantId(namespace);
   /** `int_…` → name; undefined if the object is gone. */
   const names = new Map<string, string | undefined>(
     Object.keys(routes.integrations).map(integration => [integration, undefined]),
   );
-  for (const { metadata } of world.Integration.store.byIndex('namespace', namespace)) {
+  for (const { metadata } of caches.Integration.store.byIndex('namespace', namespace)) {
     names.set(publicId('Integration', namespace, metadata.name), metadata.name);
   }
-  const hasWorker = world.Workspace.store.get(namespace) !== undefined;
+  const hasWorker = caches.Workspace.store.get(namespace) !== undefined;
   const differences: Difference[] = [];
 
   const pairOf = (integration: string, groupKey: string): readonly Cached<'Activation'>[] =>
-    world.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
+    caches.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
 
   function note(what: 'activation' | 'gate', integration: string, groupKey: string, removes: boolean): void {
     if (differences.length > MOST_PAIRS) return;
@@ -56,7 +60,7 @@ export async function lookAtGates(deps: GateLookDeps, namespace: string, routes:
   /** Yields every open group key of the caches once. */
   function* openKeys(name: string | undefined): Generator<string> {
     if (name === undefined) return;
-    for (const activation of world.Activation.store.byIndex('integration', `${namespace}/${name}`)) {
+    for (const activation of caches.Activation.store.byIndex('integration', `${namespace}/${name}`)) {
       const { groupKey } = activation.spec;
       const objects = pairOf(name, groupKey);
       if (objects[0] === activation && isOpen(objects)) yield groupKey;

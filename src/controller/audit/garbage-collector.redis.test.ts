@@ -32,7 +32,7 @@ onEachRedis(redis => {
   /** Two passes: what is left over counts when it is found again. */
   async function sweep(passes = 2): Promise<void> {
     for (let n = 0; n < passes; n++) {
-      await t.sweep.pass(new Set([t.tenant]));
+      await t.garbage.pass(new Set([t.tenant]));
       await t.work();
     }
   }
@@ -176,7 +176,7 @@ onEachRedis(redis => {
     t.fence.epoch = 2;
     const listed = new Set([gone.tenant]);
     const pass = async () => {
-      await t.sweep.pass(listed);
+      await t.garbage.pass(listed);
       await t.work();
     };
     const meta = queueKeys(gone.tenant, 'orders').meta;
@@ -204,9 +204,9 @@ onEachRedis(redis => {
 
   test('a deposed leader sweeps nothing', async () => {
     await lose('stream');
-    await t.sweep.pass(new Set([t.tenant]));
+    await t.garbage.pass(new Set([t.tenant]));
     await t.control.readTenant(t.tenant, 2);
-    await expect(t.sweep.pass(new Set([t.tenant]))).rejects.toThrow(FencedError);
+    await expect(t.garbage.pass(new Set([t.tenant]))).rejects.toThrow(FencedError);
     expect(await exists(keys().q.meta)).toEqual([true]);
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { heldBack, heldWithin, otherManagers } from './held-back.ts';
+import { conflictingFields, conflictingFieldsWithin, otherManagers } from './field-conflicts.ts';
 
 const CONCERN = ['name', 'description', 'public'];
 
@@ -14,25 +14,25 @@ function stream(spec: object, ...managers: [manager: string, fields: readonly st
 
 test('a field that is wanted absent and that somebody else owns is told, with its manager', () => {
   const object = stream({ description: 'from Git' }, ['argocd', ['description']], ['sluice-facade', ['name']]);
-  expect(heldBack(object, {}, CONCERN, 'sluice-facade')).toEqual([
+  expect(conflictingFields(object, {}, CONCERN, 'sluice-facade')).toEqual([
     { pointer: '/spec/description', detail: 'spec.description is managed by argocd' },
   ]);
 });
 
 test('a field of our own, one that is as wanted, and one of another concern are not held back', () => {
   expect(
-    heldBack(stream({ description: 'old' }, ['sluice-facade', ['description']]), {}, CONCERN, 'sluice-facade'),
+    conflictingFields(stream({ description: 'old' }, ['sluice-facade', ['description']]), {}, CONCERN, 'sluice-facade'),
   ).toEqual([]);
   const shared = stream({ description: 'same' }, ['argocd', ['description']]);
-  expect(heldBack(shared, { description: 'same' }, CONCERN, 'sluice-facade')).toEqual([]);
+  expect(conflictingFields(shared, { description: 'same' }, CONCERN, 'sluice-facade')).toEqual([]);
   const other = stream({ retention: '24h' }, ['argocd', ['retention']]);
-  expect(heldBack(other, {}, CONCERN, 'sluice-facade')).toEqual([]);
+  expect(conflictingFields(other, {}, CONCERN, 'sluice-facade')).toEqual([]);
 });
 
 test('a default that nobody owns, and what only a status writer owns, are not held back', () => {
-  expect(heldBack(stream({ public: false }), {}, CONCERN, 'sluice-facade')).toEqual([]);
+  expect(conflictingFields(stream({ public: false }), {}, CONCERN, 'sluice-facade')).toEqual([]);
   const status = stream({ public: false }, ['sluice-controller', ['public'], 'status']);
-  expect(heldBack(status, {}, CONCERN, 'sluice-facade')).toEqual([]);
+  expect(conflictingFields(status, {}, CONCERN, 'sluice-facade')).toEqual([]);
 });
 
 function subscription(endpoint: object, manager: string, parts: readonly string[]) {
@@ -44,11 +44,13 @@ function subscription(endpoint: object, manager: string, parts: readonly string[
 test('a part of a structure that is wanted absent and that somebody else said is told before anything is written', () => {
   const object = subscription({ url: 'u', maxPerSecond: 8 }, 'argocd', ['url', 'maxPerSecond']);
   const told = [{ pointer: '/spec/endpoint', detail: 'spec.endpoint is managed by argocd' }];
-  expect(heldWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'sluice-facade')).toEqual(told);
-  expect(heldWithin(object, { endpoint: { url: 'u', maxPerSecond: 9 } }, ['endpoint'], 'sluice-facade')).toEqual([]);
-  expect(heldWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'argocd')).toEqual([]);
-  expect(heldWithin(object, { endpoint: { url: 'u' } }, [], 'sluice-facade')).toEqual([]);
-  expect(heldWithin(object, {}, ['endpoint'], 'sluice-facade')).toEqual([]);
+  expect(conflictingFieldsWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'sluice-facade')).toEqual(told);
+  expect(
+    conflictingFieldsWithin(object, { endpoint: { url: 'u', maxPerSecond: 9 } }, ['endpoint'], 'sluice-facade'),
+  ).toEqual([]);
+  expect(conflictingFieldsWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'argocd')).toEqual([]);
+  expect(conflictingFieldsWithin(object, { endpoint: { url: 'u' } }, [], 'sluice-facade')).toEqual([]);
+  expect(conflictingFieldsWithin(object, {}, ['endpoint'], 'sluice-facade')).toEqual([]);
 });
 
 test('managers of a field are named, without the one that asks and without those of a status', () => {

@@ -3,17 +3,19 @@ import type { Endpoint, EndpointHeader } from '../../../api/endpoint.ts';
 import type { SubscriptionSpec, SubscriptionStatus } from '../../../api/kinds/subscription.ts';
 import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
-import type { EndpointChange, EndpointWish } from './subscription-views.ts';
+import type { EndpointChange, EndpointRequest } from './subscription-views.ts';
 
 /** A subscription as a caller requests it. */
-export interface SubscriptionWish {
+export interface SubscriptionRequest {
   readonly endpoint?: EndpointWithHeaders | undefined;
   readonly ordering?: SubscriptionSpec['ordering'] | undefined;
   readonly suspended?: boolean | undefined;
 }
 
 /** An endpoint as the custom resource has it: each header has a value or a reference to one. */
-type EndpointWithHeaders = Omit<EndpointWish, 'headers'> & { readonly headers?: readonly EndpointHeader[] | undefined };
+type EndpointWithHeaders = Omit<EndpointRequest, 'headers'> & {
+  readonly headers?: readonly EndpointHeader[] | undefined;
+};
 
 /** A change that a caller requests. A null endpoint removes it. */
 interface WantedChange {
@@ -39,30 +41,30 @@ function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers 
 }
 
 /** Returns whether a subscription matches the request. Fields that no request names (suspended, secret) may differ. */
-export function isAsWished({ endpoint, ordering }: SubscriptionSpec, wish: SubscriptionWish): boolean {
+export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, requested: SubscriptionRequest): boolean {
   const { secretVersion: _version, enabledAt: _enabledAt, ...present }: Partial<Endpoint> = endpoint ?? {};
-  const wanted = wish.endpoint === undefined ? {} : endpointOf(wish.endpoint);
+  const wanted = requested.endpoint === undefined ? {} : endpointOf(requested.endpoint);
   const sorted = present.headers?.toSorted((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
   const same = isDeepStrictEqual({ ...present, ...(sorted && { headers: sorted }) }, wanted);
-  return same && ordering === (wish.ordering ?? 'ByGroupKey');
+  return same && ordering === (requested.ordering ?? 'ByGroupKey');
 }
 
 /**
  * Returns the fields of a subscription that a request changes. The version of the signing secret never decreases, not
  * even after the endpoint was removed: an older secret may have leaked.
  */
-export function wishedFields(
-  wish: SubscriptionWish,
+export function requestedFields(
+  requested: SubscriptionRequest,
   present?: Present,
 ): Pick<SubscriptionSpec, 'endpoint' | 'suspended'> {
-  const suspended = wish.suspended === true ? { suspended: true } : {};
-  if (wish.endpoint === undefined) return suspended;
+  const suspended = requested.suspended === true ? { suspended: true } : {};
+  if (requested.endpoint === undefined) return suspended;
   const before = present?.spec.endpoint;
   const signed = present?.status?.signing?.version ?? 1;
   const secretVersion = before === undefined ? (signed > 1 ? signed : undefined) : before.secretVersion;
   return {
     endpoint: {
-      ...endpointOf(wish.endpoint),
+      ...endpointOf(requested.endpoint),
       ...(secretVersion === undefined ? {} : { secretVersion }),
       ...(before?.enabledAt === undefined ? {} : { enabledAt: before.enabledAt }),
     },
@@ -95,7 +97,7 @@ function keepValues(
  *
  * @throws Refusal 422 if the change leaves out an existing endpoint, or a header value that is not stored
  */
-export function wishOfChange({ endpoint, suspended }: WantedChange, present: SubscriptionSpec): SubscriptionWish {
+export function requestOfChange({ endpoint, suspended }: WantedChange, present: SubscriptionSpec): SubscriptionRequest {
   if (endpoint === null) return { suspended };
   if (endpoint === undefined) {
     if (present.endpoint === undefined) return { suspended };

@@ -6,17 +6,17 @@ import type { ControlStore } from '../../redis/control-store.ts';
 import type { ControlSweep } from '../../redis/control-sweep.ts';
 import { CLUSTER_KEYS, integrationKeys, tenantKeys } from '../../redis/keys.ts';
 import type { Logger } from '../../telemetry/log.ts';
-import type { World } from '../caches/caches.ts';
+import type { Caches } from '../caches/caches.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import type { AuditMetrics, Swept } from './audit-metrics.ts';
-import { findLeftovers, namesOf, OWNS_NOTHING, type Owned, ownedBy } from './leftovers.ts';
+import { findOrphans, namesOf, OWNS_NOTHING, type Owned, ownedBy } from './orphans.ts';
 
-export interface SweepDeps {
-  readonly world: Pick<World, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
+export interface GarbageCollectorDeps {
+  readonly caches: Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
   readonly tenants: Pick<Tenants, 'names' | 'between' | 'prune'>;
   readonly store: Pick<ControlAudit, 'readIndexes' | 'readRoutes' | 'probe'>;
   readonly control: Pick<ControlStore, 'patch' | 'readTenant'>;
-  readonly remains: ControlSweep;
+  readonly purger: ControlSweep;
   readonly isPaused: (tenant: string) => boolean;
   readonly fence: () => number;
   /** Lists from the quorum again all objects that own something. */
@@ -49,25 +49,25 @@ function nothingOf(tenant: string): TenantRoutes {
  * during an outage or because they have none. Never removes a queue with undelivered events, nor an inbox within its
  * retention. An orphan counts at the second pass that finds it, with caches that match the quorum.
  */
-export function createSweep(deps: SweepDeps) {
-  const { world, tenants, store, control, remains } = deps;
+export function createGarbageCollector(deps: GarbageCollectorDeps) {
+  const { caches, tenants, store, control, purger } = deps;
   /** Orphans of the last pass, by tenant. */
   let seen = new Map<string, ReadonlySet<string>>();
 
   /** Returns `ten_…` → name of every workspace that exists, has objects, or is named by one. */
   function namesById(): Map<string, string> {
     const names = new Set(tenants.names());
-    for (const { metadata } of world.Workspace.store.values()) names.add(metadata.name);
+    for (const { metadata } of caches.Workspace.store.values()) names.add(metadata.name);
     for (const kind of ['CatalogStream', 'Integration'] as const) {
-      for (const { metadata } of world[kind].store.values()) names.add(metadata.namespace ?? '');
+      for (const { metadata } of caches[kind].store.values()) names.add(metadata.namespace ?? '');
     }
-    for (const { spec } of world.Subscription.store.values()) names.add(spec.producer);
+    for (const { spec } of caches.Subscription.store.values()) names.add(spec.producer);
     return new Map([...names].map(name => [tenantId(name), name]));
   }
 
   function suspectOf(tenant: string, names: ReadonlyMap<string, string>): Suspect {
     const name = names.get(tenant);
-    return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(world, name) };
+    return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(caches, name) };
   }
 
   /** Returns the tenants with an orphan that the last pass found, too. */
@@ -78,7 +78,7 @@ export function createSweep(deps: SweepDeps) {
     for (const [tenant, index] of await store.readIndexes([...listed])) {
       const { name, owned } = suspectOf(tenant, names);
       if (name !== undefined && deps.isPaused(name)) continue;
-      const left = namesOf(findLeftovers(index, nothingOf(tenant), owned));
+      const left = namesOf(findOrphans(index, nothingOf(tenant), owned));
       if (left.length === 0) continue;
       found.set(tenant, new Set(left));
       if (left.some(each => seen.get(tenant)?.has(each))) again.push(tenant);
@@ -116,7 +116,7 @@ export function createSweep(deps: SweepDeps) {
     const t = tenantKeys(tenant);
     const { routes, hashes } = (await store.readRoutes(tenant, [])).stored;
     const index = { ...hashes?.get(t.index) };
-    const left = findLeftovers(index, routes, owned);
+    const left = findOrphans(index, routes, owned);
     const ops: PatchOp[] = [];
     let gone = 0;
     const note = (what: Swept, entry?: string): void => {
@@ -129,24 +129,24 @@ export function createSweep(deps: SweepDeps) {
     };
 
     for (const inbox of left.inboxes) {
-      if (await remains.purgeInbox(fence, inbox, nowMs, inbox.retentionMs, look)) {
+      if (await purger.purgeInbox(fence, inbox, nowMs, inbox.retentionMs, look)) {
         note('inbox', `s:${inbox.integration}:${inbox.sub}`);
       }
     }
     for (const { queue, gen } of left.queues) {
       const isOpen = await hasOpen(routes, index, queue, gen);
-      if (!(await remains.purgeQueue(fence, { tenant, queue, gen, isOpen }, nowMs, look))) continue;
+      if (!(await purger.purgeQueue(fence, { tenant, queue, gen, isOpen }, nowMs, look))) continue;
       note('queue', `q:${queue}`);
       if (!look) ops.push({ command: 'UNLINK', key: t.subs(queue), args: [] });
     }
     for (const integration of left.integrations) {
       if (Object.keys(index).some(entry => entry.startsWith(`s:${integration}:`))) continue;
-      if (await remains.purgeIntegration(fence, integration, nowMs, look)) note('integration', `i:${integration}`);
+      if (await purger.purgeIntegration(fence, integration, nowMs, look)) note('integration', `i:${integration}`);
     }
     if (ops.length > 0) await control.patch(fence, [{ meta: t.meta, ops }]);
     // With `look`, the index still has the entries that would be removed.
     if (!left.tenant || Object.keys(index).length > 0) return gone;
-    if (!look && (await remains.purgeTenant(fence, tenant, nowMs, look))) {
+    if (!look && (await purger.purgeTenant(fence, tenant, nowMs, look))) {
       const delist: PatchOp = { command: 'SREM', key: CLUSTER_KEYS.tenants, args: [tenant] };
       await control.patch(fence, [{ meta: CLUSTER_KEYS.meta, ops: [delist] }]);
       note('tenant');
@@ -164,13 +164,13 @@ export function createSweep(deps: SweepDeps) {
     for (const [integration, { subscriptions }] of Object.entries(routes.integrations)) {
       for (const [sub, route] of Object.entries(subscriptions)) {
         if (route.queue !== queue || route.gen !== gen || !(`s:${integration}:${sub}` in index)) continue;
-        if ((await remains.countOpen({ integration, sub, inc: route.inc })) > 0) return true;
+        if ((await purger.countOpen({ integration, sub, inc: route.inc })) > 0) return true;
       }
     }
     return false;
   }
 
-  async function sweep(suspect: Suspect): Promise<void> {
+  async function collect(suspect: Suspect): Promise<void> {
     if (suspect.name === undefined) await close(suspect.tenant);
     if ((await clear(suspect, deps.fence(), true)) === 0) return;
     if (suspect.name === undefined) {
@@ -187,7 +187,7 @@ export function createSweep(deps: SweepDeps) {
   function knownUids(): Set<string> {
     const uids = new Set<string>();
     for (const kind of ['CatalogStream', 'Subscription'] as const) {
-      for (const { metadata } of world[kind].store.values()) uids.add(metadata.uid);
+      for (const { metadata } of caches[kind].store.values()) uids.add(metadata.uid);
     }
     return uids;
   }
@@ -202,15 +202,15 @@ export function createSweep(deps: SweepDeps) {
       const uids = knownUids();
       for (const name of tenants.prune(uid => uids.has(uid))) {
         // A Subscription may have named anything.
-        if (!listed.has(tenantId(name))) await remains.purgeTenant(deps.fence(), tenantId(name), deps.nowMs(), false);
+        if (!listed.has(tenantId(name))) await purger.purgeTenant(deps.fence(), tenantId(name), deps.nowMs(), false);
       }
       const again = await findSuspects(listed);
       if (again.length === 0) return;
       await deps.relist('routes');
       const names = namesById();
-      for (const tenant of again) await sweep(suspectOf(tenant, names));
+      for (const tenant of again) await collect(suspectOf(tenant, names));
     },
   };
 }
 
-export type Sweep = ReturnType<typeof createSweep>;
+export type GarbageCollector = ReturnType<typeof createGarbageCollector>;
