@@ -7,7 +7,8 @@ import type { Logger } from '../../telemetry/log.ts';
 import { type Cached, type Caches, pairKey, resourceOf } from '../caches/caches.ts';
 import type { EventRecorder } from '../engine/event-recorder.ts';
 import { isOpen } from '../kinds/activation/reconcile.ts';
-import { isNothing, type Tenants } from '../routes/tenants.ts';
+import { isEmpty } from '../routes/tenant.ts';
+import type { Tenants } from '../routes/tenants.ts';
 import type { AuditMetrics } from './audit-metrics.ts';
 import { type Difference, differencesOfPlan, inBoth } from './drift.ts';
 import { compareGates } from './gate-comparison.ts';
@@ -56,7 +57,7 @@ export function createAudit(deps: AuditDeps) {
   async function lookAtTenant(name: string, listed: ReadonlySet<string>): Promise<Difference[]> {
     const stored = tenants.stored(name);
     // Not known: a worker is processing or retrying it.
-    if (stored === undefined || deps.isPaused(name) || isNothing(stored.routes)) return [];
+    if (stored === undefined || deps.isPaused(name) || isEmpty(stored.routes)) return [];
     if (!tenants.isCurrent(name)) {
       deps.enqueueTenant(name);
       return [];

@@ -1,0 +1,40 @@
+/** Runs work one at a time. */
+export interface ExclusiveRuns {
+  readonly isRunning: () => boolean;
+  /** Runs `work` now, or once after the current run: all calls during a run share the next one. */
+  readonly join: (work: () => Promise<void>) => Promise<void>;
+  /** Runs `work` by itself, as soon as nothing else runs. */
+  readonly alone: (work: () => Promise<void>) => Promise<void>;
+}
+
+export function createExclusiveRuns(): ExclusiveRuns {
+  let running: Promise<void> | undefined;
+  let following: Promise<void> | undefined;
+
+  function start(work: () => Promise<void>): Promise<void> {
+    running = work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  }
+
+  function join(work: () => Promise<void>): Promise<void> {
+    if (running === undefined) return start(work);
+    following ??= running
+      .catch(() => {})
+      .then(() => {
+        following = undefined;
+        return join(work);
+      });
+    return following;
+  }
+
+  return {
+    isRunning: () => running !== undefined,
+    join,
+    alone: async work => {
+      while (running !== undefined) await running.catch(() => {});
+      await start(work);
+    },
+  };
+}
