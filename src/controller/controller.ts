@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { createAlarmListener } from './alarm-listener.ts';
 import { createAuditing } from './audit/auditing.ts';
 import { createCaches } from './caches/caches.ts';
-import { createWatches } from './caches/watches.ts';
+import { workspacesOf } from './caches/related-keys.ts';
 import { type Context, explainRedisFailure } from './context/context.ts';
 import { createDataPlane } from './context/data-plane.ts';
 import { createDeletionTimes } from './context/deletion-times.ts';
@@ -33,6 +33,7 @@ import { createWorkspaceControllers } from './kinds/workspace/controller.ts';
 import { createLeadership } from './leadership.ts';
 import { createSharedLocks } from './routes/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from './routes/snapshot.ts';
+import { routeSources } from './routes/sources.ts';
 import { createTenants } from './routes/tenants.ts';
 import { registerObjectMetrics } from './state-metrics.ts';
 import { createTerms } from './term.ts';
@@ -47,14 +48,13 @@ const RETRY: RetryPauses = { firstMs: 5, mostMs: 5_000 };
 function createBasis(options: ControllerOptions) {
   const { client, clock, log, registry } = options;
   const caches = createCaches(client, clock, log);
-  const sources = createWatches(caches);
   const controllers = createControllers();
   const shortages = createShortages({
     registry,
     exists: account => caches.Account.store.get(account) !== undefined,
     // The statuses of its workspaces follow, and those of the subscriptions to them through the routes.
     onNews: (account, turned) => {
-      for (const name of sources.workspacesOf(account)) {
+      for (const name of workspacesOf(caches, account)) {
         controllers.enqueue('workspace', name, 'background');
         if (turned) controllers.enqueue('routes', name, 'background');
       }
@@ -62,7 +62,6 @@ function createBasis(options: ControllerOptions) {
   });
   return {
     caches,
-    sources,
     controllers,
     shortages,
     terms: createTerms(),
@@ -76,7 +75,7 @@ type Basis = ReturnType<typeof createBasis>;
 /** Creates the routes of the tenants, from the caches to Redis. */
 function createRoutes(options: ControllerOptions, basis: Basis) {
   const { client, nowMs, log } = options;
-  const { caches, sources, controllers, shortages, terms, locks } = basis;
+  const { caches, controllers, shortages, terms, locks } = basis;
   const headerSecrets = createHeaderSecrets({
     caches,
     client,
@@ -94,7 +93,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
     isPaused: name => isPaused(caches, name),
     openGates: name => openGatesOf({ caches, nowMs }, name),
     exclusively: locks.exclusively,
-    onChanged: (name, uids) => enqueueFollowers({ caches, sources, controllers }, name, uids),
+    onChanged: (name, uids) => enqueueFollowers({ caches, controllers }, name, uids),
   });
   return tenants;
 }
@@ -109,7 +108,7 @@ function addControllers(
   subscriptions: ReturnType<typeof createSubscriptionServices>,
 ): void {
   const { client, clock, log, registry, tracing } = options;
-  const { caches, sources, controllers, events, terms, locks } = basis;
+  const { caches, controllers, events, terms, locks } = basis;
   const metricsOf = createControllerMetrics(registry);
   const engine: KindParts['engine'] = (name, workers) => ({
     name,
@@ -136,7 +135,7 @@ function addControllers(
     shared: locks.shared,
     recordForcedRemoval: createForcedRemovalRecorder(events),
   };
-  const parts: KindParts = { ...options, context, dataPlane, sources, controllers, engine };
+  const parts: KindParts = { ...options, context, dataPlane, engine };
   for (const create of [
     createAccountControllers,
     createWorkspaceControllers,
@@ -150,7 +149,11 @@ function addControllers(
     controllers.add(...create(parts));
   }
   controllers.add(
-    createKeyedController({ ...engine('routes', 4), reconcile: name => tenants.sync(name), sources: sources.routes }),
+    createKeyedController({
+      ...engine('routes', 4),
+      reconcile: name => tenants.sync(name),
+      sources: routeSources(caches),
+    }),
   );
 }
 

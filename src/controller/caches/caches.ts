@@ -81,6 +81,10 @@ export function pairKey(namespace: string, integration: string, groupKey: string
   return `${namespace}/${integration}/${groupKey}`;
 }
 
+export function pairKeyOf({ metadata, spec }: Cached<'Activation'>): string {
+  return pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey);
+}
+
 /** Returns the index entry of a Block's target. */
 export function targetKey(namespace: string, kind: 'CatalogStream' | 'Package', name: string): string {
   return `${namespace}/${kind}/${name}`;
@@ -121,7 +125,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   Activation: {
     ...byNamespace,
     integration: ({ metadata, spec }) => [`${metadata.namespace}/${spec.integration}`],
-    pair: ({ metadata, spec }) => [pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey)],
+    pair: activation => [pairKeyOf(activation)],
   },
 };
 

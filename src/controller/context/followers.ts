@@ -1,15 +1,15 @@
 import { type AnyObject, keyOf } from '../../kube/object.ts';
-import type { Caches } from '../caches/caches.ts';
-import type { Watches } from '../caches/watches.ts';
+import { type Caches, pairKeyOf } from '../caches/caches.ts';
+import { keysInNamespace } from '../caches/related-keys.ts';
+import { findCondition } from '../engine/conditions.ts';
 import type { Controllers } from '../engine/controllers.ts';
 
 /** Enqueues the objects whose statuses depend on the routes of tenant `name`: those with the given UIDs, or all. */
 export function enqueueFollowers(
-  deps: { readonly caches: Caches; readonly sources: Watches; readonly controllers: Pick<Controllers, 'enqueue'> },
+  { caches, controllers }: { readonly caches: Caches; readonly controllers: Pick<Controllers, 'enqueue'> },
   name: string,
   uids: ReadonlySet<string> | 'all',
 ): void {
-  const { caches, sources, controllers } = deps;
   const enqueue = (controller: string, keys: Iterable<string>) => {
     for (const key of keys) controllers.enqueue(controller, key, 'background');
   };
@@ -19,9 +19,18 @@ export function enqueueFollowers(
   enqueue('block', keysOf(caches.Block.store.byIndex('namespace', name)));
   if (uids !== 'all') return;
   // Those that failed meanwhile would wait for their backoff.
-  enqueue('activation', sources.unsettledPairs(name));
+  enqueue('activation', unsettledPairs(caches, name));
   enqueue('workspace', [name]);
-  enqueue('catalogstream', sources.inNamespace('CatalogStream', name));
-  enqueue('package', sources.inNamespace('Package', name));
-  enqueue('integration', sources.inNamespace('Integration', name));
+  enqueue('catalogstream', keysInNamespace(caches, 'CatalogStream', name));
+  enqueue('package', keysInNamespace(caches, 'Package', name));
+  enqueue('integration', keysInNamespace(caches, 'Integration', name));
+}
+
+/** Returns the pairs of a namespace with an activation whose current generation is not applied yet. */
+function unsettledPairs(caches: Caches, namespace: string): string[] {
+  return caches.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
+    const ready = findCondition(activation.status?.conditions, 'Ready');
+    const settled = ready?.status === 'True' && ready.observedGeneration === activation.metadata.generation;
+    return settled ? [] : [pairKeyOf(activation)];
+  });
 }

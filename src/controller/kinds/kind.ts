@@ -1,10 +1,8 @@
 import type { KubeClient } from '../../kube/client.ts';
 import type { SendInvitation } from '../../mail/mailer.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
-import type { Watches } from '../caches/watches.ts';
 import type { Context } from '../context/context.ts';
 import type { DataPlane } from '../context/data-plane.ts';
-import type { Controllers } from '../engine/controllers.ts';
 import type { Controller } from '../engine/keyed-controller.ts';
 import type { KindControllerOptions, Reconcilable } from '../engine/kind-controller.ts';
 
@@ -22,8 +20,6 @@ export interface KindParts {
   readonly context: Context;
   readonly dataPlane: Pick<DataPlane, 'source'>;
   readonly client: KubeClient;
-  readonly sources: Watches;
-  readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly registry: Registry;
   /** Undefined without a mail server: invitations go into Secrets. */
   readonly sendInvitation: SendInvitation | undefined;

@@ -5,9 +5,10 @@ import type { CreateControllers } from '../kind.ts';
 import { pairSelection } from './pair-selection.ts';
 import { reconcilePair } from './reconcile.ts';
 import { type OwnedActivation, removeRevoked } from './removal.ts';
+import { pairSources } from './sources.ts';
 
 /** Creates two controllers: one for the gates of the pairs, one that removes Activations that REST revoked long ago. */
-export const createActivationControllers: CreateControllers = ({ context, client, sources, engine }) => {
+export const createActivationControllers: CreateControllers = ({ context, client, engine }) => {
   const { caches, wallMs } = context;
   const resource = resourceOf('Activation');
   const status = createStatusWriter<Cached<'Activation'>['spec'], CommonStatus>({ client, resource, wallMs });
@@ -15,7 +16,7 @@ export const createActivationControllers: CreateControllers = ({ context, client
     createKeyedController({
       ...engine('activation', 8),
       reconcile: reconcilePair(context, status),
-      sources: sources.pair(status.takeEcho),
+      sources: pairSources(caches, status.takeEcho),
     }),
     createKeyedController({
       ...engine('revoked-activation', 1),

@@ -6,16 +6,17 @@ import { DELIVERY_RETRY, deliverInvitation } from './deliver.ts';
 import { createDeliveries } from './deliveries.ts';
 import { createInvitationMetrics } from './invitation-metrics.ts';
 import { isEnded, reconcileIntegration } from './reconcile.ts';
+import { integrationSources, invitationSources } from './sources.ts';
 
 /** One controller for the integrations, one that hands their invitations over. */
 export const createIntegrationControllers: CreateControllers = parts => {
-  const { context, sources, engine } = parts;
+  const { context, engine } = parts;
   const deliveries = createDeliveries();
   const integrations = createKindController({
     ...engine('integration', WAITING_WORKERS),
     reflector: context.caches.Integration,
     reconcile: unlessPaused(context, PAUSABLE.Integration, reconcileIntegration({ ...context, deliveries }), isEnded),
-    sources: [sources.inWorkspace('Integration'), ...sources.integration],
+    sources: integrationSources(context.caches),
   });
   const invitations = createKeyedController({
     ...engine('invitation', 2),
@@ -26,7 +27,7 @@ export const createIntegrationControllers: CreateControllers = parts => {
       tell: key => integrations.enqueue(key),
       metrics: createInvitationMetrics(parts.registry),
     }),
-    sources: sources.invitation,
+    sources: invitationSources(context.caches),
   });
   return [integrations, invitations];
 };

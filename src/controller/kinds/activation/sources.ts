@@ -1,0 +1,36 @@
+import { type AnyObject, keyOf } from '../../../kube/object.ts';
+import { type Cached, type Caches, pairKeyOf } from '../../caches/caches.ts';
+import { isCreatedOrDeleted, keyOfChanged } from '../../caches/related-keys.ts';
+import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
+
+/**
+ * Pairs of a changed activation, except for the controller's own echo; of an integration that changed state; of a
+ * workspace that was created or deleted.
+ */
+export function pairSources(
+  caches: Caches,
+  isEcho: (old: AnyObject | undefined, current: AnyObject) => boolean,
+): readonly KeySource[] {
+  const { store } = caches.Activation;
+  return [
+    keysFrom(caches.Activation, (old, current) => {
+      if (current !== undefined && isEcho(old, current)) return [];
+      return [old, current].flatMap(each => (each === undefined ? [] : [pairKeyOf(each)]));
+    }),
+    keysFrom(caches.Integration, (old, current) => {
+      const object = current ?? old;
+      if (object === undefined) return [];
+      if (!isCreatedOrDeleted(old, current) && acceptedReason(old) === acceptedReason(current)) return [];
+      return store.byIndex('integration', keyOf(object.metadata)).map(pairKeyOf);
+    }),
+    keysFrom(caches.Workspace, (old, current) =>
+      isCreatedOrDeleted(old, current)
+        ? keyOfChanged(old, current).flatMap(name => store.byIndex('namespace', name).map(pairKeyOf))
+        : [],
+    ),
+  ];
+}
+
+function acceptedReason(integration: Cached<'Integration'> | undefined): string | undefined {
+  return integration?.status?.conditions?.find(({ type }) => type === 'Accepted')?.reason;
+}

@@ -1,0 +1,25 @@
+import { keyOf } from '../../../kube/object.ts';
+import type { Caches } from '../../caches/caches.ts';
+import { fromWorkspaces, isCreatedOrDeleted, keyOfChanged } from '../../caches/related-keys.ts';
+import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
+
+/**
+ * Packages of a workspace that was created or deleted; with a stream that was created or deleted; of a Block that was
+ * created or deleted, or is being deleted.
+ */
+export function packageSources(caches: Caches): readonly KeySource[] {
+  const withStream = (stream: string) =>
+    caches.Package.store.byIndex('stream', stream).map(({ metadata }) => keyOf(metadata));
+  return [
+    fromWorkspaces(caches, 'Package'),
+    keysFrom(caches.CatalogStream, (old, current) =>
+      isCreatedOrDeleted(old, current) ? keyOfChanged(old, current).flatMap(withStream) : [],
+    ),
+    keysFrom(caches.Block, (old, current) => {
+      const block = current ?? old;
+      const same = old?.metadata.deletionTimestamp === current?.metadata.deletionTimestamp;
+      if (block?.spec.target.kind !== 'Package' || (!isCreatedOrDeleted(old, current) && same)) return [];
+      return [`${block.metadata.namespace}/${block.spec.target.name}`];
+    }),
+  ];
+}

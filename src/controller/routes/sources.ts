@@ -1,0 +1,45 @@
+import type { AnyObject } from '../../kube/object.ts';
+import type { Reflector } from '../../kube/reflector.ts';
+import type { Caches } from '../caches/caches.ts';
+import { fromNamespaces, keyOfChanged, namespaceOfChanged, workspacesOf } from '../caches/related-keys.ts';
+import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
+
+/** Returns whether two versions of an object are the same for the routes: same spec, same finalizers. */
+function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boolean {
+  return (
+    old?.metadata.generation === current?.metadata.generation &&
+    old?.metadata.finalizers?.length === current?.metadata.finalizers?.length
+  );
+}
+
+/** Tenants, by every object that their routes depend on. */
+export function routeSources(caches: Caches): readonly KeySource[] {
+  return [
+    fromNamespaces(caches),
+    keysFrom(caches.Workspace, keyOfChanged),
+    keysFrom(caches.Account, (old, current) =>
+      old?.spec.plan === current?.spec.plan
+        ? []
+        : keyOfChanged(old, current).flatMap(account => workspacesOf(caches, account)),
+    ),
+    ...[caches.CatalogStream, caches.Package, caches.Integration, caches.Block].map(kind =>
+      keysFrom(kind as Reflector<AnyObject>, (old, current) =>
+        isSame(old, current) ? [] : namespaceOfChanged(old, current),
+      ),
+    ),
+    keysFrom(caches.Subscription, (old, current) =>
+      isSame(old, current) &&
+      old?.status?.signing?.rotatedAt === current?.status?.signing?.rotatedAt &&
+      old?.status?.endpoint?.disabledAt === current?.status?.endpoint?.disabledAt
+        ? []
+        : [(current ?? old)?.spec.producer ?? ''],
+    ),
+    keysFrom(caches.ingressKeys, (old, current) =>
+      [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),
+    ),
+    // Secrets that no header names have no effect.
+    keysFrom(caches.headerSecrets, (old, current) =>
+      caches.Subscription.store.byIndex('secret', (current ?? old)?.key ?? '').map(({ spec }) => spec.producer),
+    ),
+  ];
+}
