@@ -4,7 +4,7 @@ import { errorFromStatus, KubeError } from '../kube/kube-error.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { sleep } from '../time/clock.ts';
 import { createElection, type ElectionDeps } from './election.ts';
-import { ForeignRedisError } from './leadership.ts';
+import { ForeignRedisError } from './epoch-claim.ts';
 
 const refused = (status: number) => errorFromStatus('POST leases', status, { kind: 'Status', code: status }, undefined);
 

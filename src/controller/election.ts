@@ -10,7 +10,8 @@ import { explainRedisFailure } from './context/context.ts';
 import { createElector, type Elector } from './engine/elector.ts';
 import type { EventRecorder } from './engine/event-recorder.ts';
 import { ReconcileError } from './engine/outcome.ts';
-import { ForeignRedisError, type Leadership } from './leadership.ts';
+import { ForeignRedisError } from './epoch-claim.ts';
+import type { Leadership } from './leadership.ts';
 
 const LEASE_NAME = 'sluice-controller';
 /** Usual time until a term begins or the API server answers, ms. */

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import { createLogger } from '../telemetry/log.ts';
-import { createLeadership, ForeignRedisError, type LeadershipDeps } from './leadership.ts';
+import { ForeignRedisError } from './epoch-claim.ts';
+import { createLeadership, type LeadershipDeps } from './leadership.ts';
 import { createTenants } from './routes/tenants.ts';
 import { createTerms } from './term.ts';
 

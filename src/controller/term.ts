@@ -1,28 +1,35 @@
 import type { Term } from './engine/elector.ts';
 import { ReconcileError } from './engine/outcome.ts';
 
-/** Why nothing may be written, as objects say it. */
+/** Why nothing may be written, as statuses report it. */
 export const HELD = {
   unreached: 'the controller has not reached Redis yet; it tries again',
   foreign: 'Redis holds the data of another Kubernetes cluster; nothing is written until SLUICE_REDIS_URL is changed',
   lost: 'Redis has lost its control state; it is rebuilt from the objects, nothing is routed meanwhile',
 } as const;
 
-/** A term as far as Redis is concerned. It ends with the term: the next one knows nothing of it. */
+/** State of one term with Redis. The next term starts with a new one. */
 export interface TermState {
   readonly term: Term;
-  /** Aborts when the lease is lost or the process stops: nothing more is begun. */
+  /** Aborts when the lease is lost or the process stops: nothing more is started. */
   readonly over: AbortSignal;
   /** The fencing epoch, once Redis has given one. */
   epoch: number | undefined;
+  /** Why nothing may be written; undefined: writes are allowed. */
   held: string | undefined;
-  /** Whether a tenant is in force, or there is none. */
-  inForce: boolean;
-  /** Why it does not work: the last failure to begin or to rebuild, or the loss that is being rebuilt. */
+  /** A tenant is applied, or there is none. */
+  applied: boolean;
+  /** Why the term does not work: the last failure to begin or to rebuild, or the loss that is being rebuilt. */
   failure: unknown;
 }
 
-/** Creates the record of this replica's terms: the present one, its fencing epoch, and why it does not work. */
+/** Marks the term as working. */
+export function markApplied(state: TermState): void {
+  state.applied = true;
+  state.failure = undefined;
+}
+
+/** Creates the record of this replica's terms: the current one, its fencing epoch, and why it does not work. */
 export function createTerms() {
   let current: TermState | undefined;
 
@@ -46,11 +53,11 @@ export function createTerms() {
     /** Returns the state of the term, a new one for a new term. */
     begin(term: Term, over: AbortSignal): TermState {
       if (current?.term.signal !== term.signal) {
-        current = { term, over, epoch: undefined, held: HELD.unreached, inForce: false, failure: undefined };
+        current = { term, over, epoch: undefined, held: HELD.unreached, applied: false, failure: undefined };
       }
       return current;
     },
-    /** Why this term, or the last one, does not work; undefined when nothing failed. */
+    /** Returns why this term, or the last one, does not work; undefined when nothing failed. */
     failure: (): unknown => current?.failure,
     fence,
   };

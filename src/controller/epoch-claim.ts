@@ -1,0 +1,42 @@
+import type { KubeClient } from '../kube/client.ts';
+import type { AnyObject } from '../kube/object.ts';
+import { NAMESPACES } from '../kube/resource.ts';
+import type { ControlStore } from '../redis/control-store.ts';
+import { HELD, type TermState } from './term.ts';
+
+/** Redis holds the routes of another Kubernetes cluster. Leadership would overwrite them. */
+export class ForeignRedisError extends Error {
+  override readonly name = 'ForeignRedisError';
+}
+
+/** Timeout of one try to read the identity of the cluster, ms. */
+const READ_CLUSTER_WITHIN_MS = 5_000;
+
+/**
+ * Claims the fencing epoch for the term.
+ *
+ * @throws ForeignRedisError; or when the term has ended meanwhile: a claim would fence the present leader
+ */
+export async function claimEpoch(
+  deps: {
+    readonly client: Pick<KubeClient, 'get'>;
+    readonly control: Pick<ControlStore, 'lead'>;
+    /** Redis's clock, ms. */
+    readonly nowMs: () => number;
+  },
+  state: TermState,
+): Promise<void> {
+  const { term, over } = state;
+  const waiting = { signal: over, timeoutMs: READ_CLUSTER_WITHIN_MS };
+  const system = await deps.client.get<AnyObject>(NAMESPACES, { name: 'kube-system' }, waiting);
+  over.throwIfAborted();
+  if (system === undefined) throw new Error('namespace kube-system cannot be read');
+  const answer = await deps.control.lead(system.metadata.uid, term.transitions, deps.nowMs());
+  over.throwIfAborted();
+  if ('other' in answer) {
+    state.held = HELD.foreign;
+    throw new ForeignRedisError(`this Redis belongs to the cluster ${answer.other}: give each cluster its own Redis`);
+  }
+  state.epoch = answer.epoch;
+  state.held = undefined;
+}

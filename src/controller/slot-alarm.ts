@@ -1,0 +1,44 @@
+import type { ControlStore } from '../redis/control-store.ts';
+import type { Logger } from '../telemetry/log.ts';
+import type { Clock } from '../time/clock.ts';
+import type { Caches } from './caches/caches.ts';
+
+/** Alarms of the same tenant within this time are dropped, ms. */
+const SAME_ALARM_MS = 1_000;
+
+/**
+ * Returns a listener for slots without control state that another role found. It applies their tenant again. If
+ * everything is lost, the loss watch rebuilds it.
+ */
+export function createSlotAlarm(deps: {
+  readonly caches: Pick<Caches, 'Integration' | 'Workspace'>;
+  readonly control: Pick<ControlStore, 'readCluster'>;
+  /** Returns whether this replica has claimed an epoch in a term that lasts. */
+  readonly hasEpoch: () => boolean;
+  /** Reads and applies the tenant again. */
+  readonly reapply: (tenant: string) => void;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly log: Pick<Logger, 'debug'>;
+}): (slot: string) => void {
+  const { caches, control, clock, log } = deps;
+  const lastMs = new Map<string, number>();
+
+  function tenantOf(slot: string): string | undefined {
+    const [kind, id = ''] = slot.split(':');
+    if (kind === 'i') return caches.Integration.store.byIndex('publicId', id)[0]?.metadata.namespace;
+    return caches.Workspace.store.byIndex('publicId', id)[0]?.metadata.name;
+  }
+
+  return slot => {
+    const tenant = deps.hasEpoch() ? tenantOf(slot) : undefined;
+    const nowMs = clock.nowMs();
+    if (tenant === undefined || nowMs - (lastMs.get(tenant) ?? Number.NEGATIVE_INFINITY) < SAME_ALARM_MS) return;
+    lastMs.set(tenant, nowMs);
+    control.readCluster().then(
+      ({ ready }) => {
+        if (ready) deps.reapply(tenant);
+      },
+      error => log.debug({ err: error as Error }, 'redis cannot be read'),
+    );
+  };
+}
