@@ -15,7 +15,7 @@ interface Rule {
 const PURE = ['node:crypto', 'node:net'];
 const CONTROLLER = ['api', 'api/kinds', 'core/*', 'time', 'redis', 'kube', 'telemetry'];
 const RESOURCE = ['api', 'api/kinds', 'core/*', 'time', 'http', 'kube', 'redis', 'facade/auth', 'facade/objects'];
-const DATA_PLANE = ['api', 'core/*', 'redis', 'telemetry'];
+const DATA_PLANE = ['api', 'core/*', 'time', 'redis', 'telemetry'];
 
 const RULES: Readonly<Record<string, Rule>> = {
   api: { rooms: [], packages: ['zod'], node: [] },
@@ -29,7 +29,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   time: { rooms: [] },
   telemetry: {
-    rooms: [],
+    rooms: ['time'],
     packages: [
       'pino',
       'prom-client',
@@ -43,7 +43,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   http: { rooms: ['core/problems', 'telemetry'], packages: ['fastify'] },
   mail: { rooms: ['api', 'core/ids'], packages: ['nodemailer'] },
   kube: { rooms: ['api', 'api/kinds', 'time', 'telemetry'], packages: ['@kubernetes/client-node', 'undici'] },
-  redis: { rooms: ['api', 'core/*', 'telemetry'], packages: ['ioredis'] },
+  redis: { rooms: ['api', 'core/*', 'time', 'telemetry'], packages: ['ioredis'] },
   config: { rooms: ['core/delivery', 'core/problems', 'mail', 'telemetry'], packages: ['zod'] },
 
   'controller/engine': { rooms: ['api', 'kube', 'time', 'telemetry'] },

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { createLocks } from '../time/locks.ts';
 import { createAlarmListener } from './alarm-listener.ts';
 import { createAuditing } from './audit/auditing.ts';
 import { createCaches } from './caches/caches.ts';
@@ -31,7 +32,6 @@ import { createHeaderSecrets } from './kinds/subscription/header-secrets.ts';
 import { createSubscriptionServices } from './kinds/subscription/services.ts';
 import { createWorkspaceControllers } from './kinds/workspace/controller.ts';
 import { createLeadership } from './leadership.ts';
-import { createSharedLocks } from './routes/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from './routes/snapshot.ts';
 import { routeSources } from './routes/sources.ts';
 import { createTenants } from './routes/tenants.ts';
@@ -65,7 +65,7 @@ function createBasis(options: ControllerOptions) {
     controllers,
     shortages,
     terms: createTerms(),
-    locks: createSharedLocks(),
+    locks: createLocks(),
     events: createEventRecorder({ client, clock, log, component: 'sluice-controller', instance: hostname() }),
   };
 }

@@ -1,3 +1,5 @@
+import { withDeadline } from '../time/deadline.ts';
+
 export interface Sampler<T> {
   /** Returns the last sample, and takes a new one if it is old; undefined if unknown. Never rejects. */
   readonly read: () => Promise<T | undefined>;
@@ -24,19 +26,7 @@ export function createSampler<T>(options: {
         lookedMs = nowMs;
         looking = look().catch(() => undefined);
       }
-      return patiently(looking, patienceMs);
+      return withDeadline(patienceMs, () => looking).catch(() => undefined);
     },
   };
-}
-
-async function patiently<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>(resolve => {
-    timer = setTimeout(resolve, ms, undefined);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

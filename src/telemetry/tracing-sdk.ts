@@ -7,6 +7,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { withDeadline } from '../time/deadline.ts';
 import type { Logger } from './log.ts';
 import { parseTraceparent, type SpanStart, type Tracing } from './tracing.ts';
 import type { TracingConfig } from './tracing-config.ts';
@@ -75,12 +76,7 @@ export async function openTracing(
       };
     },
     async stop() {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>(resolve => {
-        timer = setTimeout(resolve, STOP_WITHIN_MS);
-      });
-      await Promise.race([provider.shutdown().catch(say), late]);
-      clearTimeout(timer);
+      await withDeadline(STOP_WITHIN_MS, () => provider.shutdown().catch(say)).catch(() => {});
     },
   };
 }

@@ -9,7 +9,6 @@ import { isEnded, reconcileIntegration } from '../../src/controller/kinds/integr
 import { createEndpointHealths } from '../../src/controller/kinds/subscription/endpoint-healths.ts';
 import { finalizeSubscription, reconcileSubscription } from '../../src/controller/kinds/subscription/reconcile.ts';
 import { finalizeWorkspace } from '../../src/controller/kinds/workspace/reconcile.ts';
-import { createSharedLocks } from '../../src/controller/routes/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from '../../src/controller/routes/snapshot.ts';
 import { createTenants } from '../../src/controller/routes/tenants.ts';
 import { sealEndpoint } from '../../src/core/delivery/endpoint-config.ts';
@@ -20,6 +19,7 @@ import type { RedisClient } from '../../src/redis/client.ts';
 import { createControlStore } from '../../src/redis/control-store.ts';
 import { createHintIndex } from '../../src/redis/hints.ts';
 import { createLogger } from '../../src/telemetry/log.ts';
+import { createLocks } from '../../src/time/locks.ts';
 import type { ModelKind, ModelObject, Objects } from './objects.ts';
 
 export const ROOT_KEY = new Uint8Array(32).fill(7);
@@ -45,7 +45,7 @@ export async function createController(
   const control = createControlStore(redis);
   const inboxHints = createHintIndex(redis, 'd');
   const queueHints = createHintIndex(redis, 'r');
-  const locks = createSharedLocks();
+  const locks = createLocks();
   let epoch: number | undefined;
   const fence = () => {
     if (epoch === undefined) throw new Error('not leading');

@@ -1,4 +1,4 @@
-import { withDeadline } from './deadline.ts';
+import { withDeadline } from '../../time/deadline.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from './store.ts';
 

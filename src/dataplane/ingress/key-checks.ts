@@ -1,6 +1,6 @@
-import { withDeadline } from './deadline.ts';
-import { createExpiringMap } from './expiring-map.ts';
-import { createFreshReads } from './fresh-reads.ts';
+import { withDeadline } from '../../time/deadline.ts';
+import { createExpiringMap } from '../../time/expiring-map.ts';
+import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore } from './store.ts';
 
@@ -23,7 +23,7 @@ export function createKeyChecks(options: {
 }): KeyChecks {
   const { checkKey, limits, nowMs, onFailure } = options;
   const valid = createExpiringMap<true>({ ttlMs: limits.keyTtlMs, entries: limits.cacheEntries, nowMs });
-  const readFresh = createFreshReads<boolean | 'unavailable'>();
+  const readFresh = createSingleFlight<boolean | 'unavailable'>();
 
   return {
     isKnown: (tenant, sha256) => valid.get(tenant + sha256) === true,

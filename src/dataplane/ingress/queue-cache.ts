@@ -1,7 +1,7 @@
 import { compileExtraction, type ExtractionRules } from '../../core/events/context-headers.ts';
-import { withDeadline } from './deadline.ts';
-import { createExpiringMap } from './expiring-map.ts';
-import { createFreshReads } from './fresh-reads.ts';
+import { withDeadline } from '../../time/deadline.ts';
+import { createExpiringMap } from '../../time/expiring-map.ts';
+import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore, QueueConfig } from './store.ts';
 
@@ -33,7 +33,7 @@ export function createQueueCache(options: {
 }): QueueCache {
   const { readQueue, limits, nowMs, onFailure } = options;
   const known = createExpiringMap<KnownQueue>({ ttlMs: limits.queueTtlMs, entries: limits.cacheEntries, nowMs });
-  const readFresh = createFreshReads<KnownQueue | null | 'unavailable'>();
+  const readFresh = createSingleFlight<KnownQueue | null | 'unavailable'>();
 
   async function readAndKeep(tenant: string, queue: string): Promise<KnownQueue | null | 'unavailable'> {
     const config = await withDeadline(limits.ingestTimeoutMs, () => readQueue(tenant, queue));

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RunId, RunReportQuery } from '../../api/sandbox.ts';
+import { withDeadline } from '../../time/deadline.ts';
 import type { EventRequest } from './admission.ts';
-import { withDeadline } from './deadline.ts';
 import { unknownParameter } from './sandbox-query.ts';
 import type { SandboxRouteOptions } from './sandbox-route.ts';
 

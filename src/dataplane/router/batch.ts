@@ -5,7 +5,7 @@ import type { Hint } from '../../redis/hints.ts';
 import { type InboxRef, type InboxStore, inboxMember, parseInboxMember } from '../../redis/inbox-store.ts';
 import type { LedgerTotal } from '../../redis/ledger-store.ts';
 import type { Account, Lookup, OwnedQueue, QueueEntry } from '../../redis/queue-store.ts';
-
+import { withDeadline } from '../../time/deadline.ts';
 import { FencedError } from './fenced-error.ts';
 import { queueMember } from './queue-member.ts';
 import { type Hold, type Reservation, type ReservationDeps, reserveBatch } from './reservation.ts';
@@ -125,8 +125,7 @@ export async function routeBatch(
         if (refusal === 'UNREACHABLE') throw new Error('no answer when it was looked at');
         reply =
           refusal === undefined
-            ? await within(
-                ROUTE_PATIENCE_MS,
+            ? await withDeadline(ROUTE_PATIENCE_MS, () =>
                 deps.inboxes.route(inbox, deps.nowMs(), queue.epoch, queue.gen, lookup.payer, part),
               )
             : { answer: refusal };
@@ -200,19 +199,6 @@ export async function routeBatch(
     keyless: plan.keyless,
     taken,
   };
-}
-
-/** Rejects when the promise takes longer; what it does later is nobody's concern. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Counters and reasons of a batch; `entries` only for the main pass, which counts each event once. */

@@ -5,11 +5,11 @@ import type { KubeClient } from '../../kube/client.ts';
 import { isKubeError } from '../../kube/kube-error.ts';
 import type { ObjectName } from '../../kube/object.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
+import { createLocks } from '../../time/locks.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import type { Caches } from './caches.ts';
 import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts';
 import { CALL_WITHIN_MS, fieldManaged, refusalOf } from './kube-failures.ts';
-import { createTurns } from './turns.ts';
 import { createWaits, type WaitFor } from './wait.ts';
 
 /** One apply: the desired part of an object for one concern. */
@@ -50,7 +50,7 @@ const LOOK_EVERY_MS = 200;
 export function createObjects(client: KubeClient, caches: Caches, clock: Clock): Objects {
   const deadline = () => AbortSignal.timeout(CALL_WITHIN_MS);
   const waitFor = createWaits(caches, clock);
-  const turns = createTurns();
+  const turns = createLocks();
 
   /** Resolves when no object with this uid exists. @throws `late` after 5 s */
   async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
@@ -109,7 +109,8 @@ export function createObjects(client: KubeClient, caches: Caches, clock: Clock):
       if (held.length > 0) throw fieldManaged(held);
       return applied;
     },
-    edit: (attempt, turn) => (turn === undefined ? editOften(attempt) : turns(turn, () => editOften(attempt))),
+    edit: (attempt, turn) =>
+      turn === undefined ? editOften(attempt) : turns.exclusively(turn, () => editOften(attempt)),
     async remove(kind, { metadata }) {
       const name = { namespace: metadata.namespace, name: metadata.name };
       try {

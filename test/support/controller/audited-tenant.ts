@@ -5,7 +5,6 @@ import { createGarbageCollector } from '../../../src/controller/audit/garbage-co
 import { type Caches, INDEXES } from '../../../src/controller/caches/caches.ts';
 import type { Context } from '../../../src/controller/context/context.ts';
 import { openGatesOf, reconcilePair } from '../../../src/controller/kinds/activation/reconcile.ts';
-import { createSharedLocks } from '../../../src/controller/routes/shared-lock.ts';
 import { gatherTenant, objectsOfTenant } from '../../../src/controller/routes/snapshot.ts';
 import { createTenants } from '../../../src/controller/routes/tenants.ts';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
@@ -18,6 +17,7 @@ import { createControlStore } from '../../../src/redis/control-store.ts';
 import { createControlSweep } from '../../../src/redis/control-sweep.ts';
 import { createHintIndex } from '../../../src/redis/hints.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
+import { createLocks } from '../../../src/time/locks.ts';
 import { objectOf } from './test-context.ts';
 
 export const NOW_MS = 1_800_000_000_000;
@@ -97,7 +97,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
         },
       };
   const hints = { r: createHintIndex(redis, 'r'), d: createHintIndex(redis, 'd') };
-  const locks = createSharedLocks();
+  const locks = createLocks();
   const tenants = createTenants({
     control,
     queueHints: hints.r,
