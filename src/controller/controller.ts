@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { Backoff } from '../time/backoff.ts';
 import { createLocks } from '../time/locks.ts';
 import { createAlarmListener } from './alarm-listener.ts';
 import { createAuditing } from './audit/auditing.ts';
@@ -17,7 +18,6 @@ import { createControllers } from './engine/controllers.ts';
 import { createEventRecorder } from './engine/event-recorder.ts';
 import { createKeyedController } from './engine/keyed-controller.ts';
 import { createRuntime } from './engine/runtime.ts';
-import type { RetryPauses } from './engine/work-queue.ts';
 import { createAccountControllers } from './kinds/account/controller.ts';
 import { createShortages } from './kinds/account/shortages.ts';
 import { createActivationControllers } from './kinds/activation/controller.ts';
@@ -42,7 +42,7 @@ import { createTerms } from './term.ts';
  * Pauses between tries of what failed. They are short: a change that Redis or the API server held up is applied within
  * seconds of its return, and a deletion that waits for Redis ends near its bound (`FINALIZER_TIMEOUT_MS`).
  */
-const RETRY: RetryPauses = { firstMs: 5, mostMs: 5_000 };
+const RETRY: Backoff = { firstMs: 5, mostMs: 5_000 };
 
 /** What the parts of the controller share. */
 function createBasis(options: ControllerOptions) {

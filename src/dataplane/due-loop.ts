@@ -1,6 +1,7 @@
 import type { HintIndex } from '../redis/hints.ts';
 import { HINT_PARTITIONS } from '../redis/keys.ts';
 import type { Logger } from '../telemetry/log.ts';
+import { jittered } from '../time/backoff.ts';
 
 export interface DueLoopOptions {
   readonly hints: Pick<HintIndex, 'pick' | 'settle' | 'listen' | 'kind'>;
@@ -103,7 +104,7 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     const most = Math.min(room, 32);
     picking[p] = true;
     reserved += most;
-    dueAt[p] = now + sweepMs * (0.75 + Math.random() / 2);
+    dueAt[p] = now + jittered(sweepMs, Math.random);
     const token = options.token();
     try {
       const { members, nextMs } = await hints.pick(p, now, most, options.leaseMs, token);

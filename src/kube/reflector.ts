@@ -1,5 +1,5 @@
 import type { Logger } from '../telemetry/log.ts';
-import { type Backoff, backoffMs } from '../time/backoff.ts';
+import { type Backoff, backoffMs, jittered } from '../time/backoff.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 import type { KubeClient, Selection } from './client.ts';
 import { isExpired } from './kube-error.ts';
@@ -102,7 +102,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
       }
       olderLists = 0;
       mustList = false;
-      relistAtMs = clock.nowMs() + relistEveryMs * (0.75 + random() / 2);
+      relistAtMs = clock.nowMs() + jittered(relistEveryMs, random);
       reflected.replace(answer.items, answer.resourceVersion, { anew });
     } catch (error) {
       waiters.push(...served);

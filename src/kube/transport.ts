@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { errors, request } from 'undici';
+import { jittered } from '../time/backoff.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 import type { Credentials, Dispatchers } from './credentials.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
@@ -110,7 +111,7 @@ export function createTransport(
         }
         const pauseMs = retryPauseMs(error, tries);
         if (pauseMs === undefined) throw error;
-        await sleep(clock, pauseMs * (0.75 + random() / 2), what.signal);
+        await sleep(clock, jittered(pauseMs, random), what.signal);
         what.signal?.throwIfAborted();
       }
     }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
+import { backoffMs } from '../time/backoff.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
 
@@ -47,9 +48,9 @@ const FAIL_FAST = {
   lazyConnect: true,
 } as const;
 
-/** Milliseconds before the n-th reconnect: 50 ms to 1 s, with jitter. */
+/** Milliseconds before the n-th reconnect: 100 ms to 1 s, with jitter. */
 function reconnectDelayMs(times: number): number {
-  return Math.min(50 * 2 ** Math.min(times, 5), 1_000) * (0.75 + Math.random() / 2);
+  return backoffMs({ firstMs: 100, mostMs: 1_000 }, times, Math.random);
 }
 
 type Address = { host: string; port: number; username?: string; password?: string; tls?: object };

@@ -1,20 +1,18 @@
-/** Values that are kept for a time, at most `entries` of them; beyond, the one set longest ago goes. */
-export interface ExpiringMap<V> {
-  /** The value of `key` if it was set less than `ttlMs` ago. */
-  readonly get: (key: string) => V | undefined;
-  readonly set: (key: string, value: V) => void;
-  readonly delete: (key: string) => void;
-}
-
-export function createExpiringMap<V>(options: { ttlMs: number; entries: number; nowMs: () => number }): ExpiringMap<V> {
+/**
+ * Creates a map that keeps each value for `ttlMs` after it was set, and at most `entries` values: beyond that, the one
+ * set longest ago goes.
+ */
+export function createExpiringMap<V>(options: { ttlMs: number; entries: number; nowMs: () => number }) {
   const { ttlMs, entries, nowMs } = options;
   const held = new Map<string, { value: V; untilMs: number }>();
   return {
-    get(key) {
+    get(key: string): V | undefined {
       const entry = held.get(key);
-      return entry === undefined || nowMs() >= entry.untilMs ? undefined : entry.value;
+      if (entry === undefined || nowMs() < entry.untilMs) return entry?.value;
+      held.delete(key);
+      return undefined;
     },
-    set(key, value) {
+    set(key: string, value: V): void {
       // Deleted first, so that the order of the map is the order of setting.
       held.delete(key);
       held.set(key, { value, untilMs: nowMs() + ttlMs });
@@ -23,8 +21,6 @@ export function createExpiringMap<V>(options: { ttlMs: number; entries: number; 
         if (!oldest.done) held.delete(oldest.value);
       }
     },
-    delete(key) {
-      held.delete(key);
-    },
+    delete: (key: string): boolean => held.delete(key),
   };
 }

@@ -2,10 +2,11 @@ import { isStale } from '../../kube/kube-error.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Span, Tracing } from '../../telemetry/tracing.ts';
+import type { Backoff } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
 import { TerminalError } from './outcome.ts';
-import { createWorkQueue, type RetryPauses, type WorkQueue } from './work-queue.ts';
+import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export type Attempt = {
   /** Number of failures of this key in a row. */
@@ -57,8 +58,8 @@ export type KeyedControllerOptions = {
   /** Additional keys at the start that no source has, e.g. those that only Redis has. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
   /** Number of keys reconciled at once. Default 1. */
-  readonly workers?: number;
-  readonly retry?: RetryPauses;
+  readonly workers?: number | undefined;
+  readonly retry?: Backoff | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;
@@ -135,8 +136,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
 
   async function run(stop: AbortSignal, lost: AbortSignal): Promise<void> {
     if (stop.aborted) return;
-    const retry = options.retry === undefined ? {} : { retry: options.retry };
-    const current = createWorkQueue({ clock, metrics: metrics.queue, ...retry });
+    const current = createWorkQueue({ clock, metrics: metrics.queue, retry: options.retry });
     queue = current;
     metrics.setMaxConcurrent(workers);
     const subscriptions = sources.map(source => source.subscribe(current.add));

@@ -4,6 +4,7 @@ import { type KubeObject, keyOf } from '../../kube/object.ts';
 import type { Reflector } from '../../kube/reflector.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
+import type { Backoff } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 import type { EventRecorder } from './event-recorder.ts';
@@ -13,7 +14,6 @@ import { type Attempt, type Controller, createKeyedController, type KeySource } 
 import { createMissingReferences } from './missing-references.ts';
 import type { EventNote, Finalization, Outcome } from './outcome.ts';
 import { type CommonStatus, createStatusWriter } from './status-writer.ts';
-import type { RetryPauses } from './work-queue.ts';
 
 /** An object in a kind's cache. The projection must keep metadata (see `slimObject`), spec and status. */
 export type Reconcilable = KubeObject<unknown, CommonStatus>;
@@ -36,8 +36,8 @@ export type KindControllerOptions<P extends Reconcilable> = {
   /** Other objects that this kind depends on, as sources of keys (`namespace/name`) of this kind. */
   readonly sources?: readonly KeySource[];
   /** Number of objects reconciled at once. Default 1. */
-  readonly workers?: number;
-  readonly retry?: RetryPauses;
+  readonly workers?: number | undefined;
+  readonly retry?: Backoff | undefined;
   readonly client: Pick<KubeClient, 'apply' | 'mergePatch'>;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly clock: Clock;
@@ -124,8 +124,8 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     metrics: options.metrics,
     tracing: options.tracing,
     sources: [own, ...(options.sources ?? [])],
-    ...(options.workers === undefined ? {} : { workers: options.workers }),
-    ...(options.retry === undefined ? {} : { retry: options.retry }),
+    workers: options.workers,
+    retry: options.retry,
     reconcile: async (key, attempt) => {
       const cached = reflector.store.get(key);
       if (cached === undefined) {

@@ -1,9 +1,10 @@
+import { type Backoff, backoffMs } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createDelayHeap } from './delay-heap.ts';
 import type { QueueMetrics } from './queue-metrics.ts';
 
-/** Backoff of a failing key: doubles from `firstMs` up to `mostMs`. client-go: 5 ms to 1,000 s. */
-export type RetryPauses = { readonly firstMs: number; readonly mostMs: number };
+/** Pauses of a failing key, without jitter, as client-go has them. */
+const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
 
 /** A queue of keys with the semantics of client-go's rate-limiting work queue. */
 export type WorkQueue = {
@@ -56,10 +57,9 @@ function createFifo() {
 export function createWorkQueue(options: {
   clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   metrics?: QueueMetrics;
-  retry?: RetryPauses;
+  retry?: Backoff | undefined;
 }): WorkQueue {
-  const { clock, metrics } = options;
-  const { firstMs, mostMs } = options.retry ?? { firstMs: 5, mostMs: 1_000_000 };
+  const { clock, metrics, retry = RETRY } = options;
   const waiting = { first: createFifo(), background: createFifo() };
   const addedMs = new Map<string, number>();
   /** key → when its work began */
@@ -155,10 +155,10 @@ export function createWorkQueue(options: {
     },
     addRateLimited: key => {
       if (shuttingDown) return;
-      const before = failures.get(key) ?? 0;
-      failures.set(key, before + 1);
+      const times = (failures.get(key) ?? 0) + 1;
+      failures.set(key, times);
       metrics?.retried();
-      addAfter(key, Math.min(mostMs, firstMs * 2 ** Math.min(before, 60)));
+      addAfter(key, backoffMs(retry, times));
     },
     forget: key => failures.delete(key),
     numRequeues: key => failures.get(key) ?? 0,

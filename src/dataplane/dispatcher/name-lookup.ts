@@ -2,6 +2,7 @@ import { promises as dns, type LookupAddress, type LookupOptions } from 'node:dn
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { type NetworkPolicy, permitsAddress } from '../../core/delivery/network.ts';
+import { createExpiringMap } from '../../time/expiring-map.ts';
 import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
 
 /**
@@ -87,7 +88,11 @@ export function createNameResolver(
   options: { readConfig?: () => ResolverConfig; monotonicMs?: () => number } = {},
 ): ResolveName {
   const { readConfig = readResolverConfig, monotonicMs = () => performance.now() } = options;
-  const failures = new Map<string, { readonly error: unknown; readonly untilMs: number }>();
+  const failures = createExpiringMap<{ readonly error: unknown }>({
+    ttlMs: FAILURE_MS,
+    entries: FAILURES_MAX,
+    nowMs: monotonicMs,
+  });
   let machine: (Machine & { readonly untilMs: number }) | undefined;
 
   const readMachine = (): Machine => {
@@ -99,20 +104,13 @@ export function createNameResolver(
     return machine;
   };
 
-  const keepFailure = (hostname: string, error: unknown) => {
-    const [oldest] = failures.keys();
-    if (failures.size >= FAILURES_MAX && oldest !== undefined) failures.delete(oldest);
-    failures.set(hostname, { error, untilMs: monotonicMs() + FAILURE_MS });
-  };
-
   const resolve = callbackify(async (hostname: string) => {
     const failure = failures.get(hostname);
-    if (failure !== undefined && monotonicMs() < failure.untilMs) throw failure.error;
-    failures.delete(hostname);
+    if (failure !== undefined) throw failure.error;
     try {
       return await resolveBy(readMachine(), hostname);
     } catch (error) {
-      keepFailure(hostname, error);
+      failures.set(hostname, { error });
       throw error;
     }
   });

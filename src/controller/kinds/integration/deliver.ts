@@ -1,10 +1,10 @@
 import { invitationSecretName } from '../../../api/well-known.ts';
 import { MailError, type SendInvitation } from '../../../mail/mailer.ts';
+import type { Backoff } from '../../../time/backoff.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import { type Context, ownsNamespace, timestampOf } from '../../context/context.ts';
 import { isPaused } from '../../context/paused.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
-import type { RetryPauses } from '../../engine/work-queue.ts';
 import type { Deliveries, InvitationId } from './deliveries.ts';
 import type { Delivery } from './invitation.ts';
 import type { InvitationMetrics } from './invitation-metrics.ts';
@@ -12,7 +12,7 @@ import { writeInvitationSecret } from './invitation-secret.ts';
 import { type InvitationTask, planInvitationTask } from './invitation-task.ts';
 
 /** Backoff between tries: from a second up to a quarter of an hour. */
-export const DELIVERY_RETRY: RetryPauses = { firstMs: 1_000, mostMs: 900_000 };
+export const DELIVERY_RETRY: Backoff = { firstMs: 1_000, mostMs: 900_000 };
 
 /** Retry interval for a recipient that the mail server refused: the mailbox may be created later. */
 const REFUSED_RETRY_MS = 6 * 60 * 60 * 1_000;
