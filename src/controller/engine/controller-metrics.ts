@@ -6,7 +6,7 @@ export type ReconcileResult = 'success' | 'requeue' | 'requeue_after' | 'error';
 /** Metrics of one controller. */
 export type ControllerMetrics = {
   readonly reconciled: (result: ReconcileResult, seconds: number) => void;
-  readonly failed: (terminal: boolean) => void;
+  readonly failed: () => void;
   readonly setMaxConcurrent: (workers: number) => void;
   /** +1 when a worker takes a key, -1 when it is done with it. */
   readonly addActiveWorkers: (difference: number) => void;
@@ -39,12 +39,6 @@ export function createControllerMetrics(registry: Registry): (controller: string
     labelNames,
     registers,
   });
-  const terminal = new Counter({
-    name: 'controller_runtime_terminal_reconcile_errors_total',
-    help: 'Reconciliations that failed and are not retried',
-    labelNames,
-    registers,
-  });
   const time = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
     help: 'Duration of a reconciliation in seconds',
@@ -68,17 +62,13 @@ export function createControllerMetrics(registry: Registry): (controller: string
   return controller => {
     for (const result of ['success', 'requeue', 'requeue_after', 'error']) total.inc({ controller, result }, 0);
     errors.inc({ controller }, 0);
-    terminal.inc({ controller }, 0);
     active.set({ controller }, 0);
     return {
       reconciled: (result, seconds) => {
         total.inc({ controller, result });
         time.observe({ controller }, seconds);
       },
-      failed: isTerminal => {
-        errors.inc({ controller });
-        if (isTerminal) terminal.inc({ controller });
-      },
+      failed: () => errors.inc({ controller }),
       setMaxConcurrent: workers => most.set({ controller }, workers),
       addActiveWorkers: difference => active.inc({ controller }, difference),
       queue: queueMetrics(controller),

@@ -24,7 +24,6 @@ export type Elector = {
        * released, and another contender gets time to take it.
        */
       readonly onStartedLeading: (term: Term) => Promise<void>;
-      readonly onStoppedLeading?: () => void;
     },
   ) => Promise<void>;
   readonly isLeader: () => boolean;
@@ -202,7 +201,6 @@ export function createElector(options: ElectorOptions): Elector {
     await work;
     await release();
     leading = false;
-    callbacks.onStoppedLeading?.();
     return failed;
   }
 

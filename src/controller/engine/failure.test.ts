@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from './conditions.ts';
 import { FAILURES_BEFORE_UNREADY, reportFailure } from './failure.ts';
-import { OutageError, ReconcileError, TerminalError } from './outcome.ts';
+import { OutageError, ReconcileError } from './outcome.ts';
 
 const condition = (type: string, status: Condition['status'], observedGeneration = 1): Condition => ({
   type,
@@ -44,16 +44,6 @@ describe('failure', () => {
       { type: 'Reconciling', status: 'True', reason: 'Retrying' },
       { type: 'Live', status: 'True', observedGeneration: 1 },
     ]);
-  });
-
-  it('stalls at once when trying again is of no use', () => {
-    const object = { generation: 1, conditions: [condition('Ready', 'True'), condition('Reconciling', 'True')] };
-    const report = reportFailure(new TerminalError('InvalidObject', 'the header is not one'), object, 0);
-    expect(report?.conditions.map(({ type, status }) => [type, status])).toEqual([
-      ['Ready', 'False'],
-      ['Stalled', 'True'],
-    ]);
-    expect(report?.event).toEqual({ type: 'Warning', reason: 'InvalidObject', message: 'the header is not one' });
   });
 
   it('shows no message that was not written for users', () => {

@@ -1,6 +1,6 @@
 import { isKubeError } from '../../kube/kube-error.ts';
 import { type Condition, type DesiredCondition, findCondition } from './conditions.ts';
-import { type EventNote, OutageError, ReconcileError, TerminalError } from './outcome.ts';
+import { type EventNote, OutageError, ReconcileError } from './outcome.ts';
 
 /**
  * Number of failures in a row (about a second of retries) before a Ready object reports them: a short outage of Redis
@@ -9,12 +9,12 @@ import { type EventNote, OutageError, ReconcileError, TerminalError } from './ou
 export const FAILURES_BEFORE_UNREADY = 8;
 
 /** Conditions and Event of a failure. */
-export type FailureReport = { readonly conditions: DesiredCondition[]; readonly event: EventNote };
+type FailureReport = { readonly conditions: DesiredCondition[]; readonly event: EventNote };
 
 /**
- * Returns the conditions after a failure: `Ready=False` with `Reconciling` (retried) or `Stalled` (a
- * {@link TerminalError}). Other conditions stay and keep their generation. Returns undefined for the first failures of
- * a Ready object, and for an {@link OutageError} if the generation is applied.
+ * Returns the conditions after a failure: `Ready=False` with `Reconciling`, because it is retried. Other conditions stay
+ * and keep their generation. Returns undefined for the first failures of a Ready object, and for an {@link OutageError}
+ * if the generation is applied.
  *
  * @param failures failures of this object in a row before this one
  */
@@ -24,10 +24,9 @@ export function reportFailure(
   failures: number,
 ): FailureReport | undefined {
   if (error instanceof OutageError && isApplied(object)) return undefined;
-  const terminal = error instanceof TerminalError;
   const ready = findCondition(object.conditions, 'Ready');
   const wasReady = ready?.status === 'True' && ready.observedGeneration === object.generation;
-  if (wasReady && !terminal && failures + 1 < FAILURES_BEFORE_UNREADY) return undefined;
+  if (wasReady && failures + 1 < FAILURES_BEFORE_UNREADY) return undefined;
 
   const reason = error instanceof ReconcileError ? error.reason : 'ReconcileFailed';
   const message = shownMessage(error);
@@ -35,9 +34,7 @@ export function reportFailure(
   return {
     conditions: [
       { type: 'Ready', status: 'False', reason, message },
-      terminal
-        ? { type: 'Stalled', status: 'True', reason, message }
-        : { type: 'Reconciling', status: 'True', reason: 'Retrying', message },
+      { type: 'Reconciling', status: 'True', reason: 'Retrying', message },
       ...kept,
     ],
     event: { type: 'Warning', reason, message },

@@ -5,7 +5,6 @@ import type { Span, Tracing } from '../../telemetry/tracing.ts';
 import type { Backoff } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
-import { TerminalError } from './outcome.ts';
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export type Attempt = {
@@ -112,11 +111,9 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
         current.addRateLimited(key);
         return 'requeue';
       }
-      const terminal = err instanceof TerminalError;
-      metrics.failed(terminal);
-      if (terminal) current.forget(key);
-      else current.addRateLimited(key);
-      log.warn({ err, key, terminal }, 'reconciling failed');
+      metrics.failed();
+      current.addRateLimited(key);
+      log.warn({ err, key }, 'reconciling failed');
       return 'error';
     }
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { READY, startKind } from '../../../test/support/controller/kind-caches.ts';
 import { errorFromStatus } from '../../kube/kube-error.ts';
-import { OutageError, TerminalError, waiting } from './outcome.ts';
+import { OutageError, waiting } from './outcome.ts';
 
 describe('kind controller, when things fail', () => {
   it('waits as a value, without counting an error', async () => {
@@ -100,25 +100,6 @@ describe('kind controller, when things fail', () => {
     expect(caches.condition('a0', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
     expect(caches.writes).toHaveLength(22);
     expect(caches.events).toEqual(['a0 RedisUnavailable']);
-  });
-
-  it('stalls on a terminal error until the object changes', async () => {
-    let calls = 0;
-    const caches = startKind({
-      reconcile: async object => {
-        calls++;
-        if (object.spec.say === 'bad') throw new TerminalError('InvalidObject', 'say something else');
-        return { conditions: [READY] };
-      },
-    });
-    caches.put('a', 'bad');
-    await caches.clock.advance(3_600_000);
-    expect(caches.condition('a', 'Stalled')).toMatchObject({ status: 'True', reason: 'InvalidObject' });
-    expect(calls).toBeLessThanOrEqual(2);
-    caches.put('a', 'good');
-    await caches.clock.advance(10);
-    expect(caches.condition('a', 'Stalled')).toBeUndefined();
-    expect(caches.condition('a', 'Ready')).toMatchObject({ status: 'True', observedGeneration: 2 });
   });
 
   it('treats a conflict as a cache that lags, not as an error', async () => {

@@ -75,8 +75,3 @@ export class ReconcileError extends Error {
 export class OutageError extends ReconcileError {
   override readonly name = 'OutageError';
 }
-
-/** A failure that only an edit of the object can fix: sets Stalled. Its message is shown to users. */
-export class TerminalError extends ReconcileError {
-  override readonly name = 'TerminalError';
-}
