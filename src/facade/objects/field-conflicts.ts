@@ -1,23 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ProblemError } from '../../core/problems/problem.ts';
-
-/** One entry of `metadata.managedFields`. */
-interface ManagedFields {
-  readonly manager?: string;
-  readonly subresource?: string;
-  readonly fieldsV1?: { readonly 'f:spec'?: Readonly<Record<string, unknown>> };
-}
+import { type ManagedFields, managedFieldsOf, partsOf } from '../../kube/managed-fields.ts';
 
 interface Written {
   readonly metadata: object;
   readonly spec: object;
 }
 
-function entriesOf({ metadata }: Pick<Written, 'metadata'>, manager: string, field: string): ManagedFields[] {
-  const managed = (metadata as { managedFields?: readonly ManagedFields[] }).managedFields ?? [];
-  return managed
-    .filter(entry => entry.manager !== manager && entry.subresource === undefined)
-    .filter(entry => entry.fieldsV1?.['f:spec'] !== undefined && `f:${field}` in entry.fieldsV1['f:spec']);
+function entriesOf(object: Pick<Written, 'metadata'>, manager: string, field: string): ManagedFields[] {
+  return managedFieldsOf(object).filter(entry => entry.manager !== manager && partsOf(entry, field) !== undefined);
 }
 
 const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager';
@@ -42,8 +33,8 @@ export function conflictingFieldsWithin(
   return concern.flatMap(field => {
     const structure = wanted[field];
     if (typeof structure !== 'object' || structure === null || Array.isArray(structure)) return [];
-    const held = entriesOf(object, manager, field).find(({ fieldsV1 }) =>
-      Object.keys((fieldsV1?.['f:spec']?.[`f:${field}`] ?? {}) as object).some(
+    const held = entriesOf(object, manager, field).find(entry =>
+      Object.keys(partsOf(entry, field) ?? {}).some(
         part => part.startsWith('f:') && (structure as Readonly<Record<string, unknown>>)[part.slice(2)] === undefined,
       ),
     );

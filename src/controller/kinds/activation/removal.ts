@@ -2,6 +2,7 @@ import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { activationObjectName } from '../../../core/ids/object-names.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { isKubeError } from '../../../kube/kube-error.ts';
+import { type ManagedFields, managedFieldsOf } from '../../../kube/managed-fields.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { type Cached, type Caches, pairKey, resourceOf } from '../../caches/caches.ts';
 import { isPaused } from '../../context/paused.ts';
@@ -17,14 +18,7 @@ const LOOK_EVERY_MS = 60 * 60 * 1_000;
 
 /** An activation with its managed fields. */
 export type OwnedActivation = Pick<Cached<'Activation'>, 'spec'> & {
-  readonly metadata: AnyObject['metadata'] & {
-    readonly managedFields?: readonly {
-      readonly manager?: string;
-      readonly subresource?: string;
-      /** RFC 3339: when the manager last changed one of its fields. */
-      readonly time?: string;
-    }[];
-  };
+  readonly metadata: AnyObject['metadata'] & { readonly managedFields?: readonly ManagedFields[] };
 };
 
 /** Returns the name of the object that REST writes for a pair. */
@@ -44,10 +38,10 @@ export type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
 export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], nowMs: number): Removal {
   const [object, ...siblings] = objects;
   if (object === undefined || siblings.length > 0 || object.spec.revoked !== true) return 'never';
-  const { name, managedFields = [] } = object.metadata;
-  const writers = managedFields.filter(({ subresource }) => subresource === undefined);
+  const writers = managedFieldsOf(object);
   // An object in Git would be created again.
-  const own = name === restName(pair) && writers.every(({ manager }) => manager === FIELD_MANAGER.facade);
+  const own =
+    object.metadata.name === restName(pair) && writers.every(({ manager }) => manager === FIELD_MANAGER.facade);
   const times = writers.map(({ time = '' }) => Date.parse(time));
   // Revoking is REST's last write.
   const dueMs = Math.max(...times) + KEEP_REVOKED_MS;

@@ -2,6 +2,7 @@ import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { issueInvitation } from '../../../core/ids/invitation.ts';
 import { integrationState } from '../../../core/routing/integration-state.ts';
+import { managedFieldsOf, partsOf } from '../../../kube/managed-fields.ts';
 import { type AnyObject, keyOf } from '../../../kube/object.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import { type Context, ownsNamespace, timestampOf } from '../../context/context.ts';
@@ -10,12 +11,6 @@ import { findCondition } from '../../engine/conditions.ts';
 import type { Deliveries } from './deliveries.ts';
 import { needsInvitation, planInvitation } from './invitation.ts';
 import { planIntegration } from './plan.ts';
-
-type Owned = AnyObject & {
-  readonly metadata: {
-    readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: object }[];
-  };
-};
 
 /**
  * Returns whether the partner accepted over REST, as opposed to a grant by the producer. Reads the object once, when
@@ -26,10 +21,10 @@ async function wasAccepted({ client }: Context, { metadata, spec, status }: Cach
   const said = findCondition(status?.conditions, CONDITION.Integration.Accepted)?.reason;
   if (said === InvitationAccepted || said === DirectGrant) return said === InvitationAccepted;
   if (spec.invitedEmail === undefined && status?.invitation === undefined) return false;
-  const object = await client.get<Owned>(resourceOf('Integration'), metadata);
-  const fields = object?.metadata.managedFields?.find(({ manager }) => manager === FIELD_MANAGER.facadeAcceptance);
-  const owned = (fields?.fieldsV1 as { readonly 'f:spec'?: object } | undefined)?.['f:spec'] ?? {};
-  return 'f:workspace' in owned;
+  const object = await client.get<AnyObject>(resourceOf('Integration'), metadata);
+  return managedFieldsOf(object ?? { metadata: {} }).some(
+    entry => entry.manager === FIELD_MANAGER.facadeAcceptance && partsOf(entry, 'workspace') !== undefined,
+  );
 }
 
 /** Returns whether a Subscription in the workspace of the spec uses the integration. */

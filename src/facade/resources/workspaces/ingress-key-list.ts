@@ -1,9 +1,9 @@
 import type { IngressKey } from '../../../api/kinds/workspace.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { Refusal } from '../../../http/refusal.ts';
+import { managersOfItem } from '../../../kube/managed-fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
-import { itemOwners } from '../../objects/item-owners.ts';
 import { fieldManaged } from '../../objects/kube-failures.ts';
 
 const MOST_KEYS = 16;
@@ -29,7 +29,7 @@ async function editKeys(
     const before = await caches.live('Workspace', { name });
     if (before === undefined || before.metadata.deletionTimestamp !== undefined) throw new Refusal('forbidden');
     const keys = before.spec.ingressKeys ?? [];
-    const own = keys.filter(({ id }) => itemOwners(before, 'ingressKeys', id).includes(MANAGER));
+    const own = keys.filter(({ id }) => managersOfItem(before, 'ingressKeys', id).includes(MANAGER));
     const wanted = change(before, own);
     if (wanted === undefined) return before;
     const ingressKeys = wanted.toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -58,11 +58,11 @@ export async function removeIngressKey(facade: Facade, name: string, id: string)
   const left = await editKeys(facade, name, (workspace, own) => {
     if (own.some(key => key.id === id)) return own.filter(key => key.id !== id);
     if (workspace.spec.ingressKeys?.some(key => key.id === id)) {
-      throw managed(id, itemOwners(workspace, 'ingressKeys', id));
+      throw managed(id, managersOfItem(workspace, 'ingressKeys', id));
     }
     return undefined;
   });
   // Another manager owns the key too, and keeps it.
-  if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, itemOwners(left, 'ingressKeys', id));
+  if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, managersOfItem(left, 'ingressKeys', id));
   return left;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownedPart } from './owned-part.ts';
+import { managersOfItem, ownedPart } from './managed-fields.ts';
 
 const spec = {
   producer: 'shop',
@@ -24,4 +24,43 @@ test('nothing of a manager that said nothing, or of what is gone', () => {
   expect(ownedPart(object([]), 'rest')).toEqual({});
   expect(ownedPart(object([{ manager: 'rest', fieldsV1: { 'f:metadata': {} } }]), 'rest')).toEqual({});
   expect(ownedPart(object([{ manager: 'rest', fieldsV1: { 'f:spec': { 'f:suspended': {} } } }]), 'rest')).toEqual({});
+});
+
+const keys = (manager: string, ids: readonly string[], more: object = {}) => ({
+  manager,
+  operation: 'Apply',
+  fieldsV1: {
+    'f:spec': {
+      'f:account': {},
+      'f:ingressKeys': Object.fromEntries([
+        ['.', {}],
+        ...ids.map(id => [`k:${JSON.stringify({ id })}`, { 'f:id': {} }]),
+      ]),
+    },
+  },
+  ...more,
+});
+const workspace = {
+  metadata: {
+    managedFields: [
+      keys('argocd', ['a', 'shared']),
+      keys('sluice-facade/keys', ['b', 'shared']),
+      { manager: 'sluice-controller', subresource: 'status', fieldsV1: { 'f:status': {} } },
+      { manager: 'other', fieldsV1: { 'f:spec': { 'f:account': {} } } },
+    ],
+  },
+};
+
+test.each([
+  ['a', ['argocd']],
+  ['b', ['sluice-facade/keys']],
+  ['shared', ['argocd', 'sluice-facade/keys']],
+  ['.', []],
+  ['absent', []],
+])('the item %s belongs to %j', (id, owners) => {
+  expect(managersOfItem(workspace, 'ingressKeys', id)).toEqual(owners);
+});
+
+test('an object without managed fields belongs to nobody', () => {
+  expect(managersOfItem({ metadata: {} }, 'ingressKeys', 'a')).toEqual([]);
 });
