@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import type { RedisClient } from '../../src/redis/client.ts';
 import { settleWorld } from './beginning.ts';
-import { aCommand } from './every-command.ts';
+import { aCommand } from './commands/every-command.ts';
 import { comeToRest, compareWithRebuild } from './rest.ts';
 import { createSystem, type System } from './system.ts';
 

@@ -4,14 +4,14 @@ import { createInboxOperations } from '../../src/redis/inbox-operations.ts';
 import { hintPartition } from '../../src/redis/keys.ts';
 import type { ReplayableState, ReplaySelection } from '../../src/redis/replay-prices.ts';
 import { createReplays, type ReplayAnswer, type Replays } from '../../src/redis/replays.ts';
-import { ACCOUNTS, accountId, payerOf } from './accounts.ts';
-import { noteFinish } from './deliveries.ts';
-import { deliveryName, type Receiver } from './expectation.ts';
-import { createProcess, type Death, type Process } from './process.ts';
-import type { ReplayBook } from './replay-book.ts';
-import { expectReplay } from './replay-price.ts';
-import type { ModelTenant } from './tenant.ts';
-import { hold } from './violation.ts';
+import { noteFinish } from './checks/deliveries.ts';
+import type { ReplayBook } from './checks/replay-book.ts';
+import { createProcess, type Death, type Process } from './processes/process.ts';
+import { ACCOUNTS, accountId, payerOf } from './state/accounts.ts';
+import { deliveryName, type Receiver } from './state/expectation.ts';
+import { expectReplay } from './state/replay-price.ts';
+import type { ModelTenant } from './state/tenant.ts';
+import { hold } from './state/violation.ts';
 
 export interface PartnerDeps {
   readonly redis: RedisClient;

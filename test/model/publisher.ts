@@ -7,11 +7,11 @@ import { createHintIndex } from '../../src/redis/hints.ts';
 import { createIngressOperations } from '../../src/redis/ingress-store.ts';
 import { queueKeys } from '../../src/redis/keys.ts';
 import { event as ingressEvent } from '../../src/redis/testing/tenant.ts';
-import type { ModelEvent } from './expectation.ts';
-import { createProcess, type Death, type Process } from './process.ts';
-import { dumpRedis } from './redis-dump.ts';
-import type { ModelTenant } from './tenant.ts';
-import { hold } from './violation.ts';
+import { createProcess, type Death, type Process } from './processes/process.ts';
+import type { ModelEvent } from './state/expectation.ts';
+import { dumpRedis } from './state/redis-dump.ts';
+import type { ModelTenant } from './state/tenant.ts';
+import { hold } from './state/violation.ts';
 
 export interface PublisherDeps {
   readonly redis: RedisClient;

@@ -1,12 +1,12 @@
 import type { RedisClient } from '../../src/redis/client.ts';
 import { accountKeys } from '../../src/redis/keys.ts';
-import { ACCOUNTS, accountId } from './accounts.ts';
-import { differencesOf } from './control-state.ts';
-import { createController } from './controller.ts';
-import { dumpRedis, type RedisDump } from './redis-dump.ts';
-import { checkSettled } from './settled.ts';
+import { checkSettled } from './checks/settled.ts';
+import { createController } from './processes/controller.ts';
+import { ACCOUNTS, accountId } from './state/accounts.ts';
+import { differencesOf } from './state/control-state.ts';
+import { dumpRedis, type RedisDump } from './state/redis-dump.ts';
+import { hold } from './state/violation.ts';
 import { type System, TENANTS } from './system.ts';
-import { hold } from './violation.ts';
 
 const MOST_ROUNDS = 100;
 /** What is due later is retention, and nothing else. */

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { aDeath, commandOf } from '../command.ts';
+import { aDeath, commandOf } from './command.ts';
 
 const FEW = fc.constantFrom(0, 1, 1, 2, 3, 6);
 const aChange = fc.oneof(

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { aDeath, aGroupKey, anIntegration, aTenant, commandOf } from '../command.ts';
 import type { System } from '../system.ts';
+import { aDeath, aGroupKey, anIntegration, aTenant, commandOf } from './command.ts';
 
 /** Two hands may write about one pair: closing needs one, opening both. */
 const values = fc.record({

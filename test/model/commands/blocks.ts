@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { aDeath, anIntegration, aPackage, aStream, aTenant, commandOf } from '../command.ts';
+import { aDeath, anIntegration, aPackage, aStream, aTenant, commandOf } from './command.ts';
 
 const aTarget = fc.oneof(
   fc.record({ kind: fc.constant('CatalogStream' as const), name: aStream }),

@@ -1,6 +1,6 @@
-import { aDeath, aTenant, commandOf } from '../command.ts';
-import { pairsOf } from '../controller.ts';
-import { NAMES } from '../tenant.ts';
+import { pairsOf } from '../processes/controller.ts';
+import { NAMES } from '../state/tenant.ts';
+import { aDeath, aTenant, commandOf } from './command.ts';
 
 /** Another controller takes the lead, and makes good what was left half done. */
 export const takeOver = commandOf(aDeath, death => ({

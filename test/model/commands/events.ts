@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { aDeath, aGroupKey, aStream, aTenant, commandOf } from '../command.ts';
+import { aDeath, aGroupKey, aStream, aTenant, commandOf } from './command.ts';
 
 const aKeyOrNone = fc.oneof({ weight: 8, arbitrary: aGroupKey }, { weight: 1, arbitrary: fc.constant('') });
 const again = fc.oneof({ weight: 9, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { aTenant, commandOf } from '../command.ts';
+import { aTenant, commandOf } from './command.ts';
 
 const values = fc.record({ tenant: aTenant, which: fc.nat(100) });
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
-import { aDeath, anIntegration, aTenant, commandOf } from '../command.ts';
-import { pairsOf } from '../controller.ts';
+import { pairsOf } from '../processes/controller.ts';
 import type { System } from '../system.ts';
+import { aDeath, anIntegration, aTenant, commandOf } from './command.ts';
 
 const values = fc.record({ tenant: aTenant, integration: anIntegration, death: aDeath });
 type Values = typeof values extends fc.Arbitrary<infer T> ? T : never;

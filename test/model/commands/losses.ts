@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { anIntegration, aStream, aTenant, commandOf } from '../command.ts';
-import { integrationId } from '../definition.ts';
+import { integrationId } from '../state/definition.ts';
+import { anIntegration, aStream, aTenant, commandOf } from './command.ts';
 
 /** Of a Cluster, one slot may come back empty; everything in it is lost then, and nothing else. */
 const values = fc.record({ tenant: aTenant, stream: aStream, integration: anIntegration });

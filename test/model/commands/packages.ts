@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { aDeath, aPackage, aTenant, commandOf } from '../command.ts';
-import { NAMES } from '../tenant.ts';
+import { NAMES } from '../state/tenant.ts';
+import { aDeath, aPackage, aTenant, commandOf } from './command.ts';
 
 const values = fc.record({ tenant: aTenant, name: aPackage, death: aDeath });
 const someStreams = fc.subarray([...NAMES.streams]);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { REPLAYABLE_STATES } from '../../../src/redis/replay-prices.ts';
-import { aDeath, aTenant, commandOf } from '../command.ts';
 import { TENANTS } from '../system.ts';
+import { aDeath, aTenant, commandOf } from './command.ts';
 
 const aWish = fc.record({
   kind: fc.constantFrom('one', 'one', 'one', 'range', 'range', 'again', 'taken'),

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { aDeath, aStream, aTenant, commandOf } from '../command.ts';
+import { aDeath, aStream, aTenant, commandOf } from './command.ts';
 
 const values = fc.record({ tenant: aTenant, stream: aStream, death: aDeath });
 

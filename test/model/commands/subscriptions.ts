@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import { aDeath, anIntegration, aStream, aTenant, commandOf } from '../command.ts';
 import type { System } from '../system.ts';
+import { aDeath, anIntegration, aStream, aTenant, commandOf } from './command.ts';
 
 /** A second object for the same pair is a duplicate, until the first one goes. */
 const values = fc.record({

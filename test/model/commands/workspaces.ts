@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { aDeath, aTenant, commandOf } from '../command.ts';
+import { aDeath, aTenant, commandOf } from './command.ts';
 
 const values = fc.record({ tenant: aTenant, death: aDeath });
 

@@ -5,7 +5,7 @@ import { deriveSealKeys, type SealKeys } from '../../../src/core/delivery/seal.t
 import { connectRedis } from '../../../src/redis/client.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
-import { dumpRedis, type RedisDump } from '../../model/redis-dump.ts';
+import { dumpRedis, type RedisDump } from '../../model/state/redis-dump.ts';
 import type { Sluice } from '../../support/sluice.ts';
 
 type Hash = Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import type { AnyObject } from '../../../src/kube/object.ts';
 import { NAMESPACES, type Resource, resourceOf, SECRETS } from '../../../src/kube/resource.ts';
 import { connectRedis, type RedisClient } from '../../../src/redis/client.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
-import { dumpRedis } from '../../model/redis-dump.ts';
+import { dumpRedis } from '../../model/state/redis-dump.ts';
 import type { Installation } from './installation.ts';
 import { activation, ingressKey, integration, type Manifest, pkg, stream, subscription, tenant } from './world.ts';
 

@@ -1,4 +1,4 @@
-import type { RedisClient, Reply } from '../../src/redis/client.ts';
+import type { RedisClient, Reply } from '../../../src/redis/client.ts';
 
 /** When a process dies: at its n-th call to Redis (from 1), which is not sent any more, or whose answer it never sees. */
 export interface Death {

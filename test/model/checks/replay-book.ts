@@ -1,14 +1,14 @@
-import { inboxMember } from '../../src/redis/inbox-store.ts';
-import { accountKeys } from '../../src/redis/keys.ts';
-import type { ReplaySelection } from '../../src/redis/replay-prices.ts';
-import type { ReplayAnswer } from '../../src/redis/replays.ts';
-import { ACCOUNTS, accountId, payerOf } from './accounts.ts';
+import { inboxMember } from '../../../src/redis/inbox-store.ts';
+import { accountKeys } from '../../../src/redis/keys.ts';
+import type { ReplaySelection } from '../../../src/redis/replay-prices.ts';
+import type { ReplayAnswer } from '../../../src/redis/replays.ts';
+import { ACCOUNTS, accountId, payerOf } from '../state/accounts.ts';
+import { deliveryName, type ModelEvent, RETENTION_MS, type Receiver } from '../state/expectation.ts';
+import type { RedisDump } from '../state/redis-dump.ts';
+import { type ExpectedPrice, expectReplay, sumOf } from '../state/replay-price.ts';
+import type { ModelTenant } from '../state/tenant.ts';
+import { hold } from '../state/violation.ts';
 import type { Balances } from './balances.ts';
-import { deliveryName, type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
-import type { RedisDump } from './redis-dump.ts';
-import { type ExpectedPrice, expectReplay, sumOf } from './replay-price.ts';
-import type { ModelTenant } from './tenant.ts';
-import { hold } from './violation.ts';
 
 /** A replay that somebody asked for by its id. */
 export interface ModelReplay {

@@ -1,5 +1,5 @@
-import { generationOf, tenantId } from '../../src/core/ids/ids.ts';
-import { inboxKeys, integrationKeys } from '../../src/redis/keys.ts';
+import { generationOf, tenantId } from '../../../src/core/ids/ids.ts';
+import { inboxKeys, integrationKeys } from '../../../src/redis/keys.ts';
 import { payerOf } from './accounts.ts';
 import {
   type ControlState,

@@ -1,11 +1,11 @@
-import { routeQueue } from '../../src/dataplane/router/queue.ts';
-import type { RedisClient } from '../../src/redis/client.ts';
-import { createHintIndex } from '../../src/redis/hints.ts';
-import { createInboxStore } from '../../src/redis/inbox-store.ts';
-import { hintPartition } from '../../src/redis/keys.ts';
-import { createLedgerStore } from '../../src/redis/ledger-store.ts';
-import { createQueueStore, OWNER_LEASE_MS } from '../../src/redis/queue-store.ts';
-import type { Routing } from './inbox-comparison.ts';
+import { routeQueue } from '../../../src/dataplane/router/queue.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
+import { createHintIndex } from '../../../src/redis/hints.ts';
+import { createInboxStore } from '../../../src/redis/inbox-store.ts';
+import { hintPartition } from '../../../src/redis/keys.ts';
+import { createLedgerStore } from '../../../src/redis/ledger-store.ts';
+import { createQueueStore, OWNER_LEASE_MS } from '../../../src/redis/queue-store.ts';
+import type { Routing } from '../state/inbox-comparison.ts';
 
 /** A router process: takes up due queues and routes each to its end, one after the other. */
 export type Router = ReturnType<typeof createRouter>;

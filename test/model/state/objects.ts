@@ -1,8 +1,8 @@
-import { FINALIZER, PAUSED_ANNOTATION } from '../../src/api/well-known.ts';
-import { type Cached, type Caches, pairKey } from '../../src/controller/caches/caches.ts';
-import { isPaused } from '../../src/controller/context/paused.ts';
-import { type AnyObject, keyOf } from '../../src/kube/object.ts';
-import { createStore, type Indexers, type Store } from '../../src/kube/store.ts';
+import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
+import { type Cached, type Caches, pairKey } from '../../../src/controller/caches/caches.ts';
+import { isPaused } from '../../../src/controller/context/paused.ts';
+import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
+import { createStore, type Indexers, type Store } from '../../../src/kube/store.ts';
 
 /** Kinds of the model; an account and a workspace are there from the beginning. */
 export type ModelKind = 'CatalogStream' | 'Package' | 'Integration' | 'Block' | 'Subscription' | 'Activation';

@@ -1,5 +1,5 @@
-import type { AccountSpec } from '../../src/api/kinds/account.ts';
-import { publicId } from '../../src/core/ids/ids.ts';
+import type { AccountSpec } from '../../../src/api/kinds/account.ts';
+import { publicId } from '../../../src/core/ids/ids.ts';
 
 export const ACCOUNTS = ['main', 'small'] as const;
 export type AccountName = (typeof ACCOUNTS)[number];

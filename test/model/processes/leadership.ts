@@ -1,8 +1,8 @@
-import type { RedisClient } from '../../src/redis/client.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
+import type { Objects } from '../state/objects.ts';
+import type { ModelTenant } from '../state/tenant.ts';
 import { type Controller, createController } from './controller.ts';
-import type { Objects } from './objects.ts';
 import { createProcess, type Death, type Process } from './process.ts';
-import type { ModelTenant } from './tenant.ts';
 
 export interface LeadershipDeps {
   readonly redis: RedisClient;

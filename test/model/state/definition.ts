@@ -1,4 +1,4 @@
-import { publicId } from '../../src/core/ids/ids.ts';
+import { publicId } from '../../../src/core/ids/ids.ts';
 import type { ModelObject, Objects } from './objects.ts';
 
 /** What one subscription may get, by definition. */

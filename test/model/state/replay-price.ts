@@ -1,5 +1,5 @@
-import { tokensOf } from '../../src/core/events/tokens.ts';
-import type { ReplaySelection } from '../../src/redis/replay-prices.ts';
+import { tokensOf } from '../../../src/core/events/tokens.ts';
+import type { ReplaySelection } from '../../../src/redis/replay-prices.ts';
 import { type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
 import type { ModelTenant } from './tenant.ts';
 

@@ -1,9 +1,9 @@
-import { streamIdOfRef } from '../../src/core/ids/refs.ts';
-import { openSubscription } from '../../src/dataplane/dispatcher/subscription.ts';
-import type { RedisClient } from '../../src/redis/client.ts';
-import { createHintIndex } from '../../src/redis/hints.ts';
-import { type Claim, type Completion, createInboxStore, parseInboxMember } from '../../src/redis/inbox-store.ts';
-import { hintPartition } from '../../src/redis/keys.ts';
+import { streamIdOfRef } from '../../../src/core/ids/refs.ts';
+import { openSubscription } from '../../../src/dataplane/dispatcher/subscription.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
+import { createHintIndex } from '../../../src/redis/hints.ts';
+import { type Claim, type Completion, createInboxStore, parseInboxMember } from '../../../src/redis/inbox-store.ts';
+import { hintPartition } from '../../../src/redis/keys.ts';
 import { ROOT_KEY, SEAL_KEYS } from './controller.ts';
 
 export const CLAIM_LEASE_MS = 25_000;

@@ -1,10 +1,10 @@
-import { accountKeys, hintKeys, hintPartition, integrationKeys, tenantKeys } from '../../src/redis/keys.ts';
-import { ACCOUNTS, type AccountName, accountId } from './accounts.ts';
-import { integrationId } from './definition.ts';
-import type { Objects } from './objects.ts';
-import type { RedisDump } from './redis-dump.ts';
-import { type ModelTenant, NAMES } from './tenant.ts';
-import { hold } from './violation.ts';
+import { accountKeys, hintKeys, hintPartition, integrationKeys, tenantKeys } from '../../../src/redis/keys.ts';
+import { ACCOUNTS, type AccountName, accountId } from '../state/accounts.ts';
+import { integrationId } from '../state/definition.ts';
+import type { Objects } from '../state/objects.ts';
+import type { RedisDump } from '../state/redis-dump.ts';
+import { type ModelTenant, NAMES } from '../state/tenant.ts';
+import { hold } from '../state/violation.ts';
 
 export interface Balance {
   /** False: its plan only counts. */

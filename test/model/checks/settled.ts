@@ -1,11 +1,11 @@
-import { inboxMember } from '../../src/redis/inbox-store.ts';
-import { queueKeys } from '../../src/redis/keys.ts';
-import { wokenMember } from '../../src/redis/queue-store.ts';
-import type { ModelEvent, Receiver } from './expectation.ts';
-import type { RedisDump } from './redis-dump.ts';
-import { priceOf } from './replay-price.ts';
-import type { ModelTenant } from './tenant.ts';
-import { hold } from './violation.ts';
+import { inboxMember } from '../../../src/redis/inbox-store.ts';
+import { queueKeys } from '../../../src/redis/keys.ts';
+import { wokenMember } from '../../../src/redis/queue-store.ts';
+import type { ModelEvent, Receiver } from '../state/expectation.ts';
+import type { RedisDump } from '../state/redis-dump.ts';
+import { priceOf } from '../state/replay-price.ts';
+import type { ModelTenant } from '../state/tenant.ts';
+import { hold } from '../state/violation.ts';
 
 /** Nobody lies behind but who is held back. */
 function checkQueues(tenant: ModelTenant, dump: RedisDump, isShort: (stream: string) => boolean): void {

@@ -1,5 +1,5 @@
-import { generationOf, tenantId } from '../../src/core/ids/ids.ts';
-import { integrationKeys, queueKeys, tenantKeys } from '../../src/redis/keys.ts';
+import { generationOf, tenantId } from '../../../src/core/ids/ids.ts';
+import { integrationKeys, queueKeys, tenantKeys } from '../../../src/redis/keys.ts';
 import { type Definition, integrationId, subscriptionId } from './definition.ts';
 import type { RedisDump } from './redis-dump.ts';
 

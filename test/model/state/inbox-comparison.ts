@@ -1,8 +1,8 @@
-import { tokensOf } from '../../src/core/events/tokens.ts';
-import { generationOf } from '../../src/core/ids/ids.ts';
-import { refMs, refOfStreamId } from '../../src/core/ids/refs.ts';
-import { replayOf } from '../../src/redis/inbox-store.ts';
-import { bucketOf, type inboxKeys } from '../../src/redis/keys.ts';
+import { tokensOf } from '../../../src/core/events/tokens.ts';
+import { generationOf } from '../../../src/core/ids/ids.ts';
+import { refMs, refOfStreamId } from '../../../src/core/ids/refs.ts';
+import { replayOf } from '../../../src/redis/inbox-store.ts';
+import { bucketOf, type inboxKeys } from '../../../src/redis/keys.ts';
 import { deliveryName, FINALS, type Final, type ModelEvent, RETENTION_MS, type Receiver } from './expectation.ts';
 import type { RedisDump } from './redis-dump.ts';
 import { hold } from './violation.ts';

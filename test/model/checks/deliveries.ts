@@ -1,9 +1,9 @@
-import { streamIdOfRef } from '../../src/core/ids/refs.ts';
-import { type Claim, type Completion, replayOf } from '../../src/redis/inbox-store.ts';
-import type { Flight } from './dispatcher.ts';
-import { deliveryName, type Receiver } from './expectation.ts';
-import type { ModelTenant } from './tenant.ts';
-import { hold } from './violation.ts';
+import { streamIdOfRef } from '../../../src/core/ids/refs.ts';
+import { type Claim, type Completion, replayOf } from '../../../src/redis/inbox-store.ts';
+import type { Flight } from '../processes/dispatcher.ts';
+import { deliveryName, type Receiver } from '../state/expectation.ts';
+import type { ModelTenant } from '../state/tenant.ts';
+import { hold } from '../state/violation.ts';
 
 /** Whose inbox `int_…/sub_….inc` is. */
 export function ownerOf(tenants: readonly ModelTenant[], member: string): { tenant: ModelTenant; receiver: Receiver } {

@@ -1,5 +1,5 @@
-import { generationOf } from '../../src/core/ids/ids.ts';
-import { integrationKeys } from '../../src/redis/keys.ts';
+import { generationOf } from '../../../src/core/ids/ids.ts';
+import { integrationKeys } from '../../../src/redis/keys.ts';
 import type { TenantNames } from './control-state.ts';
 import { type Definition, integrationId } from './definition.ts';
 import type { Receiver } from './expectation.ts';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
-import type { Death } from './process.ts';
-import { type System, TENANTS, type TenantName } from './system.ts';
-import { NAMES } from './tenant.ts';
+import type { Death } from '../processes/process.ts';
+import { NAMES } from '../state/tenant.ts';
+import { type System, TENANTS, type TenantName } from '../system.ts';
 
 export type ModelCommand = fc.AsyncCommand<System, System>;
 

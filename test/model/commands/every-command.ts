@@ -1,18 +1,18 @@
 import * as fc from 'fast-check';
+import { changeAccount } from './accounts.ts';
+import { activate, deleteActivation, revoke } from './activations.ts';
+import { block, unblock } from './blocks.ts';
 import type { ModelCommand } from './command.ts';
-import { changeAccount } from './commands/accounts.ts';
-import { activate, deleteActivation, revoke } from './commands/activations.ts';
-import { block, unblock } from './commands/blocks.ts';
-import { resync, takeOver } from './commands/controllers.ts';
-import { claim, dispatcherDies, endAttempt, publish, route, serve, wait } from './commands/events.ts';
-import { acknowledge, skip } from './commands/inboxes.ts';
-import { deleteIntegration, endIntegration, grant, invite } from './commands/integrations.ts';
-import { loseIntegration, loseQueue, loseTenant } from './commands/losses.ts';
-import { applyPackage, archivePackage, deletePackage } from './commands/packages.ts';
-import { replay, sweep } from './commands/replays.ts';
-import { applyStream, deleteStream } from './commands/streams.ts';
-import { enable, subscribe, suspend, unsubscribe } from './commands/subscriptions.ts';
-import { deleteWorkspace, makeWorkspace, pause, resume } from './commands/workspaces.ts';
+import { resync, takeOver } from './controllers.ts';
+import { claim, dispatcherDies, endAttempt, publish, route, serve, wait } from './events.ts';
+import { acknowledge, skip } from './inboxes.ts';
+import { deleteIntegration, endIntegration, grant, invite } from './integrations.ts';
+import { loseIntegration, loseQueue, loseTenant } from './losses.ts';
+import { applyPackage, archivePackage, deletePackage } from './packages.ts';
+import { replay, sweep } from './replays.ts';
+import { applyStream, deleteStream } from './streams.ts';
+import { enable, subscribe, suspend, unsubscribe } from './subscriptions.ts';
+import { deleteWorkspace, makeWorkspace, pause, resume } from './workspaces.ts';
 
 /** What may happen, and how often beside the others. */
 const WEIGHTED: readonly (readonly [number, fc.Arbitrary<ModelCommand>])[] = [

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../src/redis/client.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
 
 export type StreamEntry = readonly [id: string, fields: readonly string[]];
 
