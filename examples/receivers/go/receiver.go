@@ -20,7 +20,7 @@ const (
 	maxBodyBytes = 256 * 1024
 )
 
-// verify reports whether one of the signatures belongs to the body. secret is the signing secret, "whsec_…".
+// verify reports whether one of the signatures matches the body. secret is the signing secret, "whsec_…".
 func verify(secret string, header http.Header, body []byte) bool {
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
@@ -51,12 +51,12 @@ func receive(response http.ResponseWriter, request *http.Request) {
 		response.WriteHeader(http.StatusRequestEntityTooLarge)
 		return
 	}
-	// Verify the bytes as they came, before anything parses them.
+	// Verify the raw bytes before you parse the body.
 	if !verify(os.Getenv("SIGNING_SECRET"), request.Header, body) {
 		response.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	// Store request.Header.Get("webhook-id") here: an event may come twice.
+	// Store request.Header.Get("webhook-id") here to detect duplicate events.
 	response.WriteHeader(http.StatusNoContent)
 }
 

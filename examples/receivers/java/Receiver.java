@@ -15,7 +15,7 @@ public class Receiver {
     private static final long TOLERANCE_SECONDS = 300;
     private static final int MAX_BODY_BYTES = 256 * 1024;
 
-    /** Returns whether one of the signatures belongs to the body. {@code secret} is the signing secret, "whsec_…". */
+    /** Returns whether one of the signatures matches the body. {@code secret} is the signing secret, "whsec_…". */
     static boolean verify(String secret, Headers headers, byte[] body) throws GeneralSecurityException {
         String id = headers.getFirst("webhook-id");
         String timestamp = headers.getFirst("webhook-timestamp");
@@ -27,7 +27,7 @@ public class Receiver {
         mac.update((id + "." + timestamp + ".").getBytes(StandardCharsets.UTF_8));
         String expected = "v1," + Base64.getEncoder().encodeToString(mac.doFinal(body));
         for (String each : signatures.split(" ")) {
-            // Takes the same time wherever the first difference is.
+            // Compares the values in constant time.
             if (MessageDigest.isEqual(each.getBytes(StandardCharsets.UTF_8), expected.getBytes(StandardCharsets.UTF_8))) {
                 return true;
             }
@@ -38,8 +38,8 @@ public class Receiver {
     static int statusOf(Headers headers, byte[] body) {
         if (body.length > MAX_BODY_BYTES) return 413;
         try {
-            // Verify the bytes as they came, before anything parses them.
-            // Store the webhook-id of what is verified: an event may come twice.
+            // Verify the raw bytes before you parse the body.
+            // Store the webhook-id of verified requests to detect duplicate events.
             return verify(System.getenv("SIGNING_SECRET"), headers, body) ? 204 : 401;
         } catch (GeneralSecurityException e) {
             return 500;

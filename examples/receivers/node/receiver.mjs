@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 const TOLERANCE_SECONDS = 300;
 const MAX_BODY_BYTES = 256 * 1024;
 
-/** Returns whether one of the signatures belongs to the body. `secret` is the signing secret, `whsec_…`. */
+/** Returns whether one of the signatures matches the body. `secret` is the signing secret, `whsec_…`. */
 export function verify(secret, headers, body) {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures } = headers;
   if (!id || !/^\d+$/.test(timestamp ?? '') || !signatures) return false;
@@ -26,9 +26,9 @@ const server = createServer(async (request, response) => {
     if (size > MAX_BODY_BYTES) return response.writeHead(413).end();
     parts.push(part);
   }
-  // Verify the bytes as they came, before anything parses them.
+  // Verify the raw bytes before you parse the body.
   if (!verify(process.env.SIGNING_SECRET, request.headers, Buffer.concat(parts))) return response.writeHead(401).end();
-  // Store request.headers['webhook-id'] here: an event may come twice.
+  // Store request.headers['webhook-id'] here to detect duplicate events.
   response.writeHead(204).end();
 });
 

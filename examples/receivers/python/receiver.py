@@ -10,7 +10,7 @@ MAX_BODY_BYTES = 256 * 1024
 
 
 def verify(secret: str, headers, body: bytes) -> bool:
-    """Return whether one of the signatures belongs to the body. `secret` is the signing secret, `whsec_…`."""
+    """Return whether one of the signatures matches the body. `secret` is the signing secret, `whsec_…`."""
     event_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not event_id or not timestamp.isdigit():
@@ -31,11 +31,11 @@ class Receiver(BaseHTTPRequestHandler):
         length = int(self.headers.get("content-length", 0))
         if length > MAX_BODY_BYTES:
             return self.answer(413)
-        # Verify the bytes as they came, before anything parses them.
+        # Verify the raw bytes before you parse the body.
         body = self.rfile.read(length)
         if not verify(os.environ["SIGNING_SECRET"], self.headers, body):
             return self.answer(401)
-        # Store self.headers["webhook-id"] here: an event may come twice.
+        # Store self.headers["webhook-id"] here to detect duplicate events.
         self.answer(204)
 
     def answer(self, status: int):

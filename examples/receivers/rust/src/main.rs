@@ -15,7 +15,7 @@ fn header<'a>(request: &'a Request, name: &'static str) -> &'a str {
     found.map_or("", |each| each.value.as_str())
 }
 
-/// Returns whether one of the signatures belongs to the body. `secret` is the signing secret, `whsec_…`.
+/// Returns whether one of the signatures matches the body. `secret` is the signing secret, `whsec_…`.
 fn verify(secret: &str, request: &Request, body: &[u8]) -> Option<()> {
     let (id, timestamp) = (header(request, "webhook-id"), header(request, "webhook-timestamp"));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_secs();
@@ -28,7 +28,7 @@ fn verify(secret: &str, request: &Request, body: &[u8]) -> Option<()> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&key).ok()?;
         mac.update(format!("{id}.{timestamp}.").as_bytes());
         mac.update(body);
-        // Compares in constant time.
+        // Compares the values in constant time.
         mac.verify_slice(&signature).ok()
     })
 }
@@ -41,8 +41,8 @@ fn main() {
     for mut request in server.incoming_requests() {
         let mut body = Vec::new();
         let read = request.as_reader().take(MAX_BODY_BYTES + 1).read_to_end(&mut body);
-        // Verify the bytes as they came, before anything parses them.
-        // Store the webhook-id of what is verified: an event may come twice.
+        // Verify the raw bytes before you parse the body.
+        // Store the webhook-id of verified requests to detect duplicate events.
         let status = match (read, body.len() as u64 > MAX_BODY_BYTES) {
             (Err(_), _) => 400,
             (_, true) => 413,
