@@ -5,17 +5,17 @@ import { ATTEMPT_REASONS, type AttemptReason, outcomeOf, SHOWN_OUTCOMES } from '
 
 const PAGE = new URL('../../../docs/deliveries.md', import.meta.url);
 
-const WHAT_FOLLOWS = {
+const RESULTS = {
   delivered: 'delivered',
-  failed: 'tried again',
+  failed: 'retried',
   disabled: 'the endpoint is disabled',
 } as const;
 
-test('the page for partners lists every reason, with its meaning and what follows', () => {
-  const [, section = ''] = readFileSync(PAGE, 'utf8').split('## What an answer means\n');
+test('the page for partners lists every reason with its description and its result', () => {
+  const [, section = ''] = readFileSync(PAGE, 'utf8').split('## Response handling\n');
   const rows = section.split('\n').filter(line => /^\| `[a-z0-9_]+` \|/.test(line));
   const expected = Object.entries(ATTEMPT_REASONS).map(
-    ([reason, meaning]) => `| \`${reason}\` | ${meaning} | ${WHAT_FOLLOWS[outcomeOf(reason as AttemptReason)]} |`,
+    ([reason, meaning]) => `| \`${reason}\` | ${meaning} | ${RESULTS[outcomeOf(reason as AttemptReason)]} |`,
   );
   expect(rows).toEqual(expected);
 });

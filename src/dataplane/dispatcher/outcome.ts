@@ -10,28 +10,30 @@ export type Outcome = 'delivered' | 'failed' | 'disabled';
  * docs/deliveries.md, lists them as they stand here.
  */
 export const ATTEMPT_REASONS = {
-  http_2xx: 'A status from 200 to 299, whatever follows it.',
-  gone: 'Status 410.',
-  redirect: 'A status from 300 to 399. It is never followed: its target was judged by nobody.',
-  http_4xx: 'A status from 400 to 499, but 410.',
-  http_5xx: 'A status from 500 to 599.',
-  invalid_response: 'What came is no HTTP/1.1 answer, is 100 or 101, or has a status from 600 on.',
-  headers_too_large: "The answer's headers are longer than 16 KiB, or do not end within 128 KiB of whatever else.",
-  timeout: 'No status line came until the timeout of the endpoint, 15 seconds unless it says otherwise.',
-  connection_reset: 'The connection ended before a status line and its headers were complete.',
-  endpoint_refused: 'The URL may not be called: no https, or http towards a name.',
+  http_2xx: 'The endpoint returned a status from 200 to 299.',
+  gone: 'The endpoint returned status 410.',
+  redirect:
+    'The endpoint returned a status from 300 to 399. Sluice does not follow redirects because it has not checked the target address.',
+  http_4xx: 'The endpoint returned a status from 400 to 499, except 410.',
+  http_5xx: 'The endpoint returned a status from 500 to 599.',
+  invalid_response: 'The response is not a valid HTTP/1.1 response, or its status is 100, 101, or 600 and above.',
+  headers_too_large:
+    'The response headers are larger than 16 KiB, or they do not end within the first 128 KiB of the response.',
+  timeout: 'The endpoint did not send a status line within its timeout. The default timeout is 15 seconds.',
+  connection_reset: 'The connection was closed before the status line and the headers were complete.',
+  endpoint_refused: 'The URL is not allowed. It does not use https, or it uses http with a host name.',
   address_refused:
-    'The address, or every address that the name has, is not public and not in a network that the operator allows.',
-  dns_failed: 'The name has no address, or its name servers do not answer.',
-  connection_refused: 'Nobody listens at the port.',
-  unreachable: 'There is no route to the address.',
-  connect_timeout: 'There was no connection within 5 seconds: name, TCP and TLS together.',
+    'The address of the endpoint is not public and is not in an allowed network. If the name has several addresses, none of them is allowed.',
+  dns_failed: 'The host name has no address, or its name servers did not respond.',
+  connection_refused: 'The endpoint refused the connection because the port is not open.',
+  unreachable: 'There is no network route to the address.',
+  connect_timeout: 'The connection was not established within 5 seconds. This includes DNS, TCP and TLS.',
   tls_error:
-    'TLS failed: the certificate is out of date, for another name or of an unknown issuer, or HTTP/1.1 is not spoken.',
-  connect_failed: 'The connection failed in another way.',
-  invalid_request: 'The request could not be made: a header that HTTP cannot carry.',
-  aborted: 'The dispatcher stopped meanwhile.',
-  network_error: 'Something else failed on the way.',
+    'The TLS handshake failed. The certificate has expired, does not match the host name, or has an unknown issuer, or the endpoint does not support HTTP/1.1.',
+  connect_failed: 'The connection failed for another reason.',
+  invalid_request: 'Sluice could not create the request because a header contains characters that HTTP does not allow.',
+  aborted: 'The dispatcher stopped during the attempt.',
+  network_error: 'Another network error occurred.',
 } as const satisfies Readonly<Record<ConnectFailure, string>> & Readonly<Record<string, string>>;
 
 export type AttemptReason = keyof typeof ATTEMPT_REASONS;
