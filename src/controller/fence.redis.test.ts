@@ -253,7 +253,7 @@ describe('two leaders', () => {
       expect(taken.filter(meta => known.has(meta))).toEqual([]);
       expect(last.tenants.isSynced(last.name)).toBe(true);
       expect(await last.look()).toEqual([]);
-      expect([...(await last.audit.lookAtAccounts([last.name]))]).toEqual([]);
+      expect([...(await last.audit.compareAccounts([last.name]))]).toEqual([]);
     } catch (error) {
       throw new Error(`after:\n  ${trace.join('\n  ')}\n${String(error)}`, { cause: error });
     }

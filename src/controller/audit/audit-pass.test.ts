@@ -21,14 +21,14 @@ function start(options: {
   const wait = (ms: number): Promise<void> => new Promise(resolve => clock.setTimer(resolve, ms));
   const pass = createAuditPass({
     audit: {
-      lookAtTenant: async name => {
+      compareTenant: async name => {
         looks.push([name, clock.nowMs()]);
         if (state.failing.has(name)) throw new Error('away');
         await wait(options.lookMs ?? 0);
         return options.damaged?.includes(name) === true ? [DIFFERENCE] : [];
       },
-      lookAtAccounts: async () => state.accounts,
-      mend: async suspects => {
+      compareAccounts: async () => state.accounts,
+      repair: async suspects => {
         for (const name of [...suspects.tenants.keys(), ...suspects.accounts.keys()])
           mended.push([name, clock.nowMs()]);
       },

@@ -7,11 +7,12 @@ import type { Difference } from './drift.ts';
 import type { GarbageCollector } from './garbage-collector.ts';
 
 /**
- * Time between the starts of two passes, with 20 % of jitter, ms. With the second look, damage is repaired within 65 s.
+ * Time between the starts of two passes, with 20 % of jitter, ms. With the second comparison, damage is repaired within
+ * 65 s.
  */
 const PASS_EVERY_MS = 48_000;
-/** Pause before the second look, ms: writes in flight arrive by then. */
-const SECOND_LOOK_MS = 2_000;
+/** Pause before the second comparison, ms: writes in flight arrive by then. */
+const SECOND_COMPARISON_MS = 2_000;
 /** Accounts in one batch. */
 const ACCOUNTS_AT_ONCE = 500;
 
@@ -34,10 +35,10 @@ export function createAuditPass(deps: AuditPassDeps) {
   const { audit, clock, log, random = Math.random } = deps;
   let over = new AbortController();
 
-  /** Returns undefined for a look that fails: the next pass looks again. */
-  async function attempt<T>(what: string, look: () => Promise<T>): Promise<T | undefined> {
+  /** Returns undefined when `work` fails: the next pass tries again. */
+  async function attempt<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await look();
+      return await work();
     } catch (err) {
       log.debug({ err, what }, 'the control state cannot be compared');
       return undefined;
@@ -48,35 +49,35 @@ export function createAuditPass(deps: AuditPassDeps) {
     const listed = await deps.readTenants();
     const suspects = new Map<string, { readonly found: Difference[]; readonly atMs: number }>();
 
-    /** Takes the second look at suspects that are old enough, also in the middle of a long pass. */
-    async function mend(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
-      const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_LOOK_MS);
+    /** Repairs suspects that are old enough, also in the middle of a long pass. */
+    async function repair(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
+      const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_COMPARISON_MS);
       if (due.length + accounts.size === 0) return;
       for (const [name] of due) suspects.delete(name);
       const tenants = new Map(due.map(([name, { found }]) => [name, found]));
-      await attempt('mend', async () => audit.mend({ tenants, accounts }, await deps.readTenants()));
+      await attempt('repair', async () => audit.repair({ tenants, accounts }, await deps.readTenants()));
     }
 
     for (const name of deps.tenants()) {
       if (stop.aborted) return;
-      const found = await attempt(name, () => audit.lookAtTenant(name, listed));
+      const found = await attempt(name, () => audit.compareTenant(name, listed));
       if (found !== undefined && found.length > 0) {
         suspects.set(name, { found, atMs: clock.nowMs() });
       }
-      await mend();
+      await repair();
     }
     const accounts = new Map<string, Difference[]>();
     const names = [...deps.accounts()];
     for (let at = 0; at < names.length; at += ACCOUNTS_AT_ONCE) {
       const part = names.slice(at, at + ACCOUNTS_AT_ONCE);
-      for (const [name, found] of (await attempt('accounts', () => audit.lookAtAccounts(part))) ?? []) {
+      for (const [name, found] of (await attempt('accounts', () => audit.compareAccounts(part))) ?? []) {
         accounts.set(name, found);
       }
     }
     if (suspects.size + accounts.size > 0) {
-      await sleep(clock, SECOND_LOOK_MS, stop);
+      await sleep(clock, SECOND_COMPARISON_MS, stop);
       if (stop.aborted) return;
-      await mend(accounts);
+      await repair(accounts);
     }
     if (!stop.aborted) await attempt('garbage collection', () => deps.garbage.pass(listed));
   }

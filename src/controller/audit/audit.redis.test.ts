@@ -172,13 +172,13 @@ onEachRedis(redis => {
     const listed = await t.listed();
     await redis().call('zrem', keys.gates, `red\0${t.integration}`);
     await redis().call('hset', i.sub(t.sub), 'route', 'paused');
-    const first = await t.audit.lookAtTenant(t.name, listed);
+    const first = await t.audit.compareTenant(t.name, listed);
     expect(first.map(({ what }) => what).toSorted()).toEqual(['gate', 'subscription']);
     await redis().call('zadd', keys.gates, 0, `red\0${t.integration}`);
     await redis().call('hset', i.sub(t.sub), 'route', 'open');
     // Another difference than the first: it counts when it stays.
     await redis().call('del', keys.keys);
-    await t.audit.mend({ tenants: new Map([[t.name, first]]), accounts: new Map() }, listed);
+    await t.audit.repair({ tenants: new Map([[t.name, first]]), accounts: new Map() }, listed);
     expect([t.queue.tenants.size, t.queue.pairs.size, t.told]).toEqual([0, 0, []]);
   });
 

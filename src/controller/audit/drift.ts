@@ -19,7 +19,7 @@ export type Drifted = (typeof DRIFTED)[number];
 
 /** One difference between Redis and the last written state. */
 export interface Difference {
-  /** Identifies the difference across two looks. */
+  /** Identifies the difference across two comparisons. */
   readonly id: string;
   readonly what: Drifted;
   /** The pair whose worker repairs it; absent: the worker of the tenant's routes does. */
@@ -40,13 +40,14 @@ export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches'
     ({ key }) => key,
   );
   for (const [key, ops] of byKey) {
-    const said = ops.flatMap(saidBy);
-    if (said.length > 0) differences.push({ id: `${key} ${said.join(' ')}`, what: whatOf(key), removes: false });
+    const fields = ops.flatMap(fieldsOf);
+    if (fields.length > 0) differences.push({ id: `${key} ${fields.join(' ')}`, what: whatOf(key), removes: false });
   }
   return differences;
 }
 
-function saidBy({ command, args }: PatchOp): string[] {
+/** Returns the fields that the operation writes or deletes. */
+function fieldsOf({ command, args }: PatchOp): string[] {
   if (command === 'HDEL') return args.map(field => `-${field}`);
   if (command !== 'HSET') return [];
   return args.flatMap((field, i) => (i % 2 === 1 || MOMENTARY.has(String(field)) ? [] : [`${field}=${args[i + 1]}`]));
@@ -61,7 +62,7 @@ function whatOf(key: string): Drifted {
   return kind === 'subs' ? 'subscribers' : 'tenant';
 }
 
-/** Returns the differences that the second look found again. Others were writes in flight. */
+/** Returns the differences that the second comparison found again. Others were writes in flight. */
 export function inBoth(first: readonly Difference[], second: readonly Difference[]): Difference[] {
   const ids = new Set(first.map(({ id }) => id));
   return second.filter(({ id }) => ids.has(id));

@@ -19,6 +19,12 @@ export const OWNS_NOTHING: Owned = { queues: new Set(), integrations: new Set(),
 
 type OwnerCaches = Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
 
+/** Returns the routes of a tenant without objects. */
+export function emptyRoutes(tenant: string): TenantRoutes {
+  return { tenant, payer: '', plan: '', keys: {}, queues: {}, integrations: {} };
+}
+
+/** Returns what the objects of a workspace own. */
 export function ownedBy(caches: OwnerCaches, name: string): Owned {
   const queues = new Set(caches.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
   const integrations = new Set(
@@ -36,7 +42,7 @@ function inboxOf({ metadata }: AnyObject): string {
   return `${sub}.${generationOf(metadata.uid)}`;
 }
 
-export interface Leftovers {
+export interface Orphans {
   readonly inboxes: readonly (InboxRef & { readonly retentionMs: number })[];
   readonly queues: readonly { readonly queue: string; readonly gen: string }[];
   readonly integrations: readonly string[];
@@ -53,7 +59,7 @@ const LONGEST_RETENTION_MS = 720 * 3_600_000;
  * @param index the tenant's index: `q:<queue>` → gen, `i:<integration>`, `s:<integration>:<sub>` → inc
  * @param routes the routes that were read by the index
  */
-export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Leftovers {
+export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Orphans {
   const inboxes: (InboxRef & { readonly retentionMs: number })[] = [];
   const queues: { readonly queue: string; readonly gen: string }[] = [];
   const integrations: string[] = [];
@@ -75,8 +81,8 @@ export function findOrphans(index: Readonly<Record<string, string>>, routes: Ten
   return { inboxes, queues, integrations, tenant: !owned.exists };
 }
 
-/** Returns the names of the orphans, the same at two looks. */
-export function namesOf({ inboxes, queues, integrations, tenant }: Leftovers): string[] {
+/** Returns the names of the orphans, the same in two passes. */
+export function namesOf({ inboxes, queues, integrations, tenant }: Orphans): string[] {
   return [
     ...inboxes.map(({ sub, inc }) => `${sub}.${inc}`),
     ...queues.map(({ queue, gen }) => `q:${queue}:${gen}`),

@@ -184,7 +184,7 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
   const listed = (): Promise<ReadonlySet<string>> => store.readTenants();
 
   async function look(): Promise<Difference[]> {
-    return audit.lookAtTenant(name, await listed());
+    return audit.compareTenant(name, await listed());
   }
 
   /** Runs the workers on their queues. */
@@ -277,8 +277,8 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     },
     /** Runs both comparisons of the workspace and its account, then the workers. */
     async pass(): Promise<void> {
-      const [found, accounts] = [await look(), await audit.lookAtAccounts([name])];
-      await audit.mend({ tenants: new Map([[name, found]]), accounts }, await listed());
+      const [found, accounts] = [await look(), await audit.compareAccounts([name])];
+      await audit.repair({ tenants: new Map([[name, found]]), accounts }, await listed());
       await work();
     },
   };

@@ -1,0 +1,69 @@
+import { publicId, tenantId } from '../../core/ids/ids.ts';
+import type { ControlAudit } from '../../redis/control-audit.ts';
+import { planRoutes } from '../../redis/control-plan.ts';
+import type { TenantReading } from '../../redis/control-reader.ts';
+import type { Caches } from '../caches/caches.ts';
+import { isEmpty } from '../routes/tenant.ts';
+import type { Tenants } from '../routes/tenants.ts';
+import { type Difference, differencesOfPlan } from './drift.ts';
+import { compareGates } from './gate-comparison.ts';
+
+export interface ComparisonDeps {
+  readonly caches: Pick<Caches, 'Account' | 'Workspace' | 'Integration' | 'Activation'>;
+  readonly store: Omit<ControlAudit, 'readTenants'>;
+  readonly tenants: Pick<Tenants, 'stored' | 'isCurrent'>;
+  readonly isPaused: (tenant: string) => boolean;
+  readonly enqueueTenant: (name: string) => void;
+  readonly isPairPending: (key: string) => boolean;
+  readonly isAccountPending: (name: string) => boolean;
+  /** Notes the endpoint health of these subscriptions (`sub_…`). Endpoints that work have no text. */
+  readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
+  /** Notes the state of deliveries, by `sub_…`. */
+  readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
+  /** Redis's clock, ms. */
+  readonly nowMs: () => number;
+}
+
+/** Returns the differences of a tenant. @param listed tenants that are listed as having control state */
+export async function compareTenant(
+  deps: ComparisonDeps,
+  name: string,
+  listed: ReadonlySet<string>,
+): Promise<Difference[]> {
+  const { caches, store, tenants } = deps;
+  const stored = tenants.stored(name);
+  // Not known: a worker is processing or retrying it.
+  if (stored === undefined || deps.isPaused(name) || isEmpty(stored.routes)) return [];
+  if (!tenants.isCurrent(name)) {
+    deps.enqueueTenant(name);
+    return [];
+  }
+  const { stored: found, healths, deliveries } = await store.readRoutes(tenantId(name), [stored.routes]);
+  for (const { subscriptions } of Object.values(found.routes.integrations)) {
+    deps.noteHealths(Object.keys(subscriptions), healths);
+  }
+  deps.noteDeliveries(deliveries);
+  const gates = await compareGates({ caches, store, isPending: deps.isPairPending }, name, stored.routes);
+  if (tenants.stored(name) !== stored) return [];
+  const differences = [...differencesOfPlan(planRoutes(found, stored.routes, deps.nowMs())), ...gates];
+  if (!listed.has(tenantId(name))) differences.push({ id: 'membership', what: 'membership', removes: false });
+  return differences;
+}
+
+/** Returns the accounts that differ, with their differences. */
+export async function compareAccounts(
+  { caches, store, isAccountPending }: ComparisonDeps,
+  names: readonly string[],
+): Promise<Map<string, Difference[]>> {
+  const found = await store.readAccounts(names.map(name => publicId('Account', '', name)));
+  const differences = new Map<string, Difference[]>();
+  for (const [i, name] of names.entries()) {
+    const spec = caches.Account.store.get(name)?.spec;
+    const has = found[i];
+    if (spec === undefined || (has?.plan === spec.plan && has.included === String(spec.includedTokens))) continue;
+    if (isAccountPending(name)) continue;
+    const id = `${has?.plan} ${has?.included} ${spec.plan} ${spec.includedTokens}`;
+    differences.set(name, [{ id, what: 'account', removes: false }]);
+  }
+  return differences;
+}

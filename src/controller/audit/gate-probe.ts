@@ -1,0 +1,70 @@
+import type { ControlAudit, Probe } from '../../redis/control-audit.ts';
+import type { Place } from './gate-differences.ts';
+
+/** Maximum number of names in a probe. */
+const PROBE_NAMES = 500;
+
+/** Reports a group key of an integration (`int_…`) that does not exist in a place in Redis. */
+type OnMissing = (what: Place, integration: string, groupKey: string) => void;
+
+/** Asks Redis whether the expected open group keys of a tenant exist, one part at a time. */
+export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: string, onMissing: OnMissing) {
+  /** `int_…` or `ten_…` → number of group keys that exist there. */
+  const sizes = new Map<string, number>();
+  /** The same, of the expected ones. */
+  const present = new Map<string, number>();
+  let batch: Probe[] = [];
+  let names = 0;
+
+  async function flush(): Promise<void> {
+    const probes = batch;
+    batch = [];
+    names = 0;
+    for (const [i, { size, missing }] of (await store.probe(probes)).entries()) {
+      const probe = probes[i] as Probe;
+      const place = 'groupKeys' in probe ? probe.integration : tenant;
+      const expected = 'groupKeys' in probe ? probe.groupKeys : probe.gates;
+      sizes.set(place, size);
+      present.set(place, (present.get(place) ?? 0) + expected.length - missing.length);
+      for (const each of missing) {
+        if ('groupKeys' in probe) onMissing('activation', probe.integration, each);
+        else onMissing('gate', ...parseGate(each));
+      }
+    }
+  }
+
+  async function expectPart(integration: string, groupKeys: readonly string[]): Promise<void> {
+    batch.push({ integration, groupKeys });
+    if (groupKeys.length > 0) batch.push({ tenant, gates: groupKeys.map(each => `${each}\0${integration}`) });
+    names += 1 + groupKeys.length;
+    if (names >= PROBE_NAMES) await flush();
+  }
+
+  return {
+    /** Expects these group keys of an integration, and no others. Call it once for each integration. */
+    async expect(integration: string, groupKeys: Iterable<string>): Promise<void> {
+      let part: string[] = [];
+      let isAsked = false;
+      for (const groupKey of groupKeys) {
+        part.push(groupKey);
+        if (part.length < PROBE_NAMES) continue;
+        await expectPart(integration, part);
+        part = [];
+        isAsked = true;
+      }
+      if (part.length > 0 || !isAsked) await expectPart(integration, part);
+    },
+    /** Ends the probe. Returns the integrations, or the tenant, with more group keys in Redis than expected. */
+    async finish(): Promise<string[]> {
+      batch.push({ tenant, gates: [] });
+      await flush();
+      return [...sizes].flatMap(([place, size]) => (size > (present.get(place) ?? 0) ? [place] : []));
+    },
+  };
+}
+
+/** Parses `group key\0integration`. */
+export function parseGate(gate: string): [integration: string, groupKey: string] {
+  const end = gate.lastIndexOf('\0');
+  return [gate.slice(end + 1), gate.slice(0, end)];
+}

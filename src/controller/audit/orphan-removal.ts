@@ -1,0 +1,100 @@
+import type { TenantRoutes } from '../../core/routing/routes.ts';
+import type { ControlAudit } from '../../redis/control-audit.ts';
+import type { PatchOp } from '../../redis/control-plan.ts';
+import type { ControlStore } from '../../redis/control-store.ts';
+import type { ControlSweep } from '../../redis/control-sweep.ts';
+import { CLUSTER_KEYS, tenantKeys } from '../../redis/keys.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { AuditMetrics, Swept } from './audit-metrics.ts';
+import { findOrphans, type Owned } from './orphans.ts';
+
+/** A tenant with orphans. */
+export interface Suspect {
+  /** `ten_…` */
+  readonly tenant: string;
+  /** Undefined: no object refers to it. */
+  readonly name: string | undefined;
+  readonly owned: Owned;
+}
+
+export interface OrphanRemovalDeps {
+  readonly store: Pick<ControlAudit, 'readRoutes'>;
+  readonly control: Pick<ControlStore, 'patch'>;
+  readonly purger: ControlSweep;
+  readonly metrics: Pick<AuditMetrics, 'swept'>;
+  /** Redis's clock, ms. */
+  readonly nowMs: () => number;
+  readonly log: Pick<Logger, 'info'>;
+}
+
+/**
+ * Removes the orphans of a tenant, but neither a queue with undelivered events nor an inbox within its retention.
+ *
+ * @param dryRun only counts them
+ * @returns how many were removed
+ */
+export async function removeOrphans(
+  deps: OrphanRemovalDeps,
+  { tenant, name, owned }: Suspect,
+  fence: number,
+  dryRun: boolean,
+): Promise<number> {
+  const { control, purger } = deps;
+  const nowMs = deps.nowMs();
+  const t = tenantKeys(tenant);
+  const { routes, hashes } = (await deps.store.readRoutes(tenant, [])).stored;
+  const index = { ...hashes?.get(t.index) };
+  const orphans = findOrphans(index, routes, owned);
+  const ops: PatchOp[] = [];
+  let count = 0;
+  const note = (what: Swept, entry?: string): void => {
+    count++;
+    if (entry !== undefined) delete index[entry];
+    if (dryRun) return;
+    if (entry !== undefined) ops.push({ command: 'HDEL', key: t.index, args: [entry] });
+    deps.metrics.swept(what);
+    deps.log.info({ tenant: name ?? tenant, what, entry }, 'removed an orphan');
+  };
+
+  for (const inbox of orphans.inboxes) {
+    if (await purger.purgeInbox(fence, inbox, nowMs, inbox.retentionMs, dryRun)) {
+      note('inbox', `s:${inbox.integration}:${inbox.sub}`);
+    }
+  }
+  for (const { queue, gen } of orphans.queues) {
+    const isOpen = await hasOpenReferences(purger, routes, index, { queue, gen });
+    if (!(await purger.purgeQueue(fence, { tenant, queue, gen, isOpen }, nowMs, dryRun))) continue;
+    note('queue', `q:${queue}`);
+    if (!dryRun) ops.push({ command: 'UNLINK', key: t.subs(queue), args: [] });
+  }
+  for (const integration of orphans.integrations) {
+    if (Object.keys(index).some(entry => entry.startsWith(`s:${integration}:`))) continue;
+    if (await purger.purgeIntegration(fence, integration, nowMs, dryRun)) note('integration', `i:${integration}`);
+  }
+  if (ops.length > 0) await control.patch(fence, [{ meta: t.meta, ops }]);
+  if (!orphans.tenant || Object.keys(index).length > 0) return count;
+  // In a dry run, the index in Redis still has the entries that would be removed.
+  if (dryRun) return count + 1;
+  if (await purger.purgeTenant(fence, tenant, nowMs, dryRun)) {
+    const delist: PatchOp = { command: 'SREM', key: CLUSTER_KEYS.tenants, args: [tenant] };
+    await control.patch(fence, [{ meta: CLUSTER_KEYS.meta, ops: [delist] }]);
+    note('tenant');
+  }
+  return count;
+}
+
+/** Returns whether an inbox that stays has open references to events of the queue. */
+async function hasOpenReferences(
+  purger: Pick<ControlSweep, 'countOpen'>,
+  routes: TenantRoutes,
+  index: Readonly<Record<string, string>>,
+  { queue, gen }: { readonly queue: string; readonly gen: string },
+): Promise<boolean> {
+  for (const [integration, { subscriptions }] of Object.entries(routes.integrations)) {
+    for (const [sub, route] of Object.entries(subscriptions)) {
+      if (route.queue !== queue || route.gen !== gen || !(`s:${integration}:${sub}` in index)) continue;
+      if ((await purger.countOpen({ integration, sub, inc: route.inc })) > 0) return true;
+    }
+  }
+  return false;
+}

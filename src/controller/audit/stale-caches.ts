@@ -1,0 +1,39 @@
+import { type Cached, type Caches, pairKey } from '../caches/caches.ts';
+import { isOpen } from '../kinds/activation/reconcile.ts';
+import type { Difference } from './drift.ts';
+
+export interface StaleCachesDeps {
+  readonly caches: Pick<Caches, 'Activation'>;
+  /** Lists from the quorum again: all objects of routes and accounts, or the activations. */
+  readonly relist: (what: 'routes' | 'activations') => Promise<void>;
+  /** Reads the pair's objects from the quorum. */
+  readonly readPair: (
+    namespace: string,
+    integration: string,
+    groupKey: string,
+  ) => Promise<readonly Cached<'Activation'>[]>;
+}
+
+/** Maximum number of pairs to read one by one. For more, everything is listed. */
+const MOST_PAIRS_READ = 20;
+
+/** Returns the differences without those from a stale cache of activations. Lists a stale cache again. */
+export async function withoutStale(
+  { caches, relist, readPair }: StaleCachesDeps,
+  name: string,
+  differences: readonly Difference[],
+): Promise<Difference[]> {
+  const removing = differences.filter(({ removes }) => removes);
+  const pairs = removing.flatMap(({ pair }) => pair ?? []);
+  let stale = pairs.length < removing.length || pairs.length > MOST_PAIRS_READ;
+  if (!stale) {
+    const actual = await Promise.all(pairs.map(({ integration, groupKey }) => readPair(name, integration, groupKey)));
+    stale = actual.some(isOpen);
+  }
+  if (!stale) return [...differences];
+  await relist('activations');
+  return differences.filter(({ removes, pair }) => {
+    if (!removes || pair === undefined) return true;
+    return !isOpen(caches.Activation.store.byIndex('pair', pairKey(name, pair.integration, pair.groupKey)));
+  });
+}
