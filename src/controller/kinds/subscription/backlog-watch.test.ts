@@ -74,22 +74,22 @@ describe('the backlog watch', () => {
       const waitingSinceMs = clock.wallMs();
       if (where === 'queue') state.unrouted.set('a', waitingSinceMs);
       else state.open.set('a', { ms: waitingSinceMs, exact: true, settledTo: '0-0' });
-      await watch.lookAt('acme');
+      await watch.check('acme');
       expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
       await clock.advance(0.8 * HOUR_MS - 1);
-      await watch.lookAt('acme');
+      await watch.check('acme');
       expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
       expect(state.flips).toEqual([]);
       await clock.advance(1);
-      await watch.lookAt('acme');
+      await watch.check('acme');
       expect(watch.isAtRisk('acme', 'uid-a')).toBe(true);
       expect(state.flips.splice(0)).toEqual(['globex/a']);
       said.set('a', 'True');
-      await watch.lookAt('acme');
+      await watch.check('acme');
       expect(state.flips).toEqual([]);
       state.unrouted.clear();
       state.open.clear();
-      await watch.lookAt('acme');
+      await watch.check('acme');
       expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
       expect(state.flips.splice(0)).toEqual(['globex/a']);
       said.set('a', 'False');
@@ -130,7 +130,7 @@ describe('the backlog watch', () => {
       { ms: old + 1, exact: false, settledTo: '2-0' },
       { ms: old + 2, exact: true, settledTo: '2-0' },
     ]);
-    await watch.lookAt('acme');
+    await watch.check('acme');
     expect(watch.isAtRisk('acme', 'uid-a')).toBe(true);
     expect(state.settled).toEqual(['0-0', '1-0', '2-0']);
     const { clock: clock2, watch: watch2, state: state2 } = start();
@@ -138,7 +138,7 @@ describe('the backlog watch', () => {
       { ms: clock2.wallMs() - HOUR_MS, exact: false, settledTo: '1-0' },
       { ms: clock2.wallMs() - 1, exact: false, settledTo: '2-0' },
     ]);
-    await watch2.lookAt('acme');
+    await watch2.check('acme');
     expect(watch2.isAtRisk('acme', 'uid-a')).toBe(false);
     expect(state2.settled).toEqual(['0-0', '1-0']);
   });
@@ -157,7 +157,7 @@ describe('the backlog watch', () => {
     await clock.advance(2 * MINUTE_MS);
     expect(watch.isAtRisk('acme', 'uid-a')).toBe(false);
     state.admitted = false;
-    await watch.lookAt('acme');
+    await watch.check('acme');
     expect(watch.isAtRisk('acme', 'uid-a')).toBeUndefined();
     over.abort();
     await clock.advance(0);

@@ -14,7 +14,7 @@ export interface EndpointHealthsDeps {
 }
 
 /** Returns whether the status has EndpointFailing=True. Of endpoints that work, only these need a new status. */
-function saysFailing({ status }: Cached<'Subscription'>): boolean {
+function showsFailing({ status }: Cached<'Subscription'>): boolean {
   return findCondition(status?.conditions, 'EndpointFailing')?.status === 'True';
 }
 
@@ -70,7 +70,7 @@ export function keysConcerned({ Subscription }: Pick<Caches, 'Subscription'>, su
     Subscription.store
       .byIndex('publicId', sub)
       // Of endpoints that work, only those that were reported as failing.
-      .filter(subscription => !first || saysFailing(subscription))
+      .filter(subscription => !first || showsFailing(subscription))
       .map(({ metadata }) => keyOf(metadata))
   );
 }

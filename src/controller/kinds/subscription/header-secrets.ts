@@ -43,47 +43,28 @@ export function createHeaderSecrets(deps: {
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
   readonly log: Logger;
 }): HeaderSecrets {
-  const { caches, client, log } = deps;
+  const { caches } = deps;
   const known = new Map<string, Known>();
-
-  /** Returns the keys of the Secret that headers name. */
-  function wantedOf(secret: string): Set<string> {
-    const wanted = new Set<string>();
-    for (const { metadata, spec } of caches.Subscription.store.byIndex('secret', secret)) {
-      for (const { secret: named } of headersWithSecret(spec.endpoint?.headers)) {
-        if (`${metadata.namespace}/${named.name}` === secret) wanted.add(named.key);
-      }
-    }
-    return wanted;
-  }
 
   function isOutdated(secret: string): boolean {
     const now = caches.headerSecrets.store.get(secret);
     if (now === undefined) return false;
     const { resourceVersion, fields } = known.get(secret) ?? {};
-    return resourceVersion !== now.resourceVersion || [...wantedOf(secret)].some(key => !fields?.has(key));
+    return resourceVersion !== now.resourceVersion || [...keysNamed(caches, secret)].some(key => !fields?.has(key));
   }
 
+  /** Reads a Secret. Keeps the values of the last read when it fails. */
   async function readOne(secret: string, tenant: string): Promise<void> {
-    const [namespace = '', name = ''] = secret.split('/');
-    const wanted = [...wantedOf(secret)];
+    const keys = [...keysNamed(caches, secret)];
     try {
-      const object = await client.get<SecretObject>(SECRETS, { namespace, name });
-      if (object === undefined || NEVER_SENT_SECRET_TYPES.includes(object.type ?? '')) {
-        known.delete(secret);
-        return;
-      }
-      const fields = new Map(wanted.map(key => [key, readHeaderField(object.data?.[key])]));
-      known.set(secret, { resourceVersion: object.metadata.resourceVersion, fields });
+      const found = await readSecret(deps.client, secret, keys);
+      if (found === undefined) known.delete(secret);
+      else known.set(secret, found);
     } catch (error) {
-      log.warn({ err: error, secret }, 'a Secret of an endpoint cannot be read');
-      // Keep the values of the last read. The next look still finds the version outdated.
-      if (!known.has(secret)) {
-        known.set(secret, {
-          resourceVersion: '',
-          fields: new Map(wanted.map(key => [key, { fault: 'secret_unread' }])),
-        });
-      }
+      deps.log.warn({ err: error, secret }, 'a Secret of an endpoint cannot be read');
+      // No Secret has an empty version, so the next sync reads it again.
+      const unread = new Map(keys.map(key => [key, { fault: 'secret_unread' } as const]));
+      if (!known.has(secret)) known.set(secret, { resourceVersion: '', fields: unread });
       deps.enqueueAfter(tenant, READ_AGAIN_MS);
     }
   }
@@ -97,14 +78,8 @@ export function createHeaderSecrets(deps: {
 
   return {
     async read(tenant) {
-      const named = new Set<string>();
-      for (const { metadata, spec } of caches.Subscription.store.byIndex('secretFor', tenant)) {
-        for (const { secret } of headersWithSecret(spec.endpoint?.headers)) {
-          named.add(`${metadata.namespace}/${secret.name}`);
-        }
-      }
       // Thousands of subscriptions may name the same Secret: read it once.
-      const outdated = [...named].filter(isOutdated);
+      const outdated = [...secretsNamed(caches, tenant)].filter(isOutdated);
       if (outdated.length === 0) return;
       forgetUnused();
       const waiting = outdated.values();
@@ -125,4 +100,38 @@ export function createHeaderSecrets(deps: {
       });
     },
   };
+}
+
+/** Returns the Secrets that headers of the subscriptions to a workspace name, as `namespace/name`. */
+function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: string): Set<string> {
+  const named = new Set<string>();
+  for (const { metadata, spec } of Subscription.store.byIndex('secretFor', tenant)) {
+    for (const { secret } of headersWithSecret(spec.endpoint?.headers))
+      named.add(`${metadata.namespace}/${secret.name}`);
+  }
+  return named;
+}
+
+/** Returns the keys of the Secret that headers name. */
+function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: string): Set<string> {
+  const keys = new Set<string>();
+  for (const { metadata, spec } of Subscription.store.byIndex('secret', secret)) {
+    for (const { secret: named } of headersWithSecret(spec.endpoint?.headers)) {
+      if (`${metadata.namespace}/${named.name}` === secret) keys.add(named.key);
+    }
+  }
+  return keys;
+}
+
+/** Reads these keys of a Secret. Returns undefined if it does not exist, or if its type is never sent. */
+async function readSecret(
+  client: Pick<KubeClient, 'get'>,
+  secret: string,
+  keys: readonly string[],
+): Promise<Known | undefined> {
+  const [namespace = '', name = ''] = secret.split('/');
+  const object = await client.get<SecretObject>(SECRETS, { namespace, name });
+  if (object === undefined || NEVER_SENT_SECRET_TYPES.includes(object.type ?? '')) return undefined;
+  const fields = new Map(keys.map(key => [key, readHeaderField(object.data?.[key])]));
+  return { resourceVersion: object.metadata.resourceVersion, fields };
 }

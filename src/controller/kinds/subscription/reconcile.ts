@@ -2,10 +2,9 @@ import { CONDITION } from '../../../api/condition-reasons.ts';
 import { ENDPOINT_DEFAULTS } from '../../../api/endpoint.ts';
 import type { SubscriptionSpec, SubscriptionStatus } from '../../../api/kinds/subscription.ts';
 import type { EndpointHealth } from '../../../core/delivery/endpoint-health.ts';
-import { generationOf, publicId, tenantId } from '../../../core/ids/ids.ts';
+import { tenantId } from '../../../core/ids/ids.ts';
 import { enabledMsOf, type SubscriptionVerdict } from '../../../core/routing/compile-routes.ts';
 import { LONGEST_RETENTION_MS } from '../../../redis/control-plan.ts';
-import type { InboxRef } from '../../../redis/inbox-store.ts';
 import { withoutSubscription } from '../../../redis/tenant-index.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { type Context, FINALIZER_TIMEOUT_MS, timestampOf } from '../../context/context.ts';
@@ -13,6 +12,7 @@ import { isPaused, planPaused, settled } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Finalization, Outcome } from '../../engine/outcome.ts';
 import type { EndpointHealths } from './endpoint-healths.ts';
+import { inboxOf } from './inbox.ts';
 import { planSubscription, type SubscriptionFacts } from './plan.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
@@ -74,14 +74,6 @@ function factsOf(
 
 function secretVersionOf({ endpoint }: SubscriptionSpec): number | undefined {
   return endpoint === undefined ? undefined : (endpoint.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion);
-}
-
-function inboxOf({ metadata, spec }: Cached<'Subscription'>): InboxRef {
-  return {
-    integration: publicId('Integration', spec.producer, spec.integration),
-    sub: publicId('Subscription', metadata.namespace as string, metadata.name),
-    inc: generationOf(metadata.uid),
-  };
 }
 
 export function reconcileSubscription(context: Context & { readonly endpointHealths: Pick<EndpointHealths, 'look'> }) {

@@ -6,7 +6,7 @@ import { type DesiredCondition, findCondition } from '../../engine/conditions.ts
 export function shownReason(conditions: readonly DesiredCondition[]): Pick<SubscriptionStatus, 'reason'> {
   const live = findCondition(conditions, 'Live');
   // NotAdmitted only points at Ready.
-  const tells = live !== undefined && live.status !== 'True' && live.reason !== REASON.Subscription.Live.NotAdmitted;
-  const reason = tells ? live.reason : findCondition(conditions, 'Ready')?.reason;
+  const isUseful = live !== undefined && live.status !== 'True' && live.reason !== REASON.Subscription.Live.NotAdmitted;
+  const reason = isUseful ? live.reason : findCondition(conditions, 'Ready')?.reason;
   return reason === undefined ? {} : { reason };
 }

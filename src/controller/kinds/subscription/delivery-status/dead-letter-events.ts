@@ -8,9 +8,9 @@ export interface DeadLetterEvents {
   /**
    * Returns the Event for the first dead letter of an hour, once; undefined: no new one.
    *
-   * @param saidDead the status already showed dead letters
+   * @param shownDead the status already showed dead letters
    */
-  readonly of: (sub: string, state: DeliveryState, saidDead: boolean, nowMs: number) => EventNote | undefined;
+  readonly of: (sub: string, state: DeliveryState, shownDead: boolean, nowMs: number) => EventNote | undefined;
   /** Starts a term at this time of Redis's clock, ms. An earlier leader reported what came before. */
   readonly begin: (nowMs: number) => void;
   readonly prune: (exists: (sub: string) => boolean) => void;
@@ -18,14 +18,14 @@ export interface DeadLetterEvents {
 
 export function createDeadLetterEvents(): DeadLetterEvents {
   /** `sub_…` → time of the hour's first dead letter that was reported last, ms. */
-  const told = new Map<string, number>();
+  const reported = new Map<string, number>();
   let begunMs = 0;
   return {
-    of(sub, { dead, firstDead }, saidDead, nowMs) {
-      if (firstDead === undefined || told.get(sub) === firstDead.ms) return undefined;
-      const known = told.has(sub);
-      told.set(sub, firstDead.ms);
-      const isNew = known || firstDead.ms >= begunMs || (dead > 0 && !saidDead);
+    of(sub, { dead, firstDead }, shownDead, nowMs) {
+      if (firstDead === undefined || reported.get(sub) === firstDead.ms) return undefined;
+      const known = reported.has(sub);
+      reported.set(sub, firstDead.ms);
+      const isNew = known || firstDead.ms >= begunMs || (dead > 0 && !shownDead);
       if (!isNew || nowMs - firstDead.ms >= HOUR_MS) return undefined;
       const id = publicEventId(firstDead.ref, sub);
       return {
@@ -36,10 +36,10 @@ export function createDeadLetterEvents(): DeadLetterEvents {
     },
     begin(nowMs) {
       begunMs = nowMs;
-      told.clear();
+      reported.clear();
     },
     prune(exists) {
-      for (const sub of told.keys()) if (!exists(sub)) told.delete(sub);
+      for (const sub of reported.keys()) if (!exists(sub)) reported.delete(sub);
     },
   };
 }

@@ -8,17 +8,17 @@ export const NO_TROUBLE: DeliveryStatus = { deadLetters: false, backlog: '0' };
 /**
  * Returns the state of deliveries for the status.
  *
- * @param said the status now; it stays if the data plane has nothing newer, for example after Redis lost its data
+ * @param shown the status now; it stays if the data plane has nothing newer, for example after Redis lost its data
  */
 export function planDelivery(
   state: DeliveryState,
-  said: DeliveryStatus,
+  shown: DeliveryStatus,
   at: { readonly nowMs: number; readonly retentionMs: number },
 ): DeliveryStatus {
   const { attempt, dead, youngestDeadMs, backlog } = state;
-  const known = attempt === undefined || attempt.outcome === said.lastAttempt;
+  const known = attempt === undefined || attempt.outcome === shown.lastAttempt;
   const attempted = known
-    ? { lastAttempt: said.lastAttempt, lastAttemptSince: said.lastAttemptSince }
+    ? { lastAttempt: shown.lastAttempt, lastAttemptSince: shown.lastAttemptSince }
     : { lastAttempt: attempt.outcome, lastAttemptSince: timestampOf(attempt.sinceMs) };
   // Events past the retention can be neither recovered nor replayed.
   const keeps = youngestDeadMs === undefined || at.nowMs < youngestDeadMs + at.retentionMs;

@@ -1,0 +1,47 @@
+import type { DeliveryFields } from '../../../../core/delivery/delivery-state.ts';
+import type { ReadDeliveries } from '../../../../redis/delivery-reader.ts';
+import { type InboxRef, inboxMember } from '../../../../redis/inbox-store.ts';
+import type { Logger } from '../../../../telemetry/log.ts';
+import type { Clock } from '../../../../time/clock.ts';
+
+/** Alarms within this time are read together, ms. */
+const GATHER_MS = 100;
+
+/** Collects the inboxes of alarms, and reads their state of deliveries together. */
+export function createAlarmBatch(deps: {
+  readonly read: ReadDeliveries;
+  readonly onFound: (inbox: InboxRef, fields: DeliveryFields) => void;
+  readonly clock: Pick<Clock, 'setTimer'>;
+  readonly log: Pick<Logger, 'debug'>;
+}) {
+  const waiting = new Map<string, InboxRef>();
+  let cancel: (() => void) | undefined;
+
+  async function read(): Promise<void> {
+    cancel = undefined;
+    const inboxes = [...waiting.values()];
+    waiting.clear();
+    try {
+      const found = await deps.read(inboxes);
+      for (const [i, inbox] of inboxes.entries()) {
+        const fields = found[i];
+        if (fields !== undefined) deps.onFound(inbox, fields);
+      }
+    } catch (err) {
+      // The next audit finds it.
+      deps.log.debug({ err }, 'deliveries cannot be read');
+    }
+  }
+
+  return {
+    add(inbox: InboxRef): void {
+      waiting.set(inboxMember(inbox), inbox);
+      cancel ??= deps.clock.setTimer(() => void read(), GATHER_MS);
+    },
+    clear(): void {
+      cancel?.();
+      cancel = undefined;
+      waiting.clear();
+    },
+  };
+}

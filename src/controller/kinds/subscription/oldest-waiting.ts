@@ -1,0 +1,70 @@
+import { tenantId } from '../../../core/ids/ids.ts';
+import { atRiskFromMs } from '../../../core/routing/backlog.ts';
+import type { QueueRoute } from '../../../core/routing/routes.ts';
+import type { BacklogStore, InboxLook, OldestOpen } from '../../../redis/backlog.ts';
+import type { Cached } from '../../caches/caches.ts';
+
+/** Maximum number of calls for an inbox in one check. The next check continues a longer log. */
+const MOST_PAGES = 20;
+
+/** A subscription whose backlog may be at risk. */
+export interface Suspect {
+  readonly subscription: Cached<'Subscription'>;
+  readonly queue: QueueRoute;
+  readonly inbox: InboxLook;
+}
+
+/** The oldest event that waits for a subscription, in its queue or in its inbox. */
+export interface OldestWaiting {
+  readonly suspect: Suspect;
+  /** When it was accepted, ms; now, if none waits. */
+  readonly oldestMs: number;
+  /** All events that wait now or later were accepted at this time or later, ms. */
+  readonly notBeforeMs: number;
+  readonly settledTo: string;
+}
+
+/** Reads both places where an event may wait: the queue and the inbox. Groups the calls by slot. */
+export async function* readOldestWaiting(
+  deps: { readonly store: BacklogStore; readonly nowMs: () => number },
+  tenant: string,
+  suspects: readonly Suspect[],
+): AsyncGenerator<OldestWaiting> {
+  const { store } = deps;
+  const nowMs = deps.nowMs();
+  const unrouted = new Map<Suspect, number | undefined>();
+  for (const [stream, ofQueue] of Map.groupBy(suspects, ({ subscription }) => subscription.spec.stream)) {
+    const { gen } = (ofQueue[0] as Suspect).queue;
+    const inboxes = ofQueue.map(({ inbox }) => inbox);
+    const times = await store.readUnrouted(tenantId(tenant), stream, gen, inboxes);
+    for (const [i, suspect] of ofQueue.entries()) unrouted.set(suspect, times[i]);
+  }
+  for (const ofIntegration of Map.groupBy(suspects, ({ inbox }) => inbox.integration).values()) {
+    const firsts = await store.readOldestOpen(ofIntegration.map(({ inbox }) => inbox));
+    for (const [i, suspect] of ofIntegration.entries()) {
+      const open = await readOn(deps, suspect, firsts[i] ?? { ms: undefined, exact: true, settledTo: '0-0' });
+      const unroutedMs = unrouted.get(suspect) ?? nowMs;
+      const openMs = open.ms ?? nowMs;
+      yield {
+        suspect,
+        oldestMs: Math.min(unroutedMs, open.exact ? openMs : nowMs),
+        notBeforeMs: Math.min(unroutedMs, openMs),
+        settledTo: open.settledTo,
+      };
+    }
+  }
+}
+
+/** Continues in a long log until an open event shows whether the backlog is at risk. */
+async function readOn(
+  { store, nowMs }: { readonly store: Pick<BacklogStore, 'readOldestOpen'>; readonly nowMs: () => number },
+  { inbox, queue }: Suspect,
+  first: OldestOpen,
+): Promise<OldestOpen> {
+  let open = first;
+  for (let page = 1; page < MOST_PAGES && !open.exact; page++) {
+    if (open.ms === undefined || nowMs() < atRiskFromMs(open.ms, queue.retentionMs)) break;
+    open = (await store.readOldestOpen([{ ...inbox, settledTo: open.settledTo }]))[0] ?? open;
+  }
+  return open;
+}
