@@ -21,7 +21,7 @@ import { createRuntime } from './engine/runtime.ts';
 import { createAccountControllers } from './kinds/account/controller.ts';
 import { createShortages } from './kinds/account/shortages.ts';
 import { createActivationControllers } from './kinds/activation/controller.ts';
-import { openGatesOf } from './kinds/activation/reconcile.ts';
+import { openGatesOf } from './kinds/activation/open-gates.ts';
 import { createBlockControllers } from './kinds/block/controller.ts';
 import { createStreamControllers } from './kinds/catalog-stream/controller.ts';
 import { createIntegrationControllers } from './kinds/integration/controller.ts';

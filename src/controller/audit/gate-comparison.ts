@@ -2,7 +2,7 @@ import { publicId, tenantId } from '../../core/ids/ids.ts';
 import type { TenantRoutes } from '../../core/routing/routes.ts';
 import type { ControlAudit } from '../../redis/control-audit.ts';
 import type { Caches } from '../caches/caches.ts';
-import { isOpen } from '../kinds/activation/reconcile.ts';
+import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 import { activationsOf, createGateDifferences } from './gate-differences.ts';
 import { createGateProbe, parseGate } from './gate-probe.ts';

@@ -1,6 +1,6 @@
 import type { Cached, Caches } from '../caches/caches.ts';
 import { pairKey } from '../caches/caches.ts';
-import { isOpen } from '../kinds/activation/reconcile.ts';
+import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 
 /** Maximum number of differences of single pairs. With more, the tenant is repaired as a whole. */

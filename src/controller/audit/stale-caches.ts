@@ -1,5 +1,5 @@
 import { type Cached, type Caches, pairKey } from '../caches/caches.ts';
-import { isOpen } from '../kinds/activation/reconcile.ts';
+import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 
 export interface StaleCachesDeps {

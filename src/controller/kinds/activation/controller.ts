@@ -7,7 +7,13 @@ import { reconcilePair } from './reconcile.ts';
 import { type OwnedActivation, removeRevoked } from './removal.ts';
 import { pairSources } from './sources.ts';
 
-/** Creates two controllers: one for the gates of the pairs, one that removes Activations that REST revoked long ago. */
+/**
+ * Creates two controllers: one for the gates of the pairs, one that removes Activations that REST revoked long ago.
+ *
+ * The engine's kind controller does not fit: it reconciles one object at a time and skips a deleted one without a
+ * finalizer, but all Activations of a pair decide on one gate together, and a deleted one closes it. A finalizer and
+ * Events for each of 100,000 Activations would cost too much.
+ */
 export const createActivationControllers: CreateControllers = ({ context, client, engine }) => {
   const { caches, wallMs } = context;
   const resource = resourceOf('Activation');

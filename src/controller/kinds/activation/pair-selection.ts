@@ -1,5 +1,5 @@
 import type { Selection } from '../../../kube/client.ts';
-import type { Pair } from './reconcile.ts';
+import type { Pair } from './pair.ts';
 
 /** Escapes the three special characters of a field selector. */
 function escapeSelector(value: string): string {

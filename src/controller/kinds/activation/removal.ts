@@ -8,7 +8,7 @@ import { type Cached, type Caches, pairKey, resourceOf } from '../../caches/cach
 import { isPaused } from '../../context/paused.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
-import type { Pair } from './reconcile.ts';
+import type { Pair } from './pair.ts';
 
 /** How long a revoked activation of REST is kept, so that readers see it and when it was revoked. */
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;

@@ -1,0 +1,69 @@
+import { isKubeError, isStale } from '../../../kube/kube-error.ts';
+import { keyOf } from '../../../kube/object.ts';
+import type { Cached } from '../../caches/caches.ts';
+import { planPaused } from '../../context/paused.ts';
+import { reportFailure } from '../../engine/failure.ts';
+import type { Attempt } from '../../engine/keyed-controller.ts';
+import { createMissingReferences } from '../../engine/missing-references.ts';
+import type { CommonStatus, StatusWriter } from '../../engine/status-writer.ts';
+import type { Pair } from './pair.ts';
+import { type ActivationFacts, planActivation } from './plan.ts';
+
+type Activations = readonly Cached<'Activation'>[];
+
+export type ActivationStatusWriter = StatusWriter<Cached<'Activation'>['spec'], CommonStatus>;
+
+/** Writes the statuses of all objects of a pair, as the engine does for other kinds. */
+export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () => number) {
+  const references = createMissingReferences(wallMs);
+  return {
+    /** Writes the statuses of an applied pair, and returns when to requeue. Skips objects that are gone. */
+    async writeApplied(
+      pair: Pair,
+      activations: Activations,
+      facts: Pick<ActivationFacts, 'open' | 'workspaceExists' | 'state'>,
+      signal: AbortSignal,
+    ): Promise<{ readonly requeueAfterMs: number } | undefined> {
+      const pausesMs: number[] = [];
+      for (const activation of activations) {
+        const { metadata, status } = writer.latest(activation);
+        const waiting = {
+          key: keyOf(metadata),
+          generation: metadata.generation ?? 0,
+          conditions: status?.conditions,
+        };
+        const planned = planActivation({ ...pair, ...facts, revoked: activation.spec.revoked === true });
+        const outcome = references.judge(waiting, planned);
+        if (outcome.requeueAfterMs !== undefined) pausesMs.push(outcome.requeueAfterMs);
+        try {
+          await writer.write(activation, outcome.status ?? {}, outcome.conditions, signal);
+        } catch (error) {
+          if (!isKubeError(error, 404)) throw error;
+        }
+      }
+      return pausesMs.length === 0 ? undefined : { requeueAfterMs: Math.min(...pausesMs) };
+    },
+
+    /** Reports that the workspace is paused. */
+    async writePaused(activations: Activations, workspace: string, signal: AbortSignal): Promise<void> {
+      for (const activation of activations) {
+        const outcome = planPaused(writer.latest(activation), workspace);
+        await writer.write(activation, outcome.status ?? {}, outcome.conditions, signal);
+      }
+    },
+
+    /** Reports a failure, but without Events: there may be 100,000 activations. */
+    async writeFailure(activations: Activations, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
+      if (signal.aborted || isStale(error)) return;
+      for (const activation of activations) {
+        const { conditions, observedGeneration: _, ...fields } = writer.latest(activation).status ?? {};
+        const generation = activation.metadata.generation ?? 0;
+        const report = reportFailure(error, { generation, conditions }, failures);
+        if (report === undefined) continue;
+        await writer
+          .write(activation, fields, report.conditions, signal)
+          .catch((err: unknown) => log.debug({ err }, 'a failure could not be written'));
+      }
+    },
+  };
+}
