@@ -14,7 +14,7 @@ export function withDeadline<T>(
   const deadline = new AbortController();
   const late = Promise.withResolvers<never>();
   const cancel = clock.setTimer(() => {
-    const error = new DeadlineError(`no answer within ${timeoutMs} ms`);
+    const error = new DeadlineError(`no answer within ${Math.round(timeoutMs)} ms`);
     deadline.abort(error);
     late.reject(error);
   }, timeoutMs);

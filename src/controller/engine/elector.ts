@@ -1,8 +1,9 @@
-import { isDeepStrictEqual } from 'node:util';
 import { isKubeError } from '../../kube/kube-error.ts';
-import { formatMicroTime, type Lease, type LeaseSpec, type LeaseStore } from '../../kube/lease.ts';
+import type { LeaseStore } from '../../kube/lease.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
+import { withDeadline } from '../../time/deadline.ts';
+import { createLeaseHold, type LeaseHold } from './lease-hold.ts';
 
 export type Term = {
   /** How often the lease has changed its holder. */
@@ -37,7 +38,7 @@ export type Elector = {
   readonly trouble: () => LeaseTrouble | undefined;
 };
 
-export type LeaseTrouble = {
+type LeaseTrouble = {
   /** Error of the last try. */
   readonly error: unknown;
   /** Failures in a row. */
@@ -64,172 +65,103 @@ export type ElectorOptions = {
 /** Contenders spread their tries over this factor of the period (client-go's JitterFactor). */
 const JITTER = 1.2;
 
-/** Timeout of a release: a process that stops has little time, and the lease expires anyway. */
-const RELEASE_WITHIN_MS = 3_000;
+/** Returns the periods, or their defaults. @throws when they contradict each other */
+function periodsOf(options: ElectorOptions) {
+  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
+  if (leaseDurationMs <= renewDeadlineMs || renewDeadlineMs <= retryPeriodMs * JITTER) {
+    throw new Error('leaseDuration must be longer than renewDeadline, and that longer than 1.2 retryPeriods');
+  }
+  return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
+}
+
+/** Creates tries to get or renew the lease, and remembers why they fail. */
+function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
+  let failing: { readonly error: unknown; readonly times: number; readonly fromMs: number } | undefined;
+  return {
+    /** Tries once within `timeoutMs`, even if the API ignores the signal. Returns whether the lease is ours. */
+    attempt: async (timeoutMs: number, leads: boolean): Promise<boolean> => {
+      try {
+        const ours = await withDeadline(timeoutMs, signal => hold.take(signal, leads), clock);
+        failing = undefined;
+        return ours;
+      } catch (err) {
+        // A conflict is an answer, not a failure.
+        if (isKubeError(err, 409)) failing = undefined;
+        else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
+        log.debug({ err }, 'the lease could not be acquired');
+        return false;
+      }
+    },
+    trouble: (): LeaseTrouble | undefined =>
+      failing && { error: failing.error, times: failing.times, forMs: clock.nowMs() - failing.fromMs },
+  };
+}
 
 /**
- * Implements client-go's leader election. A lease of another process expires by the time since this process saw it
- * change, not by the times written in it, so clocks need not agree but must run at about the same speed. Stricter than
- * client-go: the leader's deadline counts from when it sent the last renewal, so a slow answer cannot make two leaders.
+ * Implements client-go's leader election. Stricter than client-go: the leader's deadline counts from when it sent the
+ * last renewal, so a slow answer cannot make two leaders.
  *
  * @throws when the periods contradict each other
  */
 export function createElector(options: ElectorOptions): Elector {
   const { leases, identity, clock, random = Math.random } = options;
-  const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
-  if (leaseDurationMs <= renewDeadlineMs || renewDeadlineMs <= retryPeriodMs * JITTER) {
-    throw new Error('leaseDuration must be longer than renewDeadline, and that longer than 1.2 retryPeriods');
-  }
+  const { leaseDurationMs, renewDeadlineMs, retryPeriodMs } = periodsOf(options);
   const log = options.log.child({ identity });
-  let observed: { readonly lease: Lease; readonly atMs: number } | undefined;
-  let leading = false;
-  let leadingFromMs = 0;
+  const hold = createLeaseHold({ leases, identity, leaseDurationMs, renewDeadlineMs, clock });
+  const { attempt, trouble } = createTries(hold, clock, log);
+  let leadingFromMs: number | undefined;
   let aside = false;
-  let failing: { readonly error: unknown; readonly times: number; readonly fromMs: number } | undefined;
-  /** When the last successful renewal was sent. */
-  let renewedMs = Number.NEGATIVE_INFINITY;
-
-  /** Notes by this process' clock when the lease last changed. */
-  function observe(lease: Lease): void {
-    const changed = observed === undefined || !isDeepStrictEqual(observed.lease.spec, lease.spec);
-    observed = { lease, atMs: changed ? clock.nowMs() : (observed?.atMs ?? 0) };
-  }
-
-  const holder = () => observed?.lease.spec.holderIdentity || undefined;
-
-  /** Tries once. Returns whether the lease is ours now. */
-  async function acquireOrRenew(signal: AbortSignal): Promise<boolean> {
-    if (holder() !== identity || !leading) {
-      const lease = await leases.get(signal);
-      signal.throwIfAborted();
-      if (lease === undefined) observed = undefined;
-      else observe(lease);
-    }
-    const before = observed;
-    if (before !== undefined && !isFree(before)) return false;
-    // After the read: others wait from the write that is sent below.
-    const sentMs = clock.nowMs();
-    const spec = nextSpec(before?.lease.spec);
-    try {
-      const lease = await (before === undefined
-        ? leases.create(spec, signal)
-        : leases.update(before.lease, spec, signal));
-      signal.throwIfAborted();
-      observe(lease);
-    } catch (error) {
-      signal.throwIfAborted();
-      // Another process was faster, or our last write succeeded and its answer was lost: read the lease next time.
-      if (isKubeError(error, 409) || isKubeError(error, 404)) observed = undefined;
-      throw error;
-    }
-    renewedMs = sentMs;
-    return true;
-  }
-
-  function isFree({ lease: { spec }, atMs }: { lease: Lease; atMs: number }): boolean {
-    if (!spec.holderIdentity || spec.holderIdentity === identity) return true;
-    return atMs + (spec.leaseDurationSeconds ?? 0) * 1_000 <= clock.nowMs();
-  }
-
-  function nextSpec(before: LeaseSpec | undefined): LeaseSpec {
-    const now = formatMicroTime(clock.wallMs());
-    const ours = before?.holderIdentity === identity;
-    return {
-      holderIdentity: identity,
-      leaseDurationSeconds: Math.ceil(leaseDurationMs / 1_000),
-      acquireTime: (ours ? before?.acquireTime : undefined) ?? now,
-      renewTime: now,
-      leaseTransitions: before === undefined ? 0 : (before.leaseTransitions ?? 0) + (ours ? 0 : 1),
-    };
-  }
-
-  /** Tries once within `timeoutMs`, even if the API ignores the signal. */
-  async function attempt(timeoutMs: number): Promise<boolean> {
-    const deadline = new AbortController();
-    const cancel = clock.setTimer(() => deadline.abort(new Error('no answer in time')), timeoutMs);
-    try {
-      const ours = await Promise.race([acquireOrRenew(deadline.signal), rejection(deadline.signal)]);
-      failing = undefined;
-      return ours;
-    } catch (err) {
-      // A conflict is an answer, not a failure.
-      if (isKubeError(err, 409)) failing = undefined;
-      else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
-      log.debug({ err }, 'the lease could not be acquired');
-      return false;
-    } finally {
-      cancel();
-    }
-  }
 
   /** Renews until the deadline passes, another holds the lease, or `over` aborts. */
   async function renew(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
-      await sleep(clock, Math.min(retryPeriodMs, leftMs()), over);
+      await sleep(clock, Math.min(retryPeriodMs, hold.leftMs()), over);
       // Timers count whole milliseconds and cannot wait for a fraction.
-      if (over.aborted || leftMs() < 1) return;
-      const renewed = await attempt(Math.min(renewDeadlineMs / 2, leftMs()));
-      if (!renewed && holder() !== undefined && holder() !== identity) return;
+      if (over.aborted || hold.leftMs() < 1) return;
+      const renewed = await attempt(Math.min(renewDeadlineMs / 2, hold.leftMs()), true);
+      if (!renewed && hold.holder() !== undefined && hold.holder() !== identity) return;
     }
   }
 
-  const leftMs = () => renewedMs + renewDeadlineMs - clock.nowMs();
+  const release = () =>
+    hold.release().catch((err: unknown) => log.debug({ err }, 'the lease could not be released; it expires'));
 
   /** Leads, then releases the lease. Returns whether the work failed. */
-  async function lead(callbacks: Parameters<Elector['run']>[1]): Promise<boolean> {
+  async function lead(work: (term: Term) => Promise<void>): Promise<boolean> {
     const lost = new AbortController();
     const over = new AbortController();
-    const transitions = observed?.lease.spec.leaseTransitions ?? 0;
-    let failed = false;
-    leading = true;
+    const transitions = hold.transitions();
     leadingFromMs = clock.nowMs();
     log.info({ transitions }, 'leading');
-    const work = (async () => {
-      try {
-        await callbacks.onStartedLeading({ transitions, signal: lost.signal });
-      } catch (err) {
-        if (!lost.signal.aborted) {
-          failed = true;
+    const working = (async () => work({ transitions, signal: lost.signal }))()
+      .then(
+        () => false,
+        (err: unknown) => {
+          if (lost.signal.aborted) return false;
           log.error({ err }, 'leading failed');
-        }
-      }
-      over.abort();
-    })();
+          return true;
+        },
+      )
+      .finally(() => over.abort());
     await renew(over.signal);
     if (!over.signal.aborted) log.warn('the lease is lost');
     lost.abort(new Error('the lease is lost'));
-    await work;
+    const failed = await working;
     await release();
-    leading = false;
+    leadingFromMs = undefined;
     return failed;
   }
 
-  /** Releases the lease, if it is still ours. Another process can lead at once then (client-go's ReleaseOnCancel). */
-  async function release(): Promise<void> {
-    const mine = observed;
-    if (mine?.lease.spec.holderIdentity !== identity || leftMs() <= 0) return;
-    const now = formatMicroTime(clock.wallMs());
-    const spec = { ...mine.lease.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: now, acquireTime: now };
-    const deadline = new AbortController();
-    const timeoutMs = Math.min(leftMs(), RELEASE_WITHIN_MS);
-    const cancel = clock.setTimer(() => deadline.abort(new Error('no answer in time')), timeoutMs);
-    try {
-      await Promise.race([leases.update(mine.lease, spec, deadline.signal), rejection(deadline.signal)]);
-    } catch (err) {
-      log.debug({ err }, 'the lease could not be released; it expires');
-    } finally {
-      cancel();
-      observed = undefined;
-    }
-  }
+  const leadingForMs = () =>
+    leadingFromMs !== undefined && hold.leftMs() > 0 ? clock.nowMs() - leadingFromMs : undefined;
 
   return {
-    run: async (stop, callbacks) => {
+    run: async (stop, { onStartedLeading }) => {
       while (!stop.aborted) {
         // Won while stopping: do not begin a term.
-        if (await attempt(renewDeadlineMs)) {
+        if (await attempt(renewDeadlineMs, false)) {
           if (stop.aborted) await release();
-          else if (await lead(callbacks)) {
+          else if (await lead(onStartedLeading)) {
             aside = true;
             await sleep(clock, leaseDurationMs, stop);
             aside = false;
@@ -238,16 +170,10 @@ export function createElector(options: ElectorOptions): Elector {
         await sleep(clock, retryPeriodMs * (1 + JITTER * random()), stop);
       }
     },
-    isLeader: () => leading && leftMs() > 0,
-    holder,
-    leadingForMs: () => (leading && leftMs() > 0 ? clock.nowMs() - leadingFromMs : undefined),
+    isLeader: () => leadingForMs() !== undefined,
+    holder: hold.holder,
+    leadingForMs,
     standsAside: () => aside,
-    trouble: () => failing && { error: failing.error, times: failing.times, forMs: clock.nowMs() - failing.fromMs },
+    trouble,
   };
-}
-
-function rejection(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
 }
