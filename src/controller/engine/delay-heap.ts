@@ -1,5 +1,7 @@
+import type { Clock } from '../../time/clock.ts';
+
 /** Keys with the time at which they become ready: a binary heap with at most one live entry for each key. */
-export type DelayHeap = {
+type DelayHeap = {
   /** Adds a key. One that already waits keeps the earlier time. */
   readonly add: (key: string, readyAtMs: number) => void;
   readonly nextMs: () => number | undefined;
@@ -70,6 +72,41 @@ export function createDelayHeap(): DelayHeap {
     clear: () => {
       heap.length = 0;
       live.clear();
+    },
+  };
+}
+
+/** Calls `onReady` with each key once its delay has passed. Keeps one timer for all keys. */
+export function createDelayedKeys(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onReady: (key: string) => void) {
+  const heap = createDelayHeap();
+  let cancelTimer = () => {};
+  let timerAtMs = Number.POSITIVE_INFINITY;
+
+  function arm(): void {
+    const nextMs = heap.nextMs();
+    if (nextMs === undefined || nextMs >= timerAtMs) return;
+    cancelTimer();
+    timerAtMs = nextMs;
+    cancelTimer = clock.setTimer(ripen, nextMs - clock.nowMs());
+  }
+
+  function ripen(): void {
+    timerAtMs = Number.POSITIVE_INFINITY;
+    const nowMs = clock.nowMs();
+    for (let key = heap.take(nowMs); key !== undefined; key = heap.take(nowMs)) onReady(key);
+    arm();
+  }
+
+  return {
+    /** Adds a key. One that already waits keeps the earlier time. */
+    add(key: string, delayMs: number): void {
+      heap.add(key, clock.nowMs() + delayMs);
+      arm();
+    },
+    clear(): void {
+      heap.clear();
+      cancelTimer();
+      timerAtMs = Number.POSITIVE_INFINITY;
     },
   };
 }

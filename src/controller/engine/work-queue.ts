@@ -1,6 +1,6 @@
 import { type Backoff, backoffMs } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
-import { createDelayHeap } from './delay-heap.ts';
+import { createDelayedKeys } from './delay-heap.ts';
 import type { QueueMetrics } from './queue-metrics.ts';
 
 /** Pauses of a failing key, without jitter, as client-go has them. */
@@ -39,6 +39,7 @@ function createFifo() {
     has: (key: string) => keys.has(key),
     add: (key: string) => keys.add(key),
     delete: (key: string) => keys.delete(key),
+    clear: () => keys.clear(),
     size: () => keys.size,
     take: (): string | undefined => {
       if (keys.size === 0) return undefined;
@@ -54,29 +55,63 @@ function createFifo() {
   };
 }
 
-export function createWorkQueue(options: {
-  clock: Pick<Clock, 'nowMs' | 'setTimer'>;
-  metrics?: QueueMetrics;
-  retry?: Backoff | undefined;
-}): WorkQueue {
-  const { clock, metrics, retry = RETRY } = options;
-  const waiting = { first: createFifo(), background: createFifo() };
+/**
+ * Creates the line of waiting keys, each once: those to take first, and those in the background. Workers wait in it, too.
+ *
+ * @param onTaken called just before a worker gets the key
+ */
+function createLine(onTaken: (key: string) => void) {
+  const first = createFifo();
+  const background = createFifo();
+  const workers: ((key: string | undefined) => void)[] = [];
+  let closed = false;
+
+  /** Hands waiting keys to waiting workers. */
+  function hand(): void {
+    while (workers.length > 0) {
+      const key = first.take() ?? background.take();
+      if (key === undefined) return;
+      onTaken(key);
+      workers.shift()?.(key);
+    }
+  }
+
+  return {
+    hand,
+    has: (key: string) => first.has(key) || background.has(key),
+    size: () => first.size() + background.size(),
+    /** Adds a key, or moves it forward. Returns whether it did not wait yet. */
+    add(key: string, order: Order): boolean {
+      if (first.has(key)) return false;
+      const waited = order === 'first' ? background.delete(key) : background.has(key);
+      (order === 'first' ? first : background).add(key);
+      return !waited;
+    },
+    get(): Promise<string | undefined> {
+      if (closed) return Promise.resolve(undefined);
+      return new Promise(resolve => {
+        workers.push(resolve);
+        hand();
+      });
+    },
+    /** Drops all keys and sends the workers away. */
+    close(): void {
+      closed = true;
+      first.clear();
+      background.clear();
+      for (const resolve of workers.splice(0)) resolve(undefined);
+    },
+  };
+}
+
+/** Measures how long keys wait and how long their work takes. */
+function createMeter(clock: Pick<Clock, 'nowMs'>, metrics: QueueMetrics | undefined, depth: () => number) {
   const addedMs = new Map<string, number>();
-  /** key → when its work began */
-  const processing = new Map<string, number>();
-  /** Keys that were added while in progress: client-go's dirty keys that are also processing. */
-  const again = new Map<string, Order>();
-  const failures = new Map<string, number>();
-  const delayed = createDelayHeap();
-  const getters: ((key: string | undefined) => void)[] = [];
-  const drained = Promise.withResolvers<void>();
-  let shuttingDown = false;
-  let cancelTimer = () => {};
-  let timerAtMs = Number.POSITIVE_INFINITY;
+  const beganMs = new Map<string, number>();
 
   metrics?.observe(() => {
     const nowMs = clock.nowMs();
-    const runningMs = [...processing.values()].map(beganMs => nowMs - beganMs);
+    const runningMs = [...beganMs.values()].map(ms => nowMs - ms);
     return {
       depth: depth(),
       unfinishedSeconds: runningMs.reduce((sum, ms) => sum + ms, 0) / 1_000,
@@ -84,122 +119,104 @@ export function createWorkQueue(options: {
     };
   });
 
-  const depth = () => waiting.first.size() + waiting.background.size() + again.size;
+  return {
+    added(key: string): void {
+      metrics?.added();
+      addedMs.set(key, clock.nowMs());
+    },
+    taken(key: string): void {
+      const nowMs = clock.nowMs();
+      beganMs.set(key, nowMs);
+      metrics?.taken((nowMs - (addedMs.get(key) ?? nowMs)) / 1_000);
+      addedMs.delete(key);
+    },
+    finished(key: string): void {
+      const nowMs = clock.nowMs();
+      metrics?.finished((nowMs - (beganMs.get(key) ?? nowMs)) / 1_000);
+      beganMs.delete(key);
+    },
+    close(): void {
+      addedMs.clear();
+      metrics?.close();
+    },
+  };
+}
+
+export function createWorkQueue(options: {
+  clock: Pick<Clock, 'nowMs' | 'setTimer'>;
+  metrics?: QueueMetrics;
+  retry?: Backoff | undefined;
+}): WorkQueue {
+  const { clock, retry = RETRY } = options;
+  const line = createLine(key => {
+    processing.add(key);
+    meter.taken(key);
+  });
+  const processing = new Set<string>();
+  /** Keys that were added while in progress: client-go's dirty keys that are also processing. */
+  const again = new Map<string, Order>();
+  const failures = new Map<string, number>();
+  const delayed = createDelayedKeys(clock, key => enqueue(key, 'first'));
+  const drained = Promise.withResolvers<void>();
+  let shuttingDown = false;
+  const depth = () => line.size() + again.size;
+  const meter = createMeter(clock, options.metrics, depth);
 
   function enqueue(key: string, order: Order): void {
     if (shuttingDown) return;
     if (processing.has(key)) {
-      if (!again.has(key)) count(key);
+      if (!again.has(key)) meter.added(key);
       if (order === 'first' || !again.has(key)) again.set(key, order);
-      return;
-    }
-    if (waiting.first.has(key)) return;
-    if (waiting.background.has(key)) {
-      if (order === 'first') {
-        waiting.background.delete(key);
-        waiting.first.add(key);
-      }
-      return;
-    }
-    count(key);
-    waiting[order].add(key);
-    hand();
-  }
-
-  function count(key: string): void {
-    metrics?.added();
-    addedMs.set(key, clock.nowMs());
-  }
-
-  /** Hands waiting keys to waiting workers. */
-  function hand(): void {
-    while (getters.length > 0) {
-      const key = waiting.first.take() ?? waiting.background.take();
-      if (key === undefined) return;
-      const nowMs = clock.nowMs();
-      processing.set(key, nowMs);
-      metrics?.taken((nowMs - (addedMs.get(key) ?? nowMs)) / 1_000);
-      addedMs.delete(key);
-      getters.shift()?.(key);
+    } else if (line.add(key, order)) {
+      meter.added(key);
+      line.hand();
     }
   }
 
   function addAfter(key: string, delayMs: number): void {
     if (shuttingDown) return;
-    if (delayMs <= 0) return enqueue(key, 'first');
-    delayed.add(key, clock.nowMs() + delayMs);
-    arm();
+    options.metrics?.retried();
+    if (delayMs <= 0) enqueue(key, 'first');
+    else delayed.add(key, delayMs);
   }
 
-  function arm(): void {
-    const nextMs = delayed.nextMs();
-    if (nextMs === undefined || nextMs >= timerAtMs) return;
-    cancelTimer();
-    timerAtMs = nextMs;
-    cancelTimer = clock.setTimer(ripen, nextMs - clock.nowMs());
+  function done(key: string): void {
+    if (!processing.delete(key)) return;
+    meter.finished(key);
+    if (shuttingDown && processing.size === 0) drained.resolve();
+    const order = again.get(key);
+    if (order === undefined) return;
+    again.delete(key);
+    line.add(key, order);
+    line.hand();
   }
 
-  function ripen(): void {
-    timerAtMs = Number.POSITIVE_INFINITY;
-    const nowMs = clock.nowMs();
-    for (let key = delayed.take(nowMs); key !== undefined; key = delayed.take(nowMs)) enqueue(key, 'first');
-    arm();
+  function shutDown(): Promise<void> {
+    shuttingDown = true;
+    delayed.clear();
+    again.clear();
+    line.close();
+    meter.close();
+    if (processing.size === 0) drained.resolve();
+    return drained.promise;
   }
 
   return {
     add: key => enqueue(key, 'first'),
     addInBackground: key => enqueue(key, 'background'),
-    addAfter: (key, delayMs) => {
-      if (!shuttingDown) metrics?.retried();
-      addAfter(key, delayMs);
-    },
+    addAfter,
     addRateLimited: key => {
       if (shuttingDown) return;
       const times = (failures.get(key) ?? 0) + 1;
       failures.set(key, times);
-      metrics?.retried();
       addAfter(key, backoffMs(retry, times));
     },
     forget: key => failures.delete(key),
     numRequeues: key => failures.get(key) ?? 0,
-    get: () => {
-      if (shuttingDown) return Promise.resolve(undefined);
-      return new Promise(resolve => {
-        getters.push(resolve);
-        hand();
-      });
-    },
-    done: key => {
-      const beganMs = processing.get(key);
-      if (beganMs === undefined) return;
-      processing.delete(key);
-      metrics?.finished((clock.nowMs() - beganMs) / 1_000);
-      const order = again.get(key);
-      again.delete(key);
-      if (shuttingDown) {
-        if (processing.size === 0) drained.resolve();
-        return;
-      }
-      if (order === undefined) return;
-      waiting[order].add(key);
-      hand();
-    },
-    isPending: key => waiting.first.has(key) || waiting.background.has(key) || processing.has(key) || failures.has(key),
+    get: () => line.get(),
+    done,
+    isPending: key => line.has(key) || processing.has(key) || failures.has(key),
     depth,
-    shutDown: () => {
-      if (!shuttingDown) {
-        shuttingDown = true;
-        cancelTimer();
-        delayed.clear();
-        again.clear();
-        addedMs.clear();
-        waiting.first = createFifo();
-        waiting.background = createFifo();
-        for (const resolve of getters.splice(0)) resolve(undefined);
-        metrics?.close();
-        if (processing.size === 0) drained.resolve();
-      }
-      return drained.promise;
-    },
+    shutDown,
   };
 }
