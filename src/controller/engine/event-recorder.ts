@@ -4,10 +4,11 @@ import type { ObjectMeta } from '../../kube/object.ts';
 import { apiVersionOf, EVENTS, type Resource } from '../../kube/resource.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
+import { createExpiringMap } from '../../time/expiring-map.ts';
 import type { EventNote } from './outcome.ts';
 
 /** The object that an Event is about. */
-export type Regarding = {
+type Regarding = {
   readonly resource: Resource;
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
 };
@@ -33,8 +34,28 @@ const LONGEST_MESSAGE = 1_024;
 /** Namespace for Events about cluster-scoped objects. */
 const CLUSTER_EVENTS_NAMESPACE = 'default';
 
-type Seen = { name: string; count: number; lastMs: number };
-type Bucket = { tokens: number; filledMs: number };
+/** Creates client-go's spam filter: a function that returns whether an Event for the object with this uid may be sent. */
+function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boolean {
+  // A bucket that was not used for this long is full, as a new one.
+  const buckets = createExpiringMap<{ readonly tokens: number; readonly filledMs: number }>({
+    ttlMs: BURST * REFILL_MS,
+    entries: MOST_REMEMBERED,
+    nowMs,
+  });
+  return uid => {
+    const bucket = buckets.get(uid) ?? { tokens: BURST, filledMs: nowMs() };
+    const refills = Math.floor((nowMs() - bucket.filledMs) / REFILL_MS);
+    const tokens = Math.min(BURST, bucket.tokens + refills);
+    buckets.set(uid, { tokens: Math.max(0, tokens - 1), filledMs: bucket.filledMs + refills * REFILL_MS });
+    return tokens > 0;
+  };
+}
+
+/** Returns what the Event is about, as core/v1 has it. */
+function involvedObject({ resource, metadata: { name, namespace, uid, resourceVersion } }: Regarding) {
+  const named = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, resourceVersion };
+  return namespace === undefined ? named : { ...named, namespace };
+}
 
 /**
  * Records core/v1 Events, as `kubectl describe` and `kubectl get events` show them.
@@ -50,32 +71,25 @@ export function createEventRecorder(options: {
   random?: () => number;
 }): EventRecorder {
   const { client, clock, log, component, instance, random = Math.random } = options;
-  const seen = new Map<string, Seen>();
-  const buckets = new Map<string, Bucket>();
+  const mayRecord = createSpamFilter(clock);
+  const seen = createExpiringMap<{ readonly name: string; readonly count: number }>({
+    ttlMs: SAME_EVENT_MS,
+    entries: MOST_REMEMBERED,
+    nowMs: clock.nowMs,
+  });
   let pending = 0;
   let chain = Promise.resolve();
 
-  /** Takes a token of the object's rate limit. Returns whether there was one. */
-  function takeToken(uid: string): boolean {
-    const nowMs = clock.nowMs();
-    const bucket = buckets.get(uid) ?? { tokens: BURST, filledMs: nowMs };
-    const refills = Math.floor((nowMs - bucket.filledMs) / REFILL_MS);
-    const tokens = Math.min(BURST, bucket.tokens + refills);
-    const filledMs = bucket.filledMs + refills * REFILL_MS;
-    remember(buckets, uid, { tokens: Math.max(0, tokens - 1), filledMs });
-    return tokens > 0;
-  }
-
-  async function send({ resource, metadata }: Regarding, note: EventNote): Promise<void> {
-    const message = note.message.slice(0, LONGEST_MESSAGE);
-    const identity = JSON.stringify([metadata.uid, note.type, note.reason, message]);
+  async function send(object: Regarding, { type, reason, message: whole }: EventNote): Promise<void> {
+    const { metadata } = object;
+    const message = whole.slice(0, LONGEST_MESSAGE);
+    const identity = JSON.stringify([metadata.uid, type, reason, message]);
     const namespace = metadata.namespace ?? CLUSTER_EVENTS_NAMESPACE;
-    const nowMs = clock.nowMs();
     const lastTimestamp = new Date(clock.wallMs()).toISOString().replace(/\.\d+Z$/, 'Z');
     const before = seen.get(identity);
-    if (before !== undefined && nowMs - before.lastMs < SAME_EVENT_MS) {
+    if (before !== undefined) {
       const count = before.count + 1;
-      remember(seen, identity, { ...before, count, lastMs: nowMs });
+      seen.set(identity, { name: before.name, count });
       try {
         await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp });
         return;
@@ -86,35 +100,16 @@ export function createEventRecorder(options: {
     }
     const suffix = Math.floor(random() * 2 ** 48).toString(16);
     const name = `${metadata.name}.${clock.wallMs().toString(16)}${suffix.padStart(12, '0')}`;
-    await client.create(
-      EVENTS,
-      { namespace, name },
-      {
-        involvedObject: {
-          apiVersion: apiVersionOf(resource),
-          kind: resource.kind,
-          name: metadata.name,
-          uid: metadata.uid,
-          resourceVersion: metadata.resourceVersion,
-          ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
-        },
-        type: note.type,
-        reason: note.reason,
-        message,
-        count: 1,
-        firstTimestamp: lastTimestamp,
-        lastTimestamp,
-        source: { component },
-        reportingComponent: component,
-        reportingInstance: instance,
-      },
-    );
-    remember(seen, identity, { name, count: 1, lastMs: nowMs });
+    const times = { count: 1, firstTimestamp: lastTimestamp, lastTimestamp };
+    const source = { source: { component }, reportingComponent: component, reportingInstance: instance };
+    const body = { involvedObject: involvedObject(object), type, reason, message, ...times, ...source };
+    await client.create(EVENTS, { namespace, name }, body);
+    seen.set(identity, { name, count: 1 });
   }
 
   return {
     record: (object, note) => {
-      if (pending >= MOST_PENDING || !takeToken(object.metadata.uid)) {
+      if (pending >= MOST_PENDING || !mayRecord(object.metadata.uid)) {
         log.debug({ reason: note.reason, object: object.metadata.name }, 'an event was dropped');
         return;
       }
@@ -127,15 +122,4 @@ export function createEventRecorder(options: {
     },
     flush: () => chain,
   };
-}
-
-/** Puts the entry last and drops the least recently used one. */
-function remember<V>(map: Map<string, V>, key: string, value: V): void {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size <= MOST_REMEMBERED) return;
-  for (const oldest of map.keys()) {
-    map.delete(oldest);
-    return;
-  }
 }

@@ -12,8 +12,8 @@ import { reportFailure } from './failure.ts';
 import { addFinalizer, hasFinalizer, removeFinalizer } from './finalizer.ts';
 import { type Attempt, type Controller, createKeyedController, type KeySource } from './keyed-controller.ts';
 import { createMissingReferences } from './missing-references.ts';
-import type { EventNote, Finalization, Outcome } from './outcome.ts';
-import { type CommonStatus, createStatusWriter } from './status-writer.ts';
+import type { Finalization, Outcome } from './outcome.ts';
+import { type CommonStatus, createStatusWriter, type StatusWriter } from './status-writer.ts';
 
 /** An object in a kind's cache. The projection must keep metadata (see `slimObject`), spec and status. */
 export type Reconcilable = KubeObject<unknown, CommonStatus>;
@@ -46,14 +46,44 @@ export type KindControllerOptions<P extends Reconcilable> = {
   readonly tracing?: Tracing | undefined;
 };
 
+/** Creates the functions that write outcomes and failures: the status, and Events if it changed. */
+function createReports<P extends Reconcilable>(
+  { events, fieldsOf, reflector: { resource } }: Pick<KindControllerOptions<P>, 'events' | 'fieldsOf' | 'reflector'>,
+  status: StatusWriter<P['spec'], CommonStatus>,
+) {
+  /** Writes a status and its Events. Does nothing if the object is gone. */
+  async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
+    const fields = { ...said.status, ...fieldsOf?.(said.conditions) };
+    try {
+      if (!(await status.write(object, fields, said.conditions, signal))) return;
+    } catch (error) {
+      if (isKubeError(error, 404)) return;
+      throw error;
+    }
+    for (const note of said.events ?? []) events.record({ resource, metadata: object.metadata }, note);
+  }
+
+  async function writeFailure(object: P, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
+    if (signal.aborted || isStale(error)) return;
+    const { conditions, observedGeneration: _, ...fields } = object.status ?? {};
+    const report = reportFailure(error, { generation: object.metadata.generation ?? 0, conditions }, failures);
+    if (report === undefined) return;
+    const said = { status: fields, conditions: report.conditions, events: [report.event] };
+    await write(object, said, signal).catch((err: unknown) => log.debug({ err }, 'a failure could not be written'));
+  }
+
+  return { write, writeFailure };
+}
+
 /**
  * Creates the controller of one kind. It adds the finalizer before the first effect, writes the status only if it
  * differs, records Events for changes, and retries failures.
  */
 export function createKindController<P extends Reconcilable>(options: KindControllerOptions<P>): Controller {
-  const { reflector, client, events, finalize, clock } = options;
+  const { reflector, client, finalize, clock } = options;
   const { resource } = reflector;
   const status = createStatusWriter<P['spec'], CommonStatus>({ client, resource, wallMs: clock.wallMs });
+  const { write, writeFailure } = createReports(options, status);
   const references = createMissingReferences(clock.wallMs);
   /** Key → uid of an object without the finalizer that is still in the cache: its cleanup is done. */
   const forceRemoved = new Map<string, string>();
@@ -66,31 +96,6 @@ export function createKindController<P extends Reconcilable>(options: KindContro
         if (current === undefined || !status.takeEcho(old, current)) add(key);
       }),
   };
-
-  /** Writes a status and its Events. Does nothing if the object is gone. */
-  async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
-    const fields = { ...said.status, ...options.fieldsOf?.(said.conditions) };
-    try {
-      if (!(await status.write(object, fields, said.conditions, signal))) return;
-    } catch (error) {
-      if (isKubeError(error, 404)) return;
-      throw error;
-    }
-    for (const note of said.events ?? []) record(object, note);
-  }
-
-  function record(object: P, note: EventNote): void {
-    events.record({ resource, metadata: object.metadata }, note);
-  }
-
-  async function writeFailure(object: P, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
-    if (signal.aborted || isStale(error)) return;
-    const { conditions, observedGeneration: _, ...fields } = object.status ?? {};
-    const report = reportFailure(error, { generation: object.metadata.generation ?? 0, conditions }, failures);
-    if (report === undefined) return;
-    const said = { status: fields, conditions: report.conditions, events: [report.event] };
-    await write(object, said, signal).catch((err: unknown) => log.debug({ err }, 'a failure could not be written'));
-  }
 
   /** Returns milliseconds until the requeue. */
   async function reconcile(object: P, attempt: Attempt): Promise<number | undefined> {
