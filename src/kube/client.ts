@@ -4,7 +4,7 @@ import { isExpired, isKubeError } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
 import type { AnyObject, ObjectName } from './object.ts';
 import { apiVersionOf, collectionPath, objectPath, type Resource } from './resource.ts';
-import { createTransport, toKubeError } from './transport.ts';
+import { createTransport, type Transport, toKubeError } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch-stream.ts';
 
 /** Selects objects of a kind. Without any field: all. */
@@ -23,7 +23,7 @@ export type Waiting = {
   readonly over?: 'leases';
 };
 
-export type ApplyOptions = Waiting & {
+type ApplyOptions = Waiting & {
   readonly fieldManager: string;
   /** Takes fields from other managers instead of failing with 409. Default false. */
   readonly force?: boolean;
@@ -32,7 +32,7 @@ export type ApplyOptions = Waiting & {
   readonly dryRun?: boolean;
 };
 
-export type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
+type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
 /** A client of the API server with one identity. All functions reject with a KubeError, or with the signal's reason. */
 export type KubeClient = {
@@ -111,6 +111,84 @@ function metadataAs(kind: string): string {
 /** Number of tries for a list that expires between two chunks. */
 const LIST_TRIES = 3;
 
+/** Returns the body with the fields that name the object. */
+function named(resource: Resource, { namespace, name }: ObjectName, body: object) {
+  const { metadata } = body as { metadata?: object };
+  return {
+    ...body,
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    metadata: { ...metadata, name, ...(resource.namespaced ? { namespace } : {}) },
+  };
+}
+
+/** Returns undefined if the object of the call does not exist. */
+async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}
+
+/** Creates the list of a client. Starts over when it expires between two chunks. */
+function createList(call: Transport['call']): KubeClient['list'] {
+  return async (resource, project, options = {}) => {
+    const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = options;
+    type Item = Parameters<typeof project>[0];
+
+    async function listOnce() {
+      const items: ReturnType<typeof project>[] = [];
+      let next: string | undefined;
+      for (;;) {
+        const page: ListPage<Item> = await call({
+          method: 'GET',
+          path: collectionPath(resource, namespace),
+          query: { labelSelector, fieldSelector, limit: `${limit}`, continue: next },
+          accept: metadataOnly ? METADATA.list : undefined,
+          signal,
+          timeoutMs,
+        });
+        for (const item of page.items ?? []) items.push(project(item));
+        next = page.metadata.continue;
+        if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
+      }
+    }
+
+    for (let tries = 1; ; tries++) {
+      try {
+        return await listOnce();
+      } catch (error) {
+        if (!isExpired(error) || tries === LIST_TRIES) throw error;
+      }
+    }
+  };
+}
+
+/** Creates the watch of a client. */
+function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['watch'] {
+  return async function* <T>(resource: Resource, options: Parameters<KubeClient['watch']>[1]) {
+    const { namespace, labelSelector, fieldSelector, metadataOnly, resourceVersion, signal } = options;
+    const { timeoutSeconds = 240, inactivityMs = 90_000 } = options;
+    const path = collectionPath(resource, namespace);
+    const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds: `${timeoutSeconds}` };
+    const body = await stream({
+      method: 'GET',
+      path,
+      query: { ...query, watch: '1', allowWatchBookmarks: 'true' },
+      accept: metadataOnly ? METADATA.watch : undefined,
+      signal,
+    });
+    try {
+      yield* readWatch<T>(body, { call: `WATCH ${path}`, clock, inactivityMs });
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw toKubeError(`WATCH ${path}`, error);
+    }
+  };
+}
+
 /**
  * Opens a client; connects at the first call.
  *
@@ -128,75 +206,13 @@ export function connect(
   const { clock = systemClock, random = Math.random } = options;
   const credentials = openCredentials(options.kubeconfig, clock.nowMs);
   const { call, stream } = createTransport(credentials, clock, random, options.metrics);
-
-  const named = (resource: Resource, { namespace, name }: ObjectName, body: object) => ({
-    ...body,
-    apiVersion: apiVersionOf(resource),
-    kind: resource.kind,
-    metadata: {
-      ...(body as { metadata?: object }).metadata,
-      name,
-      ...(resource.namespaced ? { namespace } : {}),
-    },
-  });
-
-  const list: KubeClient['list'] = async (resource, project, listing = {}) => {
-    const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = listing;
-    type Item = Parameters<typeof project>[0];
-    for (let tries = 1; ; tries++) {
-      const items: ReturnType<typeof project>[] = [];
-      let next: string | undefined;
-      try {
-        for (;;) {
-          const page: ListPage<Item> = await call({
-            method: 'GET',
-            path: collectionPath(resource, namespace),
-            query: { labelSelector, fieldSelector, limit: `${limit}`, continue: next },
-            accept: metadataOnly ? METADATA.list : undefined,
-            signal,
-            timeoutMs,
-          });
-          for (const item of page.items ?? []) items.push(project(item));
-          next = page.metadata.continue;
-          if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
-        }
-      } catch (error) {
-        if (!isExpired(error) || tries === LIST_TRIES) throw error;
-      }
-    }
-  };
-
   return {
     server: credentials.server,
     namespace: credentials.namespace,
-    get: async (resource, name, waiting) => {
-      try {
-        return await call({ method: 'GET', path: objectPath(resource, name), ...waiting });
-      } catch (error) {
-        if (isKubeError(error, 404)) return undefined;
-        throw error;
-      }
-    },
-    list,
-    watch: async function* <T>(resource: Resource, watching: Parameters<KubeClient['watch']>[1]) {
-      const { namespace, labelSelector, fieldSelector, metadataOnly, resourceVersion, signal } = watching;
-      const { timeoutSeconds = 240, inactivityMs = 90_000 } = watching;
-      const path = collectionPath(resource, namespace);
-      const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds: `${timeoutSeconds}` };
-      const body = await stream({
-        method: 'GET',
-        path,
-        query: { ...query, watch: '1', allowWatchBookmarks: 'true' },
-        accept: metadataOnly ? METADATA.watch : undefined,
-        signal,
-      });
-      try {
-        yield* readWatch<T>(body, { call: `WATCH ${path}`, clock, inactivityMs });
-      } catch (error) {
-        signal?.throwIfAborted();
-        throw toKubeError(`WATCH ${path}`, error);
-      }
-    },
+    get: <T>(resource: Resource, name: ObjectName, waiting?: Waiting) =>
+      unlessMissing(call<T>({ method: 'GET', path: objectPath(resource, name), ...waiting })),
+    list: createList(call),
+    watch: createWatch(stream, clock),
     apply: (resource, name, body, { fieldManager, force = false, subresource, dryRun, ...waiting }) =>
       call({
         method: 'PATCH',
@@ -206,35 +222,23 @@ export function connect(
         body: named(resource, name, body),
         ...waiting,
       }),
-    mergePatch: (resource, name, patch, { subresource, ...waiting } = {}) =>
+    mergePatch: (resource, name, body, { subresource, ...waiting } = {}) =>
       call({
         method: 'PATCH',
         path: objectPath(resource, name, subresource),
         contentType: 'application/merge-patch+json',
-        body: patch,
+        body,
         ...waiting,
       }),
     remove: async (resource, name, preconditions = {}, waiting = {}) => {
-      try {
-        await call({
-          method: 'DELETE',
-          path: objectPath(resource, name),
-          body: { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background', preconditions },
-          ...waiting,
-        });
-        return true;
-      } catch (error) {
-        if (isKubeError(error, 404)) return false;
-        throw error;
-      }
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background', preconditions };
+      const path = objectPath(resource, name);
+      return (await unlessMissing(call({ method: 'DELETE', path, body, ...waiting }))) !== undefined;
     },
-    create: (resource, name, body, waiting) =>
-      call({
-        method: 'POST',
-        path: collectionPath(resource, name.namespace),
-        body: named(resource, name, body),
-        ...waiting,
-      }),
+    create: (resource, name, body, waiting) => {
+      const path = collectionPath(resource, name.namespace);
+      return call({ method: 'POST', path, body: named(resource, name, body), ...waiting });
+    },
     update: (resource, name, body, waiting) =>
       call({ method: 'PUT', path: objectPath(resource, name), body: named(resource, name, body), ...waiting }),
     connectionsOpened: credentials.connectionsOpened,

@@ -29,12 +29,39 @@ export type Transport = {
   readonly stream: (call: Call) => Promise<Readable>;
 };
 
+/** Timeout of one try. */
+const TIMEOUT_MS = 30_000;
+
 /** Number of retries of a call without an answer, and the first pause. The pauses double. */
 const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
 
 /** Maximum `Retry-After` to wait for. A longer one fails the call: the work queue waits better. */
 const LONGEST_RETRY_AFTER_SECONDS = 5;
+
+/** Sends a request once. Resolves with the headers of the answer, before its body has come. */
+async function send(credentials: Credentials, what: Call, over: keyof Dispatchers, bodyTimeout: number) {
+  const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = TIMEOUT_MS } = what;
+  const access = await credentials.access().catch((cause: unknown) => {
+    throw new KubeError({ call: nameOf(what), status: NO_ANSWER, reason: 'CredentialsFailed', cause });
+  });
+  const url = new URL(credentials.server + path);
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
+  return request(url, {
+    method,
+    dispatcher: access[over],
+    headers: {
+      ...access.headers,
+      accept: what.accept ?? 'application/json',
+      'user-agent': 'sluice',
+      ...(body === undefined ? {} : { 'content-type': contentType }),
+    },
+    body: body === undefined ? null : jsonOf(body),
+    signal: what.signal ?? null,
+    headersTimeout: timeoutMs,
+    bodyTimeout,
+  });
+}
 
 /**
  * Creates the transport. Every call of ours can be repeated: applies have the desired state, updates and deletes have
@@ -50,50 +77,27 @@ export function createTransport(
     metrics?.answered(what.method, status, (performance.now() - startedMs) / 1_000);
   }
 
-  async function send(what: Call, streaming: boolean) {
-    const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = 30_000 } = what;
-    const access = await credentials.access().catch((cause: unknown) => {
-      throw new KubeError({ call: `${method} ${path}`, status: NO_ANSWER, reason: 'CredentialsFailed', cause });
-    });
-    const url = new URL(credentials.server + path);
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, value);
-    return request(url, {
-      method,
-      dispatcher: access[streaming ? 'watches' : (what.over ?? 'calls')],
-      headers: {
-        ...access.headers,
-        accept: what.accept ?? 'application/json',
-        'user-agent': 'sluice',
-        ...(body === undefined ? {} : { 'content-type': contentType }),
-      },
-      body: body === undefined ? null : jsonOf(body),
-      signal: what.signal ?? null,
-      headersTimeout: timeoutMs,
-      bodyTimeout: streaming ? 0 : timeoutMs,
-    });
-  }
-
   /** Tries once, with a deadline for connecting, waiting and reading. */
   async function attempt(what: Call): Promise<unknown> {
-    const timeoutMs = what.timeoutMs ?? 30_000;
+    const { timeoutMs = TIMEOUT_MS, over = 'calls' } = what;
     const deadline = AbortSignal.timeout(timeoutMs);
     const signal = what.signal === undefined ? deadline : AbortSignal.any([what.signal, deadline]);
-    const name = `${what.method} ${what.path}`;
     const startedMs = performance.now();
     let noted = false;
     try {
-      const { statusCode, headers, body } = await send({ ...what, signal, timeoutMs }, false);
+      const { statusCode, headers, body } = await send(credentials, { ...what, signal }, over, timeoutMs);
       const text = await body.text();
       note(what, statusCode, startedMs);
       noted = true;
-      if (statusCode >= 400) throw errorFromStatus(name, statusCode, parse(text), headerOf(headers['retry-after']));
+      if (statusCode >= 400) throw refusal(what, statusCode, text, headers['retry-after']);
       const answer = parse(text);
-      if (answer === undefined) throw new KubeError({ call: name, status: statusCode, reason: 'MalformedAnswer' });
+      if (answer === undefined)
+        throw new KubeError({ call: nameOf(what), status: statusCode, reason: 'MalformedAnswer' });
       return answer;
     } catch (error) {
       what.signal?.throwIfAborted();
       if (!noted) note(what, NO_ANSWER, startedMs);
-      throw toKubeError(name, error);
+      throw toKubeError(nameOf(what), error);
     }
   }
 
@@ -118,17 +122,16 @@ export function createTransport(
   }
 
   async function stream(what: Call): Promise<Readable> {
-    const name = `${what.method} ${what.path}`;
     try {
       const startedMs = performance.now();
-      const { statusCode, headers, body } = await send(what, true);
+      const { statusCode, headers, body } = await send(credentials, what, 'watches', 0);
       note(what, statusCode, startedMs);
       if (statusCode < 400) return body;
       if (statusCode === 401) credentials.renew();
-      throw errorFromStatus(name, statusCode, parse(await body.text()), headerOf(headers['retry-after']));
+      throw refusal(what, statusCode, await body.text(), headers['retry-after']);
     } catch (error) {
       what.signal?.throwIfAborted();
-      throw toKubeError(name, error);
+      throw toKubeError(nameOf(what), error);
     }
   }
 
@@ -169,8 +172,12 @@ function parse(text: string): unknown {
   }
 }
 
-function headerOf(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value;
+function nameOf({ method, path }: Call): string {
+  return `${method} ${path}`;
+}
+
+function refusal(what: Call, status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
+  return errorFromStatus(nameOf(what), status, parse(text), Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
 }
 
 /**
