@@ -209,7 +209,7 @@ export function connect(
   return {
     server: credentials.server,
     namespace: credentials.namespace,
-    get: <T>(resource: Resource, name: ObjectName, waiting?: Waiting) =>
+    get: async <T>(resource: Resource, name: ObjectName, waiting?: Waiting) =>
       unlessMissing(call<T>({ method: 'GET', path: objectPath(resource, name), ...waiting })),
     list: createList(call),
     watch: createWatch(stream, clock),

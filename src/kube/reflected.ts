@@ -40,6 +40,39 @@ export type Reflected<P> = {
   readonly cursor: () => string | undefined;
 };
 
+/** Creates the set of change handlers. A handler that fails does not keep the others from the change. */
+function createHandlers<P>(log: Logger) {
+  const handlers = new Set<ChangeHandler<P>>();
+  return {
+    subscribe: (handler: ChangeHandler<P>) => {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+    notify: (...[change, key, old, current]: Parameters<ChangeHandler<P>>): void => {
+      for (const handler of handlers) {
+        try {
+          handler(change, key, old, current);
+        } catch (err) {
+          log.error({ err, key }, 'a change handler failed');
+        }
+      }
+    },
+  };
+}
+
+/** Returns the store as its readers see it: the values without what the reflector needs. */
+function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
+  return {
+    get: key => store.get(key)?.value,
+    keys: store.keys,
+    *values() {
+      for (const { value } of store.values()) yield value;
+    },
+    size: store.size,
+    byIndex: (index, entry) => store.byIndex(index, entry).map(({ value }) => value),
+  };
+}
+
 export function createReflected<P>(options: {
   /** Returns what the cache keeps of an object; undefined to drop it. */
   project: (object: AnyObject) => P | undefined;
@@ -51,18 +84,8 @@ export function createReflected<P>(options: {
     ([name, entries]) => [name, (entry: Entry<P>) => entries(entry.value)] as const,
   );
   const store = createStore<Entry<P>>(Object.fromEntries(indexers));
-  const handlers = new Set<ChangeHandler<P>>();
+  const { subscribe, notify } = createHandlers<P>(log);
   let cursor: string | undefined;
-
-  function notify(change: Change, key: string, old: P | undefined, current: P | undefined): void {
-    for (const handler of handlers) {
-      try {
-        handler(change, key, old, current);
-      } catch (err) {
-        log.error({ err, key }, 'a change handler failed');
-      }
-    }
-  }
 
   function put(entry: Entry<P>, anew = false): void {
     const old = store.get(entry.key);
@@ -98,19 +121,8 @@ export function createReflected<P>(options: {
   }
 
   return {
-    store: {
-      get: key => store.get(key)?.value,
-      keys: store.keys,
-      *values() {
-        for (const { value } of store.values()) yield value;
-      },
-      size: store.size,
-      byIndex: (index, entry) => store.byIndex(index, entry).map(({ value }) => value),
-    },
-    subscribe: handler => {
-      handlers.add(handler);
-      return () => handlers.delete(handler);
-    },
+    store: valuesOf(store),
+    subscribe,
     project,
     projectAnew,
     replace: (entries, resourceVersion, { anew } = { anew: false }) => {

@@ -52,113 +52,142 @@ const OLDER_LISTS = 3;
 /** A watch that ends sooner than this without an event counts as a failure, ms. */
 const SHORTEST_WATCH_MS = 1_000;
 
+const BACKOFF: Backoff = { firstMs: 200, mostMs: 10_000 };
+
+/** What a reflector reads, and where it puts it. */
+type Source<P> = {
+  readonly client: Pick<KubeClient, 'list' | 'watch'>;
+  readonly resource: Resource;
+  readonly selection: Selection;
+  readonly reflected: Reflected<P>;
+  readonly clock: Clock;
+  readonly log: Logger;
+};
+
+/** Creates the function that replaces the state by a new list. It rejects if the API server is behind the state. */
+function createLister<P>({ client, resource, selection, reflected, log }: Source<P>, onAnswer: () => void) {
+  let olderLists = 0;
+  return async (signal: AbortSignal): Promise<void> => {
+    // A list that may be accepted although it is older must not reuse known objects: see `projectAnew`.
+    const project = olderLists < OLDER_LISTS ? reflected.project : reflected.projectAnew;
+    const { items, resourceVersion } = await client.list(resource, project, { ...selection, signal });
+    onAnswer();
+    const cursor = reflected.cursor();
+    const anew = cursor !== undefined && isOlder(resourceVersion, cursor);
+    if (anew && ++olderLists <= OLDER_LISTS) throw new Error('the API server is behind what was seen before');
+    if (anew) log.warn({ resourceVersion }, 'the API server went back in time');
+    olderLists = 0;
+    reflected.replace(items, resourceVersion, { anew });
+  };
+}
+
+/** Applies the events of one watch, until the server ends it. Rejects if it ends at once. */
+async function watchOnce<P>(
+  { client, resource, selection, reflected, clock }: Source<P>,
+  onProgress: () => void,
+  options: { readonly signal: AbortSignal; readonly timeoutSeconds: number; readonly inactivityMs: number },
+): Promise<void> {
+  const beganMs = clock.nowMs();
+  let events = 0;
+  const resourceVersion = reflected.cursor();
+  for await (const event of client.watch<AnyObject>(resource, { ...selection, resourceVersion, ...options })) {
+    events++;
+    onProgress();
+    reflected.apply(event);
+  }
+  if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended at once');
+  // The server ended the watch regularly.
+  onProgress();
+}
+
+/** Creates the waiters for a list. A list serves those that came before it began. If it fails, they wait on. */
+function createListWaiters() {
+  let waiting: PromiseWithResolvers<void>[] = [];
+  let ended = false;
+  const endedError = () => new Error('the reflector has ended');
+  return {
+    isEmpty: () => waiting.length === 0,
+    wait(): Promise<void> {
+      if (ended) return Promise.reject(endedError());
+      const waiter = Promise.withResolvers<void>();
+      waiting.push(waiter);
+      return waiter.promise;
+    },
+    async serve(list: () => Promise<void>): Promise<void> {
+      const served = waiting;
+      waiting = [];
+      try {
+        await list();
+      } catch (error) {
+        waiting.push(...served);
+        throw error;
+      }
+      for (const { resolve } of served) resolve();
+    },
+    end(): void {
+      ended = true;
+      for (const { reject } of waiting.splice(0)) reject(endedError());
+    },
+  };
+}
+
 /**
  * Creates a local cache of one kind: lists, then watches. Combines client-go's Reflector and the store of its shared
  * informer. Projects objects before it stores them.
  */
 export function createReflector<T extends AnyObject, P>(options: ReflectorOptions<T, P>): Reflector<P> {
-  const {
-    client,
-    resource,
-    clock,
-    namespace,
-    labelSelector,
-    fieldSelector,
-    metadataOnly,
-    random = Math.random,
-  } = options;
-  const { backoff = { firstMs: 200, mostMs: 10_000 }, watchTimeoutSeconds = 240, inactivityMs = 90_000 } = options;
-  const { relistEveryMs = 3_600_000 } = options;
-  const log = options.log.child({ resource: collectionPath(resource, namespace) });
-  const project = (object: AnyObject) => options.project(object as T);
-  const reflected = createReflected<P>({ project, indexers: options.indexers, log });
-  if (options.onChange !== undefined) reflected.subscribe(options.onChange);
+  const { client, resource, clock, random = Math.random, backoff = BACKOFF, relistEveryMs = 3_600_000 } = options;
+  const { watchTimeoutSeconds = 240, inactivityMs = 90_000, indexers } = options;
+  const { namespace, labelSelector, fieldSelector, metadataOnly } = options;
   const selection = { namespace, labelSelector, fieldSelector, metadataOnly };
+  const log = options.log.child({ resource: collectionPath(resource, namespace) });
+  const reflected = createReflected<P>({ project: object => options.project(object as T), indexers, log });
+  if (options.onChange !== undefined) reflected.subscribe(options.onChange);
 
   const first = Promise.withResolvers<void>();
+  const waiters = createListWaiters();
   let hasSynced = false;
-  let ended = false;
   let heardMs: number | undefined;
-  let mustList = true;
-  let relistAtMs = Number.POSITIVE_INFINITY;
-  let olderLists = 0;
-  let waiters: PromiseWithResolvers<void>[] = [];
+  let relistAtMs = Number.NEGATIVE_INFINITY;
+  let failures = 0;
+  let fruitless = 0;
   let interruption = new AbortController();
+  const source = { client, resource, selection, reflected, clock, log };
+  const onAnswer = () => {
+    heardMs = clock.nowMs();
+  };
+  const list = createLister(source, onAnswer);
 
-  async function list(signal: AbortSignal): Promise<void> {
-    const served = waiters;
-    waiters = [];
-    try {
-      // A list that may be accepted although it is older must not reuse known objects: see `projectAnew`.
-      const project = olderLists < OLDER_LISTS ? reflected.project : reflected.projectAnew;
-      const answer = await client.list(resource, project, { ...selection, signal });
-      heardMs = clock.nowMs();
-      const cursor = reflected.cursor();
-      const anew = cursor !== undefined && isOlder(answer.resourceVersion, cursor);
-      if (anew) {
-        olderLists++;
-        if (olderLists <= OLDER_LISTS) throw new Error('the API server is behind what was seen before');
-        log.warn({ resourceVersion: answer.resourceVersion }, 'the API server went back in time');
-      }
-      olderLists = 0;
-      mustList = false;
-      relistAtMs = clock.nowMs() + jittered(relistEveryMs, random);
-      reflected.replace(answer.items, answer.resourceVersion, { anew });
-    } catch (error) {
-      waiters.push(...served);
-      throw error;
-    }
+  async function sync(signal: AbortSignal): Promise<void> {
+    await list(signal);
+    relistAtMs = clock.nowMs() + jittered(relistEveryMs, random);
     hasSynced = true;
     first.resolve();
-    for (const { resolve } of served) resolve();
   }
 
-  /** Watches once. Returns whether an event came. An expired cursor is not a failure: the next list fixes it. */
-  async function watch(signal: AbortSignal, onProgress: () => void): Promise<void> {
-    const beganMs = clock.nowMs();
-    let events = 0;
+  function watch(signal: AbortSignal): Promise<void> {
     const timeoutSeconds = Math.round(watchTimeoutSeconds * (1 + random() / 2));
-    const resourceVersion = reflected.cursor();
-    for await (const event of client.watch<AnyObject>(resource, {
-      ...selection,
-      resourceVersion,
-      signal,
-      timeoutSeconds,
-      inactivityMs,
-    })) {
-      heardMs = clock.nowMs();
-      events++;
-      onProgress();
-      reflected.apply(event);
-    }
-    if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended at once');
-    // The server ended the watch regularly.
-    heardMs = clock.nowMs();
-    onProgress();
+    const onProgress = () => {
+      onAnswer();
+      failures = 0;
+      fruitless = 0;
+    };
+    return watchOnce(source, onProgress, { signal, timeoutSeconds, inactivityMs });
   }
 
   async function run(signal: AbortSignal): Promise<void> {
-    let failures = 0;
-    let fruitless = 0;
     while (!signal.aborted) {
       interruption = new AbortController();
       const either = AbortSignal.any([signal, interruption.signal]);
-      if (waiters.length > 0 || clock.nowMs() >= relistAtMs) mustList = true;
-      const listing = mustList;
+      const listing = !waiters.isEmpty() || clock.nowMs() >= relistAtMs;
       try {
         // Interrupt only watches: a list that restarts for each caller of relist might never end.
-        if (listing) await list(signal);
-        else {
-          await watch(either, () => {
-            failures = 0;
-            fruitless = 0;
-          });
-        }
+        await (listing ? waiters.serve(() => sync(signal)) : watch(either));
       } catch (error) {
         if (either.aborted) continue;
         if (!listing) fruitless++;
         if (isExpired(error) || fruitless >= FRUITLESS_WATCHES) {
-          mustList = true;
+          relistAtMs = Number.NEGATIVE_INFINITY;
           fruitless = 0;
         }
         failures++;
@@ -168,9 +197,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
         await sleep(clock, pauseMs, either);
       }
     }
-    ended = true;
-    for (const { reject } of waiters) reject(new Error('the reflector has ended'));
-    waiters = [];
+    waiters.end();
   }
 
   return {
@@ -182,11 +209,9 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
     synced: first.promise,
     lastHeardMs: () => heardMs,
     relist: () => {
-      if (ended) return Promise.reject(new Error('the reflector has ended'));
-      const waiter = Promise.withResolvers<void>();
-      waiters.push(waiter);
+      const listed = waiters.wait();
       interruption.abort();
-      return waiter.promise;
+      return listed;
     },
   };
 }
