@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify';
-import type { Tracing } from '../telemetry/tracing.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { parseTraceparent, type Tracing } from '../telemetry/tracing.ts';
 
 /**
  * Opens a server span for each request, which continues the caller's trace. It replaces the request's `traceparent`
@@ -29,4 +29,10 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
       span.end({ attributes: { 'http.response.status_code': statusCode }, error });
     });
   });
+}
+
+/** Returns the trace id of a request, for a log line. */
+export function traceOf({ headers }: FastifyRequest): { readonly traceId?: string } {
+  const traceId = parseTraceparent(headers.traceparent as string | undefined)?.traceId;
+  return traceId === undefined ? {} : { traceId };
 }

@@ -1,5 +1,7 @@
+import type { HttpLimits } from '../../http/server.ts';
+
 /** Bounds of the ingress role. Sizes in bytes, times in milliseconds. */
-export interface IngressLimits {
+export interface IngressLimits extends HttpLimits {
   /** One event's body; more is 413. */
   readonly bodyBytes: number;
   /** One ingest call. */
@@ -25,14 +27,6 @@ export interface IngressLimits {
   readonly queueTtlMs: number;
   /** Most keys, and most queues, that are remembered. */
   readonly cacheEntries: number;
-  readonly headerBytes: number;
-  readonly headersTimeoutMs: number;
-  readonly requestTimeoutMs: number;
-  /** Silence on a socket, whatever it waits for. */
-  readonly connectionTimeoutMs: number;
-  readonly keepAliveTimeoutMs: number;
-  /** How long close() waits for requests in progress before it cuts their connections. */
-  readonly drainTimeoutMs: number;
 }
 
 export const INGRESS_LIMITS: IngressLimits = {

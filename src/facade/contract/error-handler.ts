@@ -1,0 +1,39 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { PROBLEMS, type ProblemCode } from '../../core/problems/problems.ts';
+import { sendProblem } from '../../http/problem-answers.ts';
+import { Refusal } from '../../http/refusal.ts';
+import { traceOf } from '../../http/traced-requests.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import { BODY_BYTES } from './route.ts';
+
+/** Problems for Fastify's own error codes. */
+const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
+  FST_ERR_MAX_PARAM_LENGTH: 'uri_too_long',
+};
+
+/** Returns the error handler. It logs unexpected errors once, and answers them without details. */
+export function createErrorHandler(log: Logger) {
+  return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): void => {
+    if (error instanceof Refusal) {
+      if (PROBLEMS[error.code].status >= 500) {
+        log.warn(
+          { code: error.code, err: error.cause, requestId: request.id, ...traceOf(request) },
+          'call could not be answered',
+        );
+      }
+      return sendProblem(reply, error.code, error.facts);
+    }
+    const known = OF_FASTIFY[error.code];
+    if (known === 'body_too_large') {
+      const most = (request.routeOptions.bodyLimit ?? BODY_BYTES).toLocaleString('en');
+      return sendProblem(reply, known, { detail: `Send at most ${most} bytes to this call.` });
+    }
+    if (known !== undefined) return sendProblem(reply, known);
+    if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');
+    log.error({ err: error, requestId: request.id, ...traceOf(request) }, 'call failed');
+    sendProblem(reply, 'internal');
+  };
+}
