@@ -19,7 +19,7 @@ function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition):
 // Object names are keys in Redis and parts of paths. A fieldPath may not point into metadata.
 const NAME_RULE: CelRule = {
   rule: "self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",
-  message: 'metadata.name has to be a DNS label: at most 63 lower-case letters, digits and -, no dots',
+  message: 'metadata.name must be a DNS label: at most 63 lower-case letters, digits and -, no dots',
 };
 
 /**
@@ -74,7 +74,7 @@ function objectSchema(kind: KindDefinition) {
 }
 
 // Server-side apply leaves null when it removes the last field of an object. With a default, null becomes {} before the
-// rules run, so the user sees the message of the rule that is broken. A default has to be valid.
+// rules run, so the user sees the message of the rule that is broken. A default must be valid.
 function specSchema(spec: z.ZodType): object {
   return structuralSchema(spec.safeParse({}).success ? spec.meta({ default: {} }) : spec);
 }

@@ -33,7 +33,7 @@ export function parseDurationMs(value: string): number {
 export function duration(): z.ZodString {
   return withRule(z.string().max(32).meta({ pattern: DURATION_PATTERN.source }), {
     rule: IS_DURATION,
-    message: 'has to be a duration such as 5s, 30m or 168h, in h, m, s and ms, not in days',
+    message: 'must be a duration such as 5s, 30m or 168h, in h, m, s and ms, not in days',
     holds: value => DURATION_PATTERN.test(value),
   });
 }
@@ -43,7 +43,7 @@ export function durationBetween(min: string, max: string): z.ZodString {
   const [minMs, maxMs] = [parseDurationMs(min), parseDurationMs(max)];
   return withRule(duration(), {
     rule: `!${IS_DURATION} || (duration(self) >= duration('${min}') && duration(self) <= duration('${max}'))`,
-    message: `has to be from ${min} to ${max}`,
+    message: `must be from ${min} to ${max}`,
     // The rule in `duration()` reports a malformed value.
     holds: value => !DURATION_PATTERN.test(value) || between(parseDurationMs(value), minMs, maxMs),
   });

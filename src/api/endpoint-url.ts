@@ -13,7 +13,7 @@ const ENDPOINT_URL = new RegExp(`^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\]
 export function endpointUrl(): z.ZodString {
   return withRule(z.string().min(1).max(2048), {
     rule: `self.matches(r'${ENDPOINT_URL.source.replaceAll('\\/', '/')}')`,
-    message: 'has to be an absolute http or https URL in ASCII, without user name and password',
+    message: 'must be an absolute http or https URL in ASCII, without user name and password',
     holds: value => ENDPOINT_URL.test(value),
   });
 }

@@ -55,7 +55,7 @@ export const EndpointHeader = withRule(
   }),
   {
     rule: 'has(self.value) != has(self.valueFrom)',
-    message: 'needs exactly one of value, valueFrom',
+    message: 'must have exactly one of value and valueFrom',
     holds: header => (header.value === undefined) !== (header.valueFrom === undefined),
   },
 ).describe('A header of every delivery, with its value or the source of its value.');

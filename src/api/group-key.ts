@@ -19,7 +19,7 @@ export function isGroupKey(value: string): boolean {
 export function groupKey(): z.ZodString {
   return withRule(z.string().min(1).max(GROUP_KEY_MAX_BYTES), {
     rule: `bytes(self).size() <= ${GROUP_KEY_MAX_BYTES} && self.matches(r'${GROUP_KEY.source}')`,
-    message: 'has to be 1 to 256 bytes of UTF-8 without control characters and without spaces at its ends',
+    message: 'must be 1 to 256 bytes of UTF-8 without control characters and without spaces at its ends',
     holds: isGroupKey,
   });
 }

@@ -49,7 +49,7 @@ describe('the API server, asked for a header of an endpoint', () => {
       { name: name.toUpperCase(), valueFrom },
     ]) {
       expect(await refusal('Subscription', endpoint(header))).toMatch(
-        /spec\.endpoint\.headers\[0\]\.name: .*are set by the dispatcher/,
+        /spec\.endpoint\.headers\[0\]\.name: .*a header that Sluice sets/,
       );
     }
   });
@@ -69,7 +69,7 @@ describe('the API server, asked for a header that is passed on', () => {
   it.each([...RESERVED, ...CREDENTIAL_HEADERS])('refuses %s in any case', async name => {
     for (const each of [name, name.toUpperCase()]) {
       expect(await refusal('CatalogStream', forwarding(each))).toMatch(
-        /spec\.contextHeaders\.forward\[0\]: .*credentials never reach a partner/,
+        /spec\.contextHeaders\.forward\[0\]: .*must not name credentials/,
       );
     }
   });

@@ -66,7 +66,7 @@ export function forwardedHeaderName(): z.ZodString {
   return nameOutside(
     [...RESERVED_HEADERS, ...CREDENTIAL_HEADERS],
     mayForward,
-    'credentials never reach a partner; headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
+    'must not name credentials or a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   );
 }
 
@@ -75,6 +75,6 @@ export function endpointHeaderName(): z.ZodString {
   return nameOutside(
     RESERVED_HEADERS,
     mayEndpointSet,
-    'headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
+    'must not name a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   );
 }

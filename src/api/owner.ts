@@ -20,7 +20,7 @@ export const Owner = withRule(
   }),
   {
     rule: '[has(self.subject), has(self.group), has(self.client)].exists_one(given, given)',
-    message: 'needs exactly one of subject, group, client',
+    message: 'must have exactly one of subject, group and client',
     holds: owner => [owner.subject, owner.group, owner.client].filter(given => given !== undefined).length === 1,
   },
 ).describe('Access tokens that act as an owner or admin: an issuer, and exactly one of subject, group, client.');

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
 /** Id of a run, chosen by the caller. */
-export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'has to be 1 to 64 letters, digits, ".", "_" and "-"');
+export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"');
 
 /** Query parameters of the sandbox route; it refuses all others. */
 export const SandboxQuery = z.object({
-  sb_fail_code: queryInteger(/^[345]\d\d$/, 'has to be a number from 300 to 599', {
+  sb_fail_code: queryInteger(/^[345]\d\d$/, 'must be a number from 300 to 599', {
     minimum: 300,
     maximum: 599,
     description: 'Attempts fail with this status, 300 to 599: the first sb_fail_count of them, or all without it.',
   }),
-  sb_fail_count: queryInteger(/^(\d|1\d|20)$/, 'has to be a number from 0 to 20', {
+  sb_fail_count: queryInteger(/^(\d|1\d|20)$/, 'must be a number from 0 to 20', {
     minimum: 0,
     maximum: 20,
     description: 'Number of attempts that fail before one succeeds, 0 to 20. They fail with sb_fail_code, default 500.',
@@ -23,14 +23,14 @@ export const SandboxQuery = z.object({
 
 /** Query parameters of a run's report. */
 export const RunReportQuery = z.object({
-  limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, 'has to be a number from 1 to 250', {
+  limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, 'must be a number from 1 to 250', {
     minimum: 1,
     maximum: 250,
     description: 'Maximum number of events in the answer, 1 to 250. Default 50.',
   }),
   cursor: z
     .string()
-    .regex(/^[0-9a-z]{15}\.[a-z0-9-]{1,63}$/, 'has to be the nextCursor of the page before')
+    .regex(/^[0-9a-z]{15}\.[a-z0-9-]{1,63}$/, 'must be the nextCursor of the page before')
     .optional()
     .meta({ description: 'The nextCursor of the previous page. Absent: the first page.' }),
 });

@@ -12,7 +12,7 @@ export function text(limits: { min?: number; max: number }): z.ZodString {
     .refine(value => {
       const length = codePoints(value);
       return length >= min && length <= limits.max;
-    }, `has to be ${min} to ${limits.max} characters long`)
+    }, `must have ${min} to ${limits.max} characters`)
     .meta(min > 0 ? { minLength: min, maxLength: limits.max } : { maxLength: limits.max });
 }
 
@@ -52,10 +52,7 @@ export function sha256Hex(): z.ZodString {
 export function timestamp(): z.ZodString {
   return z
     .string()
-    .refine(
-      value => !Number.isNaN(Date.parse(value)),
-      'has to be an RFC 3339 date and time such as 2026-01-31T12:00:00Z',
-    )
+    .refine(value => !Number.isNaN(Date.parse(value)), 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z')
     .meta({ format: 'date-time' });
 }
 
@@ -66,7 +63,7 @@ const EMAIL =
 export function emailAddress(): z.ZodString {
   return withRule(z.string().min(3).max(254), {
     rule: `self.matches(r"${EMAIL.source.replaceAll('\\/', '/')}")`,
-    message: 'has to be an e-mail address such as ada@example.com',
+    message: 'must be an e-mail address such as ada@example.com',
     holds: value => EMAIL.test(value),
   });
 }

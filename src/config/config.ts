@@ -62,7 +62,7 @@ export const ENVIRONMENT = {
   SLUICE_REDIS_URL: z
     .string()
     .refine(text => text.split(',').every(each => /^rediss?:\/\/[^/\s]+\/?$/.test(each.trim())), {
-      message: 'has to be redis://[user:password@]host:port (rediss:// for TLS), several separated by commas',
+      message: 'must be redis://[user:password@]host:port (rediss:// for TLS), several separated by commas',
     })
     .default('redis://127.0.0.1:6379')
     .describe(
@@ -80,7 +80,8 @@ export const ENVIRONMENT = {
     ),
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {
-      message: 'has to be https URLs without user, query and fragment, separated by commas; http for loopback only',
+      message:
+        'must be https URLs without user, query and fragment, such as https://login.example.com, separated by commas; http for loopback only',
     })
     .prefault('')
     .describe(
@@ -93,7 +94,7 @@ export const ENVIRONMENT = {
     .describe('Audience (aud claim) that access tokens must have. Required by the facade.'),
   SLUICE_OIDC_ALGORITHMS: list
     .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
-      message: `has to be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
+      message: `must be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
     })
     .prefault('RS256')
     .describe(
@@ -108,7 +109,7 @@ export const ENVIRONMENT = {
     .describe('Tolerated clock difference to an issuer, in seconds, either way; at most 300.'),
   SLUICE_ALLOWED_NETWORKS: list
     .refine(networks => networks.every(isNetwork), {
-      message: 'has to be CIDR networks separated by commas, such as 10.0.0.0/8',
+      message: 'must be CIDR networks separated by commas, such as 10.0.0.0/8',
     })
     .prefault('')
     .describe(
@@ -117,7 +118,7 @@ export const ENVIRONMENT = {
   SLUICE_SMTP_URL: z
     .string()
     .refine(isSmtpUrl, {
-      message: 'has to be smtp://[user:password@]host[:port], or smtps:// for TLS; user and password percent-encoded',
+      message: 'must be smtp://[user:password@]host[:port], or smtps:// for TLS; percent-encode user and password',
     })
     .optional()
     .describe(
@@ -132,13 +133,17 @@ export const ENVIRONMENT = {
   SLUICE_SMTP_FROM: z
     .string()
     .max(320)
-    .refine(text => parseMailbox(text) !== undefined, { message: 'has to be address or Name <address>' })
+    .refine(text => parseMailbox(text) !== undefined, {
+      message: 'must be an address or Name <address>, such as Sluice <sluice@example.com>',
+    })
     .optional()
     .describe('Sender of invitations: address or Name <address>. Default: sluice@ and the host of SLUICE_SMTP_URL.'),
   SLUICE_INVITATION_URL: z
     .string()
     .max(500)
-    .refine(isPage, { message: 'has to be an http or https URL without user and fragment' })
+    .refine(isPage, {
+      message: 'must be an http or https URL without user and fragment, such as https://app.example.com/invitations',
+    })
     .optional()
     .describe(
       'Page that invitations link to. Sluice appends #token=<token>, which browsers do not send to servers. Without it the mail explains how to accept over REST.',
@@ -157,7 +162,10 @@ export const ENVIRONMENT = {
     ),
   SLUICE_NAMESPACE: z
     .string()
-    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'has to be the name of a namespace: lower-case letters, digits and -')
+    .regex(
+      /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
+      'must be the name of a namespace: lower-case letters, digits and -, such as sluice-system',
+    )
     .default('sluice-system')
     .describe("Namespace of the controller's Lease."),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce

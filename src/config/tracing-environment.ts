@@ -54,18 +54,18 @@ export function readTracing(env: Environment, roles: readonly string[], problems
   if (url === undefined) return undefined;
   const found: string[] = [];
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
-    found.push('OTEL_EXPORTER_OTLP_ENDPOINT: has to be an http or https URL');
+    found.push('OTEL_EXPORTER_OTLP_ENDPOINT: must be an http or https URL, such as http://collector:4318');
   }
   const protocol = ofTraces(env, 'PROTOCOL') ?? 'http/protobuf';
-  if (!isProtocol(protocol)) found.push('OTEL_EXPORTER_OTLP_PROTOCOL: has to be http/protobuf or http/json');
+  if (!isProtocol(protocol)) found.push('OTEL_EXPORTER_OTLP_PROTOCOL: must be http/protobuf or http/json');
   const timeoutMs = Number(ofTraces(env, 'TIMEOUT') ?? 10_000);
-  if (!(timeoutMs > 0)) found.push('OTEL_EXPORTER_OTLP_TIMEOUT: has to be a number of milliseconds');
+  if (!(timeoutMs > 0)) found.push('OTEL_EXPORTER_OTLP_TIMEOUT: must be a number of milliseconds above 0');
   const delayMs = Number(given(env['OTEL_BSP_SCHEDULE_DELAY']) ?? 5_000);
-  if (!(delayMs > 0)) found.push('OTEL_BSP_SCHEDULE_DELAY: has to be a number of milliseconds');
+  if (!(delayMs > 0)) found.push('OTEL_BSP_SCHEDULE_DELAY: must be a number of milliseconds above 0');
   const headers = parsePairs(ofTraces(env, 'HEADERS'));
-  if (headers === undefined) found.push('OTEL_EXPORTER_OTLP_HEADERS: has to be name=value, separated by commas');
+  if (headers === undefined) found.push('OTEL_EXPORTER_OTLP_HEADERS: must be name=value, separated by commas');
   const attributes = parsePairs(env['OTEL_RESOURCE_ATTRIBUTES']);
-  if (attributes === undefined) found.push('OTEL_RESOURCE_ATTRIBUTES: has to be name=value, separated by commas');
+  if (attributes === undefined) found.push('OTEL_RESOURCE_ATTRIBUTES: must be name=value, separated by commas');
   const sampler = readSampler(env, found);
   problems.push(...found);
   if (found.length > 0 || !isProtocol(protocol) || headers === undefined || sampler === undefined) return undefined;
@@ -123,14 +123,12 @@ function readSampler(env: Environment, problems: string[]): SamplerConfig | unde
   const name = given(env['OTEL_TRACES_SAMPLER']) ?? 'parentbased_always_on';
   const kind = name.replace(/^parentbased_/, '');
   if (!Object.hasOwn(RATIOS, kind)) {
-    problems.push(
-      `OTEL_TRACES_SAMPLER: has to be ${Object.keys(RATIOS).join(', ')}, or one of them after parentbased_`,
-    );
+    problems.push(`OTEL_TRACES_SAMPLER: must be ${Object.keys(RATIOS).join(', ')}, or one of them after parentbased_`);
     return undefined;
   }
   const ratio = RATIOS[kind] ?? Number(given(env['OTEL_TRACES_SAMPLER_ARG']) ?? 1);
   if (!(ratio >= 0 && ratio <= 1)) {
-    problems.push('OTEL_TRACES_SAMPLER_ARG: has to be a number from 0 to 1');
+    problems.push('OTEL_TRACES_SAMPLER_ARG: must be a number from 0 to 1');
     return undefined;
   }
   return { parentBased: kind !== name, ratio };

@@ -25,7 +25,7 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
   if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return key;
-  const detail = 'has to be 1 to 255 characters of visible ASCII, once';
+  const detail = 'must be 1 to 255 characters of visible ASCII, once';
   throw new Refusal('invalid_request', { errors: [{ header: 'idempotency-key', detail }] });
 }
 
@@ -66,7 +66,7 @@ async function reach(facade: Facade, route: Route, call: Call<Access, string, un
     if (id === undefined)
       throw new Refusal(
         'invalid_request',
-        'Add producerTenantPublicId: the id of your workspace, ten_ and 20 characters.',
+        'Add producerTenantPublicId: the id of your workspace, ten_ followed by 20 characters.',
       );
     const tenant = await facade.ownership.tenant(identity, id);
     if (pausable) assertNotPaused(tenant.workspace);

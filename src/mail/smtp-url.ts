@@ -29,7 +29,7 @@ export function parseSmtpUrl(text: string): SmtpServer {
     const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
     if (user !== '') credentials = { user, password };
   } catch {
-    throw new TypeError('user and password have to be percent-encoded');
+    throw new TypeError('user and password must be percent-encoded');
   }
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),

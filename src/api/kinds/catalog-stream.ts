@@ -25,7 +25,7 @@ export const CatalogStreamSpec = withTransitions(
       .optional(),
     payloadSchema: withRule(text({ max: PAYLOAD_SCHEMA_MAX_BYTES }), {
       rule: `bytes(self).size() <= ${PAYLOAD_SCHEMA_MAX_BYTES}`,
-      message: 'has to be at most 131072 bytes (128 KiB) of UTF-8',
+      message: 'must be at most 131072 bytes (128 KiB) of UTF-8',
       holds: value => new TextEncoder().encode(value).length <= PAYLOAD_SCHEMA_MAX_BYTES,
     })
       .describe(

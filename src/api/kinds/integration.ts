@@ -27,13 +27,13 @@ export const IntegrationSpec = withTransitions(
     }),
     {
       rule: 'has(self.invitedEmail) || has(self.workspace)',
-      message: 'needs invitedEmail (an invitation) or workspace (a direct grant)',
+      message: 'must have invitedEmail (an invitation) or workspace (a direct grant)',
       holds: spec => spec.invitedEmail !== undefined || spec.workspace !== undefined,
     },
   ),
   {
     rule: '!has(self.invitedEmail) || (has(oldSelf.invitedEmail) && self.invitedEmail == oldSelf.invitedEmail)',
-    message: 'invitedEmail can be removed, but not changed or added later: make another Integration',
+    message: 'you can remove invitedEmail, but not change or add it later: create another Integration',
     fieldPath: '.invitedEmail',
   },
   immutableOnceSet('workspace'),

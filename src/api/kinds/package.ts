@@ -37,7 +37,7 @@ export const PackageSpec = withTransitions(
   },
   {
     rule: '!oldSelf.?archived.orValue(false) || !has(self.streams) || (has(oldSelf.streams) ? self.streams.all(s, s in oldSelf.streams) : self.streams.size() == 0)',
-    message: 'streams can only be taken out once the package is archived',
+    message: 'you can only remove streams from an archived package',
     fieldPath: '.streams',
   },
 ).describe('Desired state of the package.');

@@ -103,7 +103,7 @@ export const Subscription = defineKind({
     {
       // Removing the endpoint and adding it again would pass the transition rule. The status keeps the version.
       rule: '!has(self.spec.endpoint) || self.spec.endpoint.?secretVersion.orValue(1) >= self.?status.?signing.?version.orValue(1)',
-      message: 'secretVersion only grows: it has to be at least status.signing.version',
+      message: 'secretVersion only grows: it must be at least status.signing.version',
       fieldPath: '.spec.endpoint.secretVersion',
     },
   ],

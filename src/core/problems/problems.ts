@@ -159,7 +159,7 @@ export const PROBLEMS = {
   malformed_id: {
     status: 400,
     title: 'An id in the path is malformed',
-    remedy: 'An id is a prefix such as ten_ and 20 characters. Copy it from an answer.',
+    remedy: 'An id is a prefix such as ten_, followed by 20 characters. Copy it from an answer.',
   },
   malformed_cursor: {
     status: 400,

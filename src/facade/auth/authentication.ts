@@ -84,7 +84,7 @@ function createAuthenticator(options: AuthenticationOptions) {
     const credentials = readCredentials(request.rawHeaders);
     if (credentials.kind === 'none') return counted('missing', refuseMissing());
     if (credentials.kind === 'ambiguous') {
-      const what = 'There has to be one Authorization header, with one scheme, one space and one token';
+      const what = 'Send exactly one Authorization header, with one scheme, one space and one token';
       return counted('misplaced', refuseMisplaced(what));
     }
     const token = parseToken(credentials.token);

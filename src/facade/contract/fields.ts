@@ -19,7 +19,10 @@ const EXAMPLE = '0123456789abcdefghjk';
 export function publicIdField(kind: IdKind) {
   return z
     .string()
-    .regex(new RegExp(`^${ID_PREFIX[kind]}[0-9a-hjkmnp-tv-z]{20}$`), `has to be ${ID_PREFIX[kind]} and 20 characters`)
+    .regex(
+      new RegExp(`^${ID_PREFIX[kind]}[0-9a-hjkmnp-tv-z]{20}$`),
+      `must be ${ID_PREFIX[kind]} followed by 20 characters`,
+    )
     .meta({ description: `Public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
 }
 
@@ -35,25 +38,25 @@ export const PATH_PARAMETERS = {
   account: publicIdField('Account'),
   event: z
     .string()
-    .regex(/^evt_[0-9a-hjkmnp-tv-z]{35}$/, 'has to be evt_ and 35 characters')
+    .regex(/^evt_[0-9a-hjkmnp-tv-z]{35}$/, 'must be evt_ followed by 35 characters')
     .meta({
       description: 'Id of the event in the inbox of one subscription, from the list of events.',
       example: `evt_01mxhs0q0000000${EXAMPLE}`,
     }),
   eventId: z
     .string()
-    .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/, 'has to be 1 to 256 characters of printable ASCII')
+    .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/, 'must be 1 to 256 characters of printable ASCII')
     .meta({ description: "The producer's id of the event. Deliveries send it as webhook-id.", example: 'order-4711' }),
   replay: z
     .string()
-    .regex(/^[\w-]{1,64}$/, 'has to be 1 to 64 letters, digits, _ and -')
+    .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
     .meta({ description: 'Id of the replay.', example: 'rpl_0123456789abcdefghjk' }),
   key: z
     .string()
     .max(63)
     .regex(
       /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
-      'has to be letters and digits, with ".", "_" and "-" between them',
+      'must be letters and digits, with ".", "_" and "-" between them',
     )
     .meta({ description: 'Id of the ingress key.', example: 'key-1' }),
 } as const;

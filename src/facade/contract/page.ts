@@ -9,7 +9,7 @@ export const PAGE_BYTES = 1_048_576;
 
 /** Query parameters of every list. */
 export const PageQuery = z.strictObject({
-  limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `has to be a number from 1 to ${MOST}`, {
+  limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `must be a number from 1 to ${MOST}`, {
     minimum: 1,
     maximum: MOST,
     description: `Maximum number of items in the page, 1 to ${MOST}. Default ${DEFAULT}.`,

@@ -30,20 +30,20 @@ function faultsOf(action: () => unknown): readonly object[] {
 describe('each fault says what to change', () => {
   test.each([
     [{ ...GOOD, name: undefined }, '/name', 'is required'],
-    [{ ...GOOD, name: 1 }, '/name', 'has to be a string, in double quotes'],
-    [{ ...GOOD, name: null }, '/name', 'has to be a string, in double quotes'],
-    [{ ...GOOD, name: 'a' }, '/name', 'has to be at least 2 characters long'],
-    [{ ...GOOD, name: 'abcdef' }, '/name', 'has to be at most 5 characters long'],
-    [{ name: 'abc' }, '/since', 'is required; it has to be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
-    [{ ...GOOD, since: '2026-11-22' }, '/since', 'has to be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
-    [{ ...GOOD, dryRun: 'true' }, '/dryRun', 'has to be true or false, without quotes'],
-    [{ ...GOOD, count: '7' }, '/count', 'has to be a number, without quotes'],
-    [{ ...GOOD, count: 7.5 }, '/count', 'has to be a whole number, without quotes'],
-    [{ ...GOOD, count: 21 }, '/count', 'has to be at most 20'],
-    [{ ...GOOD, states: 'dead' }, '/states', 'has to be a list: [ … ]'],
-    [{ ...GOOD, states: [] }, '/states', 'has to be at least 1 item long'],
-    [{ ...GOOD, states: ['gone'] }, '/states/0', 'has to be one of dead, skipped'],
-    [{ ...GOOD, target: 'x' }, '/target', 'has to be an object: { … }'],
+    [{ ...GOOD, name: 1 }, '/name', 'must be a string, in double quotes'],
+    [{ ...GOOD, name: null }, '/name', 'must be a string, in double quotes'],
+    [{ ...GOOD, name: 'a' }, '/name', 'must have at least 2 characters'],
+    [{ ...GOOD, name: 'abcdef' }, '/name', 'must have at most 5 characters'],
+    [{ name: 'abc' }, '/since', 'is required; it must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
+    [{ ...GOOD, since: '2026-11-22' }, '/since', 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z'],
+    [{ ...GOOD, dryRun: 'true' }, '/dryRun', 'must be true or false, without quotes'],
+    [{ ...GOOD, count: '7' }, '/count', 'must be a number, without quotes'],
+    [{ ...GOOD, count: 7.5 }, '/count', 'must be a whole number, without quotes'],
+    [{ ...GOOD, count: 21 }, '/count', 'must be at most 20'],
+    [{ ...GOOD, states: 'dead' }, '/states', 'must be a list: [ … ]'],
+    [{ ...GOOD, states: [] }, '/states', 'must have at least 1 item'],
+    [{ ...GOOD, states: ['gone'] }, '/states/0', 'must be one of dead, skipped'],
+    [{ ...GOOD, target: 'x' }, '/target', 'must be an object: { … }'],
     [{ ...GOOD, target: {} }, '/target/kind', 'is required'],
     [{ ...GOOD, target: { kind: 'Package', nam: 1 } }, '/target/nam', 'is not a field of this call'],
     [{ ...GOOD, dry_run: true }, '/dry_run', 'is not a field of this call; did you mean dryRun?'],
@@ -52,7 +52,7 @@ describe('each fault says what to change', () => {
       '/frobnicate',
       'is not a field of this call; known: name, since, dryRun, count, states, target, anything',
     ],
-    [[], '', 'has to be an object: { … }'],
+    [[], '', 'must be an object: { … }'],
   ])('%j', (value, pointer, detail) => {
     expect(faultsOf(() => validate('body', Schema, value))).toEqual([{ pointer, detail }]);
   });
@@ -74,7 +74,7 @@ describe('each fault says what to change', () => {
       { code: 'not_found', detail: expect.stringContaining('remove the last slash') },
     ]);
     expect(faultsOf(() => validatePath({ tenant: 'shop' }))).toEqual([
-      { parameter: 'tenant', detail: 'has to be ten_ and 20 characters' },
+      { parameter: 'tenant', detail: 'must be ten_ followed by 20 characters' },
     ]);
   });
 });

@@ -3,14 +3,14 @@ import { nearestName } from '../../core/problems/nearest-name.ts';
 
 /** Messages for the types of zod. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
-  string: 'has to be a string, in double quotes',
-  number: 'has to be a number, without quotes',
-  int: 'has to be a whole number, without quotes',
-  boolean: 'has to be true or false, without quotes',
-  array: 'has to be a list: [ … ]',
-  object: 'has to be an object: { … }',
-  record: 'has to be an object: { … }',
-  null: 'has to be null',
+  string: 'must be a string, in double quotes',
+  number: 'must be a number, without quotes',
+  int: 'must be a whole number, without quotes',
+  boolean: 'must be true or false, without quotes',
+  array: 'must be a list: [ … ]',
+  object: 'must be an object: { … }',
+  record: 'must be an object: { … }',
+  null: 'must be null',
 };
 const REQUIRED = 'is required';
 /** Maximum number of names in a message; the reference has longer lists. */
@@ -21,24 +21,26 @@ export const messageOf: z.core.$ZodErrorMap = issue => {
   if (issue.input === undefined) return REQUIRED;
   switch (issue.code) {
     case 'invalid_type':
-      return TYPE_NAMES[issue.expected] ?? `has to be of type ${issue.expected}`;
+      return TYPE_NAMES[issue.expected] ?? `must be of type ${issue.expected}`;
     case 'invalid_value':
-      return `has to be ${issue.values.length > 1 ? 'one of ' : ''}${listOf(issue.values.map(String))}`;
+      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${listOf(issue.values.map(String))}`;
     case 'too_small':
-      return `has to be at least ${amount(issue.origin, Number(issue.minimum))}`;
+      return limit('at least', issue.origin, Number(issue.minimum));
     case 'too_big':
-      return `has to be at most ${amount(issue.origin, Number(issue.maximum))}`;
+      return limit('at most', issue.origin, Number(issue.maximum));
     case 'invalid_union':
-      return 'has none of the accepted forms';
+      return 'must have one of the accepted forms';
     default:
       return undefined;
   }
 };
 
-function amount(origin: string, count: number): string {
+function limit(bound: 'at least' | 'at most', origin: string, count: number): string {
   const noun = origin === 'string' ? 'character' : origin === 'array' || origin === 'set' ? 'item' : undefined;
   const number = count.toLocaleString('en');
-  return noun === undefined ? number : `${number} ${noun}${count === 1 ? '' : 's'} long`;
+  return noun === undefined
+    ? `must be ${bound} ${number}`
+    : `must have ${bound} ${number} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function listOf(names: readonly string[]): string {

@@ -42,7 +42,7 @@ test.each<[string, Manifest, RegExp]>([
   ['a block of nothing', block({}), /spec\.target: Required/],
   ['a block of a subscription', block({ target: { kind: 'Subscription', name: 'a' } }), /CatalogStream/],
   ['an address without @', object('Integration', 'wrong', { invitedEmail: 'ada' }, SHOP), /such as ada@example\.com/],
-  ['nobody invited', object('Integration', 'wrong', {}, SHOP), /needs invitedEmail .* or workspace/],
+  ['nobody invited', object('Integration', 'wrong', {}, SHOP), /must have invitedEmail .* or workspace/],
   ['a workspace without an account', object('Workspace', 'wrong', {}), /spec\.account: Required/],
   ['a plan that is none', object('Account', 'wrong', { owners: [], plan: 'Gold' }), /Metered/],
   ['a kind that is none', object('Stream', 'wrong', {}, SHOP), /no matches for kind "Stream"/],

@@ -16,7 +16,7 @@ import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 const PAGES_AT_ONCE = 20;
 
 const Instant = z.iso
-  .datetime({ offset: true, error: 'has to be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
+  .datetime({ offset: true, error: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
   // Nothing was accepted before the epoch, and no position in a queue is negative.
   .transform(text => Math.max(1, Date.parse(text)));
 
@@ -31,7 +31,10 @@ export const instant = (description: string) => Instant.meta(instantMeta(descrip
 const States = z
   .string()
   .transform(text => text.split(',') as EventState[])
-  .refine(states => states.every(state => EVENT_STATES.includes(state)), `has to be of ${EVENT_STATES.join(', ')}`)
+  .refine(
+    states => states.every(state => EVENT_STATES.includes(state)),
+    `must be one or more of ${EVENT_STATES.join(', ')}, separated by commas`,
+  )
   .optional()
   .meta({
     description: `Only events in these states, comma-separated: ${EVENT_STATES.join(', ')}.`,
@@ -44,7 +47,7 @@ const EventQuery = PageQuery.extend({
   since: Instant.optional().meta(instantMeta('Only events accepted at or after this time')),
   until: Instant.optional().meta(instantMeta('Only events accepted before this time')),
   order: z.enum(['asc', 'desc']).optional().meta({ description: 'asc (default): oldest first. desc: newest first.' }),
-  wait: queryInteger(/^([12]?\d|30)$/, 'has to be a number of seconds from 0 to 30', {
+  wait: queryInteger(/^([12]?\d|30)$/, 'must be a number of seconds from 0 to 30', {
     minimum: 0,
     maximum: 30,
     description: 'Seconds to wait if there is no event, 0 to 30. Default 0.',

@@ -8,7 +8,7 @@ import { openEvent } from './inbox-access.ts';
 const ReplayOf = z.strictObject({
   replayId: z
     .string()
-    .regex(/^[\w-]{1,64}$/, 'has to be 1 to 64 letters, digits, _ and -')
+    .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
     .optional()
     .meta({ description: 'The replay to skip. Absent: the first delivery.' }),
 });

@@ -10,7 +10,7 @@ import { assertNotPaused } from '../../objects/paused.ts';
 
 export const InvitationToken = z
   .string()
-  .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'has to be sinv_ and 43 characters; copy it from the invitation')
+  .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'must be sinv_ followed by 43 characters; copy it from the invitation')
   .meta({
     description: 'Token of the invitation, from the e-mail or the Secret. Valid once.',
     example: `sinv_${'A'.repeat(43)}`,

@@ -9,10 +9,7 @@ import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 export const StreamChoice = z
   .string()
   .max(63)
-  .regex(
-    /^(cat_[0-9a-hjkmnp-tv-z]{20}|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/,
-    'has to be an id (cat_…) or the key of a stream',
-  )
+  .regex(/^(cat_[0-9a-hjkmnp-tv-z]{20}|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$/, 'must be an id (cat_…) or the key of a stream')
   .meta({ description: 'The stream: its public id or its key.', example: 'cat_0123456789abcdefghjk' });
 
 export const StreamName = z

@@ -23,12 +23,12 @@ export const accountCases = [
   refuses(
     'an owner who is nobody',
     { owners: [{ issuer, role: 'Owner' }] },
-    'needs exactly one of subject, group, client',
+    'must have exactly one of subject, group and client',
   ),
   refuses(
     'an owner who is two',
     { owners: [{ ...ada, group: 'admins' }] },
-    'needs exactly one of subject, group, client',
+    'must have exactly one of subject, group and client',
   ),
   refuses('an owner without a role', { owners: [{ issuer, subject: 'ada' }] }, 'spec.owners[0].role: Required value'),
   refuses(
@@ -38,6 +38,6 @@ export const accountCases = [
   ),
   refuses('a plan that does not exist', { plan: 'Enterprise' }, 'supported values: "Free", "Metered"'),
   refuses('tokens below zero', { includedTokens: -1 }, 'should be greater than or equal to 0'),
-  refuses('a name with a dot', {}, 'metadata.name has to be a DNS label', { name: 'acme.example', serverOnly: true }),
+  refuses('a name with a dot', {}, 'metadata.name must be a DNS label', { name: 'acme.example', serverOnly: true }),
   acceptsChange('a top-up', { includedTokens: 10_000 }, { includedTokens: 20_000 }),
 ];

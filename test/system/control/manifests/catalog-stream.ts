@@ -31,26 +31,26 @@ export const catalogStreamCases = [
   refuses(
     'a payload schema whose characters fit and whose bytes do not',
     { payloadSchema: 'é'.repeat(70_000) },
-    'has to be at most 131072 bytes (128 KiB) of UTF-8',
+    'must be at most 131072 bytes (128 KiB) of UTF-8',
   ),
   accepts('a retention in several units', { retention: '1h30m' }),
-  refuses('a retention below an hour', { retention: '59m59s' }, 'has to be from 1h to 720h'),
-  refuses('a retention above 30 days', { retention: '721h' }, 'has to be from 1h to 720h'),
+  refuses('a retention below an hour', { retention: '59m59s' }, 'must be from 1h to 720h'),
+  refuses('a retention above 30 days', { retention: '721h' }, 'must be from 1h to 720h'),
   refuses('a retention in days', { retention: '7d' }, 'not in days'),
   refuses(
     'a retention in fractions',
     { retention: '1.5h' },
-    'spec.retention: Invalid value: "1.5h": has to be a duration such as 5s, 30m or 168h',
+    'spec.retention: Invalid value: "1.5h": must be a duration such as 5s, 30m or 168h',
   ),
   refuses(
     'forwarding the ingress key to partners',
     { contextHeaders: { forward: ['X-Api-Key'] } },
-    'credentials never reach a partner; headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
+    'must not name credentials or a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   ),
   refuses(
     'forwarding a signature',
     { contextHeaders: { forward: ['Webhook-Signature'] } },
-    'credentials never reach a partner; headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
+    'must not name credentials or a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   ),
   refuses(
     'a header name with a line break',
@@ -60,11 +60,11 @@ export const catalogStreamCases = [
   refuses('a policy that does not exist', { deletionPolicy: 'Purge' }, 'supported values: "Retain", "Delete"'),
   refuses('a string for a boolean', { public: 'yes' }, 'spec.public'),
   refuses('a field with a typo', { eventType: ['a'] }, 'unknown field "spec.eventType"', { serverOnly: true }),
-  refuses('a name of 64 characters', {}, 'metadata.name has to be a DNS label', {
+  refuses('a name of 64 characters', {}, 'metadata.name must be a DNS label', {
     name: 'x'.repeat(64),
     serverOnly: true,
   }),
-  refuses('a name with a dot', {}, 'metadata.name has to be a DNS label', { name: 'a.b', serverOnly: true }),
+  refuses('a name with a dot', {}, 'metadata.name must be a DNS label', { name: 'a.b', serverOnly: true }),
   acceptsChange('setting a name later', {}, { name: 'Orders' }),
   refusesChange(
     'changing the name',

@@ -54,12 +54,12 @@ export const packageCases = [
     'adding a stream to an archived one',
     { archived: true, streams: ['orders'] },
     { archived: true, streams: ['orders', 'returns'] },
-    'streams can only be taken out once the package is archived',
+    'you can only remove streams from an archived package',
   ),
   refusesChange(
     'adding the first stream to an archived one',
     { archived: true },
     { archived: true, streams: ['orders'] },
-    'streams can only be taken out once the package is archived',
+    'you can only remove streams from an archived package',
   ),
 ];

@@ -7,7 +7,7 @@ const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Subscription
 });
 
 const url = 'https://hooks.globex.example/orders';
-const URL_MESSAGE = 'has to be an absolute http or https URL in ASCII, without user name and password';
+const URL_MESSAGE = 'must be an absolute http or https URL in ASCII, without user name and password';
 
 const endpoint = (fields: object) => ({ endpoint: { url, ...fields } });
 
@@ -60,22 +60,22 @@ export const subscriptionCases = [
   refuses(
     'a header with a value and a Secret',
     endpoint({ headers: [{ name: 'x-a', value: 'b', valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } }] }),
-    'needs exactly one of value, valueFrom',
+    'must have exactly one of value and valueFrom',
   ),
   refuses(
     'a header without a value',
     endpoint({ headers: [{ name: 'x-a' }] }),
-    'needs exactly one of value, valueFrom',
+    'must have exactly one of value and valueFrom',
   ),
   refuses(
     'a header that forges the signature',
     endpoint({ headers: [{ name: 'Webhook-Signature', value: 'v1,x' }] }),
-    'headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-* are set by the dispatcher',
+    'must not name a header that Sluice sets: headers of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* and x-sluice-*',
   ),
   refuses(
     'a header that a delivery states about itself',
     endpoint({ headers: [{ name: 'CE-Source', value: '/mine' }] }),
-    'ce-* and x-sluice-* are set by the dispatcher',
+    'must not name a header that Sluice sets',
   ),
   refuses(
     'a header that would split the request',
@@ -102,7 +102,7 @@ export const subscriptionCases = [
     'an older secret, after taking the endpoint away',
     {},
     endpoint({ secretVersion: 2 }),
-    'secretVersion only grows: it has to be at least status.signing.version',
+    'secretVersion only grows: it must be at least status.signing.version',
     { signing: { version: 3 } },
   ),
 ];
