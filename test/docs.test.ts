@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { KINDS } from '../src/api/kinds/kinds.ts';
-import { ENVIRONMENT } from '../src/config/config.ts';
+import { ENVIRONMENT } from '../src/config/environment.ts';
 import { PROBLEMS } from '../src/core/problems/problems.ts';
 import { renderDocs } from '../tools/generate/docs/docs.ts';
 import { anchorOf } from '../tools/generate/docs/problems.ts';

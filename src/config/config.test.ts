@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ConfigError, ENVIRONMENT, readConfig } from './config.ts';
+import { ConfigError, readConfig } from './config.ts';
+import { ENVIRONMENT } from './environment.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-config-'));
 const rootKey = join(folder, 'root.key');

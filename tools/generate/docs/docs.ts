@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { ENVIRONMENT, ROLES } from '../../../src/config/config.ts';
+import { ROLES } from '../../../src/config/config.ts';
+import { ENVIRONMENT } from '../../../src/config/environment.ts';
 import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts';
 import { renderRunbooks } from '../alerts/alerts.ts';
 import type { GeneratedFile } from '../generate.ts';
@@ -14,7 +15,7 @@ import { renderOpenApi, renderRest } from './rest.ts';
 /** Renders the reference pages in docs/ from the tables that the code reads. */
 export async function renderDocs(): Promise<GeneratedFile[]> {
   return [
-    page('configuration', 'src/config/config.ts', renderConfiguration()),
+    page('configuration', 'src/config/environment.ts', renderConfiguration()),
     page('kinds', 'src/api', renderKinds()),
     page('metrics', 'the roles', await renderMetrics()),
     page('permissions', 'tools/generate/rbac/permissions.ts and tools/generate/rbac/admission.ts', renderPermissions()),
