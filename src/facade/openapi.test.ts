@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
+import { PROBLEMS } from '../core/problems/problems.ts';
 import { PATH_PARAMETERS } from './contract/fields.ts';
 import { problemsOf } from './contract/problem-codes.ts';
 import { describeRoutes, parametersOf, resolveReference } from './openapi.ts';
@@ -38,6 +39,12 @@ test('it has every route once, under a name of its own', () => {
     ROUTES.map(({ operation }) => operation).toSorted(),
   );
   expect(new Set(ROUTES.map(({ operation }) => operation)).size).toBe(ROUTES.length);
+});
+
+test('each status has one shared response', () => {
+  const names = Object.keys(document.components.responses);
+  expect(names).toEqual(expect.arrayContaining(['BadRequest', 'Unauthorized', 'Conflict', 'ServiceUnavailable']));
+  expect(names.length).toBe(new Set(ROUTES.flatMap(problemsOf).map(code => PROBLEMS[code].status)).size);
 });
 
 test('nothing in it is said to Kubernetes', () => {
@@ -113,9 +120,14 @@ describe.each(ROUTES)('$operation', route => {
     expect(contents.flatMap(({ schema }) => undescribed(schema))).toEqual([]);
   });
 
-  test('every problem that it names is in the document, each status with its codes', () => {
-    const said = Object.values(operation?.responses ?? {}).flatMap(response => response['x-problem-codes'] ?? []);
-    expect(said.toSorted()).toEqual([...problemsOf(route)].toSorted());
+  test('its problems are in the document, and each status refers to the shared response', () => {
+    expect(operation?.['x-problem-codes']).toEqual(problemsOf(route));
+    for (const code of problemsOf(route)) {
+      const { $ref = '', description } = operation?.responses[PROBLEMS[code].status] ?? {};
+      const shared = document.components.responses[$ref.replace('#/components/responses/', '')];
+      expect(description ?? shared?.description).toContain(`\`${code}\`: ${PROBLEMS[code].title}.`);
+      expect(shared?.content?.['application/problem+json']?.schema).toEqual({ $ref: '#/components/schemas/Problem' });
+    }
   });
 });
 

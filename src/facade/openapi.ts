@@ -5,44 +5,12 @@ import {
   type ZodOpenApiOverride,
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
-import { PROBLEM_CONTENT_TYPE } from '../core/problems/problem.ts';
-import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
+import type { ProblemCode } from '../core/problems/problems.ts';
 import { type ExampleSchema, exampleOf } from './contract/body-example.ts';
 import { PATH_PARAMETERS, type PathParameter } from './contract/fields.ts';
 import { problemsOf } from './contract/problem-codes.ts';
 import type { Route } from './contract/route.ts';
-
-const ProblemSchema = z
-  .object({
-    type: z
-      .string()
-      .meta({ description: 'Path of the page about this code, on the same server: /problems/ and the code.' }),
-    title: z.string().meta({ description: 'Meaning of the code; always the same text.' }),
-    status: z.int().min(400).max(599).meta({ description: 'The HTTP status.' }),
-    detail: z.string().meta({ description: 'What to change in this request.' }),
-    code: z.string().meta({ description: 'Stable code for programs.' }),
-    errors: z
-      .array(
-        z.object({
-          pointer: z.string().optional().meta({ description: 'JSON Pointer into the body (RFC 6901).' }),
-          header: z.string().optional().meta({ description: 'Name of a header.' }),
-          parameter: z.string().optional().meta({ description: 'Name of a parameter of the path or the query.' }),
-          detail: z.string().meta({ description: 'What is wrong there. Never contains the value that was sent.' }),
-        }),
-      )
-      .optional()
-      .meta({ description: 'Every fault with its place.' }),
-  })
-  .meta({ id: 'Problem', description: 'Why a call was refused (RFC 9457).' });
-
-const text = (description: string) => ({ description, schema: { type: 'string' as const } });
-
-/** Headers that every answer with a status has. */
-const HEADERS_OF_STATUS: Readonly<Record<string, Readonly<Record<string, ReturnType<typeof text>>>>> = {
-  401: { 'WWW-Authenticate': text('The challenge (RFC 6750).') },
-  429: { 'Retry-After': text('Seconds after which to repeat the call.') },
-  503: { 'Retry-After': text('Seconds after which to repeat the call. That is safe.') },
-};
+import { createProblemResponses, type ProblemResponses, textHeader } from './problem-responses.ts';
 
 /** Removes the Kubernetes keywords from a schema, and turns `example` into `examples` (OpenAPI 3.1). */
 export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
@@ -63,23 +31,7 @@ export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   }
 };
 
-/** Returns the answers of these problems by status. */
-export function failuresOf(problems: readonly ProblemCode[]): [string, object][] {
-  const byStatus = Map.groupBy(problems, code => PROBLEMS[code].status);
-  return [...byStatus]
-    .toSorted(([a], [b]) => a - b)
-    .map(([status, codes]: [number, ProblemCode[]]) => [
-      `${status}`,
-      {
-        description: codes.map(code => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' '),
-        'x-problem-codes': codes,
-        ...(HEADERS_OF_STATUS[status] === undefined ? {} : { headers: HEADERS_OF_STATUS[status] }),
-        content: { [PROBLEM_CONTENT_TYPE]: { schema: ProblemSchema } },
-      },
-    ]);
-}
-
-function answersOf(route: Route): ZodOpenApiOperationObject['responses'] {
+function answersOf(route: Route, problems: ProblemResponses): ZodOpenApiOperationObject['responses'] {
   const successes = Object.entries(route.answers).map(([status, { description, schema, headers = {} }]) => [
     status,
     {
@@ -87,10 +39,12 @@ function answersOf(route: Route): ZodOpenApiOperationObject['responses'] {
       ...(schema === undefined ? {} : { content: { 'application/json': { schema } } }),
       ...(Object.keys(headers).length === 0
         ? {}
-        : { headers: Object.fromEntries(Object.entries(headers).map(([name, said]) => [name, text(said)])) }),
+        : {
+            headers: Object.fromEntries(Object.entries(headers).map(([name, meaning]) => [name, textHeader(meaning)])),
+          }),
     },
   ]);
-  return Object.fromEntries([...successes, ...failuresOf(problemsOf(route))]) as ZodOpenApiOperationObject['responses'];
+  return { ...Object.fromEntries(successes), ...problems.of(problemsOf(route)) };
 }
 
 const IdempotencyKey = z
@@ -104,7 +58,7 @@ export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
 
-function operationOf(route: Route): ZodOpenApiOperationObject {
+function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperationObject {
   const names = parametersOf(route.path);
   const path = z.object(Object.fromEntries(names.map(name => [name, PATH_PARAMETERS[name]])));
   return {
@@ -125,14 +79,18 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
             content: { 'application/json': { schema: route.body } },
           },
         }),
-    responses: answersOf(route),
+    responses: answersOf(route, problems),
+    'x-problem-codes': problemsOf(route),
   };
 }
 
 /** The parts of the document that Sluice reads. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, object>>;
+    readonly responses: Readonly<Record<string, OpenApiResponse>>;
+  };
   readonly tags: readonly { readonly name: string }[];
 }
 
@@ -144,9 +102,10 @@ export interface OpenApiParameter {
   readonly schema: object;
 }
 
+/** A success, or a reference to a shared problem response. */
 export interface OpenApiResponse {
-  readonly description: string;
-  readonly 'x-problem-codes'?: readonly ProblemCode[];
+  readonly $ref?: string;
+  readonly description?: string;
   readonly headers?: Readonly<Record<string, { readonly description: string }>>;
   readonly content?: Readonly<Record<string, { readonly schema: object }>>;
 }
@@ -162,6 +121,8 @@ export interface OpenApiOperation {
     readonly content: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
   };
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
+  /** Every problem that the call may answer. */
+  readonly 'x-problem-codes': readonly ProblemCode[];
 }
 
 /** Returns the schema of a reference within the document. */
@@ -181,9 +142,10 @@ function addExamples(document: OpenApiDocument): void {
 
 /** Returns the OpenAPI 3.1 document of `routes`, as served at `/openapi.json`. */
 export function describeRoutes(routes: readonly Route[], version: string): OpenApiDocument {
+  const problems = createProblemResponses(routes.flatMap(problemsOf));
   const paths: ZodOpenApiPathsObject = {};
   for (const route of routes) {
-    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route) };
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, problems) };
   }
   const created = createDocument(
     {
@@ -199,6 +161,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
       security: [{ bearer: [] }],
       tags: [...new Set(routes.map(({ tag }) => tag))].map(name => ({ name })),
       components: {
+        responses: problems.components,
         securitySchemes: {
           bearer: {
             type: 'http',

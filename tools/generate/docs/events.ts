@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { VERSION } from '../../../src/config/version.ts';
-import { failuresOf, type OpenApiDocument, tidySchema } from '../../../src/facade/openapi.ts';
+import { type OpenApiDocument, tidySchema } from '../../../src/facade/openapi.ts';
+import { createProblemResponses } from '../../../src/facade/problem-responses.ts';
 import { SANDBOX_LIMITS } from '../../../src/redis/sandbox-store.ts';
 import { table } from '../markdown.ts';
 import { EVENT_ROUTES, type EventRoute } from './event-routes.ts';
@@ -32,6 +33,8 @@ const EVENT_BODY = {
   },
 };
 
+const PROBLEM_RESPONSES = createProblemResponses(EVENT_ROUTES.flatMap(({ problems }) => problems));
+
 function operationOf(route: EventRoute): ZodOpenApiOperationObject {
   const { status, description, schema } = route.answer;
   return {
@@ -45,10 +48,11 @@ function operationOf(route: EventRoute): ZodOpenApiOperationObject {
       ...(route.method === 'GET' ? {} : { header: EventHeaders }),
     },
     ...(route.method === 'GET' ? {} : { requestBody: { required: false, content: EVENT_BODY } }),
-    responses: Object.fromEntries([
-      [`${status}`, { description, content: { 'application/json': { schema } } }],
-      ...failuresOf(route.problems),
-    ]) as ZodOpenApiOperationObject['responses'],
+    responses: {
+      [`${status}`]: { description, content: { 'application/json': { schema } } },
+      ...PROBLEM_RESPONSES.of(route.problems),
+    },
+    'x-problem-codes': route.problems,
   };
 }
 
@@ -68,6 +72,7 @@ function describeEventRoutes(): OpenApiDocument {
       security: [{ bearer: [] }, { apiKey: [] }],
       tags: [...new Set(EVENT_ROUTES.map(({ tag }) => tag))].map(name => ({ name })),
       components: {
+        responses: PROBLEM_RESPONSES.components,
         securitySchemes: {
           bearer: { type: 'http', scheme: 'bearer', description: 'An ingress key of the workspace.' },
           apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An ingress key of the workspace.' },

@@ -78,8 +78,9 @@ function renderOperation(
 ): string[] {
   const parameters = (operation.parameters ?? []).filter(({ in: place }) => place !== 'header');
   const body = operation.requestBody?.content['application/json'];
-  const problems = Object.values(operation.responses).flatMap(response => response['x-problem-codes'] ?? []);
-  const own = problems.filter(code => !common.includes(code));
+  const own = operation['x-problem-codes']
+    .toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status)
+    .filter(code => !common.includes(code));
   return [
     `### ${operation.summary}`,
     `\`${line}\`${operation.requestBody?.required === false ? ', the body is optional' : ''}`,
@@ -105,7 +106,11 @@ function renderBody(document: OpenApiDocument, schema: Schema, example: unknown)
   return [table(['Body', 'Type', 'Meaning'], fields), ...shown];
 }
 
-function renderAnswer(document: OpenApiDocument, status: string, { description, content }: OpenApiResponse): string[] {
+function renderAnswer(
+  document: OpenApiDocument,
+  status: string,
+  { description = '', content }: OpenApiResponse,
+): string[] {
   const schema = content?.['application/json']?.schema;
   const said = `**${status}** ${escapeMarkup(description)}`;
   return schema === undefined ? [said] : [said, table(['Answer', 'Type', 'Meaning'], fieldsOf(document, '', schema))];

@@ -95,10 +95,10 @@ export function createJudge(document: OpenApiDocument): Judge {
       // A wrong method has no operation; an odd path may lead to another one.
       const elsewhere = plan.aim === 'other method' || plan.aim === 'strange path';
       if (plan.method === 'HEAD') return [...server, ...headerFaults(received)].filter(fault => fault !== '');
-      const declared = plan.operation.responses[status]?.['x-problem-codes'];
+      const declared = plan.operation['x-problem-codes'];
       const body =
         status >= 400
-          ? problemFaults(received, elsewhere ? undefined : (declared ?? []))
+          ? problemFaults(received, elsewhere ? undefined : declared)
           : elsewhere
             ? []
             : successFaults(plan, received);

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from 'zod-openapi';
+import { PROBLEM_CONTENT_TYPE } from '../core/problems/problem.ts';
+import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
+
+const ProblemSchema = z
+  .object({
+    type: z
+      .string()
+      .meta({ description: 'Path of the page about this code, on the same server: /problems/ and the code.' }),
+    title: z.string().meta({ description: 'Meaning of the code; always the same text.' }),
+    status: z.int().min(400).max(599).meta({ description: 'The HTTP status.' }),
+    detail: z.string().meta({ description: 'What to change in this request.' }),
+    code: z.string().meta({ description: 'Stable code for programs.' }),
+    errors: z
+      .array(
+        z.object({
+          pointer: z.string().optional().meta({ description: 'JSON Pointer into the body (RFC 6901).' }),
+          header: z.string().optional().meta({ description: 'Name of a header.' }),
+          parameter: z.string().optional().meta({ description: 'Name of a parameter of the path or the query.' }),
+          detail: z.string().meta({ description: 'What is wrong there. Never contains the value that was sent.' }),
+        }),
+      )
+      .optional()
+      .meta({ description: 'Every fault with its place.' }),
+  })
+  .meta({ id: 'Problem', description: 'Why a call was refused (RFC 9457).' });
+
+/** Names of the shared responses, by status. */
+const NAMES: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  402: 'PaymentRequired',
+  403: 'Forbidden',
+  404: 'NotFound',
+  408: 'RequestTimeout',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'ContentTooLarge',
+  414: 'UriTooLong',
+  415: 'UnsupportedMediaType',
+  417: 'ExpectationFailed',
+  422: 'UnprocessableContent',
+  429: 'TooManyRequests',
+  431: 'HeadersTooLarge',
+  500: 'InternalServerError',
+  503: 'ServiceUnavailable',
+};
+
+/** Returns the OpenAPI form of a header with text. */
+export const textHeader = (description: string) => ({ description, schema: { type: 'string' as const } });
+
+/** Headers that every answer with a status has. */
+const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
+  401: { 'WWW-Authenticate': textHeader('The challenge (RFC 6750).') },
+  429: { 'Retry-After': textHeader('Seconds after which to repeat the call.') },
+  503: { 'Retry-After': textHeader('Seconds after which to repeat the call. That is safe.') },
+};
+
+function byStatus(problems: readonly ProblemCode[]): [number, ProblemCode[]][] {
+  return [...Map.groupBy(problems, code => PROBLEMS[code].status)].toSorted(([a], [b]) => a - b);
+}
+
+const describe = (codes: readonly ProblemCode[]) =>
+  codes.map(code => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' ');
+
+/** The problems of a document: one shared response for each status, and how an operation refers to them. */
+export interface ProblemResponses {
+  readonly components: Record<string, ZodOpenApiResponseObject>;
+  /** Returns the references of an operation. A description lists its codes if the shared response has more. */
+  readonly of: (problems: readonly ProblemCode[]) => NonNullable<ZodOpenApiOperationObject['responses']>;
+}
+
+/** Creates the shared responses for all `problems` of a document. */
+export function createProblemResponses(problems: Iterable<ProblemCode>): ProblemResponses {
+  const all = new Map(byStatus([...new Set(problems)]));
+  const shared = [...all].map(([status, codes]) => [
+    NAMES[status] as string,
+    {
+      description: describe(codes),
+      ...(HEADERS[status] === undefined ? {} : { headers: HEADERS[status] }),
+      content: { [PROBLEM_CONTENT_TYPE]: { schema: ProblemSchema } },
+    },
+  ]);
+  return {
+    components: Object.fromEntries(shared) as ProblemResponses['components'],
+    of: own =>
+      Object.fromEntries(
+        byStatus(own).map(([status, codes]) => [
+          `${status}`,
+          {
+            $ref: `#/components/responses/${NAMES[status]}`,
+            ...(codes.length === all.get(status)?.length ? {} : { description: describe(codes) }),
+          },
+        ]),
+      ),
+  };
+}
