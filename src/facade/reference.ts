@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
+import { serveOpenApi } from '../http/openapi-document.ts';
 import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
@@ -23,8 +24,7 @@ const PAGE_POLICY = {
 /** Serves `/openapi.json`, and a page for it at `/docs`, without a token. */
 export async function registerReference(app: FastifyInstance, version: string): Promise<void> {
   const document = describeRoutes(ROUTES, version);
-  const text = JSON.stringify(document);
-  app.get('/openapi.json', async (_request, reply) => reply.type('application/json; charset=utf-8').send(text));
+  serveOpenApi(app, document);
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: PAGE_POLICY, uiConfig: { tryItOutEnabled: false } });
 }

@@ -27,7 +27,7 @@ export const REQUEST_PROBLEMS = {
     status: 404,
     title: 'There is no such path',
     remedy:
-      'Check the path and the port. The ingress role (SLUICE_INGRESS_PORT) serves POST /events/{tenant}/{queue}. The facade role (SLUICE_FACADE_PORT) serves /waas; /openapi.json lists its routes.',
+      'Check the path and the port. The ingress role (SLUICE_INGRESS_PORT) serves POST /events/{tenant}/{queue}. The facade role (SLUICE_FACADE_PORT) serves /waas. /openapi.json of each lists its routes.',
   },
   method_not_allowed: {
     status: 405,

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -246,7 +247,7 @@ describe('an answer that helps', () => {
 
   test.each([
     ['POST', '/waas/streams', 'SLUICE_FACADE_PORT'],
-    ['GET', '/openapi.json', 'SLUICE_FACADE_PORT'],
+    ['GET', '/docs', 'SLUICE_FACADE_PORT'],
     ['POST', '/events/ten_0123456789abcdefghjk/orders/', 'Leave out the slash'],
     ['POST', '/event', 'POST /events/{tenant}/{queue}'],
   ] as const)('%s %s: 404 says where to send it', async (method, path, words) => {
@@ -260,6 +261,13 @@ describe('an answer that helps', () => {
       401,
       expect.stringMatching(/POST \/waas\/producer.*sluice\.dev\/ingress-key.*20 bytes/),
     ]);
+  });
+
+  test('/openapi.json is the committed document, without a key', async () => {
+    const answer = await fetch(`http://127.0.0.1:${role.port}/openapi.json`);
+    const committed = readFileSync(new URL('../../../docs/events-openapi.json', import.meta.url), 'utf8');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(await answer.json()).toEqual(JSON.parse(committed));
   });
 
   test('the type of a problem leads to its page', async () => {

@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
+import { serveOpenApi } from '../../http/openapi-document.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import { createHttpServer, type HttpServer } from '../../http/server.ts';
 import { traceOf } from '../../http/traced-requests.ts';
@@ -16,6 +17,7 @@ import { createIngressMetrics } from './ingress-metrics.ts';
 import { createKeyChecks } from './key-checks.ts';
 import { INGRESS_LIMITS, type IngressLimits } from './limits.ts';
 import { type AskMasters, createMemoryStop } from './memory-stop.ts';
+import document from './openapi.json' with { type: 'json' };
 import { createQueueCache } from './queue-cache.ts';
 import { createByteBudget } from './request-body.ts';
 import { createRunReportRoute } from './run-report-route.ts';
@@ -41,7 +43,7 @@ interface IngressOptions {
 
 /** The answer to a browser that opens the address. */
 const AT_THE_ROOT =
-  'Nothing is at the root of the ingress. Send events to POST /events/{tenant}/{queue}; the facade, on SLUICE_FACADE_PORT, serves /docs and the calls of /waas.';
+  'Nothing is at the root of the ingress. Send events to POST /events/{tenant}/{queue}; /openapi.json describes it. The facade, on SLUICE_FACADE_PORT, serves /docs and the calls of /waas.';
 
 /** Creates the HTTP server of `POST /events/{tenant}/{queue}`, and of the sandbox. */
 export function createIngress(options: IngressOptions): Ingress {
@@ -69,6 +71,7 @@ export function createIngress(options: IngressOptions): Ingress {
     onPlainAnswer: status => metrics.countRequest(status, 0),
   });
   const { app } = server;
+  serveOpenApi(app, document);
   // Routes read bodies themselves: without this, Fastify would parse them by content type.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
@@ -134,7 +137,7 @@ function createIntake(
 /** Returns what to change in a path without a route, where that is plain. */
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return { detail: AT_THE_ROOT };
-  if (/^\/(waas|docs|openapi\.json)(\/|$)/.test(path)) {
+  if (/^\/(waas|docs)(\/|$)/.test(path)) {
     return { detail: 'This is the ingress role; send calls of /waas to the facade role (SLUICE_FACADE_PORT).' };
   }
   if (/^\/events\/.+\/$/.test(path)) return { detail: 'Leave out the slash at the end of the path.' };

@@ -25,7 +25,11 @@ export async function renderDocs(): Promise<GeneratedFile[]> {
     page('problems', 'src/core/problems/problems.ts', renderProblems()),
     ...renderProblemPages().map(({ code, text }) => page(`problems/${code}`, 'src/core/problems/problems.ts', text)),
     { path: 'docs/openapi.json', text: renderOpenApi() },
-    { path: 'docs/events-openapi.json', text: renderEventsOpenApi() },
+    // The ingress role serves its own copy: it has no code that could create the document.
+    ...['docs/events-openapi.json', 'src/dataplane/ingress/openapi.json'].map(path => ({
+      path,
+      text: renderEventsOpenApi(),
+    })),
   ];
 }
 

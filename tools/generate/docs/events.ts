@@ -85,7 +85,7 @@ function describeEventRoutes(): OpenApiDocument {
   return JSON.parse(JSON.stringify(created)) as OpenApiDocument;
 }
 
-/** Renders docs/events-openapi.json: the routes of the ingress role. */
+/** Renders the document that the ingress role serves. */
 export function renderEventsOpenApi(): string {
   return `${JSON.stringify(describeEventRoutes(), null, 2)}\n`;
 }
@@ -95,7 +95,7 @@ export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
     '# Publishing events',
-    'The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). The `ingress` role serves these routes on `SLUICE_INGRESS_PORT`. They need an ingress key of the workspace, as `Authorization: Bearer <key>` or as `x-api-key`. The same key opens the sandbox of the workspace, and nothing under `/waas`.',
+    'The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). The `ingress` role serves it at `GET /openapi.json`, without a key, and these routes on `SLUICE_INGRESS_PORT`. They need an ingress key of the workspace, as `Authorization: Bearer <key>` or as `x-api-key`. The same key opens the sandbox of the workspace, and nothing under `/waas`.',
     'Sluice accepts [CloudEvents](cloudevents.md) in binary and structured mode, and delivers them as they were sent. It treats an event of any other content type as bytes. It delivers the content type that you send: `curl -d` alone sends `application/x-www-form-urlencoded`, so set `application/json` if you send JSON.',
     'Errors are [problem documents](problems.md).',
     table(
