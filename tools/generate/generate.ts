@@ -26,6 +26,9 @@ export function renderCrds(): GeneratedFile[] {
   }));
 }
 
+/** Message of a test that found drifted files. */
+export const OUT_OF_DATE = 'generated files are out of date; run make generate and commit them';
+
 /** Returns the paths of the files whose text on disk differs or is missing. */
 export function driftedFiles(root: string, files: readonly GeneratedFile[]): string[] {
   return files.filter(file => readOrNothing(join(root, file.path)) !== file.text).map(file => file.path);
@@ -43,8 +46,7 @@ async function main(root: string, args: readonly string[]): Promise<number> {
   const files = [...renderCrds(), ...renderRbac(), ...renderAlerts(), ...renderDashboards(), ...(await renderDocs())];
   const drifted = driftedFiles(root, files);
   if (args.includes('--check')) {
-    for (const path of drifted)
-      process.stderr.write(`${path} is out of date: run bin/node tools/generate/generate.ts\n`);
+    for (const path of drifted) process.stderr.write(`${path} is out of date: run make generate\n`);
     return drifted.length === 0 ? 0 : 1;
   }
   for (const file of files.filter(({ path }) => drifted.includes(path))) {
