@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { listConditions } from '../../../../test/support/controller/list-conditions.ts';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { planBlock } from './plan.ts';
@@ -9,9 +10,6 @@ const integration = objectOf<'Integration'>('globex', { workspace: 'globex' });
 const pkg = (metadata: object = {}) => objectOf<'Package'>('sales', { streams: ['orders'] }, { metadata });
 const target: Cached<'Block'>['spec']['target'] = { kind: 'Package', name: 'sales' };
 const block = objectOf<'Block'>('b', { integration: 'globex', target, onUnblock: 'Continue' });
-
-const said = (outcome: { conditions: readonly { type: string; status: string; reason: string }[] }) =>
-  outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
 
 describe('a block', () => {
   const facts = {
@@ -40,7 +38,7 @@ describe('a block', () => {
     [{ workspaceExists: false }, ['Ready=Unknown/WaitingForWorkspace', 'Reconciling=True/Progressing']],
   ])('%j', (change, expected) => {
     const outcome = planBlock({ ...facts, ...change });
-    expect(said(outcome)).toEqual(expected);
+    expect(listConditions(outcome)).toEqual(expected);
     expect(outcome.status).toMatchObject({ pausedSubscriptions: 2, publicId: expect.stringMatching(/^blk_/) });
   });
 
@@ -57,7 +55,7 @@ describe('a block', () => {
 
   test('is in force also while what it names does not exist', async () => {
     const { context, inForce } = createTestContext({ Workspace: [workspace] });
-    expect(said(await reconcileBlock(context)(block)).at(-1)).toBe('Enforced=Unknown/WaitingForIntegration');
+    expect(listConditions(await reconcileBlock(context)(block)).at(-1)).toBe('Enforced=Unknown/WaitingForIntegration');
     expect(inForce).toEqual(['acme b']);
   });
 

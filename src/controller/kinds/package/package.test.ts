@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { listConditions } from '../../../../test/support/controller/list-conditions.ts';
 import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import type { Cached } from '../../caches/caches.ts';
 import { planPackage } from './plan.ts';
@@ -14,15 +15,12 @@ const blockOf = (
   metadata: object = {},
 ) => objectOf<'Block'>(name, { integration: 'globex', target, onUnblock: 'Continue' }, { metadata });
 
-const said = (outcome: { conditions: readonly { type: string; status: string; reason: string }[] }) =>
-  outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
-
 describe('a package', () => {
   test('is ready when its routes are in force, and counts each stream once', async () => {
     const { context, inForce } = createTestContext({ Workspace: [workspace], CatalogStream: [stream('orders')] });
     const outcome = await reconcilePackage(context)(pkg({ streams: ['orders', 'orders'] }));
     expect(inForce).toEqual(['acme sales']);
-    expect(said(outcome)).toEqual(['Ready=True/Compiled', 'StreamsResolved=True/AllFound']);
+    expect(listConditions(outcome)).toEqual(['Ready=True/Compiled', 'StreamsResolved=True/AllFound']);
     expect(outcome.status).toMatchObject({ streamCount: 1, publicId: expect.stringMatching(/^pkg_/) });
   });
 
@@ -38,7 +36,7 @@ describe('a package', () => {
 
   test('waits for a workspace, and asks nothing of Redis meanwhile', async () => {
     const { context, inForce } = createTestContext({});
-    expect(said(await reconcilePackage(context)(pkg({})))).toEqual([
+    expect(listConditions(await reconcilePackage(context)(pkg({})))).toEqual([
       'Ready=Unknown/WaitingForWorkspace',
       'Reconciling=True/Progressing',
       'StreamsResolved=True/AllFound',
@@ -51,7 +49,7 @@ describe('a package', () => {
     const answer = await finalizePackage(context)(pkg({}));
     expect(answer).toMatchObject({ waitingMs: expect.any(Number), events: [{ reason: 'StillBlocking' }] });
     if (answer === 'done') throw new Error('let go');
-    expect(said(answer).slice(0, 2)).toEqual(['Ready=False/StillBlocking', 'Reconciling=True/Progressing']);
+    expect(listConditions(answer).slice(0, 2)).toEqual(['Ready=False/StillBlocking', 'Reconciling=True/Progressing']);
     expect(answer.conditions[0]?.message).toMatch(/: b1, b2$/);
   });
 

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest';
+import { listConditions } from '../../../../test/support/controller/list-conditions.ts';
+import { planDraining, planStream } from './plan.ts';
+
+describe('stream', () => {
+  const facts = { namespace: 'acme', name: 'orders', published: true, workspaceExists: true };
+  test('published, deprecated, waiting, draining', () => {
+    expect(listConditions(planStream(facts))).toEqual(['Ready=True/QueueReady', 'Published=True/Published']);
+    expect(listConditions(planStream({ ...facts, published: false }))).toEqual([
+      'Ready=True/QueueReady',
+      'Published=False/Deprecated',
+    ]);
+    expect(listConditions(planStream({ ...facts, workspaceExists: false }))).toEqual([
+      'Ready=Unknown/WaitingForWorkspace',
+      'Reconciling=True/Progressing',
+      'Published=Unknown/WaitingForWorkspace',
+    ]);
+    expect(listConditions(planDraining(facts, { unrouted: 1, open: 2 })).slice(0, 2)).toEqual([
+      'Ready=False/Draining',
+      'Reconciling=True/Draining',
+    ]);
+  });
+  test.each([
+    ['acme', 'no Workspace named acme exists yet; create it, or move the object to the namespace of a workspace'],
+    ['default', 'namespace default cannot become a workspace; did you forget -n <workspace>?'],
+    ['kube-system', 'namespace kube-system cannot become a workspace; did you forget -n <workspace>?'],
+    ['sluice-system', 'namespace sluice-system cannot become a workspace; did you forget -n <workspace>?'],
+  ])('in a namespace %s without a workspace says what to change', (namespace, message) => {
+    const { conditions } = planStream({ ...facts, namespace, workspaceExists: false });
+    expect(conditions.map(condition => condition.message)).toEqual([message, message, message]);
+  });
+  test.each([true, false])('says that its queue is Public, published (%s) or not', published => {
+    expect(planStream({ ...facts, published }).status?.queueVisibility).toBe('Public');
+  });
+  test('says where to send events', () => {
+    expect(planStream(facts).status?.ingressPath).toBe(`/events/${planStream(facts).status?.tenantPublicId}/orders`);
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest';
+import { listConditions } from '../../../../test/support/controller/list-conditions.ts';
+import type { Condition } from '../../engine/conditions.ts';
+import { planWorkspace } from './plan.ts';
+
+describe('workspace', () => {
+  const spent: Condition = {
+    type: 'InsufficientTokens',
+    status: 'True',
+    reason: 'TokensSpent',
+    message: 'spent',
+    observedGeneration: 1,
+    lastTransitionTime: '2026-01-02T03:04:05Z',
+  };
+  const facts = {
+    name: 'acme',
+    namespace: 'adopted',
+    accountExists: true,
+    account: 'acme',
+    producer: false,
+    short: undefined,
+    insufficientTokens: undefined,
+    wasReady: false,
+    dataPlaneAway: false,
+    dataPlaneReachable: undefined,
+  } as const;
+  test.each([
+    [true, ['Warning WaitingForAccount']],
+    [false, []],
+  ])(
+    'whose account is missing records an Event if it was Ready (%s): the account was deleted',
+    (wasReady, expected) => {
+      const { events = [] } = planWorkspace({ ...facts, accountExists: false, wasReady });
+      expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected);
+    },
+  );
+
+  test('looks again at a namespace that is not its own: its deletion is not seen, it has no label', () => {
+    expect(planWorkspace({ ...facts, namespace: 'foreign' }).requeueAfterMs).toBe(60_000);
+  });
+
+  test.each([
+    [{}, ['Ready=True/NamespaceReady']],
+    [{ namespace: 'foreign' }, ['Ready=False/NamespaceNotAdopted', 'Stalled=True/NamespaceNotAdopted']],
+    [{ accountExists: false }, ['Ready=Unknown/WaitingForAccount', 'Reconciling=True/Progressing']],
+    [{ short: false }, ['Ready=True/NamespaceReady']],
+    [{ short: true }, ['Ready=True/NamespaceReady', 'InsufficientTokens=True/TokensSpent']],
+    [{ short: false, insufficientTokens: spent }, ['Ready=True/NamespaceReady', 'InsufficientTokens=False/TokensLeft']],
+    [{ dataPlaneAway: true }, ['Ready=True/NamespaceReady', 'DataPlaneReachable=False/RedisUnavailable']],
+    [
+      { dataPlaneReachable: { ...spent, type: 'DataPlaneReachable' } },
+      ['Ready=True/NamespaceReady', 'DataPlaneReachable=True/RedisAnswers'],
+    ],
+    // Nobody has looked yet: as it was.
+    [{ insufficientTokens: spent }, ['Ready=True/NamespaceReady', 'InsufficientTokens=True/TokensSpent']],
+  ] as const)('%j', (change, expected) => {
+    expect(listConditions(planWorkspace({ ...facts, ...change }))).toEqual(expected);
+  });
+});
