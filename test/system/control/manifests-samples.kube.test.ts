@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import { describeCrd } from '../../../src/kube/crds.ts';
 import { type Cluster, startCluster } from '../../support/kubernetes/cluster.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..', '..');
@@ -93,19 +94,15 @@ describe('the samples', () => {
     expect(kinds).toEqual(new Set(['', ...Object.values(KINDS).map(({ singular }) => singular)]));
   });
 
-  it.each([
-    ['acct', 'NAME PLAN READY REASON ID AGE'],
-    ['wksp', 'NAME ACCOUNT PRODUCER PAUSED READY REASON ID AGE'],
-    ['cstream', 'NAME PUBLISHED READY REASON ID AGE'],
-    ['pkg', 'NAME STREAMS ARCHIVED READY REASON ID AGE'],
-    ['intg', 'NAME ACCEPTED ADMITTED WORKSPACE READY REASON ID AGE'],
-    ['actv', 'NAME INTEGRATION GROUP KEY EFFECTIVE READY REASON ID AGE'],
-    ['blk', 'NAME INTEGRATION KIND TARGET ENFORCED READY REASON ID AGE'],
-    ['wsub', 'NAME PRODUCER STREAM LIVE READY REASON LAST ATTEMPT DEAD BACKLOG ID AGE'],
-  ])('%s prints %s', async (shortName, columns) => {
-    const namespace = shortName === 'wsub' ? 'globex' : 'acme';
-    const [header = ''] = (await kubectl('get', shortName, '-n', namespace, '-o', 'wide')).split('\n');
-    expect(header.trim().split(/\s+/).join(' ')).toBe(columns);
+  it.each(Object.values(KINDS))('$kind prints its columns with -o wide', async kind => {
+    const [version] = describeCrd(kind).spec.versions;
+    const columns = ['Name', ...(version?.additionalPrinterColumns ?? []).map(({ name }) => name)];
+    const [header = ''] = (await kubectl('get', ...kind.shortNames.slice(0, 1), '-A', '-o', 'wide')).split('\n');
+    const printed = header
+      .trim()
+      .split(/\s+/)
+      .filter(name => name !== 'NAMESPACE');
+    expect(printed.join(' ')).toBe(columns.join(' ').toUpperCase());
   });
 
   it('keep the address out of the table', async () => {
