@@ -3,5 +3,9 @@
 set -eu
 cd -- "$(dirname -- "$0")"
 if [ -e node_modules/.package-lock.json ] && [ ! package-lock.json -nt node_modules/.package-lock.json ]; then exit 0; fi
-npm ci --ignore-scripts
+echo 'Installing the packages of tools/site/package-lock.json'
+# If a registry lacks packages of another platform, `npm ci` refuses the lock. `npm install` skips optional packages and
+# checks the same hashes.
+npm ci --ignore-scripts --no-audit --no-fund --loglevel=silent ||
+  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error
 touch node_modules/.package-lock.json

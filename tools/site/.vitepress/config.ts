@@ -1,4 +1,9 @@
+import { copyFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
+
+/** Documents that pages link to, and that are no pages. */
+const DOCUMENTS = ['openapi.json', 'events-openapi.json'];
 
 /** Links that leave `docs`: the site does not have these files, so their text stays and the link goes. */
 const OUTSIDE = /^(\.\.\/)+(?!docs\/)/;
@@ -17,17 +22,22 @@ export default defineConfig({
   // The pages show templates of Prometheus and Go, `{{ … }}`; Vue must not read them.
   vue: { template: { compilerOptions: { delimiters: ['{%%', '%%}'] } } },
   markdown: {
-    languageAlias: { promql: 'txt' },
+    languageAlias: { promql: 'sql' },
     config(md) {
       const outside: boolean[] = [];
-      md.renderer.rules.link_open = (tokens, index, options, _env, self) => {
+      // The rule of VitePress turns `page.md` into the address of the page, and checks that it exists.
+      const vitepress = md.renderer.rules.link_open;
+      md.renderer.rules.link_open = (tokens, index, options, env, self) => {
         const target = tokens[index]?.attrGet('href') ?? '';
         outside.push(OUTSIDE.test(target));
-        return outside.at(-1) ? '' : self.renderToken(tokens, index, options);
+        return outside.at(-1) ? '' : (vitepress?.(tokens, index, options, env, self) ?? '');
       };
       md.renderer.rules.link_close = (tokens, index, options, _env, self) =>
         outside.pop() ? '' : self.renderToken(tokens, index, options);
     },
+  },
+  async buildEnd({ srcDir, outDir }) {
+    for (const each of DOCUMENTS) await copyFile(join(srcDir, each), join(outDir, each));
   },
   themeConfig: {
     search: { provider: 'local' },
