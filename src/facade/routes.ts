@@ -15,6 +15,7 @@ import { PACKAGE_STREAM_ROUTES } from './resources/packages/package-streams.ts';
 import { PACKAGE_ROUTES } from './resources/packages/packages.ts';
 import { STREAM_ROUTES } from './resources/streams/streams.ts';
 import { PARTNER_CATALOG_ROUTES } from './resources/subscriptions/partner-catalog.ts';
+import { PARTNER_INTEGRATION_ROUTES } from './resources/subscriptions/partner-integrations.ts';
 import { SIGNING_SECRET_ROUTES } from './resources/subscriptions/signing-secrets.ts';
 import { SUBSCRIPTION_ROUTES } from './resources/subscriptions/subscriptions.ts';
 import { ACCOUNT_ROUTES } from './resources/workspaces/accounts.ts';
@@ -36,6 +37,7 @@ export const ROUTES: readonly Route[] = [
   ...EXPLAIN_ROUTES,
   ...PRODUCER_EVENT_ROUTES,
   ...METRICS_ROUTES,
+  ...PARTNER_INTEGRATION_ROUTES,
   ...PARTNER_CATALOG_ROUTES,
   ...SUBSCRIPTION_ROUTES,
   ...SIGNING_SECRET_ROUTES,

@@ -73,6 +73,18 @@ test('a partner sees its integration and the published streams; others see nothi
     receivingTenantPublicId: tenantId('ada'),
     status: 'Active',
   });
+  for (const [client, partner] of [
+    [ada, 'ada'],
+    [eve, 'eve'],
+  ] as const) {
+    const listed = expectDeclared(
+      'listPartnerIntegrations',
+      await client.get<{ data: { publicId: string }[] }>('/waas/integrations'),
+    );
+    expect(listed.body.data.map(each => each.publicId)).toEqual([intg(partner)]);
+  }
+  expect((await ada.get('/waas/integrations')).body).toEqual({ data: [seen.body], nextCursor: null });
+  expect((await shop.get('/waas/integrations')).body).toEqual({ data: [], nextCursor: null });
   const catalog = expectDeclared(
     'listPartnerCatalog',
     await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`),

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { publicId } from '../../../core/ids/ids.ts';
 import { coverage } from '../../../core/routing/coverage.ts';
-import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
@@ -11,17 +10,7 @@ import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
-import { IntegrationStatus } from '../integrations/integration-entry.ts';
 import { listedEntry } from '../streams/streams.ts';
-
-const PartnerIntegration = z
-  .object({
-    publicId: publicIdField('Integration'),
-    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
-    receivingTenantPublicId: publicIdField('Workspace').meta({ description: 'Your workspace, which receives.' }),
-    status: IntegrationStatus,
-  })
-  .meta({ id: 'PartnerIntegration' });
 
 const ListedPartnerEntry = z
   .object({
@@ -69,25 +58,6 @@ export function isCoveredBy(
   const covering = coverage({ packages: named, blocks });
   return (integration, stream) => covering(integration, stream).length > 0;
 }
-
-const getPartnerIntegration = defineRoute({
-  method: 'GET',
-  path: '/waas/integrations/{integration}',
-  access: 'recipient',
-  operation: 'getPartnerIntegration',
-  tag: 'Receiving',
-  summary: 'Read an integration as its partner',
-  answers: { 200: { description: 'The integration.', schema: PartnerIntegration } },
-  async handle({ wallMs }, { integration }) {
-    const body: z.output<typeof PartnerIntegration> = {
-      publicId: integration.publicId,
-      producerTenantPublicId: integration.producerPublicId,
-      receivingTenantPublicId: integration.recipient.publicId,
-      status: integrationStatus(integration.object, wallMs()),
-    };
-    return { status: 200, body };
-  },
-});
 
 const listPartnerCatalog = defineRoute({
   method: 'GET',
@@ -154,4 +124,4 @@ async function openCatalog(facade: Facade, integration: OwnedIntegration) {
   };
 }
 
-export const PARTNER_CATALOG_ROUTES = [getPartnerIntegration, listPartnerCatalog, getPartnerCatalogEntry];
+export const PARTNER_CATALOG_ROUTES = [listPartnerCatalog, getPartnerCatalogEntry];

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { publicId, tenantId } from '../../../core/ids/ids.ts';
+import { integrationStatus } from '../../../core/routing/integration-state.ts';
+import { mayActFor } from '../../auth/ownership.ts';
+import { publicIdField } from '../../contract/fields.ts';
+import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
+import { defineRoute } from '../../contract/route.ts';
+import type { Cached } from '../../objects/cached.ts';
+import { IntegrationStatus } from '../integrations/integration-entry.ts';
+
+const PartnerIntegration = z
+  .object({
+    publicId: publicIdField('Integration'),
+    producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
+    receivingTenantPublicId: publicIdField('Workspace').meta({ description: 'Your workspace, which receives.' }),
+    status: IntegrationStatus,
+  })
+  .meta({ id: 'PartnerIntegration' });
+
+/** Returns an integration as its partner sees it. `recipient` is the name of the receiving workspace. */
+function partnerIntegration(
+  { metadata, spec, status }: Cached<'Integration'>,
+  recipient: string,
+  nowMs: number,
+): z.output<typeof PartnerIntegration> {
+  const { namespace = '', name } = metadata;
+  return {
+    publicId: publicId('Integration', namespace, name),
+    producerTenantPublicId: tenantId(namespace),
+    receivingTenantPublicId: tenantId(recipient),
+    status: integrationStatus({ spec, status }, nowMs),
+  };
+}
+
+const listPartnerIntegrations = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations',
+  access: 'caller',
+  operation: 'listPartnerIntegrations',
+  tag: 'Receiving',
+  summary: 'List the integrations of your receiving workspaces',
+  description: 'Integrations that you accepted, and direct grants. Ended integrations stay in the list.',
+  query: PageQuery,
+  answers: { 200: { description: 'A page of integrations, by public id.', schema: pageOf(PartnerIntegration) } },
+  problems: ['malformed_cursor'],
+  async handle({ caches, wallMs }, { identity, query }) {
+    const nowMs = wallMs();
+    const integrations = caches
+      .list('Workspace')
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .filter(each => mayActFor(identity, each, caches.get('Account', { name: each.spec.account })) !== undefined)
+      .flatMap(({ metadata: { name } }) =>
+        caches
+          .by('Integration', 'workspace', name)
+          .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+          .map(integration => partnerIntegration(integration, name, nowMs)),
+      );
+    return { status: 200, body: paginate(integrations, each => each.publicId, query) };
+  },
+});
+
+const getPartnerIntegration = defineRoute({
+  method: 'GET',
+  path: '/waas/integrations/{integration}',
+  access: 'recipient',
+  operation: 'getPartnerIntegration',
+  tag: 'Receiving',
+  summary: 'Read an integration as its partner',
+  answers: { 200: { description: 'The integration.', schema: PartnerIntegration } },
+  async handle({ wallMs }, { integration: { object, recipient } }) {
+    return { status: 200, body: partnerIntegration(object, recipient.name, wallMs()) };
+  },
+});
+
+export const PARTNER_INTEGRATION_ROUTES = [listPartnerIntegrations, getPartnerIntegration];
