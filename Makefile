@@ -1,5 +1,5 @@
 # bin/node runs everything, whichever Node the machine has. Its folder comes first on PATH for tools that start `node`,
-# except in `setup`: npm needs the Node of the machine.
+# except in `packages`: npm needs the Node of the machine.
 NODE := PATH="$(CURDIR)/bin:$$PATH" bin/node
 
 TEST_ALL := $(NODE) test/support/test-all.ts
@@ -8,15 +8,17 @@ TEST_ALL := $(NODE) test/support/test-all.ts
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help setup check test test-api test-model test-mutants test-repeat test-scale generate docs run bench
+.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale generate docs run bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## install what is missing: Node, packages, Redis, promtool, CloudEvents SDKs
+packages: ## install what Sluice needs, if missing: Node, packages, Redis
 	@test/support/node/install.sh
 	@test/support/node/install-packages.sh
 	@test/support/redis/install.sh
+
+setup: packages ## install what the tests need as well: promtool, CloudEvents SDKs
 	@test/support/prometheus/install.sh
 	@test/support/cloudevents/install.sh
 
@@ -48,15 +50,15 @@ test-repeat: setup ## one test file many times, to find tests that are not stead
 test-scale: setup ## test one workspace with 100,000 activations and 10,000 subscriptions: SCALE=1 (half an hour) or less
 	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale
 
-generate: setup ## write the generated files: CRDs, RBAC, alerts, dashboard, docs
+generate: packages ## write the generated files: CRDs, RBAC, alerts, dashboard, docs
 	@$(NODE) tools/generate/generate.ts
 
-docs: setup ## build the documentation site into dist/site
+docs: packages ## build the documentation site into dist/site
 	@tools/site/install.sh
 	@$(NODE) tools/site/node_modules/vitepress/bin/vitepress.js build tools/site
 
-run: setup ## run Sluice on this machine, with a Kubernetes API and Redis; Ctrl-C stops it
+run: packages ## run Sluice on this machine, with a Kubernetes API and Redis; Ctrl-C stops it
 	@PATH="$(CURDIR)/bin:$$PATH" exec bin/node test/support/run.ts
 
-bench: setup ## measure throughput and latency on this machine
+bench: packages ## measure throughput and latency on this machine
 	@$(NODE) test/bench/main.ts
