@@ -65,7 +65,15 @@ test('Ctrl-C while it stays up ends everything in order', async () => {
 test('make run ends without an error, from a path with spaces, and with a link for each interface', async () => {
   const tour = await start([], MAKE_RUN, 'sluice tour of ');
   await tour.waitForLine(/What globex receives is shown here/, 120_000);
-  for (const line of [/http:\S+\/docs$/, /http:\S+\/metrics$/, /http:\S+\/received$/])
+  for (const line of [
+    /http:\S+\/events\/ten_\w+\/orders$/,
+    /http:\S+\/events\/sandbox\/ten_\w+\/orders$/,
+    /http:\S+\/docs$/,
+    /http:\S+\/openid-configuration$/,
+    /http:\S+\/metrics$/,
+    /http:\S+\/readyz$/,
+    /http:\S+\/received$/,
+  ])
     await tour.waitForLine(line, 1_000);
   const program = (await processesOf(tour.folder)).find(each => each.includes('test/support/run.ts'));
   process.kill(Number(/^process (\d+)/.exec(program ?? '')?.[1]), 'SIGINT');

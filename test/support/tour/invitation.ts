@@ -87,9 +87,13 @@ The same without the file:
   curl ${environment.facadeUrl}/waas/producer/${environment.acme}/catalog \\
     -H 'authorization: Bearer ${environment.tokens.ada}'
 
+Events (POST):        ${environment.eventsUrl}
+Sandbox (POST):       ${environment.eventsUrl.replace('/events/', '/events/sandbox/')}
 REST, in a browser:   ${environment.facadeUrl}/docs
 REST, for programs:   ${environment.facadeUrl}/openapi.json
+Identity provider:    ${environment.issuer}/.well-known/openid-configuration
 Metrics:              ${environment.opsUrl}/metrics
+Health:               ${environment.opsUrl}/readyz
 What globex got:      http://127.0.0.1:${environment.receiverPort}/received
 Log of all roles:     ${log}
 
