@@ -40,7 +40,8 @@ const GateEntry = z
       .meta({ description: 'The subscription; null if the integration does not subscribe.' }),
     ...verdict,
     inForce: z.object(verdict).meta({
-      description: 'The same, as the data plane decides now. It differs only until a change is in force.',
+      description:
+        'The same, as the data plane decides now. It differs only until a change is in force. The data plane knows one reason, paused, for blocked_stream, blocked_package and suspended.',
     }),
   })
   .meta({
