@@ -180,6 +180,8 @@ export const CONDITION_MEANING = {
     Ready: {
       ...EVERY_KIND.Ready,
       NamespaceReady: 'True: the namespace exists and the routes have been written to Redis.',
+      PauseIgnored:
+        'True: as NamespaceReady. The annotation sluice.dev/paused has another value than "true", and pauses nothing.',
       NamespaceNotAdopted: 'False: the namespace exists and lacks the label sluice.dev/workspace=<name>.',
       WaitingForAccount: 'Unknown: the account does not exist. False: it has been missing for five minutes.',
     },

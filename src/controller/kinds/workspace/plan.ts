@@ -1,6 +1,6 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { WorkspaceStatus } from '../../../api/kinds/workspace.ts';
-import { WORKSPACE_LABEL } from '../../../api/well-known.ts';
+import { PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../../api/well-known.ts';
 import { tenantId } from '../../../core/ids/ids.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import { type Outcome, waiting, waitingForReference } from '../../engine/outcome.ts';
@@ -11,6 +11,8 @@ export interface WorkspaceFacts {
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
   readonly accountExists: boolean;
   readonly account: string;
+  /** Value of the annotation for a pause, in a workspace that is not paused. */
+  readonly pauseValue: string | undefined;
   /** The status has Ready=True. */
   readonly wasReady: boolean;
   readonly producer: boolean;
@@ -50,6 +52,16 @@ function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredC
   return [{ type, status: 'False', reason: reasons.TokensLeft, message: 'the account has tokens again' }];
 }
 
+/** Returns Ready=True. An annotation that pauses nothing, and looks as if it did, is the reason. */
+function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
+  const reasons = REASON.Workspace.Ready;
+  const type = CONDITION.Workspace.Ready;
+  const message = 'the namespace exists and the routes are applied';
+  if (pauseValue === 'false') return { type, status: 'True', reason: reasons.NamespaceReady, message };
+  const ignored = `the workspace is not paused: only the value "true" of the annotation ${PAUSED_ANNOTATION} pauses it`;
+  return { type, status: 'True', reason: reasons.PauseIgnored, message: `${message}; ${ignored}` };
+}
+
 /** Requeue interval for a foreign namespace, ms: it has no label, so the watch does not see its deletion. */
 const FOREIGN_CHECK_MS = 60_000;
 
@@ -87,15 +99,6 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   }
   return {
     status,
-    conditions: [
-      {
-        type: CONDITION.Workspace.Ready,
-        status: 'True',
-        reason: reasons.NamespaceReady,
-        message: 'the namespace exists and the routes are applied',
-      },
-      ...tokens(facts),
-      ...reachability(facts),
-    ],
+    conditions: [ready(facts), ...tokens(facts), ...reachability(facts)],
   };
 }

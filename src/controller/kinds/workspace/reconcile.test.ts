@@ -34,6 +34,25 @@ describe('a producer', () => {
   });
 });
 
+test('an annotation that does not pause is reported', async () => {
+  const { context } = createTestContext({
+    Workspace: [workspace],
+    Account: [objectOf<'Account'>('acme', {} as never, { namespace: undefined })],
+  });
+  const annotations = { 'sluice.dev/paused': 'yes' };
+  const outcome = await reconcileWorkspace(context)({
+    ...workspace,
+    metadata: { ...workspace.metadata, annotations },
+  });
+  expect(outcome.conditions).toContainEqual({
+    type: 'Ready',
+    status: 'True',
+    reason: 'PauseIgnored',
+    message:
+      'the namespace exists and the routes are applied; the workspace is not paused: only the value "true" of the annotation sluice.dev/paused pauses it',
+  });
+});
+
 describe('an outage of Redis', () => {
   const away = new OutageError('RedisUnavailable', 'Redis does not answer');
   const said = (status: Condition['status'], reason: string, type = 'Ready'): Condition => ({

@@ -1,6 +1,6 @@
 import { CONDITION } from '../../../api/condition-reasons.ts';
 import type { WorkspaceStatus } from '../../../api/kinds/workspace.ts';
-import { WORKSPACE_LABEL } from '../../../api/well-known.ts';
+import { PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../../api/well-known.ts';
 import { cacheBehind, isKubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES } from '../../../kube/resource.ts';
@@ -53,6 +53,7 @@ export function reconcileWorkspace(context: Context) {
       name,
       namespace,
       account: workspace.spec.account,
+      pauseValue: workspace.metadata.annotations?.[PAUSED_ANNOTATION],
       accountExists: context.caches.Account.store.get(workspace.spec.account) !== undefined,
       // A producer stays a producer after its last stream is deleted.
       producer:
