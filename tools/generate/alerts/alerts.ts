@@ -43,7 +43,7 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    'This page has one section for each alert of `config/alerts`. `sluice.yaml` is a rule file for Prometheus; `prometheus-rule.yaml` is the same for the Prometheus operator (`kubectl apply -f config/alerts/prometheus-rule.yaml`). The alerts watch the [metrics](metrics.md) of all processes of one installation. If one Prometheus has several installations, add a label that separates them to each expression.',
+    'This page has one section for each alert of `config/alerts`. `sluice.yaml` is a rule file for Prometheus; `prometheus-rule.yaml` is the same for the Prometheus operator (`kubectl apply -f config/alerts/prometheus-rule.yaml`). The alerts watch the [metrics](metrics.md) of all processes of one installation. If one Prometheus has several installations, add a label that separates them to each expression. `runbook_url` is the address of this page on https://sluice.dev; replace it if you serve the pages (`make docs`) elsewhere.',
     '**critical**: events are refused, late or at risk now. **warning**: they will be. **info**: a producer or a partner has to act.',
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');
