@@ -43,7 +43,7 @@ test.each([
   const read = readSandboxQuery(`/events/sandbox/t/q?${query}`);
   if (!('errors' in read)) throw new Error('it was taken');
   expect(read.errors.map(each => each.parameter)).toEqual([parameter]);
-  expect(read.errors[0]?.detail).toMatch(/^(has to be|may be given once)/);
+  expect(read.errors[0]?.detail).toMatch(/^(must be|may be given once)/);
 });
 
 test('all faults are named together', () => {

@@ -25,7 +25,7 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
     const [name, value = ''] = [...new URLSearchParams(pair)][0] ?? [];
     if (name === undefined) continue;
     if (parameter === undefined) errors.push(unknownParameter(name, Object.keys(SandboxQuery.shape)));
-    else if (name !== parameter) errors.push({ parameter, detail: `has to be spelled ${parameter}` });
+    else if (name !== parameter) errors.push({ parameter, detail: `must be spelled ${parameter}` });
     else if (values.has(name)) errors.push({ parameter, detail: 'may be given once' });
     else values.set(name, value);
   }
