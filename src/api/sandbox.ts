@@ -67,13 +67,13 @@ const ExpectedAttempt = z
   })
   .meta({ id: 'ExpectedAttempt' });
 
-const MadeAttempt = z
+const ActualAttempt = z
   .object({
     at: time('Time of the attempt.'),
     status: z.string().meta({ description: 'HTTP status of the answer.' }),
     waitedMs: ms('Time since the previous attempt, ms; 0 for the first.'),
   })
-  .meta({ id: 'MadeAttempt' });
+  .meta({ id: 'ActualAttempt' });
 
 const Delivery = z
   .object({
@@ -96,7 +96,7 @@ const Delivery = z
       })
       .nullable()
       .meta({ description: 'Expected result of simulation and retry schedule; null before the first attempt.' }),
-    attempts: z.array(MadeAttempt).meta({ description: 'Attempts so far, oldest first.' }),
+    attempts: z.array(ActualAttempt).meta({ description: 'Attempts so far, oldest first.' }),
     headers: z
       .array(z.object({ name: z.string(), value: z.string() }))
       .nullable()

@@ -174,7 +174,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf('src/controller/kinds/account/reconcile.ts', [
     ['a top-up wakes nobody', 'changed && waiting.length > 0', 'changed && waiting.length > 99'],
   ]),
-  ...mutantsOf('src/controller/routes/tenants.ts', [
+  ...mutantsOf('src/controller/routes/sync.ts', [
     ['a pause holds nothing', 'if (deps.isPaused(name)) return', 'if (name === undefined) return'],
   ]),
 ];

@@ -10,7 +10,7 @@ import { createPartSharing } from '../../kube/shared-parts.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
-import { CALL_WITHIN_MS, refusalOf } from './kube-failures.ts';
+import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups } from './lookups.ts';
 
@@ -159,7 +159,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger): Cac
           signal: AbortSignal.timeout(CALL_WITHIN_MS),
         });
       } catch (cause) {
-        throw refusalOf(cause);
+        throw kubeRefusal(cause);
       }
     },
     listLive: createLiveLists({ client, keep }),

@@ -10,13 +10,13 @@ import type { TrafficReader } from '../../redis/traffic-reader.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import { type Caches, createCaches } from './caches.ts';
-import { createObjects, type Objects } from './objects.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
+import { createResourceWriter, type ResourceWriter } from './resource-writer.ts';
 
 /** The dependencies of the routes. */
 export interface Facade {
   readonly caches: Caches;
-  readonly objects: Objects;
+  readonly writer: ResourceWriter;
   readonly ownership: Ownership;
   /** The data plane's state in Redis. */
   readonly gates: GateReader;
@@ -47,7 +47,7 @@ export interface Facade {
 }
 
 /** What a facade is created from. */
-export type FacadeParts = Omit<Facade, 'caches' | 'objects' | 'ownership' | 'wallMs'> & {
+export type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'wallMs'> & {
   readonly client: KubeClient;
 };
 
@@ -57,7 +57,7 @@ export function createFacade({ client, ...parts }: FacadeParts): Facade {
   return {
     ...parts,
     caches,
-    objects: createObjects(client, caches, clock),
+    writer: createResourceWriter(client, caches, clock),
     ownership: createOwnership(caches),
     wallMs: clock.wallMs,
   };

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { errorFromStatus } from '../../kube/kube-error.ts';
-import { refusalOf } from './kube-failures.ts';
+import { kubeRefusal } from './kube-failures.ts';
 
 const answer = (status: number, reason: string, message: string, causes: object[] = []) =>
-  refusalOf(errorFromStatus('PATCH /x', status, { kind: 'Status', reason, message, details: { causes } }));
+  kubeRefusal(errorFromStatus('PATCH /x', status, { kind: 'Status', reason, message, details: { causes } }));
 const STREAM = 'catalogstreams.sluice.dev "orders" is forbidden';
 
 test.each([

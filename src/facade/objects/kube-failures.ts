@@ -40,7 +40,7 @@ const OF_A_POLICY = /\b(?:Validating|Mutating)AdmissionPolicy '|\badmission webh
 const OF_PERMISSIONS = /\bforbidden: User "[^"]*" cannot \w+ resource "/;
 
 /** Returns the refusal for a rule of the cluster; undefined if no rule refused. Retrying does not help. */
-function refusalOfRule(error: KubeError): Refusal | undefined {
+function ruleRefusal(error: KubeError): Refusal | undefined {
   if (OF_PERMISSIONS.test(error.detail)) return new Refusal('missing_permission', { cause: error });
   // A namespace that is being deleted resolves with time.
   if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return undefined;
@@ -52,12 +52,12 @@ function refusalOfRule(error: KubeError): Refusal | undefined {
 }
 
 /** Returns the problem for a failure of the API server. No input of the caller turns into a 5xx. */
-export function refusalOf(cause: unknown): Refusal {
+export function kubeRefusal(cause: unknown): Refusal {
   if (cause instanceof Refusal) return cause;
   if (!isKubeError(cause)) return new Refusal('unavailable', { cause });
   const conflicts = conflictErrors(cause);
   if (conflicts.length > 0) return fieldManaged(conflicts, cause);
-  const ruled = refusalOfRule(cause);
+  const ruled = ruleRefusal(cause);
   if (ruled !== undefined) return ruled;
   if (cause.status === 409) return new Refusal('changed_meanwhile', { cause });
   if (cause.status === 422 || cause.status === 400) {

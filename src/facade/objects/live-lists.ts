@@ -2,7 +2,7 @@ import type { KindName } from '../../api/kinds/kinds.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { createSingleFlight } from '../../time/single-flight.ts';
 import { type Cached, RESOURCES } from './cached.ts';
-import { CALL_WITHIN_MS, refusalOf } from './kube-failures.ts';
+import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 
 /** Lists all objects of a kind in a namespace from the API server. @throws Refusal 503 */
 export type ListLive = <K extends KindName>(kind: K, namespace: string) => Promise<readonly Cached<K>[]>;
@@ -24,7 +24,7 @@ export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
       const options = { namespace, signal: AbortSignal.timeout(CALL_WITHIN_MS) };
       return (await client.list<Cached<KindName>, object>(RESOURCES[kind], keep, options)).items;
     } catch (cause) {
-      throw refusalOf(cause);
+      throw kubeRefusal(cause);
     }
   }
 

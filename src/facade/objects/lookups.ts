@@ -3,7 +3,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { ObjectName } from '../../kube/object.ts';
 import { type Clock, sleep } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
-import { CALL_WITHIN_MS, refusalOf } from './kube-failures.ts';
+import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 
 /** Minimum interval between two lists for objects missing in the cache, per kind and namespace. */
 const LIST_EVERY_MS = 1_000;
@@ -67,7 +67,7 @@ export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST
       const { items } = await client.list<Cached<KindName>, object>(RESOURCES[kind], project, options);
       for (const object of items) for (const id of idsOf(object)) ids.set(id, object);
     } catch (cause) {
-      throw refusalOf(cause);
+      throw kubeRefusal(cause);
     }
     return ids;
   }
@@ -79,7 +79,7 @@ export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST
       });
       return object === undefined ? undefined : keep(object);
     } catch (cause) {
-      throw refusalOf(cause);
+      throw kubeRefusal(cause);
     }
   }
 

@@ -75,14 +75,14 @@ export async function activate(
   integration: Cached<'Integration'>,
   groupKey: string,
 ): Promise<Cached<'Activation'>> {
-  const { caches, objects, clock } = facade;
+  const { caches, writer, clock } = facade;
   const untilMs = clock.nowMs() + GATE_WITHIN_MS;
   await refuseIfClosed(facade, integration);
   const { name } = integration.metadata;
   const integrationId = publicId('Integration', tenant.name, name);
   const object = { namespace: tenant.name, name: activationObjectName(tenant.name, name, groupKey) };
-  const applied = await objects.edit(async () =>
-    objects.apply('Activation', object, {
+  const applied = await writer.edit(async () =>
+    writer.apply('Activation', object, {
       manager: FIELD_MANAGER.facade,
       before: await caches.live('Activation', object),
       concern: ACTIVATION_CONCERN,
@@ -90,7 +90,7 @@ export async function activate(
       spec: { integration: name, groupKey },
     }),
   );
-  let activation = await objects.waitFor('Activation', applied);
+  let activation = await writer.waitFor('Activation', applied);
   for (;;) {
     const judgement = judgeActivation(activation, applied.metadata.generation ?? 0);
     if (judgement === 'superseded') throw new Refusal('superseded');

@@ -35,7 +35,7 @@ export async function deactivate(
   integrationId: string,
   groupKey: string,
 ): Promise<Cached<'Activation'> | undefined> {
-  const { caches, objects, clock } = facade;
+  const { caches, writer, clock } = facade;
   const untilMs = clock.nowMs() + GATE_WITHIN_MS;
   const namespace = tenant.name;
   const found = await caches.find('Integration', integrationId, namespace);
@@ -43,11 +43,11 @@ export async function deactivate(
 
   async function revoke(name: string): Promise<Cached<'Activation'> | undefined> {
     const object = { namespace, name: activationObjectName(namespace, name, groupKey) };
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await caches.live('Activation', object);
       const id = activationId(namespace, name, groupKey);
       if (before === undefined && !(await hasOthers(facade, namespace, id, object.name))) return undefined;
-      return objects.apply('Activation', object, {
+      return writer.apply('Activation', object, {
         manager: FIELD_MANAGER.facade,
         before,
         concern: ACTIVATION_CONCERN,
@@ -55,7 +55,7 @@ export async function deactivate(
       });
     });
     // An Activation of a deleted integration never gets Ready=True, so do not wait for that.
-    return applied !== undefined && found !== undefined ? objects.waitFor('Activation', applied) : applied;
+    return applied !== undefined && found !== undefined ? writer.waitFor('Activation', applied) : applied;
   }
 
   let revoked: Cached<'Activation'> | undefined;

@@ -50,12 +50,12 @@ async function assertBlockable({ caches }: Facade, namespace: string, { integrat
 }
 
 async function block(facade: Facade, { namespace, integration, kind, target }: Asked): Promise<Answer> {
-  const { caches, objects } = facade;
+  const { caches, writer } = facade;
   const grantee = await findOwned(caches, 'Integration', namespace, integration);
   const kept = await findOwned(caches, kind, namespace, target);
   const pair = { integration: grantee.metadata.name, target: { kind, name: kept.metadata.name } };
   const object: ObjectName = { namespace, name: blockObjectName(namespace, pair.integration, kind, pair.target.name) };
-  const applied = await objects.edit(async () => {
+  const applied = await writer.edit(async () => {
     const before = await caches.live('Block', object);
     if (before === undefined) {
       try {
@@ -67,7 +67,7 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
         return standing;
       }
     }
-    return objects.apply('Block', object, {
+    return writer.apply('Block', object, {
       manager: FIELD_MANAGER.facade,
       before,
       concern: ['integration', 'target'],
@@ -76,12 +76,12 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
   });
   // Redis may have lost everything since the condition was set. Then nothing is routed, and the state rebuilt from the
   // custom resources contains the block. So unlike an activation, a block needs no check in Redis.
-  await objects.waitFor('Block', applied, 'Enforced');
+  await writer.waitFor('Block', applied, 'Enforced');
   return { status: 204, about: { kind: 'Block', namespace, name: applied.metadata.name } };
 }
 
 async function unblock(facade: Facade, { namespace, integration, kind, target }: Asked): Promise<Answer> {
-  const { caches, objects } = facade;
+  const { caches, writer } = facade;
   const [grantee, kept] = await Promise.all([
     caches.find('Integration', integration, namespace),
     caches.find(kind, target, namespace),
@@ -106,7 +106,7 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
       const where = `Block ${object.name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;
       throw new Refusal('managed_elsewhere', `${where}. Delete it there. Nothing was changed.`);
     }
-    await objects.remove('Block', own);
+    await writer.remove('Block', own);
   }
   return { status: 204, about: { kind: 'Block', ...object } };
 }

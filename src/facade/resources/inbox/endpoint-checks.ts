@@ -5,7 +5,7 @@ import { PATH_PARAMETERS } from '../../contract/fields.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { instant } from './events.ts';
-import { openInbox, refusalOf } from './inbox-access.ts';
+import { inboxRefusal, openInbox } from './inbox-access.ts';
 
 const SentTest = z.object({ id: PATH_PARAMETERS.event }).meta({ id: 'SentTest' });
 
@@ -62,7 +62,7 @@ const sendTest = defineRoute({
           headers: { 'retry-after': TESTS_END_AFTER_SECONDS },
         });
       default:
-        throw refusalOf(facade, opened, sent.answer);
+        throw inboxRefusal(facade, opened, sent.answer);
     }
   },
 });
@@ -90,7 +90,7 @@ const recover = defineRoute({
     const opened = await openInbox(facade, integration, params.subscription);
     const { since: sinceMs, cursor } = body;
     const recovered = await fromRedis(facade.recovery.recover(opened.inbox, { sinceMs, cursor }));
-    if (recovered.answer !== 'OK') throw refusalOf(facade, opened, recovered.answer);
+    if (recovered.answer !== 'OK') throw inboxRefusal(facade, opened, recovered.answer);
     return { status: 202, body: { count: recovered.recovered, nextCursor: recovered.cursor ?? null } };
   },
 });

@@ -39,7 +39,7 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
 }
 
 /** Returns the problem for a subscription that may receive nothing now. */
-export function refusalOf(
+export function inboxRefusal(
   { caches, wallMs }: Facade,
   { subscription }: Pick<OpenInbox, 'subscription'>,
   answer: Exclude<Permission, 'OPEN'> | ReplayRefusal,

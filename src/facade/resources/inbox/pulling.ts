@@ -7,7 +7,7 @@ import { longPoll } from '../../contract/long-poll.ts';
 import { defineRoute } from '../../contract/route.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { PulledEntry, pulledEntry } from './event-views.ts';
-import { openInbox, refusalOf } from './inbox-access.ts';
+import { inboxRefusal, openInbox } from './inbox-access.ts';
 
 const MOST = 250;
 const DEFAULT = 50;
@@ -83,7 +83,7 @@ const pull = defineRoute({
       async () => {
         const answer = await fromRedis(facade.operations.pull(opened.inbox, { limit, all }));
         if (answer.answer === 'PUSHED') throw new Refusal('has_endpoint');
-        if (answer.answer !== 'OK') throw refusalOf(facade, opened, answer.answer);
+        if (answer.answer !== 'OK') throw inboxRefusal(facade, opened, answer.answer);
         return answer;
       },
       ({ events }) => events.length > 0,
@@ -120,7 +120,7 @@ const acknowledge = defineRoute({
     const deliveries = events.map(({ ref = '', replayId }) => ({ ref, replayId }));
     const answer = await fromRedis(facade.operations.acknowledge(opened.inbox, deliveries));
     if (answer.answer !== 'OK') {
-      throw answer.answer === 'PUSHED' ? new Refusal('has_endpoint') : refusalOf(facade, opened, answer.answer);
+      throw answer.answer === 'PUSHED' ? new Refusal('has_endpoint') : inboxRefusal(facade, opened, answer.answer);
     }
     const errors = answer.answers.flatMap((word, i): ProblemError[] => {
       if (word === 'OK' || word === 'delivered') return [];

@@ -11,7 +11,7 @@ import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { instant } from './events.ts';
-import { type OpenInbox, openEvent, openInbox, refusalOf } from './inbox-access.ts';
+import { inboxRefusal, type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 const price = {
   events: z.int().meta({ description: 'Number of events to replay.' }),
@@ -107,7 +107,7 @@ async function startReplay(
         errors: [{ header: 'idempotency-key', detail: 'is not a valid replay id' }],
       });
     default:
-      throw refusalOf(facade, opened, answer.answer);
+      throw inboxRefusal(facade, opened, answer.answer);
   }
 }
 
@@ -162,7 +162,7 @@ const replayEvents = defineRoute({
     const selection = { fromMs, toMs, states: sorted, ...(cursor === undefined ? {} : { cursor }) };
     if (dryRun !== true) return startReplay(facade, integration, opened, selection, idempotencyKey);
     const told = await fromRedis(facade.replays.price(opened.inbox, selection));
-    if (told.answer !== 'OK') throw refusalOf(facade, opened, told.answer);
+    if (told.answer !== 'OK') throw inboxRefusal(facade, opened, told.answer);
     const { events, tokens } = told;
     return { status: 200, body: { events: events.length, tokens, nextCursor: told.cursor ?? null } };
   },

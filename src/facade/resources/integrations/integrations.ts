@@ -48,7 +48,7 @@ const invite = defineRoute({
   },
   async handle(facade, { tenant, body }) {
     const { integration, made } = await inviteByAddress(facade, tenant.name, body.email);
-    const inForce = await facade.objects.waitFor('Integration', integration);
+    const inForce = await facade.writer.waitFor('Integration', integration);
     const answer = invitedIntegration(inForce, facade.wallMs());
     return {
       status: made ? 201 : 200,
@@ -116,23 +116,23 @@ const revoke = defineRoute({
   answers: { 204: { description: 'The integration is revoked.' } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {
-    const { caches, objects } = facade;
+    const { caches, writer } = facade;
     const { metadata } = await findOwned(caches, 'Integration', tenant.name, params.integration);
     const name = { namespace: tenant.name, name: metadata.name };
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await caches.live('Integration', name);
       // Do not create an object only to revoke it.
       if (before === undefined || before.metadata.deletionTimestamp !== undefined) {
         throw unknownObject('Integration');
       }
-      return objects.apply('Integration', name, {
+      return writer.apply('Integration', name, {
         manager: FIELD_MANAGER.facadeRevocation,
         before,
         concern: ['revoked'],
         spec: { revoked: true },
       });
     });
-    await objects.waitFor('Integration', applied);
+    await writer.waitFor('Integration', applied);
     return { status: 204, about: { kind: 'Integration', ...name } };
   },
 });

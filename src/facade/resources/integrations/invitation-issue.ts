@@ -28,13 +28,13 @@ async function findOpen(
   return undefined;
 }
 
-async function readOrMake({ caches, objects }: Facade, name: ObjectName, email: string): Promise<Invited> {
-  return objects.edit(async () => {
+async function readOrMake({ caches, writer }: Facade, name: ObjectName, email: string): Promise<Invited> {
+  return writer.edit(async () => {
     const before = await caches.live('Integration', name);
     if (before !== undefined && before.metadata.deletionTimestamp === undefined)
       return { integration: before, made: false };
     try {
-      const integration = await objects.apply('Integration', name, {
+      const integration = await writer.apply('Integration', name, {
         manager: FIELD_MANAGER.facade,
         before,
         concern: ['invitedEmail'],

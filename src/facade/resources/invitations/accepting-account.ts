@@ -35,10 +35,10 @@ export function otherFreeAccounts(
  * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or this one is no longer Free (the
  *   call must name the account); 403 if the caller no longer owns it
  */
-export async function ownFreeAccount({ caches, objects, rootKey }: Facade, identity: Identity): Promise<string> {
+export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identity: Identity): Promise<string> {
   const { issuer, subject } = identity;
   const name = freeAccountName(rootKey, issuer, subject);
-  return objects.edit(async () => {
+  return writer.edit(async () => {
     const before = await caches.live('Account', { name });
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
       if (mayActForAccount(identity, before) === undefined) throw new Refusal('forbidden');
@@ -50,7 +50,7 @@ export async function ownFreeAccount({ caches, objects, rootKey }: Facade, ident
     if (others.length > 0) {
       throw new Refusal('free_account_exists', `You own ${others.join(', ')}. Send one of them as accountPublicId.`);
     }
-    await objects.apply(
+    await writer.apply(
       'Account',
       { name },
       {

@@ -34,31 +34,31 @@ async function repeatAcceptance(
 
 /** Creates the receiving workspace on an account; waits until it is in force. Returns its name. */
 async function makeReceiver(
-  { caches, objects }: Facade,
+  { caches, writer }: Facade,
   account: string,
   integration: Cached<'Integration'>,
 ): Promise<string> {
   const { namespace, name: invited } = integrationName(integration);
   const name = receivingWorkspaceName(namespace, invited, account);
-  const applied = await objects.edit(async () => {
+  const applied = await writer.edit(async () => {
     const before = await caches.live('Workspace', { name });
     assertNotPaused(before);
     const wanted = { manager: FIELD_MANAGER.facade, before, concern: ['account'] as const, spec: { account } };
-    return objects.apply('Workspace', { name }, wanted);
+    return writer.apply('Workspace', { name }, wanted);
   });
-  await objects.waitFor('Workspace', applied);
+  await writer.waitFor('Workspace', applied);
   return name;
 }
 
 /** Grants the integration to `workspace`, unless the invitation was answered meanwhile. @throws Refusal 409, 410 */
 async function grant(facade: Facade, token: string, workspace: string): Promise<Cached<'Integration'>> {
-  const { objects } = facade;
-  return objects.edit(async () => {
+  const { writer } = facade;
+  return writer.edit(async () => {
     const { integration, state } = await findInvitation(facade, token);
     if (state === 'Active' && integration.spec.workspace === workspace) return integration;
     const why = whyAnswered(state);
     if (why !== undefined) throw new Refusal(why);
-    return objects.apply('Integration', integrationName(integration), {
+    return writer.apply('Integration', integrationName(integration), {
       manager: FIELD_MANAGER.facadeAcceptance,
       before: integration,
       concern: ['workspace'],

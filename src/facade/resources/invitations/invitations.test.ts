@@ -5,7 +5,7 @@ import { Refusal } from '../../../http/refusal.ts';
 import type { ObjectName } from '../../../kube/object.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
-import type { Wanted } from '../../objects/objects.ts';
+import type { Wanted } from '../../objects/resource-writer.ts';
 import { acceptInvitation } from './invitation-acceptance.ts';
 import { INVITATION_ROUTES } from './invitations.ts';
 
@@ -42,7 +42,7 @@ function openFacade(nth: number, meanwhile: Record<string, unknown>) {
         return read;
       },
     },
-    objects: {
+    writer: {
       apply: async (kind: KindName, { name }: ObjectName, { before, exactly, spec }: Wanted<KindName>) => {
         const key = `${kind}/${name}`;
         const changed = kept.get(key)?.metadata.resourceVersion !== before?.metadata.resourceVersion;

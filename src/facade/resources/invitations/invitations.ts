@@ -57,7 +57,7 @@ const accept = defineRoute({
     const named =
       accountPublicId === undefined ? undefined : (await facade.ownership.account(identity, accountPublicId)).name;
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named);
-    await facade.objects.waitFor('Integration', integration, 'Accepted');
+    await facade.writer.waitFor('Integration', integration, 'Accepted');
     const { namespace, name } = integrationName(integration);
     const id = publicId('Integration', namespace, name);
     return {
@@ -89,13 +89,13 @@ const decline = defineRoute({
   answers: { 200: { description: 'Declined.', schema: DeclinedInvitation } },
   problems: ['unknown_invitation', 'invitation_used', 'invitation_expired'],
   async handle(facade, { body }) {
-    const { objects } = facade;
-    const applied = await objects.edit(async () => {
+    const { writer } = facade;
+    const applied = await writer.edit(async () => {
       const { integration, state } = await findInvitation(facade, body.token);
       if (state === 'Declined') return integration;
       const why = whyAnswered(state);
       if (why !== undefined) throw new Refusal(why);
-      return objects.apply('Integration', integrationName(integration), {
+      return writer.apply('Integration', integrationName(integration), {
         manager: FIELD_MANAGER.facadeDecline,
         before: integration,
         concern: ['declined'],
@@ -103,7 +103,7 @@ const decline = defineRoute({
         exactly: true,
       });
     });
-    await objects.waitFor('Integration', applied);
+    await writer.waitFor('Integration', applied);
     const { namespace, name } = integrationName(applied);
     return {
       status: 200,

@@ -29,10 +29,10 @@ const addStream = defineRoute({
   body: PackageMember,
   answers: { 204: { description: 'The stream is in the package, and its blocks cover it.' } },
   problems: ['unknown_resource', 'package_archived'],
-  async handle({ caches, objects }, { tenant, params, body: { catalogEntryPublicId } }) {
+  async handle({ caches, writer }, { tenant, params, body: { catalogEntryPublicId } }) {
     const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await readForChange(caches, object);
       if (listedStream(before, catalogEntryPublicId) !== undefined) return before;
       const stream = await findOwned(caches, 'CatalogStream', tenant.name, catalogEntryPublicId);
@@ -44,9 +44,9 @@ const addStream = defineRoute({
           `A package has at most ${MOST_STREAMS} streams. Remove a stream from this package first.`,
         );
       }
-      return objects.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
+      return writer.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
-    await objects.waitFor('Package', applied);
+    await writer.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };
   },
 });
@@ -60,11 +60,11 @@ const removeStream = defineRoute({
   summary: 'Remove a stream from a package',
   description: 'Works for archived packages too. A stream that is not in the package gets the same answer.',
   answers: { 204: { description: 'The stream is not in the package, and its blocks do not cover it.' } },
-  async handle({ caches, objects }, { tenant, params: { pkg, catalogEntryPublicId } }) {
+  async handle({ caches, writer }, { tenant, params: { pkg, catalogEntryPublicId } }) {
     const found = await caches.find('Package', pkg, tenant.name);
     if (found === undefined) return { status: 204 };
     const object = { namespace: tenant.name, name: found.metadata.name };
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await caches.live('Package', object);
       if (before === undefined) return undefined;
       const listed = listedStream(before, catalogEntryPublicId);
@@ -72,10 +72,10 @@ const removeStream = defineRoute({
       if (listed === undefined) return leaving ? undefined : before;
       if (leaving) throw new Refusal('being_deleted');
       const streams = [...new Set(before.spec.streams)].filter(name => name !== listed).toSorted();
-      return objects.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
+      return writer.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
     // Wait even if nothing changed: the call may repeat one that was stored but not in force in time.
-    if (applied !== undefined) await objects.waitFor('Package', applied);
+    if (applied !== undefined) await writer.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };
   },
 });
@@ -91,20 +91,20 @@ const archivePackage = defineRoute({
     'Permanent. An archived package takes no new streams, names or blocks. Lists leave it out by default, and its key stays taken. Its existing blocks stay: remove them one by one.',
   answers: { 204: { description: 'The package is archived.' } },
   problems: ['unknown_resource'],
-  async handle({ caches, objects }, { tenant, params }) {
+  async handle({ caches, writer }, { tenant, params }) {
     const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await readForChange(caches, object);
       if (before.spec.archived === true) return before;
-      return objects.apply('Package', object, {
+      return writer.apply('Package', object, {
         manager: FIELD_MANAGER.facadeArchive,
         before,
         concern: ['archived'],
         spec: { archived: true },
       });
     });
-    await objects.waitFor('Package', applied);
+    await writer.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };
   },
 });

@@ -95,23 +95,23 @@ const createPackage = defineRoute({
     },
   },
   problems: ['package_key_conflict'],
-  async handle({ caches, objects }, { tenant, body }) {
+  async handle({ caches, writer }, { tenant, body }) {
     const object = { namespace: tenant.name, name: slugOf(body.name, 'p') };
-    const present = await objects.edit(async () => {
+    const present = await writer.edit(async () => {
       const before = await caches.live('Package', object);
       if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
         if (isAsCreated(before, body)) return before;
         throw keyTaken(before);
       }
       if (before !== undefined && (await isKept(caches, before))) throw keyTaken(before);
-      return objects.apply('Package', object, {
+      return writer.apply('Package', object, {
         manager: FIELD_MANAGER.facade,
         before,
         concern: ['name', 'displayName', 'description'],
         spec: body.description === undefined ? { name: body.name } : body,
       });
     }, turnOf(object));
-    const pkg = createdPackage(await objects.waitFor('Package', present));
+    const pkg = createdPackage(await writer.waitFor('Package', present));
     const headers = { location: `/waas/producer/${tenant.publicId}/packages/${pkg.publicId}` };
     return { status: 201, body: pkg, headers, about: { kind: 'Package', ...object } };
   },
@@ -127,13 +127,13 @@ const updatePackage = defineRoute({
   body: PackageUpdate,
   answers: { 200: { description: 'The changed package.', schema: PackageDetail } },
   problems: ['unknown_resource', 'package_archived'],
-  async handle({ caches, objects }, { tenant, params, body }) {
+  async handle({ caches, writer }, { tenant, params, body }) {
     const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
     const object = { namespace: tenant.name, name: found.metadata.name };
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await readForChange(caches, object);
       if (before.spec.archived === true) throw new Refusal('package_archived');
-      return objects.apply('Package', object, {
+      return writer.apply('Package', object, {
         manager: FIELD_MANAGER.facade,
         before,
         // A package that was archived in between must not be renamed.
@@ -147,7 +147,7 @@ const updatePackage = defineRoute({
         },
       });
     }, turnOf(object));
-    const pkg = await objects.waitFor('Package', applied);
+    const pkg = await writer.waitFor('Package', applied);
     return { status: 200, body: packageDetail(pkg), about: { kind: 'Package', ...object } };
   },
 });

@@ -133,9 +133,9 @@ const applyStream = defineRoute({
   largeBody: true,
   answers: { 200: { description: 'The stream matches the body and is in force.', schema: AppliedStream } },
   problems: ['stream_name_conflict', 'field_managed'],
-  async handle({ caches, objects }, { tenant, body }) {
+  async handle({ caches, writer }, { tenant, body }) {
     const object = { namespace: tenant.name, name: slugOf(body.name, 's') };
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await caches.live('CatalogStream', object);
       if (before !== undefined && (before.spec.name ?? object.name) !== body.name) {
         const detail = `The stream ${JSON.stringify(before.spec.name ?? object.name)} has the key ${object.name}.`;
@@ -143,7 +143,7 @@ const applyStream = defineRoute({
       }
       const { description, payloadSchema } = body;
       const eventTypes = [...new Set(body.eventTypes)].toSorted();
-      return objects.apply('CatalogStream', object, {
+      return writer.apply('CatalogStream', object, {
         manager: FIELD_MANAGER.facade,
         before,
         concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
@@ -157,7 +157,7 @@ const applyStream = defineRoute({
         },
       });
     });
-    const stream = await objects.waitFor('CatalogStream', applied);
+    const stream = await writer.waitFor('CatalogStream', applied);
     return { status: 200, body: appliedStream(stream), about: { kind: 'CatalogStream', ...object } };
   },
 });

@@ -81,9 +81,9 @@ async function editEndpoint(
   id: string,
   edit: (endpoint: Endpoint, before: Cached<'Subscription'>) => Partial<Endpoint> | undefined,
 ): Promise<Cached<'Subscription'>> {
-  const { objects } = facade;
+  const { writer } = facade;
   await assertActive(facade, integration);
-  const applied = await objects.edit(async () => {
+  const applied = await writer.edit(async () => {
     const before = await readSubscription(facade, integration, id);
     await assertStream(facade, integration.producer, before.spec.stream);
     const change = edit(endpointOf(before), before);
@@ -91,9 +91,9 @@ async function editEndpoint(
     const manager = FIELD_MANAGER.facade;
     const own: Partial<SubscriptionSpec> = ownedPart(before, manager);
     const spec = { ...own, endpoint: { ...own.endpoint, ...change } as Endpoint };
-    return objects.apply('Subscription', before.metadata, { manager, before, concern: [], exactly: true, spec });
+    return writer.apply('Subscription', before.metadata, { manager, before, concern: [], exactly: true, spec });
   });
-  return objects.waitFor('Subscription', applied);
+  return writer.waitFor('Subscription', applied);
 }
 
 const aboutOf = ({ metadata }: Cached<'Subscription'>) => ({

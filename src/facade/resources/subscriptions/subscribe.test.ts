@@ -34,7 +34,7 @@ function start(cached: Objects, live: Objects) {
       live: async (kind: KindName, { name }: { name: string }) =>
         of(live, kind).find(each => each.metadata.name === name),
     },
-    objects: {
+    writer: {
       edit: (attempt: () => Promise<unknown>) => attempt(),
       apply: async (_kind: KindName, name: object, wanted: object) => applied.push({ name, ...wanted }),
     },

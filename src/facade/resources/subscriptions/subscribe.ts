@@ -62,14 +62,14 @@ export async function subscribe(
   stream: string,
   requested: SubscriptionRequest,
 ): Promise<{ readonly made: boolean; readonly subscription: Cached<'Subscription'> }> {
-  const { caches, objects } = facade;
+  const { caches, writer } = facade;
   const { producer, name, recipient } = integration;
   const known = subscriptionsOf(caches, integration).find(({ spec }) => spec.stream === stream);
   const object = {
     namespace: recipient.name,
     name: known?.metadata.name ?? subscriptionObjectName(producer, name, stream),
   };
-  return objects.edit(async () => {
+  return writer.edit(async () => {
     const before = await caches.live('Subscription', object);
     if (before !== undefined && before.metadata.deletionTimestamp === undefined) {
       await assertActive(facade, integration);
@@ -93,6 +93,6 @@ export async function subscribe(
     };
     const manager = FIELD_MANAGER.facade;
     const wanted = { manager, before, concern: SUBSCRIPTION_CONCERN, spec };
-    return { made: true, subscription: await objects.apply('Subscription', object, wanted) };
+    return { made: true, subscription: await writer.apply('Subscription', object, wanted) };
   });
 }

@@ -98,7 +98,7 @@ const subscribeRoute = defineRoute({
     const { catalogEntryPublicId, ...requested } = body;
     const stream = await findOwned(facade.caches, 'CatalogStream', integration.producer, catalogEntryPublicId);
     const { made, subscription } = await subscribe(facade, integration, stream.metadata.name, requested);
-    const inForce = await facade.objects.waitFor('Subscription', subscription);
+    const inForce = await facade.writer.waitFor('Subscription', subscription);
     const entry = entryOf(facade, integration, inForce);
     const { namespace, name } = subscription.metadata;
     return {
@@ -157,14 +157,14 @@ const changeSubscription = defineRoute({
   answers: { 200: { description: 'The change is in force.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'integration_not_active'],
   async handle(facade, { integration, params, body }) {
-    const { objects } = facade;
+    const { writer } = facade;
     await assertActive(facade, integration);
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await readSubscription(facade, integration, params.subscription);
       await assertStream(facade, integration.producer, before.spec.stream);
       const requested = requestOfChange(body, before.spec);
       const { producer, integration: of, stream, ordering } = before.spec;
-      return objects.apply('Subscription', before.metadata, {
+      return writer.apply('Subscription', before.metadata, {
         manager: FIELD_MANAGER.facade,
         before,
         concern: SUBSCRIPTION_CONCERN,
@@ -172,7 +172,7 @@ const changeSubscription = defineRoute({
         spec: { producer, integration: of, stream, ordering, ...requestedFields(requested, before) },
       });
     });
-    const inForce = await objects.waitFor('Subscription', applied);
+    const inForce = await writer.waitFor('Subscription', applied);
     const { namespace, name } = applied.metadata;
     const about = { kind: 'Subscription', namespace, name };
     return { status: 200, body: entryOf(facade, integration, inForce), about };
@@ -190,13 +190,13 @@ const unsubscribe = defineRoute({
     'Deliveries stop, and the inbox is gone. An unknown subscription gets the same answer. Subscribing again starts with version 1 of the signing secret: if that has leaked, rotate it before events flow.',
   closes: true,
   answers: { 204: { description: 'The subscription does not exist (any more).' } },
-  async handle({ caches, objects }, { integration, params }) {
+  async handle({ caches, writer }, { integration, params }) {
     const { producer, name, recipient } = integration;
     const found = await caches.find('Subscription', params.subscription, recipient.name);
     if (found?.spec.producer !== producer || found.spec.integration !== name) return { status: 204 };
     const object = { namespace: recipient.name, name: found.metadata.name };
     const live = await caches.live('Subscription', object);
-    if (live !== undefined) await objects.remove('Subscription', live);
+    if (live !== undefined) await writer.remove('Subscription', live);
     return { status: 204, about: { kind: 'Subscription', ...object } };
   },
 });

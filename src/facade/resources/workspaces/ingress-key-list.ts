@@ -21,11 +21,11 @@ function managed(id: string, managers: readonly string[]): Refusal {
  * @param change returns the new keys of REST from its present ones; undefined: nothing to write
  */
 async function editKeys(
-  { caches, objects }: Facade,
+  { caches, writer }: Facade,
   name: string,
   change: (workspace: Cached<'Workspace'>, own: readonly IngressKey[]) => readonly IngressKey[] | undefined,
 ): Promise<Cached<'Workspace'>> {
-  return objects.edit(async () => {
+  return writer.edit(async () => {
     const before = await caches.live('Workspace', { name });
     if (before === undefined || before.metadata.deletionTimestamp !== undefined) throw new Refusal('forbidden');
     const keys = before.spec.ingressKeys ?? [];
@@ -34,7 +34,7 @@ async function editKeys(
     if (wanted === undefined) return before;
     const ingressKeys = wanted.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     // No concern: several managers own items of this list, and items with other ids do not conflict.
-    return objects.apply(
+    return writer.apply(
       'Workspace',
       { name },
       { manager: MANAGER, before, concern: [], spec: { ingressKeys }, exactly: true },

@@ -31,9 +31,9 @@ const IngressKeyEntry = z
   })
   .meta({ id: 'IngressKey' });
 
-const MadeIngressKey = IngressKeyEntry.extend({
+const CreatedIngressKey = IngressKeyEntry.extend({
   key: z.string().meta({ description: 'The key. Only this answer shows it.', example: `slk_${'A'.repeat(43)}` }),
-}).meta({ id: 'MadeIngressKey' });
+}).meta({ id: 'CreatedIngressKey' });
 
 /** Removes a key that did not come into force. The caller has not seen it and can repeat the call. */
 async function withdraw(facade: Facade, workspace: string, id: string, cause: unknown): Promise<Refusal> {
@@ -57,7 +57,11 @@ const createKey = defineRoute({
   body: NewIngressKey,
   bodyOptional: true,
   answers: {
-    201: { description: 'The key. It works now.', schema: MadeIngressKey, headers: { Location: 'Path of the key.' } },
+    201: {
+      description: 'The key. It works now.',
+      schema: CreatedIngressKey,
+      headers: { Location: 'Path of the key.' },
+    },
   },
   problems: ['ingress_key_exists'],
   async handle(facade, { tenant, body }) {
@@ -73,13 +77,13 @@ const createKey = defineRoute({
       ...(expiresAt === undefined ? {} : { expiresAt }),
     });
     try {
-      await facade.objects.waitFor('Workspace', applied);
+      await facade.writer.waitFor('Workspace', applied);
     } catch (cause) {
       throw await withdraw(facade, tenant.name, id, cause);
     }
     return {
       status: 201,
-      body: { id, expiresAt: expiresAt ?? null, key } satisfies z.output<typeof MadeIngressKey>,
+      body: { id, expiresAt: expiresAt ?? null, key } satisfies z.output<typeof CreatedIngressKey>,
       headers: { location: `/waas/producer/${tenant.publicId}/ingress-keys/${id}` },
       about: { kind: 'Workspace', name: tenant.name },
     };
@@ -115,7 +119,7 @@ const deleteKey = defineRoute({
   answers: { 204: { description: 'The key does not exist (any more).' } },
   async handle(facade, { tenant, params }) {
     const workspace = await removeIngressKey(facade, tenant.name, params.key);
-    await facade.objects.waitFor('Workspace', workspace);
+    await facade.writer.waitFor('Workspace', workspace);
     return { status: 204, about: { kind: 'Workspace', name: tenant.name } };
   },
 });

@@ -98,12 +98,12 @@ const enableProducer = defineRoute({
   description: 'Only needed before the first stream, which does the same. REST cannot undo it.',
   body: EnableProducer,
   answers: { 200: { description: 'The workspace is a producer.', schema: EnabledProducer } },
-  async handle({ caches, objects }, { tenant }) {
+  async handle({ caches, writer }, { tenant }) {
     const { name, publicId: id } = tenant;
-    const applied = await objects.edit(async () => {
+    const applied = await writer.edit(async () => {
       const before = await caches.live('Workspace', { name });
       if (before === undefined || before.metadata.deletionTimestamp !== undefined) throw new Refusal('forbidden');
-      return objects.apply(
+      return writer.apply(
         'Workspace',
         { name },
         {
@@ -115,7 +115,7 @@ const enableProducer = defineRoute({
       );
     });
     // One status update contains both Ready and `producer`.
-    await objects.waitFor('Workspace', applied);
+    await writer.waitFor('Workspace', applied);
     return {
       status: 200,
       body: { publicId: id, producer: true } satisfies z.output<typeof EnabledProducer>,

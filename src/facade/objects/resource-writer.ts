@@ -9,7 +9,7 @@ import { createLocks } from '../../time/locks.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import type { Caches } from './caches.ts';
 import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts';
-import { CALL_WITHIN_MS, fieldManaged, refusalOf } from './kube-failures.ts';
+import { CALL_WITHIN_MS, fieldManaged, kubeRefusal } from './kube-failures.ts';
 import { createWaits, type WaitFor } from './wait.ts';
 
 /** One apply: the desired part of an object for one concern. */
@@ -26,7 +26,7 @@ export interface Wanted<K extends KindName> {
 }
 
 /** Writes custom resources and waits until they are in force. */
-export interface Objects {
+export interface ResourceWriter {
   /**
    * Applies server-side, never by force. Returns the object as it is now; an apply without changes writes nothing.
    * Waits up to 5 s for an object that is being deleted, then creates it again. @throws Refusal 409 `field_managed`,
@@ -47,10 +47,10 @@ const EDITS = 5;
 const GONE_WITHIN_MS = 5_000;
 const LOOK_EVERY_MS = 200;
 
-export function createObjects(client: KubeClient, caches: Caches, clock: Clock): Objects {
+export function createResourceWriter(client: KubeClient, caches: Caches, clock: Clock): ResourceWriter {
   const deadline = () => AbortSignal.timeout(CALL_WITHIN_MS);
   const waitFor = createWaits(caches, clock);
-  const turns = createLocks();
+  const locks = createLocks();
 
   /** Resolves when no object with this uid exists. @throws `late` after 5 s */
   async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
@@ -69,7 +69,7 @@ export function createObjects(client: KubeClient, caches: Caches, clock: Clock):
     try {
       return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
     } catch (cause) {
-      const refusal = refusalOf(cause);
+      const refusal = kubeRefusal(cause);
       // Another caller created it concurrently with another immutable value. A retry finds out whose it is.
       const lost =
         before === undefined && refusal.code === 'invalid_request' && (await caches.live(kind, name)) !== undefined;
@@ -110,14 +110,14 @@ export function createObjects(client: KubeClient, caches: Caches, clock: Clock):
       return applied;
     },
     edit: (attempt, turn) =>
-      turn === undefined ? editOften(attempt) : turns.exclusively(turn, () => editOften(attempt)),
+      turn === undefined ? editOften(attempt) : locks.exclusively(turn, () => editOften(attempt)),
     async remove(kind, { metadata }) {
       const name = { namespace: metadata.namespace, name: metadata.name };
       try {
         await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
       } catch (cause) {
         // Another object has the name now: this one is gone.
-        if (!isKubeError(cause, 409)) throw refusalOf(cause);
+        if (!isKubeError(cause, 409)) throw kubeRefusal(cause);
       }
       const late = new Refusal('not_in_force', 'The object is still being deleted. Try again.');
       await waitUntilGone(kind, name, metadata.uid, late);
