@@ -1,7 +1,7 @@
 import type { InboxOperations } from '../redis/inbox-operations.ts';
 import type { InboxRecovery } from '../redis/inbox-recovery.ts';
 import type { Replays } from '../redis/replays.ts';
-import type { FacadeMetrics } from './facade-metrics.ts';
+import type { FacadeMetrics, InboxOperation } from './facade-metrics.ts';
 
 export interface DataPlaneOperations {
   readonly operations: InboxOperations;
@@ -12,48 +12,34 @@ export interface DataPlaneOperations {
 /** Wraps the facade's inbox operations; counts the events of each. */
 export function countOperations(parts: DataPlaneOperations, did: FacadeMetrics['did']): DataPlaneOperations {
   const { operations, recovery, replays } = parts;
+  const count =
+    <Args extends unknown[], Answer>(
+      operation: InboxOperation,
+      call: (...args: Args) => Promise<Answer>,
+      eventsOf: (answer: Answer) => number,
+    ) =>
+    async (...args: Args): Promise<Answer> => {
+      const answer = await call(...args);
+      const events = eventsOf(answer);
+      if (events > 0) did(operation, events);
+      return answer;
+    };
   return {
     operations: {
-      async skip(...args) {
-        const answer = await operations.skip(...args);
-        if (answer === 'OK') did('skipped', 1);
-        return answer;
-      },
-      async skipUpTo(...args) {
-        const step = await operations.skipUpTo(...args);
-        if (step.answer === 'OK') did('skipped', step.skipped);
-        return step;
-      },
-      async acknowledge(...args) {
-        const answer = await operations.acknowledge(...args);
-        if (answer.answer === 'OK') did('acknowledged', answer.answers.filter(word => word === 'OK').length);
-        return answer;
-      },
-      async pull(...args) {
-        const answer = await operations.pull(...args);
-        if (answer.answer === 'OK') did('pulled', answer.events.length);
-        return answer;
-      },
+      skip: count('skipped', operations.skip, answer => (answer === 'OK' ? 1 : 0)),
+      skipUpTo: count('skipped', operations.skipUpTo, step => (step.answer === 'OK' ? step.skipped : 0)),
+      acknowledge: count('acknowledged', operations.acknowledge, all =>
+        all.answer === 'OK' ? all.answers.filter(word => word === 'OK').length : 0,
+      ),
+      pull: count('pulled', operations.pull, all => (all.answer === 'OK' ? all.events.length : 0)),
     },
     recovery: {
-      async recover(...args) {
-        const answer = await recovery.recover(...args);
-        if (answer.answer === 'OK') did('recovered', answer.recovered);
-        return answer;
-      },
-      async sendTest(...args) {
-        const answer = await recovery.sendTest(...args);
-        if (answer.answer === 'OK') did('tested', 1);
-        return answer;
-      },
+      recover: count('recovered', recovery.recover, all => (all.answer === 'OK' ? all.recovered : 0)),
+      sendTest: count('tested', recovery.sendTest, ({ answer }) => (answer === 'OK' ? 1 : 0)),
     },
     replays: {
       ...replays,
-      async start(...args) {
-        const started = await replays.start(...args);
-        if (started.answer === 'OK') did('replayed', started.events);
-        return started;
-      },
+      start: count('replayed', replays.start, all => (all.answer === 'OK' ? all.events : 0)),
     },
   };
 }
