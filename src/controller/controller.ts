@@ -100,7 +100,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
 
 type Tenants = ReturnType<typeof createRoutes>;
 
-/** Creates the controllers of all kinds, and the one that applies the routes of a tenant for which nobody waits. */
+/** Creates the controllers of all kinds, and the one that applies the routes of each changed tenant. */
 function addControllers(
   options: ControllerOptions,
   basis: Basis,

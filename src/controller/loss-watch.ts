@@ -2,9 +2,9 @@ import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
-/** Pause before the second look, ms: the first may have met a Redis that is starting. */
-const SECOND_LOOK_MS = 2_000;
-const LOOK_EVERY_MS = 1_000;
+/** Pause between the loss and the rebuild, ms: Redis may still be starting. */
+const REBUILD_AFTER_MS = 2_000;
+const CHECK_EVERY_MS = 1_000;
 
 export interface LossWatchDeps {
   readonly readCluster: ControlStore['readCluster'];
@@ -29,14 +29,14 @@ export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps)
     }
   }
   while (!over.aborted) {
-    await sleep(clock, LOOK_EVERY_MS, over);
+    await sleep(clock, CHECK_EVERY_MS, over);
     if (over.aborted) return;
     const lost = await isLost();
     if (over.aborted) return;
     if (!lost) continue;
     log.warn('redis has lost its control state');
     deps.onLost();
-    await sleep(clock, SECOND_LOOK_MS, over);
+    await sleep(clock, REBUILD_AFTER_MS, over);
     if (over.aborted) return;
     try {
       await deps.onRebuild();

@@ -2,7 +2,7 @@ import { Counter, Histogram, type Registry } from '../../telemetry/metrics.ts';
 import { DRIFTED, type Drifted } from './drift.ts';
 
 /** Kinds of orphaned data that garbage collection removes. */
-export const SWEPT = ['queue', 'inbox', 'integration', 'tenant'] as const;
+const SWEPT = ['queue', 'inbox', 'integration', 'tenant'] as const;
 export type Swept = (typeof SWEPT)[number];
 
 export interface AuditMetrics {

@@ -104,8 +104,6 @@ export function createAuditPass(deps: AuditPassDeps) {
       deps.garbage.forget();
       void run(AbortSignal.any([signal, over.signal]));
     },
-    /** Runs one pass now. */
-    pass,
   };
 }
 

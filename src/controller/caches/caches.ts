@@ -130,7 +130,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
 };
 
 /** Fields of a spec that have the same value in many objects of the kind. */
-const SAID_ALIKE: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
+const SHARED_FIELDS: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
   Activation: ['integration'],
   Subscription: ['producer', 'integration', 'stream'],
 };
@@ -159,7 +159,7 @@ export type Caches = ReturnType<typeof createCaches>;
 
 export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
   function reflect<K extends KindName>(kind: K): Reflector<Cached<K>> {
-    const share = createPartSharing<Cached<K>>(SAID_ALIKE[kind] ?? []);
+    const share = createPartSharing<Cached<K>>(SHARED_FIELDS[kind] ?? []);
     return createReflector<Cached<K>, Cached<K>>({
       client,
       clock,

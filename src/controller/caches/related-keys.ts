@@ -3,7 +3,7 @@ import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 import type { Caches } from './caches.ts';
 
 /** Kinds with one controller key an object that belong to the workspace of their namespace. */
-export type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
+type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
 
 /** Returns whether the object was created or deleted, as opposed to edited. */
 export function isCreatedOrDeleted(old: unknown, current: unknown): boolean {

@@ -7,7 +7,7 @@ import type { KeySource } from '../engine/keyed-controller.ts';
 export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 
 /** Interval between two checks of Redis, ms. */
-const LOOK_EVERY_MS = 5_000;
+const CHECK_EVERY_MS = 5_000;
 
 export interface DataPlane {
   /** Returns for how long Redis has not answered for the workspace, ms; 0 while it answers. */
@@ -41,15 +41,15 @@ export function createDataPlane(deps: {
 
   function subscribe(add: (key: string) => void): () => void {
     let stopped = false;
-    let cancel = clock.setTimer(() => void look(), LOOK_EVERY_MS);
-    async function look(): Promise<void> {
+    let cancel = clock.setTimer(() => void check(), CHECK_EVERY_MS);
+    async function check(): Promise<void> {
       const answered = await control.readCluster().then(
         () => true,
         () => false,
       );
       if (stopped) return;
       if (judge(answered)) for (const key of caches.Workspace.store.keys()) add(key);
-      cancel = clock.setTimer(() => void look(), LOOK_EVERY_MS);
+      cancel = clock.setTimer(() => void check(), CHECK_EVERY_MS);
     }
     return () => {
       stopped = true;

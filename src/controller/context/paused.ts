@@ -9,7 +9,7 @@ import type { CommonStatus } from '../engine/status-writer.ts';
 import type { InForce } from '../routes/closing.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from './context.ts';
 
-/** Returns whether the workspace is paused. One that is being deleted is not, because its routing has to close. */
+/** Returns whether the workspace is paused. One that is being deleted is not, because its routing must close. */
 export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boolean {
   const metadata = caches.Workspace.store.get(name)?.metadata;
   return metadata?.annotations?.[PAUSED_ANNOTATION] === 'true' && metadata.deletionTimestamp === undefined;

@@ -15,7 +15,7 @@ type EngineOptions = Required<
 > &
   Pick<KindControllerOptions<Reconcilable>, 'tracing'>;
 
-/** What the controllers of a kind are made from. */
+/** What a kind needs to create its controllers. */
 export interface KindParts {
   readonly context: Context;
   readonly dataPlane: Pick<DataPlane, 'source'>;

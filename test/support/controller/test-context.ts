@@ -36,7 +36,7 @@ export function objectOf<K extends KindName>(
 /** Additional parts that some kinds need. */
 interface OfKinds {
   readonly deliveries: Pick<Deliveries, 'of'>;
-  readonly endpointHealths: Pick<EndpointHealths, 'look'>;
+  readonly endpointHealths: Pick<EndpointHealths, 'current'>;
 }
 
 /** The objects in the caches. Each Workspace has its own namespace. */
@@ -91,7 +91,7 @@ export function createTestContext(
     rootKey: Buffer.alloc(32, 7),
     deliveries: { of: () => undefined },
     isBacklogAtRisk: () => undefined,
-    endpointHealths: { look: async () => 'unknown' as const },
+    endpointHealths: { current: async () => 'unknown' as const },
     recordForcedRemoval: (_kind: KindName, { metadata }: AnyObject, waitedFor: string) =>
       forceRemoved.push(`${metadata.name} ${waitedFor}`),
     tenants: {

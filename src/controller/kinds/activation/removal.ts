@@ -14,7 +14,7 @@ import type { Pair } from './pair.ts';
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
 
 /** Interval between two searches for activations to remove. */
-const LOOK_EVERY_MS = 60 * 60 * 1_000;
+const SEARCH_EVERY_MS = 60 * 60 * 1_000;
 
 /** An activation with its managed fields. */
 export type OwnedActivation = Pick<Cached<'Activation'>, 'spec'> & {
@@ -26,7 +26,7 @@ export function restName({ namespace, integration, groupKey }: Pair): string {
   return activationObjectName(namespace, integration, groupKey);
 }
 
-export type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
+type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
 
 /**
  * Decides whether to remove the object. It must belong to REST (by its name and managers), be revoked for 30 days, and
@@ -49,7 +49,7 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
   return dueMs <= nowMs ? 'now' : { notBeforeMs: dueMs };
 }
 
-export interface RemovalDeps {
+interface RemovalDeps {
   readonly caches: Pick<Caches, 'Activation' | 'Workspace'>;
   /** Reads all objects of a pair from the quorum. */
   readonly readPair: (pair: Pair) => Promise<readonly OwnedActivation[]>;
@@ -105,6 +105,6 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
       }
     }
     if (removed > 0) log.info({ removed }, 'removed activations that were revoked 30 days ago');
-    return { requeueAfterMs: LOOK_EVERY_MS };
+    return { requeueAfterMs: SEARCH_EVERY_MS };
   };
 }

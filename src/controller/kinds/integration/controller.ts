@@ -8,7 +8,7 @@ import { createInvitationMetrics } from './invitation-metrics.ts';
 import { isEnded, reconcileIntegration } from './reconcile.ts';
 import { integrationSources, invitationSources } from './sources.ts';
 
-/** One controller for the integrations, one that hands their invitations over. */
+/** Creates two controllers: one for the integrations, one that sends their invitations. */
 export const createIntegrationControllers: CreateControllers = parts => {
   const { context, engine } = parts;
   const deliveries = createDeliveries();
@@ -24,7 +24,7 @@ export const createIntegrationControllers: CreateControllers = parts => {
     reconcile: deliverInvitation(context, {
       sendInvitation: parts.sendInvitation,
       deliveries,
-      tell: key => integrations.enqueue(key),
+      onResult: key => integrations.enqueue(key),
       metrics: createInvitationMetrics(parts.registry),
     }),
     sources: invitationSources(context.caches),

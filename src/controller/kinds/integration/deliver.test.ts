@@ -72,7 +72,7 @@ async function deliver(
               await send?.(mail);
             },
       deliveries,
-      tell: key => asked.told.push(key),
+      onResult: key => asked.told.push(key),
       metrics: { mailed: result => asked.counted.push(result) },
     },
   );

@@ -24,7 +24,7 @@ export interface DeliverDeps {
   readonly sendInvitation: SendInvitation | undefined;
   readonly deliveries: Deliveries;
   /** Enqueues the integration so that its status shows the result. */
-  readonly tell: (key: string) => void;
+  readonly onResult: (key: string) => void;
   readonly metrics: InvitationMetrics;
 }
 
@@ -68,7 +68,7 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
   function conclude(key: string, id: InvitationId, task: HandOver, delivery: Delivery): void {
     if (task.do === 'write-secret' && task.again) return;
     deliveries.note(key, id, delivery);
-    deps.tell(key);
+    deps.onResult(key);
   }
 
   return async (key: string, { signal }: Attempt): Promise<{ requeueAfterMs: number } | undefined> => {

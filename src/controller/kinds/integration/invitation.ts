@@ -46,7 +46,7 @@ export interface InvitationFacts {
   /** Result of sending this invitation, if this process knows it. */
   readonly delivery: Delivery | undefined;
   /** The condition in the status now. */
-  readonly said: Condition | undefined;
+  readonly recorded: Condition | undefined;
 }
 
 export interface InvitationPlan {
@@ -56,12 +56,12 @@ export interface InvitationPlan {
 }
 
 /** Returns the part of an integration's status that describes its invitation. */
-export function planInvitation({ state, invitation, delivery, said }: InvitationFacts): InvitationPlan {
+export function planInvitation({ state, invitation, delivery, recorded }: InvitationFacts): InvitationPlan {
   const whole = wholeInvitation(invitation);
   if (whole === undefined) return { invitation, conditions: [], events: [] };
   if (whole.sentAt !== undefined) {
     // After a change of leaders only the condition has how it was sent.
-    return { invitation, conditions: said?.status === 'True' ? [kept(said)] : [sent('Sent')], events: [] };
+    return { invitation, conditions: recorded?.status === 'True' ? [kept(recorded)] : [sent('Sent')], events: [] };
   }
   if (delivery !== undefined && 'sentAt' in delivery) {
     const message = MESSAGE[delivery.as];
@@ -74,7 +74,7 @@ export function planInvitation({ state, invitation, delivery, said }: Invitation
   // No retry once it is answered, revoked or expired.
   if (state !== 'Pending') return { invitation, conditions: [], events: [] };
   if (delivery === undefined)
-    return { invitation, conditions: said?.status === 'False' ? [kept(said)] : [], events: [] };
+    return { invitation, conditions: recorded?.status === 'False' ? [kept(recorded)] : [], events: [] };
   const message = `${MESSAGE[delivery.failed]} (${delivery.code}); the controller retries`;
   return {
     invitation,

@@ -18,8 +18,8 @@ import { planIntegration } from './plan.ts';
  */
 async function wasAccepted({ client }: Context, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
   const { InvitationAccepted, DirectGrant } = REASON.Integration.Accepted;
-  const said = findCondition(status?.conditions, CONDITION.Integration.Accepted)?.reason;
-  if (said === InvitationAccepted || said === DirectGrant) return said === InvitationAccepted;
+  const recorded = findCondition(status?.conditions, CONDITION.Integration.Accepted)?.reason;
+  if (recorded === InvitationAccepted || recorded === DirectGrant) return recorded === InvitationAccepted;
   if (spec.invitedEmail === undefined && status?.invitation === undefined) return false;
   const object = await client.get<AnyObject>(resourceOf('Integration'), metadata);
   return managedFieldsOf(object ?? { metadata: {} }).some(
@@ -55,7 +55,7 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
       state,
       invitation: current,
       delivery: context.deliveries.of(`${namespace}/${metadata.name}`, id),
-      said: findCondition(status?.conditions, CONDITION.Integration.InvitationSent),
+      recorded: findCondition(status?.conditions, CONDITION.Integration.InvitationSent),
     });
     const outcome = planIntegration({
       namespace,

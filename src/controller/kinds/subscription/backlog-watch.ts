@@ -112,8 +112,6 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
   };
 }
 
-export type BacklogWatch = ReturnType<typeof createBacklogWatch>;
-
 /** Returns the queue of an admitted subscription; undefined: none of its events waits. */
 function queueOf({ routes, verdicts }: CompiledTenant, { metadata, spec }: Cached<'Subscription'>) {
   if (verdicts.get(metadata.uid)?.ready !== 'Admitted') return undefined;

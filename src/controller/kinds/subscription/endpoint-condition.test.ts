@@ -11,8 +11,8 @@ const DAY_MS = 86_400_000;
 const NOW_MS = Date.parse('2026-03-10T00:00:00Z');
 const works: EndpointFacts = {
   health: undefined,
-  said: undefined,
-  saidOfFailing: undefined,
+  recorded: undefined,
+  recordedFailing: undefined,
   enabledMs: undefined,
   exists: true,
   nowMs: NOW_MS,
@@ -45,33 +45,33 @@ describe('disabled', () => {
     const [event] = endpointEvents(gone);
     expect(event).toMatchObject({ type: 'Warning', reason: 'EndpointDisabled' });
     expect(event?.message).toMatch(/410 Gone \(2026-03-09T23:59:58\.766Z\).*spec\.endpoint\.enabledAt.*\/enable/);
-    expect(told({ ...gone, said: saidGone })).toEqual([]);
+    expect(told({ ...gone, recorded: saidGone })).toEqual([]);
   });
 
   test.each<[string, EndpointFacts]>([
-    ['Redis has lost that', { ...works, said: saidGone }],
-    ['a new leader has not looked yet', { ...works, health: 'unknown', said: saidGone }],
-    ['it was enabled before', { ...works, said: saidGone, enabledMs: Date.parse(saidGone.disabledAt) }],
+    ['Redis has lost that', { ...works, recorded: saidGone }],
+    ['a new leader has not looked yet', { ...works, health: 'unknown', recorded: saidGone }],
+    ['it was enabled before', { ...works, recorded: saidGone, enabledMs: Date.parse(saidGone.disabledAt) }],
   ])('stays so when %s', (_what, facts) => {
     expect(endpointStatus(facts)).toEqual(saidGone);
     expect(told(facts)).toEqual([]);
   });
 
   test('ends by a later word of its owner, whatever the data plane has not heard yet', () => {
-    const enabled = { ...gone, said: saidGone, enabledMs: NOW_MS };
+    const enabled = { ...gone, recorded: saidGone, enabledMs: NOW_MS };
     expect(endpointStatus(enabled)).toBeUndefined();
     expect(told(enabled)).toEqual(['Normal EndpointEnabled']);
   });
 
   test('anew counts anew', () => {
-    const again: EndpointFacts = { ...gone, said: { ...saidGone, disabledAt: '2026-03-01T00:00:00.000Z' } };
+    const again: EndpointFacts = { ...gone, recorded: { ...saidGone, disabledAt: '2026-03-01T00:00:00.000Z' } };
     expect(endpointStatus(again)).toEqual(saidGone);
     expect(told(again)).toEqual(['Warning EndpointDisabled']);
   });
 
   test('is over without an endpoint', () => {
-    expect(endpointStatus({ ...gone, said: saidGone, exists: false })).toBeUndefined();
-    expect(told({ ...gone, said: saidGone, exists: false })).toEqual([]);
+    expect(endpointStatus({ ...gone, recorded: saidGone, exists: false })).toBeUndefined();
+    expect(told({ ...gone, recorded: saidGone, exists: false })).toEqual([]);
   });
 });
 
@@ -79,30 +79,30 @@ describe('nothing but failures', () => {
   test.each<[EndpointFacts, string[], string[], number | undefined]>([
     [failingFor(0.9), [], [], 0.1],
     [failingFor(1), ['True/FailingOneDay'], ['Warning FailingOneDay'], 2],
-    [{ ...failingFor(2), saidOfFailing: saidFailing('FailingOneDay') }, ['True/FailingOneDay'], [], 1],
+    [{ ...failingFor(2), recordedFailing: saidFailing('FailingOneDay') }, ['True/FailingOneDay'], [], 1],
     [
-      { ...failingFor(3), saidOfFailing: saidFailing('FailingOneDay') },
+      { ...failingFor(3), recordedFailing: saidFailing('FailingOneDay') },
       ['True/FailingThreeDays'],
       ['Warning FailingThreeDays'],
       1,
     ],
     [failingFor(4.5), ['True/FailingFourDays'], ['Warning FailingFourDays'], undefined],
     [
-      { ...works, saidOfFailing: saidFailing('FailingFourDays') },
+      { ...works, recordedFailing: saidFailing('FailingFourDays') },
       ['False/Recovered'],
       ['Normal EndpointRecovered'],
       undefined,
     ],
-    [{ ...works, saidOfFailing: saidFailing('Recovered', 'False') }, ['False/Recovered'], [], undefined],
+    [{ ...works, recordedFailing: saidFailing('Recovered', 'False') }, ['False/Recovered'], [], undefined],
     [
-      { ...works, health: 'unknown', saidOfFailing: saidFailing('FailingOneDay') },
+      { ...works, health: 'unknown', recordedFailing: saidFailing('FailingOneDay') },
       ['True/FailingOneDay'],
       [],
       undefined,
     ],
     [{ ...failingFor(4), enabledMs: NOW_MS }, [], [], undefined],
     [
-      { ...gone, said: saidGone, saidOfFailing: saidFailing('FailingFourDays') },
+      { ...gone, recorded: saidGone, recordedFailing: saidFailing('FailingFourDays') },
       ['False/EndpointDisabled'],
       [],
       undefined,

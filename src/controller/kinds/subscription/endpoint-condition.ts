@@ -14,8 +14,8 @@ export interface EndpointFacts {
   /** From the data plane; undefined: it works; unknown: not read yet, so the status stays. */
   readonly health: EndpointHealth | 'unknown' | undefined;
   /** status.endpoint now. */
-  readonly said: SubscriptionStatus['endpoint'];
-  readonly saidOfFailing: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
+  readonly recorded: SubscriptionStatus['endpoint'];
+  readonly recordedFailing: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   /** spec.endpoint.enabledAt, ms. */
   readonly enabledMs: number | undefined;
   /** False: the subscription only pulls. */
@@ -37,23 +37,29 @@ const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
 const FAILING = { 1: reason.FailingOneDay, 3: reason.FailingThreeDays, 4: reason.FailingFourDays } as const;
 
 /** Returns when and why the endpoint was disabled. The status keeps it in case Redis loses it. */
-export function endpointStatus({ health, said, enabledMs, exists, nowMs }: EndpointFacts): EndpointFacts['said'] {
+export function endpointStatus({
+  health,
+  recorded,
+  enabledMs,
+  exists,
+  nowMs,
+}: EndpointFacts): EndpointFacts['recorded'] {
   if (!exists) return undefined;
   const found = health === 'unknown' ? undefined : health?.disabled;
-  const saidMs = said?.disabledAt === undefined ? undefined : Date.parse(said.disabledAt);
+  const recordedMs = recorded?.disabledAt === undefined ? undefined : Date.parse(recorded.disabledAt);
   const disabled =
-    found !== undefined && (saidMs === undefined || found.ms > saidMs)
+    found !== undefined && (recordedMs === undefined || found.ms > recordedMs)
       ? ({
           disabledAt: new Date(found.ms).toISOString(),
           disabledBy: found.by === 'gone' ? 'Gone' : 'Failing',
         } as const)
-      : said;
+      : recorded;
   if (disabled?.disabledAt === undefined) return undefined;
   return isEnabledSince(Date.parse(disabled.disabledAt), enabledMs, nowMs) ? undefined : disabled;
 }
 
 /** Returns why nothing is sent, and what to do. */
-export function disabledMessage(disabled: NonNullable<EndpointFacts['said']>): string {
+export function disabledMessage(disabled: NonNullable<EndpointFacts['recorded']>): string {
   return `${DISABLED_MESSAGE[disabled.disabledBy ?? ''] ?? 'the endpoint failed'} (${disabled.disabledAt}): ${HOW_TO_ENABLE}`;
 }
 
@@ -67,8 +73,8 @@ function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): nu
 /** Returns the condition of an endpoint that ever failed for a day. Most subscriptions never have it. */
 export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   const type = condition.EndpointFailing;
-  if (facts.health === 'unknown' && facts.saidOfFailing !== undefined && facts.exists) {
-    const { status, reason: why, message } = facts.saidOfFailing;
+  if (facts.health === 'unknown' && facts.recordedFailing !== undefined && facts.exists) {
+    const { status, reason: why, message } = facts.recordedFailing;
     return [{ type, status, reason: why, message }];
   }
   const sinceMs = failingSinceMs(facts);
@@ -80,7 +86,7 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
     const message = `no attempt succeeded since ${since}; the endpoint is disabled at ${until}, or by the first attempt that fails after it`;
     return [{ type, status: 'True', reason: FAILING[days], message }];
   }
-  if (facts.saidOfFailing === undefined || !facts.exists) return [];
+  if (facts.recordedFailing === undefined || !facts.exists) return [];
   if (disabled)
     return [{ type, status: 'False', reason: reason.EndpointDisabled, message: 'the endpoint is disabled; see Live' }];
   const message = 'an attempt succeeded, or the endpoint was enabled again';
@@ -91,10 +97,10 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
 export function endpointEvents(facts: EndpointFacts): EventNote[] {
   const notes: EventNote[] = [];
   const disabled = endpointStatus(facts);
-  if (disabled !== undefined && disabled.disabledAt !== facts.said?.disabledAt) {
+  if (disabled !== undefined && disabled.disabledAt !== facts.recorded?.disabledAt) {
     notes.push({ type: 'Warning', reason: 'EndpointDisabled', message: disabledMessage(disabled) });
   }
-  if (disabled === undefined && facts.said !== undefined && facts.exists) {
+  if (disabled === undefined && facts.recorded !== undefined && facts.exists) {
     notes.push({
       type: 'Normal',
       reason: 'EndpointEnabled',
@@ -102,7 +108,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
     });
   }
   const [failing] = failingCondition(facts);
-  if (failing === undefined || failing.reason === facts.saidOfFailing?.reason) return notes;
+  if (failing === undefined || failing.reason === facts.recordedFailing?.reason) return notes;
   if (failing.status === 'True') notes.push({ type: 'Warning', reason: failing.reason, message: failing.message });
   else if (failing.reason === reason.Recovered) {
     notes.push({ type: 'Normal', reason: 'EndpointRecovered', message: failing.message });

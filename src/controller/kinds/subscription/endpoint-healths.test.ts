@@ -22,9 +22,9 @@ function start() {
 
 test('what nobody looked at is unknown, what works is not asked about again', async () => {
   const { healths, reads } = start();
-  expect(await healths.look(inbox)).toBe('unknown');
+  expect(await healths.current(inbox)).toBe('unknown');
   healths.noteAll(['sub_1'], new Map());
-  expect(await healths.look(inbox)).toBeUndefined();
+  expect(await healths.current(inbox)).toBeUndefined();
   expect(reads()).toBe(0);
 });
 
@@ -32,9 +32,9 @@ test('what fails is read anew when its status is made', async () => {
   const { healths, redis } = start();
   healths.noteAll(['sub_1'], new Map([['sub_1', FAILING]]));
   redis.set('sub_1', '1000 9 0 0 -');
-  expect(await healths.look(inbox)).toEqual({ sinceMs: 1_000, failures: 9 });
+  expect(await healths.current(inbox)).toEqual({ sinceMs: 1_000, failures: 9 });
   redis.clear();
-  expect(await healths.look(inbox)).toBeUndefined();
+  expect(await healths.current(inbox)).toBeUndefined();
 });
 
 test('the audit tells what is new, and nothing else', () => {
@@ -64,8 +64,8 @@ test('what is gone, and what an earlier leader knew, is forgotten', async () => 
   const { healths } = start();
   healths.noteAll(['sub_1', 'sub_2'], new Map());
   healths.prune(sub => sub === 'sub_1');
-  expect(await healths.look({ ...inbox, sub: 'sub_2' })).toBe('unknown');
-  expect(await healths.look(inbox)).toBeUndefined();
+  expect(await healths.current({ ...inbox, sub: 'sub_2' })).toBe('unknown');
+  expect(await healths.current(inbox)).toBeUndefined();
   healths.forget();
-  expect(await healths.look(inbox)).toBe('unknown');
+  expect(await healths.current(inbox)).toBe('unknown');
 });

@@ -37,7 +37,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
 
   return {
     /** Returns the health of an endpoint; undefined: it works. Reads it from Redis only if it did not work. */
-    async look(inbox: InboxRef): Promise<EndpointHealth | 'unknown' | undefined> {
+    async current(inbox: InboxRef): Promise<EndpointHealth | 'unknown' | undefined> {
       if (!known.has(inbox.sub)) return 'unknown';
       if (known.get(inbox.sub) === undefined) return undefined;
       const health = parseEndpointHealth(await read(inbox));

@@ -4,8 +4,8 @@ import { planSubscription, type SubscriptionFacts } from './plan.ts';
 
 const WORKS: SubscriptionFacts['endpoint'] = {
   health: undefined,
-  said: undefined,
-  saidOfFailing: undefined,
+  recorded: undefined,
+  recordedFailing: undefined,
   enabledMs: undefined,
   exists: true,
   nowMs: Date.parse('2026-01-02T03:04:05Z'),
@@ -21,7 +21,7 @@ const ADMITTED: SubscriptionFacts = {
   signing: undefined,
   secretVersion: 1,
   backlogAtRisk: undefined,
-  saidOfBacklog: undefined,
+  recordedBacklog: undefined,
   endpoint: WORKS,
   now: '2026-01-02T03:04:05Z',
 };
@@ -138,14 +138,14 @@ describe('the backlog of a subscription', () => {
     [{}, undefined, []],
     [{ backlogAtRisk: false }, undefined, []],
     [{ backlogAtRisk: true }, 'True/NearRetention', ['Warning NearRetention']],
-    [{ backlogAtRisk: true, saidOfBacklog: near }, 'True/NearRetention', []],
-    [{ backlogAtRisk: false, saidOfBacklog: near }, 'False/WithinRetention', ['Normal WithinRetention']],
-    [{ backlogAtRisk: false, saidOfBacklog: within }, 'False/WithinRetention', []],
-    [{ backlogAtRisk: true, saidOfBacklog: within }, 'True/NearRetention', ['Warning NearRetention']],
+    [{ backlogAtRisk: true, recordedBacklog: near }, 'True/NearRetention', []],
+    [{ backlogAtRisk: false, recordedBacklog: near }, 'False/WithinRetention', ['Normal WithinRetention']],
+    [{ backlogAtRisk: false, recordedBacklog: within }, 'False/WithinRetention', []],
+    [{ backlogAtRisk: true, recordedBacklog: within }, 'True/NearRetention', ['Warning NearRetention']],
     // Not looked at yet, as after a change of leaders: as it was.
-    [{ saidOfBacklog: near }, 'True/NearRetention', []],
-    [{ saidOfBacklog: within }, 'False/WithinRetention', []],
-    [{ saidOfBacklog: near, verdict: { ready: 'WaitingForGrant', live: 'NotAdmitted' } }, undefined, []],
+    [{ recordedBacklog: near }, 'True/NearRetention', []],
+    [{ recordedBacklog: within }, 'False/WithinRetention', []],
+    [{ recordedBacklog: near, verdict: { ready: 'WaitingForGrant', live: 'NotAdmitted' } }, undefined, []],
   ])('%#', (change, expected, events) => {
     const outcome = planSubscription({ ...facts, ...change });
     const condition = outcome.conditions.find(({ type }) => type === 'BacklogAtRisk');

@@ -31,7 +31,7 @@ export interface SubscriptionFacts {
   /** Result of the last check; undefined before the first one. */
   readonly backlogAtRisk: boolean | undefined;
   /** The condition in the status now. */
-  readonly saidOfBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
+  readonly recordedBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly endpoint: EndpointFacts;
   /** Why the signing secret is not mirrored; absent: it is mirrored, or there is no endpoint. */
   readonly mirrorFault?: MirrorFault | undefined;
@@ -112,11 +112,11 @@ const BACKLOG_MESSAGE = {
 } as const;
 
 /** Returns the condition of a subscription that was ever at risk. Most subscriptions never have it. */
-function backlog({ verdict, backlogAtRisk, saidOfBacklog }: SubscriptionFacts): DesiredCondition[] {
+function backlog({ verdict, backlogAtRisk, recordedBacklog }: SubscriptionFacts): DesiredCondition[] {
   const type = condition.BacklogAtRisk;
-  if (verdict.ready !== 'Admitted' || (saidOfBacklog === undefined && backlogAtRisk !== true)) return [];
-  if (backlogAtRisk === undefined && saidOfBacklog !== undefined) {
-    const { status, reason: why, message } = saidOfBacklog;
+  if (verdict.ready !== 'Admitted' || (recordedBacklog === undefined && backlogAtRisk !== true)) return [];
+  if (backlogAtRisk === undefined && recordedBacklog !== undefined) {
+    const { status, reason: why, message } = recordedBacklog;
     return [{ type, status, reason: why, message }];
   }
   const why = backlogAtRisk === true ? 'NearRetention' : 'WithinRetention';
@@ -127,7 +127,7 @@ function backlog({ verdict, backlogAtRisk, saidOfBacklog }: SubscriptionFacts): 
 /** Returns an Event when the backlog becomes at risk, and when that is over. */
 function backlogEvents(facts: SubscriptionFacts): EventNote[] {
   const [now] = backlog(facts);
-  const was = facts.saidOfBacklog?.status === 'True';
+  const was = facts.recordedBacklog?.status === 'True';
   if (now === undefined || (now.status === 'True') === was) return [];
   return [{ type: was ? 'Normal' : 'Warning', reason: now.reason, message: now.message }];
 }
@@ -160,7 +160,7 @@ function mirroring({ mirrorFault }: SubscriptionFacts): DesiredCondition[] {
 }
 
 /** Returns when to requeue without a change, ms; undefined: never. */
-function nextLookInMs({ endpoint, mirrorFault }: SubscriptionFacts): number | undefined {
+function requeueInMs({ endpoint, mirrorFault }: SubscriptionFacts): number | undefined {
   const warningMs = nextWarningInMs(endpoint);
   return mirrorFault === undefined ? warningMs : Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS);
 }
@@ -187,7 +187,7 @@ export function planSubscription(facts: SubscriptionFacts): Outcome<Subscription
       ...endpointEvents(endpoint),
       ...mirroring(facts).map(fault => ({ type: 'Warning', reason: fault.reason, message: fault.message }) as const),
     ],
-    requeueAfterMs: nextLookInMs(facts),
+    requeueAfterMs: requeueInMs(facts),
     // A grant waits for a person, so it does not count as missing.
     missingReference: verdict.ready === 'WaitingForWorkspace' || verdict.ready === 'WaitingForStream',
   };

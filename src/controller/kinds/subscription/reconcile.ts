@@ -31,12 +31,12 @@ const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 function pausedSubscription(context: Context, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
   const { metadata, spec } = subscription;
   if (!isGranted(context, subscription)) return planSubscription(factsOf(context, subscription, UNGRANTED));
-  const said = planPaused(subscription, spec.producer);
-  if (context.tenants.closureOf(spec.producer, metadata.uid) !== 'Blocked') return said;
+  const paused = planPaused(subscription, spec.producer);
+  if (context.tenants.closureOf(spec.producer, metadata.uid) !== 'Blocked') return paused;
   const blocked = planSubscription(factsOf(context, subscription, BLOCKED)).conditions;
   return {
-    ...said,
-    conditions: said.conditions.map(
+    ...paused,
+    conditions: paused.conditions.map(
       condition =>
         blocked.find(({ type }) => type === CONDITION.Subscription.Live && type === condition.type) ?? condition,
     ),
@@ -59,11 +59,11 @@ function factsOf(
     signing: status?.signing,
     secretVersion: secretVersionOf(spec),
     backlogAtRisk: context.isBacklogAtRisk(spec.producer, metadata.uid),
-    saidOfBacklog: findCondition(status?.conditions, CONDITION.Subscription.BacklogAtRisk),
+    recordedBacklog: findCondition(status?.conditions, CONDITION.Subscription.BacklogAtRisk),
     endpoint: {
       health,
-      said: status?.endpoint,
-      saidOfFailing: findCondition(status?.conditions, CONDITION.Subscription.EndpointFailing),
+      recorded: status?.endpoint,
+      recordedFailing: findCondition(status?.conditions, CONDITION.Subscription.EndpointFailing),
       enabledMs: enabledMsOf(spec.endpoint),
       exists: spec.endpoint !== undefined,
       nowMs: context.nowMs(),
@@ -76,7 +76,9 @@ function secretVersionOf({ endpoint }: SubscriptionSpec): number | undefined {
   return endpoint === undefined ? undefined : (endpoint.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion);
 }
 
-export function reconcileSubscription(context: Context & { readonly endpointHealths: Pick<EndpointHealths, 'look'> }) {
+export function reconcileSubscription(
+  context: Context & { readonly endpointHealths: Pick<EndpointHealths, 'current'> },
+) {
   return async (subscription: Cached<'Subscription'>): Promise<Outcome<SubscriptionStatus>> => {
     const { metadata, spec } = subscription;
     if (isPaused(context.caches, spec.producer)) return pausedSubscription(context, subscription);
@@ -84,7 +86,7 @@ export function reconcileSubscription(context: Context & { readonly endpointHeal
     const secretVersion = secretVersionOf(spec);
     const mirrorFault =
       secretVersion === undefined ? undefined : await mirrorSigningSecret(context, subscription, secretVersion);
-    const health = await context.endpointHealths.look(inboxOf(subscription)).catch(error => {
+    const health = await context.endpointHealths.current(inboxOf(subscription)).catch(error => {
       throw context.explain(error);
     });
     const facts = factsOf(context, subscription, verdicts.get(metadata.uid) ?? UNGRANTED, health);

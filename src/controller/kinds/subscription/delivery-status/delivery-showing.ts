@@ -54,7 +54,6 @@ export function createDeliveryShowing(deps: {
     onAlarm: watch.onAlarm,
     noteAll: watch.noteAll,
     begin: watch.begin,
-    end: watch.end,
     /** Forgets Subscriptions that are gone. */
     prune: () =>
       watch.prune({
@@ -70,5 +69,3 @@ export function createDeliveryShowing(deps: {
     },
   };
 }
-
-export type DeliveryShowing = ReturnType<typeof createDeliveryShowing>;

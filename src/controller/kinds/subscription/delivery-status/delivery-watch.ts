@@ -14,7 +14,7 @@ import type { Cached } from '../../../caches/caches.ts';
 import type { EventNote } from '../../../engine/outcome.ts';
 import { createAlarmBatch } from './alarm-batch.ts';
 import { createDeadLetterEvents } from './dead-letter-events.ts';
-import { differenceOf, NO_TROUBLE, planDelivery } from './plan.ts';
+import { differenceOf, NO_DELIVERY, planDelivery } from './plan.ts';
 import type { DeliveryWriter, Target } from './writer.ts';
 
 export interface DeliveryWatchDeps {
@@ -51,9 +51,9 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
     },
   });
 
-  /** Returns what the status shows, or will show after its turn. */
+  /** Returns what the status shows, or will show once it is written. */
   function shownOf(target: Target, { status }: Cached<'Subscription'>): DeliveryStatus {
-    return writer.shownOf(target) ?? status?.delivery ?? NO_TROUBLE;
+    return writer.shownOf(target) ?? status?.delivery ?? NO_DELIVERY;
   }
 
   function note(subscription: Cached<'Subscription'>, state: DeliveryState, by: 'alarm' | 'audit'): void {
@@ -66,7 +66,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
     const lasts = by === 'alarm' || suspects.get(target.key) === status.backlog || writer.isWaiting(target.key);
     suspects.delete(target.key);
     if (difference === 'none') writer.withdraw(target.key);
-    else if (difference === 'trouble' || lasts) writer.offer(target, status);
+    else if (difference === 'outcome' || lasts) writer.offer(target, status);
     else suspects.set(target.key, status.backlog ?? '');
   }
 
@@ -105,7 +105,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
       const { metadata } = subscription;
       return shownOf({ key: keyOf(metadata), uid: metadata.uid }, subscription);
     },
-    /** Starts over, until `end` or until the signal aborts: another leader may have led in between. */
+    /** Starts over, until the signal aborts: another leader may have led in between. */
     begin: (signal: AbortSignal): void => {
       end();
       if (signal.aborted) return;
@@ -114,7 +114,6 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
       deadLetters.begin(deps.nowMs());
       writer.begin();
     },
-    end,
     prune(exists: { readonly key: (key: string) => boolean; readonly sub: (sub: string) => boolean }): void {
       for (const key of suspects.keys()) if (!exists.key(key)) suspects.delete(key);
       writer.prune(exists.key);
@@ -122,5 +121,3 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
     },
   };
 }
-
-export type DeliveryWatch = ReturnType<typeof createDeliveryWatch>;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DeliveryState } from '../../../../core/delivery/delivery-state.ts';
-import { differenceOf, NO_TROUBLE, planDelivery } from './plan.ts';
+import { differenceOf, NO_DELIVERY, planDelivery } from './plan.ts';
 
 const QUIET: DeliveryState = {
   attempt: undefined,
@@ -12,12 +12,12 @@ const QUIET: DeliveryState = {
 const AT = { nowMs: 1_000_000, retentionMs: 10_000 };
 
 test('nothing happened: nothing but that is shown', () => {
-  expect(planDelivery(QUIET, NO_TROUBLE, AT)).toEqual({ ...NO_TROUBLE });
+  expect(planDelivery(QUIET, NO_DELIVERY, AT)).toEqual({ ...NO_DELIVERY });
 });
 
 test('another outcome is shown with its time; the same one keeps the time that is shown', () => {
   const attempt = { outcome: 'HttpError', sinceMs: Date.UTC(2026, 0, 1, 0, 0, 7, 123) } as const;
-  const shown = planDelivery({ ...QUIET, attempt }, NO_TROUBLE, AT);
+  const shown = planDelivery({ ...QUIET, attempt }, NO_DELIVERY, AT);
   expect(shown).toMatchObject({ lastAttempt: 'HttpError', lastAttemptSince: '2026-01-01T00:00:07Z' });
   const later = { ...attempt, sinceMs: attempt.sinceMs + 60_000 };
   expect(planDelivery({ ...QUIET, attempt: later }, shown, AT)).toEqual(shown);
@@ -30,16 +30,16 @@ test('a Redis that lost its data takes the last attempt from no status', () => {
 
 test('dead letters are shown as long as the retention keeps the youngest', () => {
   const dead = { ...QUIET, dead: 2, youngestDeadMs: AT.nowMs - AT.retentionMs + 1 };
-  expect(planDelivery(dead, NO_TROUBLE, AT).deadLetters).toBe(true);
-  expect(planDelivery(dead, NO_TROUBLE, { ...AT, nowMs: AT.nowMs + 1 }).deadLetters).toBe(false);
-  expect(planDelivery({ ...dead, youngestDeadMs: undefined }, NO_TROUBLE, AT).deadLetters).toBe(true);
-  expect(planDelivery({ ...dead, dead: 0 }, NO_TROUBLE, AT).deadLetters).toBe(false);
+  expect(planDelivery(dead, NO_DELIVERY, AT).deadLetters).toBe(true);
+  expect(planDelivery(dead, NO_DELIVERY, { ...AT, nowMs: AT.nowMs + 1 }).deadLetters).toBe(false);
+  expect(planDelivery({ ...dead, youngestDeadMs: undefined }, NO_DELIVERY, AT).deadLetters).toBe(true);
+  expect(planDelivery({ ...dead, dead: 0 }, NO_DELIVERY, AT).deadLetters).toBe(false);
 });
 
 test('what differs is trouble, or only a backlog; a time alone is nothing', () => {
-  const one = { ...NO_TROUBLE, lastAttempt: 'HttpError', lastAttemptSince: 'a' } as const;
+  const one = { ...NO_DELIVERY, lastAttempt: 'HttpError', lastAttemptSince: 'a' } as const;
   expect(differenceOf(one, { ...one, lastAttemptSince: 'b' })).toBe('none');
   expect(differenceOf(one, { ...one, backlog: '1+' })).toBe('backlog');
-  expect(differenceOf(one, { ...one, backlog: '1+', deadLetters: true })).toBe('trouble');
-  expect(differenceOf(one, { ...one, lastAttempt: 'Succeeded' })).toBe('trouble');
+  expect(differenceOf(one, { ...one, backlog: '1+', deadLetters: true })).toBe('outcome');
+  expect(differenceOf(one, { ...one, lastAttempt: 'Succeeded' })).toBe('outcome');
 });

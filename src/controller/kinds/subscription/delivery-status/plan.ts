@@ -3,7 +3,7 @@ import type { DeliveryState } from '../../../../core/delivery/delivery-state.ts'
 import { timestampOf } from '../../../context/context.ts';
 
 /** The status before the first delivery. */
-export const NO_TROUBLE: DeliveryStatus = { deadLetters: false, backlog: '0' };
+export const NO_DELIVERY: DeliveryStatus = { deadLetters: false, backlog: '0' };
 
 /**
  * Returns the state of deliveries for the status.
@@ -26,7 +26,7 @@ export function planDelivery(
 }
 
 /** Returns how much the two differ. Ignores `lastAttemptSince`. */
-export function differenceOf(one: DeliveryStatus, other: DeliveryStatus): 'none' | 'backlog' | 'trouble' {
-  if (one.lastAttempt !== other.lastAttempt || one.deadLetters !== other.deadLetters) return 'trouble';
+export function differenceOf(one: DeliveryStatus, other: DeliveryStatus): 'none' | 'backlog' | 'outcome' {
+  if (one.lastAttempt !== other.lastAttempt || one.deadLetters !== other.deadLetters) return 'outcome';
   return one.backlog === other.backlog ? 'none' : 'backlog';
 }
