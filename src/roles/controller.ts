@@ -20,16 +20,18 @@ import { createHintIndex } from '../redis/hints.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchRights } from './rights.ts';
+import { watchStandbyKey } from './standby-key.ts';
 
 export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
   const rootKey = config.rootKey as Uint8Array;
+  const fingerprint = rootKeyFingerprint(rootKey);
   const sealKeys = deriveSealKeys(rootKey);
   const policy = createNetworkPolicy(config.allowedNetworks);
   const controller = createController({
     client,
-    control: createControlStore(redis, rootKeyFingerprint(rootKey)),
+    control: createControlStore(redis, fingerprint),
     backlogs: createBacklogStore(redis),
     readDeliveries: createDeliveryReader(redis),
     openAudit: pace => createControlAudit(redis, pace),
@@ -59,6 +61,7 @@ export function startController(parts: Parts): Running {
     { name: 'sluice-controller', rules: CONTROLLER_RULES },
     { name: 'sluice-controller', rules: LEASE_RULES, namespace: config.namespace },
   ]);
+  const standbyKey = watchStandbyKey({ redis, fingerprint, isLeading: () => controller.readiness().leading });
   // The API server would refuse a status with an unknown field forever.
   const crds = createCrdGate({ client, clock: systemClock, log });
   const running = crds.pass(stop.signal).then(passed => (passed ? controller.run(stop.signal) : undefined));
@@ -66,13 +69,14 @@ export function startController(parts: Parts): Running {
     stop: async () => {
       stop.abort();
       await running;
+      await standbyKey.stop();
       await client.close();
     },
     impairments: () => {
       const outdated = crds.impairments();
       const working =
         outdated.length > 0 ? outdated : [...notSynced(controller.readiness().missing), ...controller.impairments()];
-      return [...parts.redisImpairments(), ...missingRights(), ...working];
+      return [...parts.redisImpairments(), ...missingRights(), ...standbyKey.impairments(), ...working];
     },
   };
 }

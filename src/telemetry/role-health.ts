@@ -11,7 +11,7 @@ export const IMPAIRMENTS = {
   LeaseUnavailable: 'The Lease cannot be read or written.',
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',
   OutdatedCRDs: 'The CustomResourceDefinitions are older than the program.',
-  RootKeyMismatch: 'The root key differs from that of the controller.',
+  RootKeyMismatch: 'The root key differs from that of the leading controller.',
 } as const;
 
 export type ImpairmentReason = keyof typeof IMPAIRMENTS;

@@ -70,6 +70,18 @@ it('a facade with another root key is not ready', async () => {
   await facade.kill();
 });
 
+it('a standby controller with another root key is not ready', async () => {
+  const env = { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
+  const standby = await installed.start({ role: 'controller', unready: true, env });
+  const body = /^controller: The root key is not that of the leading controller: .*\(SLUICE_ROOT_KEY_FILE\)\.\n$/;
+  await eventually('it says so', async () => body.test((await readyz(standby))[1]), WITHIN);
+  expect((await readyz(standby))[0]).toBe(503);
+  expect(await standby.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
+  const isLogged = async () => (await standby.logLines()).some(({ reason }) => reason === 'RootKeyMismatch');
+  await eventually('it is logged', isLogged, WITHIN);
+  await standby.kill();
+});
+
 it('a Redis that goes takes no ingress out of its Service: it answers 503 itself, and goes on afterwards', async () => {
   await installed.redis.kill();
   const said = `ok\ningress: Redis at ${installed.redis.url} (SLUICE_REDIS_URL) does not answer any more.\n`;

@@ -56,7 +56,7 @@ function renderConfiguration(): string {
     table(['Variable', 'Default', 'Meaning'], Object.entries(ENVIRONMENT).map(variableRow)),
     'A role waits while Redis does not answer, or has settings that would lose data. `/readyz` and a log line a minute give the reason. The role starts when the problem is solved, without a restart. The controller starts at once, but leads only when the CustomResourceDefinitions in the cluster have all fields that it writes. Before you start a new version, apply its CustomResourceDefinitions.',
     'Sluice connects to the cluster of `KUBECONFIG`, else with the service account of the pod. Only the controller and the facade talk to Kubernetes; see their [permissions](permissions.md).',
-    'All signing secrets, invitation tokens and sealed values in Redis derive from the root key. Create one file (`head -c 32 /dev/urandom > root.key`), back it up, and give it to every controller, facade and dispatcher. A facade or dispatcher whose key differs from that of the controller is not ready (`RootKeyMismatch`). Such a dispatcher leaves its work to the others.',
+    'All signing secrets, invitation tokens and sealed values in Redis derive from the root key. Create one file (`head -c 32 /dev/urandom > root.key`), back it up, and give it to every controller, facade and dispatcher. A facade, dispatcher or standby controller whose key differs from that of the leading controller is not ready (`RootKeyMismatch`). Such a dispatcher leaves its work to the others. Such a controller still leads when no other does, and then its key applies.',
     '## Redis',
     'Use Redis 7.0 or newer: one server, or a Cluster. Set on every node, including replicas:',
     table(['Setting', 'Why'], REDIS_SETTINGS),

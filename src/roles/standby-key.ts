@@ -1,0 +1,36 @@
+import type { RedisClient } from '../redis/client.ts';
+import { type RootKeyWatch, watchRootKey } from '../redis/root-key-watch.ts';
+import type { Impairment, ImpairmentCheck } from '../telemetry/role-health.ts';
+
+/** Compares the root key of a standby controller with that of the leader. The other roles need the leader's key. */
+export interface StandbyKey {
+  readonly impairments: ImpairmentCheck;
+  readonly stop: () => Promise<void>;
+}
+
+const MISMATCH: Impairment = {
+  reason: 'RootKeyMismatch',
+  cause: 'settings',
+  message:
+    'The root key is not that of the leading controller: give every controller, facade and dispatcher the same file (SLUICE_ROOT_KEY_FILE).',
+};
+
+/** Starts the comparison. Does not wait for Redis, because the controller starts before Redis answers. */
+export function watchStandbyKey(
+  options: Pick<Parameters<typeof watchRootKey>[0], 'fingerprint' | 'setTimer'> & {
+    readonly redis: Pick<RedisClient, 'readHash'>;
+    readonly isLeading: () => boolean;
+  },
+): StandbyKey {
+  let watch: RootKeyWatch | undefined;
+  const started = watchRootKey(options).then(running => {
+    watch = running;
+  });
+  return {
+    impairments: () => (watch?.differs() === true && !options.isLeading() ? [MISMATCH] : []),
+    stop: async () => {
+      await started;
+      watch?.stop();
+    },
+  };
+}
