@@ -158,12 +158,11 @@ export function projectIngressKey({ metadata, data = {} }: SecretObject): Ingres
 export type Caches = ReturnType<typeof createCaches>;
 
 export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
+  const connection = { client, clock, log };
   function reflect<K extends KindName>(kind: K): Reflector<Cached<K>> {
     const share = createPartSharing<Cached<K>>(SHARED_FIELDS[kind] ?? []);
     return createReflector<Cached<K>, Cached<K>>({
-      client,
-      clock,
-      log,
+      ...connection,
       resource: resourceOf(kind),
       project: object => share(slimObject(object, [PAUSED_ANNOTATION]) as Cached<K>),
       indexers: INDEXES[kind],
@@ -180,9 +179,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     Activation: reflect('Activation'),
     /** Namespaces with the label of a workspace. */
     namespaces: createReflector<AnyObject, { readonly workspace: string; readonly deleting: boolean }>({
-      client,
-      clock,
-      log,
+      ...connection,
       resource: NAMESPACES,
       labelSelector: WORKSPACE_LABEL,
       project: ({ metadata }) => ({
@@ -192,9 +189,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     }),
     /** Mirrors of signing secrets, to be restored after a change or deletion; base64, as in Kubernetes. */
     signingSecrets: createReflector<SecretObject, SigningSecretMirror>({
-      client,
-      clock,
-      log,
+      ...connection,
       resource: SECRETS,
       fieldSelector: `type=${SIGNING_SECRET_TYPE}`,
       project: ({ metadata, data }) => ({
@@ -205,9 +200,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     }),
     /** Secrets with invitations, to be restored or emptied. */
     invitationSecrets: createReflector<SecretObject, InvitationSecret>({
-      client,
-      clock,
-      log,
+      ...connection,
       resource: SECRETS,
       fieldSelector: `type=${INVITATION_SECRET_TYPE}`,
       project: ({ metadata, data }) => ({
@@ -218,18 +211,14 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     }),
     /** Name and version of the Secrets that headers may name, without their data. */
     headerSecrets: createReflector<AnyObject, HeaderSecret>({
-      client,
-      clock,
-      log,
+      ...connection,
       resource: SECRETS,
       metadataOnly: true,
       fieldSelector: NEVER_SENT_SECRET_TYPES.map(type => `type!=${type}`).join(','),
       project: ({ metadata }) => ({ key: keyOf(metadata), resourceVersion: metadata.resourceVersion }),
     }),
     ingressKeys: createReflector<SecretObject, IngressKeySecret>({
-      client,
-      clock,
-      log,
+      ...connection,
       resource: SECRETS,
       fieldSelector: `type=${INGRESS_KEY_SECRET_TYPE}`,
       project: projectIngressKey,

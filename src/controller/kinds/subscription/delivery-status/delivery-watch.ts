@@ -34,6 +34,10 @@ export interface DeliveryWatchDeps {
 /** Delivery fields of one subscription, with the generation that they belong to. */
 export type FoundDelivery = DeliveryFields & { readonly inc?: string | undefined };
 
+function targetOf({ metadata }: Cached<'Subscription'>): Target {
+  return { key: keyOf(metadata), uid: metadata.uid };
+}
+
 /**
  * Follows the state of deliveries. Dispatchers publish changes at once. Lost messages come with the audit, which reads
  * everything anyway.
@@ -52,14 +56,13 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   });
 
   /** Returns what the status shows, or will show once it is written. */
-  function shownOf(target: Target, { status }: Cached<'Subscription'>): DeliveryStatus {
-    return writer.shownOf(target) ?? status?.delivery ?? NO_DELIVERY;
+  function shownOf(subscription: Cached<'Subscription'>): DeliveryStatus {
+    return writer.shownOf(targetOf(subscription)) ?? subscription.status?.delivery ?? NO_DELIVERY;
   }
 
   function note(subscription: Cached<'Subscription'>, state: DeliveryState, by: 'alarm' | 'audit'): void {
-    const { metadata } = subscription;
-    const target = { key: keyOf(metadata), uid: metadata.uid };
-    const shown = shownOf(target, subscription);
+    const target = targetOf(subscription);
+    const shown = shownOf(subscription);
     const nowMs = deps.nowMs();
     const status = planDelivery(state, shown, { nowMs, retentionMs: deps.retentionMsOf(subscription) });
     const difference = differenceOf(status, shown);
@@ -76,7 +79,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
       // Another generation: Redis does not have the routes of this one yet.
       if (metadata.deletionTimestamp !== undefined || inc !== generationOf(metadata.uid)) continue;
       const state = parseDeliveryState(fields);
-      const shown = shownOf({ key: keyOf(metadata), uid: metadata.uid }, subscription);
+      const shown = shownOf(subscription);
       const event = deadLetters.of(sub, state, shown.deadLetters === true, deps.nowMs());
       if (event !== undefined) deps.record(subscription, event);
       note(subscription, state, by);
@@ -101,10 +104,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
       for (const [sub, fields] of found) compare(sub, fields.inc, fields, 'audit');
     },
     /** Returns the state of deliveries for the status. */
-    statusOf(subscription: Cached<'Subscription'>): DeliveryStatus {
-      const { metadata } = subscription;
-      return shownOf({ key: keyOf(metadata), uid: metadata.uid }, subscription);
-    },
+    statusOf: shownOf,
     /** Starts over, until the signal aborts: another leader may have led in between. */
     begin: (signal: AbortSignal): void => {
       end();
