@@ -14,11 +14,11 @@ export interface SyncDeps extends ApplyDeps {
   readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string) => TenantSnapshot;
   readonly compile: (name: string, nowMs: number) => CompiledTenant;
-  /** While it is paused, only what closes is written, whoever calls. */
+  /** Returns whether the workspace is paused. Then only what closes is written. */
   readonly isPaused: (name: string) => boolean;
   /** Returns every object of the snapshot of a tenant. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
-  /** This leader's fencing epoch; throws while nothing may be written. */
+  /** Returns the fencing epoch of this leader; throws while nothing may be written. */
   readonly fence: () => number;
   /** Returns the error that statuses show for a failure of Redis. */
   readonly explain: (error: unknown) => unknown;
