@@ -86,7 +86,7 @@ const LOOK_EVERY_MS = 10_000;
 const TRY_AGAIN_MS = 1_000;
 
 /** Compares the CustomResourceDefinitions of the cluster to this program. */
-export interface CrdGate {
+interface CrdGate {
   /** Resolves with true once none is older or missing, with false when `stop` aborts before. */
   readonly pass: (stop: AbortSignal) => Promise<boolean>;
   readonly impairments: () => readonly Impairment[];
@@ -120,10 +120,13 @@ export function createCrdGate(options: {
           if (lacking.length === 0) return true;
         } catch (error) {
           if (isKubeError(error, 403)) {
-            log.warn({ err: error as Error }, 'the CustomResourceDefinitions cannot be compared: the right is missing');
+            log.warn(
+              { err: error as Error },
+              'cannot compare the CustomResourceDefinitions: bind the ClusterRole sluice-controller',
+            );
             return true;
           }
-          log.debug({ err: error as Error }, 'the CustomResourceDefinitions cannot be read yet');
+          log.debug({ err: error as Error }, 'cannot read the CustomResourceDefinitions yet; retrying');
           pauseMs = TRY_AGAIN_MS;
         }
         await sleep(clock, pauseMs, stop);

@@ -53,7 +53,7 @@ function createHandlers<P>(log: Logger) {
         try {
           handler(change, key, old, current);
         } catch (err) {
-          log.error({ err, key }, 'a change handler failed');
+          log.error({ err, key }, 'cannot handle a change of the object');
         }
       }
     },
@@ -115,7 +115,7 @@ export function createReflected<P>(options: {
       const value = options.project(object);
       return value === undefined ? undefined : { key, uid, resourceVersion, value };
     } catch (err) {
-      log.error({ err, key }, 'an object cannot be read');
+      log.error({ err, key }, 'cannot read the object; leaving it out');
       return undefined;
     }
   }

@@ -23,7 +23,7 @@ export type Reflector<P> = Pick<Reflected<P>, 'store' | 'subscribe'> & {
   readonly relist: () => Promise<void>;
 };
 
-export type ReflectorOptions<T extends AnyObject, P> = Selection & {
+type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
   /** Returns what to keep of an object; undefined drops it. Must be pure and small: 100,000 results stay in memory. */
@@ -75,7 +75,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
     const cursor = reflected.cursor();
     const anew = cursor !== undefined && isOlder(resourceVersion, cursor);
     if (anew && ++olderLists <= OLDER_LISTS) throw new Error('the API server is behind what was seen before');
-    if (anew) log.warn({ resourceVersion }, 'the API server went back in time');
+    if (anew) log.warn({ resourceVersion }, 'accepting an older list: the API server went back in time');
     olderLists = 0;
     reflected.replace(items, resourceVersion, { anew });
   };
@@ -193,7 +193,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
         failures++;
         const pauseMs = backoffMs(backoff, failures, random);
         // The first failure is usual: a server that restarts, or a watch that ends.
-        log[failures === 1 ? 'debug' : 'warn']({ err: error, failures, pauseMs }, 'mirroring is interrupted');
+        log[failures === 1 ? 'debug' : 'warn']({ err: error, failures, pauseMs }, 'cannot list or watch; retrying');
         await sleep(clock, pauseMs, either);
       }
     }

@@ -52,7 +52,7 @@ export function rightsOf({ rules, namespace }: NeededRole): Right[] {
 }
 
 /** Watches whether Kubernetes grants the rights that a role needs. */
-export interface RightsWatch {
+interface RightsWatch {
   readonly impairments: () => readonly Impairment[];
   /** Checks until `stop` aborts: often while rights are missing, seldom otherwise. */
   readonly run: (stop: AbortSignal) => Promise<void>;
@@ -116,7 +116,7 @@ export function createRightsWatch(options: {
         try {
           pauseMs = await look(stop);
         } catch (error) {
-          log.debug({ err: error as Error }, 'the rights of this role cannot be asked for');
+          log.debug({ err: error as Error }, 'cannot check the rights of this role; retrying');
         }
         await sleep(clock, pauseMs, stop);
       }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 
 /** Returns the health of one part of the process, as `/readyz` shows it. */
-export type HealthCheck = () => {
+type HealthCheck = () => {
   readonly ready: boolean;
   readonly impairments: readonly { readonly message: string }[];
 };

@@ -1,6 +1,6 @@
 import type { Metric, Registry } from './metrics.ts';
 
-export interface PlainHistogram {
+interface PlainHistogram {
   readonly observe: (value: number) => void;
 }
 

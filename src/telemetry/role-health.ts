@@ -36,7 +36,7 @@ export interface HealthState {
   readonly impairments: readonly Impairment[];
 }
 
-export interface RoleHealth {
+interface RoleHealth {
   readonly state: () => HealthState;
   readonly stop: () => void;
 }

@@ -1,6 +1,6 @@
 import { withDeadline } from '../time/deadline.ts';
 
-export interface Sampler<T> {
+interface Sampler<T> {
   /** Returns the last sample, and takes a new one if it is old; undefined if unknown. Never rejects. */
   readonly read: () => Promise<T | undefined>;
 }

@@ -101,5 +101,5 @@ test('a collector that is away stops nothing, and is said once', async () => {
   await expect.poll(() => lines.length).toBe(1);
   tracing.start('lost, too', { kind: 'internal' }).end();
   await tracing.stop();
-  expect(lines).toEqual(['spans cannot be exported']);
+  expect(lines).toEqual(['cannot export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector']);
 });

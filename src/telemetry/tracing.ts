@@ -1,5 +1,5 @@
 /** Attributes of a span. Names follow the semantic conventions of OpenTelemetry if one exists. */
-export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanStart {
   /** server, client: an HTTP call; consumer: work on a stored event; internal: anything else. */

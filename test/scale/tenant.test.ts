@@ -86,7 +86,7 @@ async function ledAfterMs(beganMs: number): Promise<number> {
   const led = async () => {
     const lines = await sluice.logLines();
     return lines
-      .map(({ msg, time }) => (msg === 'controllers start' ? Date.parse(String(time)) : 0))
+      .map(({ msg, time }) => (msg === 'starting the controllers' ? Date.parse(String(time)) : 0))
       .find(ms => ms > beganMs);
   };
   return (await eventually('leads', led, { withinMs: MOST_MS, everyMs: 100 })).value - beganMs;

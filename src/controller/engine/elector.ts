@@ -88,7 +88,7 @@ function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
         // A conflict is an answer, not a failure.
         if (isKubeError(err, 409)) failing = undefined;
         else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
-        log.debug({ err }, 'the lease could not be acquired');
+        log.debug({ err }, 'cannot acquire the Lease');
         return false;
       }
     },
@@ -124,7 +124,7 @@ export function createElector(options: ElectorOptions): Elector {
   }
 
   const release = () =>
-    hold.release().catch((err: unknown) => log.debug({ err }, 'the lease could not be released; it expires'));
+    hold.release().catch((err: unknown) => log.debug({ err }, 'cannot release the Lease; it expires'));
 
   /** Leads, then releases the lease. Returns whether the work failed. */
   async function lead(work: (term: Term) => Promise<void>): Promise<boolean> {
@@ -132,19 +132,19 @@ export function createElector(options: ElectorOptions): Elector {
     const over = new AbortController();
     const transitions = hold.transitions();
     leadingFromMs = clock.nowMs();
-    log.info({ transitions }, 'leading');
+    log.info({ transitions }, 'started leading');
     const working = (async () => work({ transitions, signal: lost.signal }))()
       .then(
         () => false,
         (err: unknown) => {
           if (lost.signal.aborted) return false;
-          log.error({ err }, 'leading failed');
+          log.error({ err }, 'cannot lead; releasing the Lease');
           return true;
         },
       )
       .finally(() => over.abort());
     await renew(over.signal);
-    if (!over.signal.aborted) log.warn('the lease is lost');
+    if (!over.signal.aborted) log.warn('lost the Lease');
     lost.abort(new Error('the lease is lost'));
     const failed = await working;
     await release();

@@ -110,14 +110,17 @@ export function createEventRecorder(options: {
   return {
     record: (object, note) => {
       if (pending >= MOST_PENDING || !mayRecord(object.metadata.uid)) {
-        log.debug({ reason: note.reason, object: object.metadata.name }, 'an event was dropped');
+        log.debug(
+          { reason: note.reason, object: object.metadata.name },
+          'dropped an Event: too many for the object, or too many pending',
+        );
         return;
       }
       pending++;
       // One after the other: a count can only be patched once its Event exists.
       chain = chain
         .then(() => send(object, note))
-        .catch((err: unknown) => log.debug({ err, reason: note.reason }, 'an event could not be recorded'))
+        .catch((err: unknown) => log.debug({ err, reason: note.reason }, 'cannot record an Event'))
         .finally(() => pending--);
     },
     flush: () => chain,

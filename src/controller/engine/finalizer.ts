@@ -4,7 +4,7 @@ import { isKubeError } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import type { Resource } from '../../kube/resource.ts';
 
-export type Patching = {
+type Patching = {
   readonly client: Pick<KubeClient, 'mergePatch'>;
   readonly resource: Resource;
   readonly signal: AbortSignal;

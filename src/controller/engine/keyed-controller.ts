@@ -107,13 +107,13 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
       if (lost.aborted) return 'requeue';
       if (isStale(err)) {
         // The cache was behind: not a failure. The retry sees the newer object.
-        log.debug({ err, key }, 'conflict, retrying');
+        log.debug({ err, key }, 'retrying: the object has changed since it was read');
         current.addRateLimited(key);
         return 'requeue';
       }
       metrics.failed();
       current.addRateLimited(key);
-      log.warn({ err, key }, 'reconciling failed');
+      log.warn({ err, key }, 'cannot reconcile; retrying');
       return 'error';
     }
   }

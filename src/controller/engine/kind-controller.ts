@@ -69,7 +69,9 @@ function createReports<P extends Reconcilable>(
     const report = reportFailure(error, { generation: object.metadata.generation ?? 0, conditions }, failures);
     if (report === undefined) return;
     const said = { status: fields, conditions: report.conditions, events: [report.event] };
-    await write(object, said, signal).catch((err: unknown) => log.debug({ err }, 'a failure could not be written'));
+    await write(object, said, signal).catch((err: unknown) =>
+      log.debug({ err }, 'cannot write the failure to the status'),
+    );
   }
 
   return { write, writeFailure };

@@ -2,7 +2,7 @@ import { type Condition, findCondition } from './conditions.ts';
 import type { Outcome } from './outcome.ts';
 
 /** How long a reference may be missing before the object counts as failed, ms. */
-export const MISSING_FAILS_AFTER_MS = 300_000;
+const MISSING_FAILS_AFTER_MS = 300_000;
 
 /** The parts of an object that determine how long its reference has been missing. */
 export type Waiting = {
@@ -11,7 +11,7 @@ export type Waiting = {
   readonly conditions: readonly Condition[] | undefined;
 };
 
-export type MissingReferences = {
+type MissingReferences = {
   /**
    * Returns the outcome to write: waiting at first, with one requeue at the end of the five minutes, then failed, until
    * the outcome changes.

@@ -7,7 +7,7 @@ import type { Elector, Term } from './elector.ts';
 import type { Controller } from './keyed-controller.ts';
 
 /** State for a readiness probe. */
-export type Readiness = {
+type Readiness = {
   /** Every cache has synced. A replica that does not lead is ready, too. */
   readonly ready: boolean;
   /** Paths of the kinds whose cache has not synced. */
@@ -64,7 +64,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         return await options.prepare?.(term, over);
       } catch (err) {
         if (over.aborted) return;
-        log.warn({ err }, 'leading cannot begin yet');
+        log.warn({ err }, 'cannot start the term yet; retrying');
         if (clock.nowMs() - beganMs >= GIVE_UP_AFTER_MS) throw err;
         await sleep(clock, backoffMs(PREPARE_BACKOFF, failures, random), over);
       }
@@ -87,12 +87,12 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     );
     await sleep(clock, START_WITHIN_MS, AbortSignal.any([over, prepared.signal, gaveUp.signal]));
     if (over.aborted) return;
-    if (!prepared.signal.aborted) log.warn('controllers start before the term is prepared');
+    if (!prepared.signal.aborted) log.warn('starting the controllers before the term is prepared');
     const end = AbortSignal.any([over, gaveUp.signal]);
     const lost = AbortSignal.any([term.signal, abandoned]);
-    log.info({ controllers: controllers.map(({ name }) => name) }, 'controllers start');
+    log.info({ controllers: controllers.map(({ name }) => name) }, 'starting the controllers');
     await Promise.race([Promise.all(controllers.map(({ run }) => run(end, lost))), aborted(abandoned)]);
-    log.info('controllers have stopped');
+    log.info('stopped the controllers');
     gaveUp.signal.throwIfAborted();
   }
 

@@ -111,7 +111,7 @@ it('changes no object when another process begins to lead', async () => {
   await sluice.restart();
   await waitForAll(installed.cluster, 'subscription', 'globex', 'Live');
   await delay(25_000);
-  const led = (await sluice.logLines()).filter(({ msg }) => msg === 'leading');
+  const led = (await sluice.logLines()).filter(({ msg }) => msg === 'started leading');
   expect(led.length).toBe(2);
   console.log(`killed and started again: ready after ${Math.round(performance.now() - startedMs - 25_000)} ms`);
   expect(await versions()).toEqual(before);

@@ -179,7 +179,7 @@ test('a facade that is told to stop answers what it has begun', async () => {
 });
 
 /** What a controller says last when it begins to lead, and when it does not any more. */
-const TURNS = new Set(['sluice runs', 'leading', 'the lease is lost', 'stopping']);
+const TURNS = new Set(['sluice runs', 'started leading', 'lost the Lease', 'stopping']);
 
 async function leaderOf(): Promise<Sluice> {
   const { value } = await eventually(
@@ -187,7 +187,7 @@ async function leaderOf(): Promise<Sluice> {
     async () => {
       for (const each of controllers) {
         const last = (await each.logLines()).findLast(({ msg }) => TURNS.has(String(msg)));
-        if (each.running() && last?.['msg'] === 'leading') return each;
+        if (each.running() && last?.['msg'] === 'started leading') return each;
       }
       return undefined;
     },

@@ -29,13 +29,13 @@ afterAll(async () => {
 });
 
 /** What a process says last when it begins to lead, and when it does not any more. */
-const TURNS = new Set(['sluice runs', 'leading', 'the lease is lost', 'stopping']);
+const TURNS = new Set(['sluice runs', 'started leading', 'lost the Lease', 'stopping']);
 
 /** By its own word. */
 async function leads(controller: Sluice): Promise<boolean> {
   const lines = await controller.logLines();
   const last = lines.findLast(({ msg }) => TURNS.has(String(msg)));
-  return controller.running() && last?.['msg'] === 'leading';
+  return controller.running() && last?.['msg'] === 'started leading';
 }
 
 async function leaderAndStandby(): Promise<[Sluice, Sluice]> {

@@ -49,7 +49,7 @@ export const control: AlertGroup = {
       summary: 'Reconciliations of {{ $labels.controller }} fail.',
       impact: 'Changes of some objects are not applied. Their conditions show which.',
       steps: [
-        'The log line `reconciling failed` of the leader names the object and the error.',
+        'The log line `cannot reconcile; retrying` of the leader names the object and the error.',
         'Check the alerts of Redis. Check `rest_client_requests_total` for calls that the API server refuses.',
       ],
     },
