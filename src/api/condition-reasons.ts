@@ -227,9 +227,3 @@ export const CONDITION = mapValues(CONDITION_MEANING, namesOf) as {
 
 /** The reasons of each kind's conditions: `REASON.Subscription.Live.Blocked` is `'Blocked'`. */
 export const REASON = mapValues(CONDITION_MEANING, conditions => mapValues(conditions, namesOf)) as ReasonTables;
-
-/** The condition types of a kind: `'Ready' | 'Reconciling' | 'Stalled' | …`. */
-export type ConditionType<K extends keyof Meanings> = keyof Meanings[K] & string;
-
-/** The reasons that a condition of a kind may have. */
-export type ReasonOf<K extends keyof Meanings, C extends ConditionType<K>> = keyof Meanings[K][C] & string;

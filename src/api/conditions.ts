@@ -31,8 +31,6 @@ export const Condition = z
   .describe('One condition of the object, in the shape of metav1.Condition.');
 export type Condition = z.infer<typeof Condition>;
 
-export type ConditionStatus = Condition['status'];
-
 /** Status fields that every kind has. */
 export const statusFields = {
   publicId: z

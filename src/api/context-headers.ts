@@ -43,7 +43,7 @@ export const ContextHeaders = z
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 
 /** Header names in lower case for each of the four uses, in the order in which ingress tries them. */
-export interface HeaderChoice {
+interface HeaderChoice {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];
   readonly eventId: readonly string[];

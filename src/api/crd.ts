@@ -80,7 +80,7 @@ function specSchema(spec: z.ZodType): object {
 }
 
 /** Converts a zod schema to a structural schema. `io: 'input'` makes fields with a default optional. */
-export function structuralSchema(schema: z.ZodType): object {
+function structuralSchema(schema: z.ZodType): object {
   return orderedNode(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
 }
 

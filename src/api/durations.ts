@@ -5,7 +5,7 @@ import { withRule } from './rules.ts';
  * Go's duration strings, restricted as in Kubernetes' Gateway API (GEP-2257): up to four whole numbers of at most five
  * digits, each with a unit `h`, `m`, `s` or `ms`. No value overflows in Go, CEL or JavaScript.
  */
-export const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;
+const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;
 
 const IS_DURATION = `self.matches(r"${DURATION_PATTERN.source}")`;
 

@@ -13,7 +13,7 @@ export const ENDPOINT_DEFAULTS = {
   retrySchedule: ['5s', '5m', '30m', '2h', '5h', '10h', '14h', '20h', '24h'],
 } as const;
 
-export const SecretKeyRef = z
+const SecretKeyRef = z
   .object({
     name: z
       .string()
@@ -33,7 +33,7 @@ export const SecretKeyRef = z
       ),
   })
   .describe('A key of a Secret.');
-export type SecretKeyRef = z.infer<typeof SecretKeyRef>;
+type SecretKeyRef = z.infer<typeof SecretKeyRef>;
 
 export const EndpointHeader = withRule(
   z.object({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /** Maximum size of a group key in bytes of UTF-8. */
-export const GROUP_KEY_MAX_BYTES = 256;
+const GROUP_KEY_MAX_BYTES = 256;
 
 // \p{Cc} are the control characters, \p{Z} the spaces and line separators. RE2 (CEL) and JavaScript agree on both.
 const GROUP_KEY = /^[^\p{Cc}\p{Z}]([^\p{Cc}]*[^\p{Cc}\p{Z}])?$/u;

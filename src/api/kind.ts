@@ -19,7 +19,7 @@ const META = { Namespaced: NamespacedMeta, Cluster: ObjectMeta } as const;
 const CATEGORY: Record<keyof typeof META, string> = { Namespaced: 'waas', Cluster: 'waas-admin' };
 
 /** The definition of a kind, as its file writes it. */
-export interface KindSource<K extends string, Sc extends keyof typeof META, S extends z.ZodType, T extends z.ZodType> {
+interface KindSource<K extends string, Sc extends keyof typeof META, S extends z.ZodType, T extends z.ZodType> {
   kind: K;
   /** Used in the name of the CRD and in REST paths of the API server. */
   plural: string;

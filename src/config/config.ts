@@ -20,7 +20,7 @@ export interface OidcConfig {
 }
 
 /** How invitations are mailed. */
-export interface MailConfig {
+interface MailConfig {
   readonly server: SmtpServer;
   readonly from: Mailbox;
   readonly acceptUrl: string | undefined;

@@ -5,7 +5,7 @@ import type { Identity } from './auth/identity.ts';
 import type { Answer } from './contract/route.ts';
 
 /** The audit record of one mutating call. */
-export interface AuditFacts {
+interface AuditFacts {
   readonly operation: string;
   readonly identity: Identity;
   readonly params: Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.t
 import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
 
 /** What partners do to their events over REST. */
-export const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
+const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
 export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 
 /** The metrics of the facade. */

@@ -17,7 +17,7 @@ type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Re
 const PREFIX = '/waas';
 
 /** Converts `/waas/producer/{tenant}` to Fastify's form in the scope of `/waas`. */
-export function fastifyPath(path: string): string {
+function fastifyPath(path: string): string {
   return path.slice(PREFIX.length).replaceAll(/\{(\w+)\}/g, ':$1');
 }
 

@@ -1,5 +1,5 @@
 /** The registered methods by path, to answer 405 instead of 404. */
-export interface AllowedMethods {
+interface AllowedMethods {
   readonly add: (method: string | readonly string[], url: string) => void;
   /** Returns the value of `Allow` for a path that exists with other methods; undefined if it does not exist. */
   readonly find: (path: string) => string | undefined;

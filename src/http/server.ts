@@ -45,7 +45,7 @@ export interface HttpServer {
   readonly close: () => Promise<void>;
 }
 
-export interface HttpServerOptions {
+interface HttpServerOptions {
   readonly limits: HttpLimits;
   readonly tracing?: Tracing | undefined;
   readonly fastify?: Pick<FastifyServerOptions, 'bodyLimit' | 'genReqId' | 'requestIdHeader' | 'routerOptions'>;

@@ -5,7 +5,7 @@ import { conditionColumn, defineKind } from '../kind.ts';
 import { immutable, withTransitions } from '../rules.ts';
 import { objectName } from '../strings.ts';
 
-export const ActivationSpec = withTransitions(
+const ActivationSpec = withTransitions(
   z.object({
     integration: objectName().describe('metadata.name of an Integration of this namespace. Immutable.'),
     groupKey: groupKey().describe(
@@ -21,7 +21,7 @@ export const ActivationSpec = withTransitions(
   immutable('integration'),
   immutable('groupKey'),
 ).describe('The group key to open, and the integration to open it for.');
-export type ActivationSpec = z.infer<typeof ActivationSpec>;
+type ActivationSpec = z.infer<typeof ActivationSpec>;
 
 export const ActivationStatus = z.object({ ...statusFields }).describe('Observed state of the activation.');
 export type ActivationStatus = z.infer<typeof ActivationStatus>;

@@ -8,7 +8,7 @@ import { immutableOnceSet, withRule, withTransitions } from '../rules.ts';
 import { text, visibleAscii } from '../strings.ts';
 
 /** Maximum size of a payload schema in bytes of UTF-8: 128 KiB. */
-export const PAYLOAD_SCHEMA_MAX_BYTES = 131_072;
+const PAYLOAD_SCHEMA_MAX_BYTES = 131_072;
 
 export const CatalogStreamSpec = withTransitions(
   z.object({

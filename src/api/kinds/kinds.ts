@@ -25,9 +25,3 @@ export type KindName = keyof typeof KINDS;
 
 /** The object type of a kind, as the API server returns it. */
 export type ObjectOf<K extends KindName> = z.infer<(typeof KINDS)[K]['schema']>;
-
-/** Any object of this API. */
-export type AnyObject = { [K in KindName]: ObjectOf<K> }[KindName];
-
-/** The kinds whose objects live in a namespace. */
-export type NamespacedKindName = Exclude<KindName, 'Account' | 'Workspace'>;

@@ -18,7 +18,7 @@ export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
 ];
 
 /** Maximum share of the jitter, which is only added: a retry is never early and at most 20 % late (invariant 18). */
-export const MAX_JITTER = 0.2;
+const MAX_JITTER = 0.2;
 
 /**
  * Returns when the next attempt is due, or `'dead'` after the last step of the schedule.

@@ -31,7 +31,7 @@ export function isEnabledSince(begunMs: number, enabledMs: number | undefined, n
 }
 
 /** Days of failures after which the owner is warned. */
-export const WARNED_AFTER_DAYS = [1, 3, 4] as const;
+const WARNED_AFTER_DAYS = [1, 3, 4] as const;
 
 /** Returns the last warning that is due and the time of the next one, ms; undefined if there is none. */
 export function warningOf(sinceMs: number, nowMs: number) {

@@ -1,5 +1,5 @@
 /** Why a header from a Secret has no value. */
-export type HeaderFault = 'secret_missing' | 'key_missing' | 'secret_unread' | 'header_value_refused';
+type HeaderFault = 'secret_missing' | 'key_missing' | 'secret_unread' | 'header_value_refused';
 
 /** The result for such a header. */
 export type HeaderField = { readonly value: string } | { readonly fault: HeaderFault };

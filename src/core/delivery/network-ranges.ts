@@ -5,7 +5,7 @@
  * Watches: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), IANA IPv6 address space.
  */
 
-export interface NetworkRange {
+interface NetworkRange {
   readonly cidr: string;
   readonly source: string;
 }

@@ -92,12 +92,7 @@ export function permitsAddress(policy: NetworkPolicy, address: string): boolean 
 }
 
 /** Why an endpoint is refused before it is resolved. */
-export type EndpointRefusal =
-  | 'invalid_url'
-  | 'scheme_refused'
-  | 'userinfo_refused'
-  | 'plain_http_refused'
-  | 'address_refused';
+type EndpointRefusal = 'invalid_url' | 'scheme_refused' | 'userinfo_refused' | 'plain_http_refused' | 'address_refused';
 
 /**
  * Judges an endpoint's URL without resolving it; each address is judged again on connect. `https:` may have host names

@@ -8,9 +8,6 @@ export interface Simulation {
   readonly failCount?: number;
 }
 
-export const FAIL_CODES = { least: 300, most: 599 } as const;
-export const FAIL_COUNTS = { least: 0, most: 20 } as const;
-
 /** Status of failures without a code. */
 const DEFAULT_FAIL_CODE = 500;
 const SUCCESS = 200;
@@ -34,7 +31,7 @@ export function simulatedStatus({ failCode, failCount }: Simulation, attempt: nu
 }
 
 /** One attempt by the retry policy; delays in ms after the previous attempt, 0 for the first. */
-export interface PlannedAttempt {
+interface PlannedAttempt {
   readonly status: number;
   /** Minimum wait in production: the schedule without jitter. */
   readonly delayMs: number;
@@ -45,7 +42,7 @@ export interface PlannedAttempt {
 }
 
 /** The course of a delivery by its simulation and its endpoint's schedule alone. */
-export interface DeliveryPlan {
+interface DeliveryPlan {
   readonly outcome: 'delivered' | 'dead';
   readonly attempts: readonly PlannedAttempt[];
 }

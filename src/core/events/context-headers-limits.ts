@@ -1,9 +1,9 @@
 /** Maximum length of a group key, in bytes of UTF-8. */
-export const GROUP_KEY_MAX_BYTES = 256;
-export const EVENT_ID_MAX_LENGTH = 256;
-export const EVENT_TYPE_MAX_LENGTH = 128;
+const GROUP_KEY_MAX_BYTES = 256;
+const EVENT_ID_MAX_LENGTH = 256;
+const EVENT_TYPE_MAX_LENGTH = 128;
 /** Maximum length of one forwarded header value, and of the content type. */
-export const FORWARD_VALUE_MAX_LENGTH = 2048;
+const FORWARD_VALUE_MAX_LENGTH = 2048;
 /** Maximum total length of the forwarded names and values of one event. */
 export const FORWARD_TOTAL_MAX_LENGTH = 8192;
 /** Maximum number of attributes of a CloudEvent in binary mode, including extensions. */

@@ -69,7 +69,7 @@ export interface ExtractionRules {
  * The parts of a request that its context comes from. `headers` has lower-case names, `rawHeaders` is name, value in
  * turn.
  */
-export interface RequestContext {
+interface RequestContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly rawHeaders: readonly string[];
   readonly body: Uint8Array;
@@ -86,7 +86,7 @@ export interface EventContext {
 }
 
 /** Why a request has no context: a problem code, and each fault with its header or attribute. */
-export interface ContextRefusal {
+interface ContextRefusal {
   readonly code: ProblemCode;
   readonly errors: readonly ProblemError[];
   /** What to change, if the remedy of the code is not specific enough. */

@@ -6,7 +6,7 @@ export type EventState = (typeof EVENT_STATES)[number];
 export const OPEN_STATES: readonly EventState[] = ['pending', 'inflight', 'retrying'];
 
 /** One HTTP attempt. */
-export interface Attempt {
+interface Attempt {
   /** When the attempt ended, ms. */
   readonly atMs: number;
   /** HTTP status, or a reason code if there was no answer. */

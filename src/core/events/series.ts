@@ -5,7 +5,7 @@ export type History = (typeof HISTORIES)[number];
 const MINUTE_MS = 60_000;
 
 /** The ring of buckets behind a series: its letter in Redis, the width of a bucket, and how many Redis keeps. */
-export interface Ring {
+interface Ring {
   readonly letter: 'm' | 'q' | 'h';
   readonly granularitySeconds: number;
   readonly slots: number;
@@ -44,7 +44,7 @@ export interface Bucket extends Traffic {
 }
 
 /** The time window of a series: whole buckets, aligned to UTC. `endMs` is the end of the current bucket. */
-export interface Window {
+interface Window {
   readonly startMs: number;
   readonly endMs: number;
 }

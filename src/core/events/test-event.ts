@@ -3,7 +3,7 @@ import { refMs, refOfStreamId } from '../ids/refs.ts';
 import type { EventMeta } from './event-meta.ts';
 
 /** Type of the event that a partner sends to its own endpoint. */
-export const TEST_EVENT_TYPE = 'sluice.test';
+const TEST_EVENT_TYPE = 'sluice.test';
 
 /** A sequence that no queue reaches: it would need 33 million events in one millisecond before it. */
 const FIRST_TEST_SEQUENCE = 2 ** 25 - 32;

@@ -1,5 +1,5 @@
 /** Bytes per token (specification part 8: one token per started 16 KB, read as 16 KiB). */
-export const TOKEN_BYTES = 16_384;
+const TOKEN_BYTES = 16_384;
 
 /** Returns the tokens of one event by the size of its body in bytes; an empty body costs one. */
 export function tokensOf(bytes: number): number {

@@ -18,9 +18,9 @@ export function hashIngressKey(key: string): string {
 }
 
 /** Minimum length: shorter keys can be guessed. */
-export const INGRESS_KEY_MIN_BYTES = 20;
+const INGRESS_KEY_MIN_BYTES = 20;
 /** Maximum length that ingress reads. */
-export const INGRESS_KEY_MAX_BYTES = 512;
+const INGRESS_KEY_MAX_BYTES = 512;
 /** Characters of a header field value: no control characters, no outer spaces (RFC 9110, 5.5). */
 const FIELD_VALUE = /^[\x21-\x7e\x80-\xff](?:[\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?$/;
 

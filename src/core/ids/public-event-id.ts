@@ -5,7 +5,7 @@ const REF_CHARS = 15;
 const EVENT_ID = /^evt_[0-9a-hjkmnp-tv-z]{35}$/;
 
 /** An event of one inbox. */
-export interface InboxEvent {
+interface InboxEvent {
   readonly ref: string;
   /** `sub_…` */
   readonly subscription: string;

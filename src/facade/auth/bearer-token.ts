@@ -2,7 +2,7 @@
  * The content of the Authorization header. `none`: no such header, or another scheme. `ambiguous`: the header occurs
  * more than once, or has more than one word after the scheme. `bearer`: one word, which may be empty or not a token.
  */
-export type Credentials =
+type Credentials =
   | { readonly kind: 'none' }
   | { readonly kind: 'ambiguous' }
   | { readonly kind: 'bearer'; readonly token: string };

@@ -1,7 +1,7 @@
 import type { JWTHeader } from 'express-oauth2-jwt-bearer';
 
 /** A public key of an issuer (JWK, RFC 7517). `kid` names it. */
-export type PublicKey = NonNullable<JWTHeader['jwk']> & { readonly kid: string };
+type PublicKey = NonNullable<JWTHeader['jwk']> & { readonly kid: string };
 
 /** The keys of an issuer. */
 export interface KeySet {

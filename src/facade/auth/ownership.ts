@@ -1,7 +1,7 @@
 import type { Owner } from '../../api/owner.ts';
 import type { Identity } from './identity.ts';
 
-export type Role = Owner['role'];
+type Role = Owner['role'];
 
 /** The fields of a Workspace that decide. */
 interface OwnedWorkspace {

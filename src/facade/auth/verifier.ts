@@ -6,7 +6,7 @@ import type { TokenRules } from './token-fault.ts';
 export type Verifier = ReturnType<typeof auth>;
 
 /** Returns the middleware for tokens of `issuer`, signed with `algorithm` by one of `keys`. */
-export type FindVerifier = (issuer: string, algorithm: string, keys: KeySet) => Verifier;
+type FindVerifier = (issuer: string, algorithm: string, keys: KeySet) => Verifier;
 
 /**
  * Creates the middleware once per key set and algorithm. The library takes one fixed algorithm. It gets the keys from

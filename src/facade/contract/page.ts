@@ -5,7 +5,7 @@ import { Refusal } from '../../http/refusal.ts';
 const MOST = 250;
 const DEFAULT = 50;
 /** Maximum bytes of JSON in a page; a page has at least one item. `pull` does the same. */
-export const PAGE_BYTES = 1_048_576;
+const PAGE_BYTES = 1_048_576;
 
 /** Query parameters of every list. */
 export const PageQuery = z.strictObject({

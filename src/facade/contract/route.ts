@@ -5,7 +5,7 @@ import type { Facade } from '../objects/facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from '../objects/ownership.ts';
 
 /** The parameters of a path template: `/waas/producer/{tenant}/packages/{pkg}` has `tenant` and `pkg`. */
-export type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? { readonly [K in Name]: string } & ParamsOf<Rest>
   : unknown;
 
@@ -44,7 +44,7 @@ export interface Answer {
 }
 
 /** The shape of a successful answer, for tests and for the OpenAPI document. */
-export interface AnswerShape {
+interface AnswerShape {
   readonly description: string;
   /** Absent: no body. */
   readonly schema?: z.ZodType;
@@ -88,7 +88,7 @@ export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.Zod
 /** Maximum bytes of a body. */
 export const BODY_BYTES = 16_384;
 /** Maximum bytes of a body with a list or a schema. */
-export const LARGE_BODY_BYTES = 1_048_576;
+const LARGE_BODY_BYTES = 1_048_576;
 
 /** Returns the body limit of the route in bytes. */
 export function bodyLimitOf({ largeBody = false }: Pick<Route, 'largeBody'>): number {

@@ -47,7 +47,7 @@ export interface Facade {
 }
 
 /** What a facade is created from. */
-export type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'wallMs'> & {
+type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'wallMs'> & {
   readonly client: KubeClient;
 };
 

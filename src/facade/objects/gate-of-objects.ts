@@ -30,7 +30,7 @@ interface Question {
 }
 
 /** The facts of a gate from the objects, and the admitted subscription (`sub_…`), by the controller's own rules. */
-export interface GateOfObjects extends GateFacts {
+interface GateOfObjects extends GateFacts {
   readonly subscriptionId: string | undefined;
 }
 

@@ -7,7 +7,7 @@ import { type ErrorCause, isKubeError, type KubeError } from '../../kube/kube-er
 export const CALL_WITHIN_MS = 4_000;
 
 /** Returns `spec.eventTypes[2]` as a JSON Pointer into the object; skips what is not a field path. */
-export function pointerOf(field: string): string {
+function pointerOf(field: string): string {
   const words = field.split(/[.[\]]/).filter(word => word !== '');
   return words.map(word => `/${word.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
@@ -18,7 +18,7 @@ function managerOf({ message }: ErrorCause): string {
 }
 
 /** Returns one fault per field that another manager owns, with the manager's name. */
-export function conflictErrors(error: KubeError): ProblemError[] {
+function conflictErrors(error: KubeError): ProblemError[] {
   return error.causes
     .filter(({ reason }) => reason === 'FieldManagerConflict')
     .map(cause => {

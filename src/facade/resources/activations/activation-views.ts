@@ -59,7 +59,7 @@ export function activationEntry(
 }
 
 /** The controller's result for an applied activation. */
-export type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_closed' | 'unknown';
+type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_closed' | 'unknown';
 
 /** Reads the controller's result from the conditions. @param generation of the apply; older conditions do not count */
 export function judgeActivation(object: ActivationObject, generation: number): Judgement {

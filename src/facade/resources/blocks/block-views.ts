@@ -28,12 +28,12 @@ export const BlockEntry = z
 type BlockObject = Pick<Cached<'Block'>, 'metadata' | 'spec' | 'status'>;
 
 /** Returns the public id of a Block's target: `cat_…` or `pkg_…`. */
-export function targetId(namespace: string, { kind, name }: BlockSpec['target']): string {
+function targetId(namespace: string, { kind, name }: BlockSpec['target']): string {
   return publicId(kind, namespace, name);
 }
 
 /** Returns the public id of a Block's pair of integration and target. It does not depend on the object's name. */
-export function blockIdOf({ metadata: { namespace = '' }, spec: { integration, target } }: BlockObject): string {
+function blockIdOf({ metadata: { namespace = '' }, spec: { integration, target } }: BlockObject): string {
   return blockId(namespace, integration, target.kind, target.name);
 }
 
@@ -43,7 +43,7 @@ function isEnforced({ metadata, status }: BlockObject): boolean {
 }
 
 /** Returns the entry of one integration and one target. @param blocks all objects of the pair, at least one */
-export function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<typeof BlockEntry> {
+function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<typeof BlockEntry> {
   const [block] = blocks;
   const { target } = block.spec;
   const id = targetId(block.metadata.namespace ?? '', target);

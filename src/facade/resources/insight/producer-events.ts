@@ -64,7 +64,7 @@ const ProducedEvent = pageOf(DispositionEntry)
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
 
 /** Returns one integration's entry for the result of `dispositionOf`. */
-export function dispositionEntry(
+function dispositionEntry(
   integrationPublicId: string,
   subscriptionPublicId: string | null,
   { disposition, progress, reason }: EventDisposition,

@@ -74,7 +74,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
 }).meta({ id: 'CatalogEntry' });
 
 /** Returns the status of a stream in the words of the specification. */
-export function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
+function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
   return spec.public === true ? 'Published' : 'Deprecated';
 }
 
