@@ -25,6 +25,7 @@ beforeAll(async () => {
     authentication: { issuers: [issuer.url], audience: AUDIENCE, algorithms: ['RS256'], clockToleranceSeconds: 0, log },
     metrics: createFacadeMetrics(createRegistry()),
     version: '0.0.0',
+    limits: { eventLoopDelayMs: 0 },
   });
   port = await server.listen(0, '127.0.0.1');
 });

@@ -19,7 +19,7 @@ let port: number;
 let common: FacadeServer | undefined;
 beforeAll(async () => {
   issuer = await startIssuer();
-  ({ port } = await start({ eventLoopDelayMs: 60_000 }));
+  ({ port } = await start({ eventLoopDelayMs: 0 }));
   await untilAnswering(port);
   common = servers.pop();
 });
