@@ -51,7 +51,8 @@ function accepts(port: number): Promise<boolean> {
 
 /** Rewriting the file in the middle of a run would hit one variant and not the other: it is done between runs. */
 function startBenchRedis(): Promise<RedisServer> {
-  return startRedis({ appendonly: true, appendfsync: 'always', extra: ['--auto-aof-rewrite-percentage', '0'] });
+  const extra = ['--auto-aof-rewrite-percentage', '0'];
+  return startRedis({ appendonly: true, appendfsync: 'always', onDisk: true, extra });
 }
 
 /**

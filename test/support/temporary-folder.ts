@@ -12,9 +12,13 @@ export type TemporaryFolder = { readonly path: string; readonly remove: () => Pr
  */
 const REMOVE_LATER = 'trap "" INT TERM HUP; read -r _ || { sleep 1; rm -rf -- "$1"; }';
 
-/** Creates a temporary folder that is deleted by `remove()` or at the end of this process. */
-export async function temporaryFolder(purpose: string): Promise<TemporaryFolder> {
-  const path = await mkdtemp(join(tmpdir(), `sluice-${purpose}-`));
+/**
+ * Creates a temporary folder that is deleted by `remove()` or at the end of this process.
+ *
+ * @param parent default: the folder of the system for temporary files
+ */
+export async function temporaryFolder(purpose: string, parent: string = tmpdir()): Promise<TemporaryFolder> {
+  const path = await mkdtemp(join(parent, `sluice-${purpose}-`));
   const watcher = spawn('/bin/sh', ['-c', REMOVE_LATER, 'sh', path], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { access, constants, statfs } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { type ChildProcess, startChild, waitUntilReady } from '../child-process.ts';
@@ -9,6 +10,11 @@ const run = promisify(execFile);
 
 const NEEDED_MAJOR = 7;
 const START_DEADLINE_MS = 30_000;
+
+/** A file system in memory, where fsync costs nothing. A killed Redis loses nothing there; a power cut would. */
+const MEMORY = '/dev/shm';
+/** Free space that the servers of a run need. Containers often have less. */
+const ROOM_BYTES = 4 * 1024 ** 3;
 
 /** Signals that do not end the process. */
 const LEAVES_RUNNING: ReadonlySet<NodeJS.Signals> = new Set(['SIGSTOP', 'SIGCONT', 'SIGHUP']);
@@ -25,8 +31,10 @@ export type RedisOptions = {
   appendfsync?: 'always' | 'everysec' | 'no';
   /** In the format of Redis, such as `64mb`. Above it Redis refuses writes (`noeviction`). */
   maxmemory?: string;
-  /** An existing folder for the data, which is kept. Default: a temporary one, removed by `stop()`. */
+  /** An existing folder for the data, which is kept. Default: a temporary one, in memory, removed by `stop()`. */
   dir?: string;
+  /** Keeps the temporary folder on the disk, where each fsync takes its real time. */
+  onDisk?: boolean;
   /** Additional arguments of redis-server, such as `['--cluster-enabled', 'yes']`. */
   extra?: readonly string[];
 };
@@ -103,6 +111,17 @@ function serverArguments(port: number, dir: string, options: RedisOptions): stri
   ];
 }
 
+/** Returns `MEMORY` if it has room. */
+async function memoryFolder(): Promise<string | undefined> {
+  try {
+    await access(MEMORY, constants.W_OK);
+    const { bavail, bsize } = await statfs(MEMORY);
+    return bavail * bsize >= ROOM_BYTES ? MEMORY : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Starts a Redis on a free loopback port. It ends with this process, however that ends.
  *
@@ -110,7 +129,7 @@ function serverArguments(port: number, dir: string, options: RedisOptions): stri
  */
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
   await requireRedisServer();
-  const folder = await temporaryFolder('redis');
+  const folder = await temporaryFolder('redis', options.onDisk ? undefined : await memoryFolder());
   const port = await freePort();
   const args = serverArguments(port, options.dir ?? folder.path, options);
 
