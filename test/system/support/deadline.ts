@@ -3,13 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 /**
  * Asks until `probe` answers something other than undefined and false, and returns it with how long that took.
  *
+ * @param options.everyMs pause between two probes, default 50; or a function of the time so far
  * @throws after `withinMs`, naming what was waited for and what the last error was
  */
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined | false>,
-  options: { readonly withinMs: number; readonly everyMs?: number },
+  options: { readonly withinMs: number; readonly everyMs?: number | ((elapsedMs: number) => number) },
 ): Promise<{ readonly value: T; readonly tookMs: number }> {
+  const { withinMs, everyMs = 50 } = options;
   const startedMs = performance.now();
   let last: unknown;
   for (;;) {
@@ -20,10 +22,9 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    if (performance.now() - startedMs > options.withinMs) {
-      throw new Error(`not within ${options.withinMs} ms: ${what}`, { cause: last });
-    }
-    await delay(options.everyMs ?? 50);
+    const elapsedMs = performance.now() - startedMs;
+    if (elapsedMs > withinMs) throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last });
+    await delay(typeof everyMs === 'number' ? everyMs : everyMs(elapsedMs));
   }
 }
 
