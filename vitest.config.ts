@@ -2,8 +2,9 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files that take minutes, most of them waiting: begun first, so that none is left alone at the end. */
+/** Files that take long: begun first, so that none is left alone at the end. */
 const LONGEST = [
+  'term-without-redis',
   'drift',
   'delivery-status',
   'facade-faults',
@@ -31,12 +32,19 @@ const LONGEST = [
   'replay-sweep.redis',
   'positions.redis',
   'idle.redis',
+  'manifests-samples.kube',
+  'runtime.kube',
+  'cluster.kube',
+  'reflector.kube',
 ];
 
 const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER_URL;
 
 /** Apart from the system's tests: it needs the machine for itself. */
 const SCALE = 'test/scale/tenant.test.ts';
+
+/** The files of a worker share a process: most of them would take longer to load what they test than to test it. */
+const SHARED = { isolate: false };
 
 /** Vitest remembers how long each file took; a fresh clone knows nothing. */
 class LongestFirst extends BaseSequencer {
@@ -58,6 +66,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          ...SHARED,
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/system/**', 'test/e2e/**', SCALE],
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
@@ -69,6 +78,7 @@ export default defineConfig({
       {
         test: {
           name: 'redis',
+          ...SHARED,
           include: ['src/**/*.redis.test.ts', 'test/**/*.redis.test.ts'],
           globalSetup: ['test/support/setup-redis.ts'],
           // Some go through every order of two programs: half a minute, more where others use the machine.
@@ -81,15 +91,19 @@ export default defineConfig({
       {
         test: {
           name: 'kube',
+          ...SHARED,
           include: ['src/**/*.kube.test.ts', 'test/**/*.kube.test.ts'],
           globalSetup: ['test/support/setup-kube.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
+          // Some start an API server of their own, and wait for it.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
         },
       },
       {
         test: {
           name: 'system',
+          ...SHARED,
           include: ['test/system/**/*.test.ts', 'test/e2e/**/*.test.ts'],
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts'],
           globalSetup: ['test/support/setup-clusters.ts'],
