@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PAUSED_ANNOTATION, SIGNING_SECRET_TYPE, WORKSPACE_LABEL } from '../../../src/api/well-known.ts';
 import { EVE, type Intrusion, KEY, NORTH, openIntrusion, type Said } from '../delivery/intrusion.ts';
-import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
 import { feedOf, INTEGRATION, ingressSecret, keyOf, secret } from '../support/twins.ts';
 import {
@@ -158,9 +157,7 @@ describe('keys, Secrets, labels, annotations and accounts', () => {
     await world.expectUntouched(async () => {
       await world.put(stream('eve', 'orders', { deletionPolicy: 'Delete' }));
       await world.observer.remove('CatalogStream', 'orders', 'eve');
-      await eventually('it is gone', async () => !(await world.observer.exists('CatalogStream', 'orders', 'eve')), {
-        withinMs: 15_000,
-      });
+      await world.observer.untilGone(['CatalogStream', 'orders', 'eve'], 15_000);
     });
     expect(world.receiver.attempts.filter(({ subscription: at }) => at === 'stolen')).toEqual([]);
   });

@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Sluice } from '../../support/sluice.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { untilCalm } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type Publisher } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { apply, block, integration, kubectl, pkg, stream, subscription, tenant, waitForAll } from '../support/world.ts';
 
 const KEY = 'key';
@@ -14,37 +13,19 @@ const OF_STREAM = { integration: 'ada', target: { kind: 'CatalogStream', name: Q
 const OF_PACKAGE = { integration: 'ada', target: { kind: 'Package', name: PACKAGE } };
 const ENDPOINT = { retrySchedule: Array.from({ length: 16 }, () => '200ms') };
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
+const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: [KEY] });
 let count = 0;
 
 beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: [KEY] });
-  publisher = world.publisherOf(sluice);
   await world.observer.apply(pkg(PRODUCER, PACKAGE, [QUEUE]));
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
 });
 
 /** Sends one event; bob, whom nothing is kept from, has got it when this returns: the router is past it. */
 async function send(id: string): Promise<string> {
-  expect((await publisher.post(makeSample(id, KEY, id))).status).toBe(202);
-  await arrived(id, 'bob');
+  expect((await world.publisher.post(makeSample(id, KEY, id))).status).toBe(202);
+  await world.receiver.arrival(id, 'bob');
   return id;
 }
-
-const arrived = (id: string, partner = 'ada') =>
-  eventually(`${id} arrives at ${partner}`, async () => world.receiver.delivered(partner).has(id), {
-    withinMs: 15_000,
-    everyMs: 2,
-  });
 
 const live = (is: string) => world.observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', is]);
 const enforced = (name: string, is = 'True/Enforced') =>
@@ -58,21 +39,21 @@ const takenByAda = (prefix: string) =>
     .map(({ id }) => id);
 
 async function fieldOf(name: string, path: string): Promise<string> {
-  return kubectl(installed.cluster, ['get', `block/${name}`, '-n', PRODUCER, '-o', `jsonpath={${path}}`]);
+  return kubectl(world.cluster, ['get', `block/${name}`, '-n', PRODUCER, '-o', `jsonpath={${path}}`]);
 }
 
 describe('a Block', () => {
   it('is waited for with kubectl, and from then on nothing is routed', async () => {
     const prefix = `wait${++count}`;
     await put('by-stream', OF_STREAM);
-    await waitForAll(installed.cluster, 'block', PRODUCER, 'Enforced');
+    await waitForAll(world.cluster, 'block', PRODUCER, 'Enforced');
     const during = await send(`${prefix}.during`);
     expect(await fieldOf('by-stream', '.status.pausedSubscriptions')).toBe('1');
     expect(await fieldOf('by-stream', '.status.publicId')).toMatch(/^blk_[0-9a-z]{20}$/);
     expect(await world.observer.conditionOf('Block', 'by-stream', PRODUCER, 'Ready')).toBe('True/Applied');
     expect(world.receiver.attempts.some(({ subscription: at, id }) => at === 'ada' && id === during)).toBe(false);
     await lift('by-stream');
-    await arrived(during);
+    await world.receiver.arrival(during, 'ada');
   });
 
   it.each([
@@ -97,7 +78,7 @@ describe('a Block', () => {
       await lift('later');
       await live('True/Live');
       sent.push(await send(`${prefix}.none`));
-      await arrived(sent[2] as string);
+      await world.receiver.arrival(sent[2] as string, 'ada');
       expect(takenByAda(prefix)).toEqual(sent);
     },
   );
@@ -106,7 +87,7 @@ describe('a Block', () => {
     const { observer, receiver } = world;
     await put('early', { integration: 'eve', target: { kind: 'Package', name: 'to-come' } });
     await enforced('early', 'Unknown/WaitingForIntegration');
-    await apply(installed.cluster, [
+    await apply(world.cluster, [
       ...tenant('eve'),
       integration(PRODUCER, 'eve'),
       stream(PRODUCER, 'refunds'),
@@ -147,7 +128,7 @@ describe('onUnblock: SkipToNow', () => {
     await lift('by-package');
     await live('True/Live');
     await send(`${prefix}.after`);
-    await arrived(`${prefix}.after`);
+    await world.receiver.arrival(`${prefix}.after`, 'ada');
     expect(takenByAda(prefix)).toEqual([`${prefix}.inbox`, `${prefix}.after`]);
   });
 
@@ -158,10 +139,10 @@ describe('onUnblock: SkipToNow', () => {
     for (const name of ['by-stream', 'by-package']) await enforced(name);
     const sent = [await send(`${prefix}.during`)];
     // Whichever is seen first: the one that says Continue is there to the end.
-    await kubectl(installed.cluster, ['delete', 'block', 'by-stream', 'by-package', '-n', PRODUCER, '--wait=false']);
+    await kubectl(world.cluster, ['delete', 'block', 'by-stream', 'by-package', '-n', PRODUCER, '--wait=false']);
     await live('True/Live');
     sent.push(await send(`${prefix}.after`));
-    await arrived(sent[1] as string);
+    await world.receiver.arrival(sent[1] as string, 'ada');
     expect(takenByAda(prefix)).toEqual(sent);
   });
 
@@ -181,7 +162,7 @@ describe('onUnblock: SkipToNow', () => {
     expect(takenByAda(prefix)).toEqual([]);
     await suspended(false);
     await live('True/Live');
-    await arrived(`${prefix}.suspended`);
+    await world.receiver.arrival(`${prefix}.suspended`, 'ada');
     expect(takenByAda(prefix)).toEqual([`${prefix}.suspended`]);
   });
 });
@@ -192,10 +173,10 @@ it('leaves nothing to write once all is in force', async () => {
   for (const name of ['by-stream', 'by-package']) await enforced(name);
   await live('False/Blocked');
   const state = async () => {
-    const info = String(await installed.redis.command('INFO', 'persistence'));
+    const info = String(await world.redis.command('INFO', 'persistence'));
     const path = '{range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}';
     return {
-      objects: await kubectl(installed.cluster, ['get', 'waas', '-A', '-o', `jsonpath=${path}`]),
+      objects: await kubectl(world.cluster, ['get', 'waas', '-A', '-o', `jsonpath=${path}`]),
       redis: /rdb_changes_since_last_save:(\d+)/.exec(info)?.[1],
     };
   };

@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { tenantId } from '../../../src/core/ids/ids.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { createPublisher, createRandom, makeSample, type Publisher } from '../support/publisher.ts';
-import { INGRESS_KEY, PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
+import { createRandom, makeSample, type Publisher } from '../support/publisher.ts';
+import { INGRESS_KEY, PRODUCER, QUEUE } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import {
   activation,
   apply,
@@ -22,53 +21,32 @@ import {
   waitForAll,
 } from '../support/world.ts';
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'], controllerManager: true });
 
-beforeAll(async () => {
-  installed = await install({ controllerManager: true });
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
-  publisher = world.publisherOf(sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
-
-async function send(id: string, groupKey = 'key', through = publisher): Promise<void> {
+async function send(id: string, groupKey = 'key', through = world.publisher): Promise<void> {
   expect((await through.post(makeSample(id, groupKey, id))).status).toBe(202);
 }
 
-const arrived = (id: string, partner: string) =>
-  eventually(`${id} arrives at ${partner}`, async () => world.receiver.delivered(partner).has(id), {
-    withinMs: 15_000,
-    everyMs: 5,
-  });
+/** Creates a stream with five events that its only subscription fails to deliver, and returns its publisher. */
+async function fillFailing(name: string, deletionPolicy: 'Retain' | 'Delete'): Promise<Publisher> {
+  const { observer, receiver } = world;
+  const retrySchedule = Array.from({ length: 16 }, () => '1s');
+  await apply(world.cluster, [
+    stream(PRODUCER, name, { deletionPolicy }),
+    subscription('ada', PRODUCER, name, { url: receiver.urlOf(name), retrySchedule }),
+  ]);
+  await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Live', 'True/Live']);
+  receiver.behave(({ subscription: to }) => (to === name ? 500 : 204));
+  const publisher = world.publisherOf(world.sluice, { queue: name });
+  for (let n = 0; n < 5; n++) await send(`${name}.${n}`, 'key', publisher);
+  return publisher;
+}
 
 describe('deleting', () => {
   it('a stream with deletionPolicy Retain: takes nothing more, delivers what it has, then goes', async () => {
     const { observer, receiver } = world;
     const name = 'retained';
-    await apply(installed.cluster, [
-      stream(PRODUCER, name, { deletionPolicy: 'Retain' }),
-      subscription('ada', PRODUCER, name, {
-        url: receiver.urlOf(name),
-        retrySchedule: Array.from({ length: 16 }, () => '1s'),
-      }),
-    ]);
-    await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Live', 'True/Live']);
-    receiver.behave(({ subscription: to }) => (to === name ? 500 : 204));
-    const through = createPublisher({
-      ingressUrl: sluice.ingressUrl,
-      producer: PRODUCER,
-      queue: name,
-      key: INGRESS_KEY,
-    });
-    for (let n = 0; n < 5; n++) await send(`retained.${n}`, 'key', through);
+    const through = await fillFailing(name, 'Retain');
     await eventually('the first attempt', async () => receiver.attempts.some(({ id }) => id === 'retained.0'), {
       withinMs: 5_000,
     });
@@ -79,49 +57,20 @@ describe('deleting', () => {
     await delay(1_000);
     expect(await observer.exists('CatalogStream', name, PRODUCER)).toBe(true);
     receiver.behave(() => 204);
-    const { tookMs } = await eventually(
-      'it is gone',
-      async () => !(await observer.exists('CatalogStream', name, PRODUCER)),
-      {
-        withinMs: 20_000,
-      },
-    );
+    const tookMs = await observer.untilGone(['CatalogStream', name, PRODUCER], 20_000);
     expect([...receiver.delivered(name)]).toEqual(Array.from({ length: 5 }, (_, n) => `retained.${n}`));
     console.log(`Retain: gone ${Math.round(tookMs)} ms after its endpoint worked again`);
     expect((await through.post(makeSample('retained.gone', 'key', 'x'))).status).toBe(404);
-    const left = await installed.redis.command('KEYS', `{q:${tenantId(PRODUCER)}:${name}}*`);
+    const left = await world.redis.command('KEYS', `{q:${tenantId(PRODUCER)}:${name}}*`);
     expect((left as string[]).filter(key => !/:(traf|why|id):/.test(key))).toEqual([]);
-    await through.close();
   });
 
   it('a stream with deletionPolicy Delete: gone at once, with what it had', async () => {
     const { observer, receiver } = world;
     const name = 'dropped';
-    await apply(installed.cluster, [
-      stream(PRODUCER, name, { deletionPolicy: 'Delete' }),
-      subscription('ada', PRODUCER, name, {
-        url: receiver.urlOf(name),
-        retrySchedule: Array.from({ length: 16 }, () => '1s'),
-      }),
-    ]);
-    await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Live', 'True/Live']);
-    receiver.behave(({ subscription: to }) => (to === name ? 500 : 204));
-    const through = createPublisher({
-      ingressUrl: sluice.ingressUrl,
-      producer: PRODUCER,
-      queue: name,
-      key: INGRESS_KEY,
-    });
-    for (let n = 0; n < 5; n++) await send(`dropped.${n}`, 'key', through);
+    const through = await fillFailing(name, 'Delete');
     await observer.remove('CatalogStream', name, PRODUCER);
-    const { tookMs } = await eventually(
-      'it is gone',
-      async () => !(await observer.exists('CatalogStream', name, PRODUCER)),
-      {
-        withinMs: 5_000,
-        everyMs: 10,
-      },
-    );
+    const tookMs = await observer.untilGone(['CatalogStream', name, PRODUCER], 5_000);
     console.log(`Delete: gone after ${Math.round(tookMs)} ms`);
     await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Ready', 'Unknown/WaitingForStream']);
 
@@ -131,15 +80,14 @@ describe('deleting', () => {
     await observer.apply(stream(PRODUCER, name, { deletionPolicy: 'Delete' }));
     await observer.until(['Subscription', `${PRODUCER}-${name}`, 'ada', 'Live', 'True/Live']);
     await send('dropped.again', 'key', through);
-    await arrived('dropped.again', name);
+    await world.receiver.arrival('dropped.again', name);
     await delay(1_500);
     expect(receiver.attempts.map(({ id }) => id)).toEqual(['dropped.again']);
-    await through.close();
   });
 
   /** A full tenant and its partner, all kinds. */
   async function fullWorld(producer: string, partner: string): Promise<string[]> {
-    await apply(installed.cluster, [
+    await apply(world.cluster, [
       ...tenant(producer),
       ...tenant(partner),
       stream(producer, QUEUE),
@@ -150,8 +98,8 @@ describe('deleting', () => {
       block(producer, 'blocked', { integration: partner, target: { kind: 'Package', name: 'everything' } }),
       subscription(partner, producer, QUEUE, { url: world.receiver.urlOf(partner) }),
     ]);
-    await waitForAll(installed.cluster, 'catalogstream', producer);
-    await waitForAll(installed.cluster, 'subscription', partner);
+    await waitForAll(world.cluster, 'catalogstream', producer);
+    await waitForAll(world.cluster, 'subscription', partner);
     return [
       `catalogstream/${QUEUE} -n ${producer}`,
       `package/everything -n ${producer}`,
@@ -171,7 +119,7 @@ describe('deleting', () => {
   const kinds = Object.values(KINDS).map(({ plural }) => `${plural}.sluice.dev`);
 
   async function leftOf(...names: string[]): Promise<string[]> {
-    const all = await kubectl(installed.cluster, ['get', [...kinds, 'namespaces'].join(','), '-A', '--no-headers']);
+    const all = await kubectl(world.cluster, ['get', [...kinds, 'namespaces'].join(','), '-A', '--no-headers']);
     return all.split('\n').filter(line => names.some(name => line.includes(name)));
   }
 
@@ -185,7 +133,7 @@ describe('deleting', () => {
       .map(({ object }) => object);
     const startedMs = performance.now();
     for (const object of shuffled) {
-      await installed.cluster.kubectl(['delete', ...object.split(' '), '--wait=false', '--ignore-not-found']);
+      await world.cluster.kubectl(['delete', ...object.split(' '), '--wait=false', '--ignore-not-found']);
     }
     await eventually('all are gone', async () => (await leftOf(producer, partner)).length === 0, {
       withinMs: 60_000,
@@ -196,14 +144,14 @@ describe('deleting', () => {
       });
     });
     console.log(`order ${seed}: all gone after ${Math.round(performance.now() - startedMs)} ms`);
-    const keys = (await installed.redis.command('KEYS', `*${tenantId(producer)}*`)) as string[];
+    const keys = (await world.redis.command('KEYS', `*${tenantId(producer)}*`)) as string[];
     // Only what has an end of its own (traffic, ids) or marks that the tenant was here.
     console.log(`left of ${producer} in Redis: ${keys.map(key => key.replace(/.*\}:/, '')).join(', ')}`);
     expect(keys.filter(key => /:(m|b):|:behind$|:gates$|:keys$|:subs:/.test(key))).toEqual([]);
   });
 
-  it('with Redis away: everything is let go within its bound', async () => {
-    const { cluster, redis } = installed;
+  it('with Redis away: every finalizer is removed within its bound', async () => {
+    const { cluster, redis } = world;
     await fullWorld('prod9', 'part9');
     await redis.kill('SIGKILL');
     const startedMs = performance.now();
@@ -224,7 +172,7 @@ describe('deleting', () => {
     // Those in the namespaces went with them.
     expect(await world.observer.events()).toContain('Workspace/prod9 FinalizerRemovedWithoutRedis');
     await redis.restart();
-    await publisher.publish(makeSample('after-all.0', 'key', 'x'));
-    await arrived('after-all.0', 'ada');
+    await world.publisher.publish(makeSample('after-all.0', 'key', 'x'));
+    await world.receiver.arrival('after-all.0', 'ada');
   });
 });

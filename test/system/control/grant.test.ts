@@ -1,53 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Sluice } from '../../support/sluice.ts';
-import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { createPublisher, makeSample, type Publisher } from '../support/publisher.ts';
-import {
-  INGRESS_KEY,
-  PRODUCER,
-  QUEUE,
-  RETRY_SOON,
-  type Running,
-  SUBSCRIPTION,
-  settle,
-} from '../support/small-world.ts';
+import { describe, expect, it } from 'vitest';
+import { makeSample } from '../support/publisher.ts';
+import { INGRESS_KEY, PRODUCER, QUEUE, RETRY_SOON, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { activation, apply, ingressKey, integration, stream, subscription, tenant } from '../support/world.ts';
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'] });
 
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
-  publisher = world.publisherOf(sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
-
-async function send(id: string, groupKey = 'key', through = publisher): Promise<void> {
+async function send(id: string, groupKey = 'key', through = world.publisher): Promise<void> {
   expect((await through.post(makeSample(id, groupKey, id))).status).toBe(202);
 }
-
-const arrived = (id: string, partner: string) =>
-  eventually(`${id} arrives at ${partner}`, async () => world.receiver.delivered(partner).has(id), {
-    withinMs: 15_000,
-    everyMs: 5,
-  });
 
 describe('the grant', () => {
   it('is needed: a Subscription that nobody granted waits, heals, and stops when it is taken back', async () => {
     const { observer, receiver } = world;
     const name = SUBSCRIPTION;
     const url = receiver.urlOf('eve');
-    await apply(installed.cluster, [
+    await apply(world.cluster, [
       ...tenant('eve'),
       // Somebody else's integration, by name.
       subscription('eve', PRODUCER, QUEUE, { url, retrySchedule: RETRY_SOON }, { integration: 'ada' }),
@@ -55,17 +24,15 @@ describe('the grant', () => {
     await observer.until(['Subscription', name, 'eve', 'Ready', 'Unknown/WaitingForGrant']);
     expect(await observer.conditionOf('Subscription', name, 'eve', 'Live')).toBe('False/NotAdmitted');
     await send('foreign.0');
-    await arrived('foreign.0', 'ada');
+    await world.receiver.arrival('foreign.0', 'ada');
 
     // One that does not exist says the same: nothing can be probed.
     await observer.remove('Subscription', name, 'eve');
-    await eventually('it is gone', async () => !(await observer.exists('Subscription', name, 'eve')), {
-      withinMs: 10_000,
-    });
+    await observer.untilGone(['Subscription', name, 'eve'], 10_000);
     await observer.apply(subscription('eve', PRODUCER, QUEUE, { url, retrySchedule: RETRY_SOON }));
     await observer.until(['Subscription', name, 'eve', 'Ready', 'Unknown/WaitingForGrant']);
     await send('missing.0');
-    await arrived('missing.0', 'ada');
+    await world.receiver.arrival('missing.0', 'ada');
     expect(receiver.attempts.filter(attempt => attempt.subscription === 'eve')).toEqual([]);
 
     await observer.apply(integration(PRODUCER, 'eve'));
@@ -79,12 +46,12 @@ describe('the grant', () => {
       'True/Routing',
     ]);
     await send('granted.0');
-    await arrived('granted.0', 'eve');
+    await world.receiver.arrival('granted.0', 'eve');
 
     await observer.apply(integration(PRODUCER, 'eve', { revoked: true }));
     const stoppedMs = await observer.until(['Subscription', name, 'eve', 'Ready', 'Unknown/WaitingForGrant']);
     await send('revoked.0');
-    await arrived('revoked.0', 'ada');
+    await world.receiver.arrival('revoked.0', 'ada');
     await delay(500);
     const atEve = receiver.attempts.filter(attempt => attempt.subscription === 'eve').map(({ id }) => id);
     // Nothing of before the grant is made up for.
@@ -106,13 +73,13 @@ describe('the grant', () => {
       workspace,
       account,
     ];
-    await apply(installed.cluster, [
+    await apply(world.cluster, [
       namespace as ReturnType<typeof stream>,
       ...tenant('zoe'),
       subscription('zoe', 'mall', QUEUE, { url }),
     ]);
     for (const manifest of manifests) {
-      await apply(installed.cluster, [manifest as ReturnType<typeof stream>]);
+      await apply(world.cluster, [manifest as ReturnType<typeof stream>]);
       await delay(300);
     }
     await observer.until(['Subscription', `mall-${QUEUE}`, 'zoe', 'Live', 'True/Live']);
@@ -125,9 +92,9 @@ describe('the grant', () => {
       'Effective',
       'True/Routing',
     ]);
-    const mall = createPublisher({ ingressUrl: sluice.ingressUrl, producer: 'mall', queue: QUEUE, key: INGRESS_KEY });
+    const mall = world.publisherOf(world.sluice, { producer: 'mall' });
     await send('mall.0', 'key', mall);
-    await arrived('mall.0', 'zoe');
+    await world.receiver.arrival('mall.0', 'zoe');
     await mall.close();
   });
 });

@@ -1,41 +1,27 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Sluice } from '../../support/sluice.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { createPublisher, makeSample, type Publisher } from '../support/publisher.ts';
-import { INGRESS_KEY, PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { makeSample, type Publisher } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { apply, block, kubectl, pkg, stream, subscription } from '../support/world.ts';
 
 const KEY = 'key';
 const OTHER = 'refunds';
 const BLOCK = { integration: 'ada', target: { kind: 'Package', name: 'sales' } };
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
+const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: [KEY], controllerManager: true });
 let refunds: Publisher;
-let orders: Publisher;
 
 beforeAll(async () => {
-  installed = await install({ controllerManager: true });
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: [KEY] });
-  orders = world.publisherOf(sluice);
-  refunds = createPublisher({ ingressUrl: sluice.ingressUrl, producer: PRODUCER, queue: OTHER, key: INGRESS_KEY });
+  refunds = world.publisherOf(world.sluice, { queue: OTHER });
   const endpoint = (partner: string) => ({ url: world.receiver.urlOf(`${partner}-${OTHER}`) });
-  await apply(installed.cluster, [
+  await apply(world.cluster, [
     stream(PRODUCER, OTHER),
     ...['ada', 'bob'].map(partner => subscription(partner, PRODUCER, OTHER, endpoint(partner))),
   ]);
   for (const partner of ['ada', 'bob']) {
     await world.observer.until(['Subscription', `${PRODUCER}-${OTHER}`, partner, 'Live', 'True/Live']);
   }
-});
-
-afterAll(async () => {
-  await refunds?.close();
-  await world?.close();
-  await installed?.stop();
 });
 
 const put = (streams: readonly string[], more: object = {}) => {
@@ -48,18 +34,13 @@ const live = (name: string, is: string) => world.observer.until(['Subscription',
 /** Sends one event; bob has got it when this returns: the router is past it. */
 async function send(id: string, through = refunds, at = `bob-${OTHER}`): Promise<void> {
   expect((await through.post(makeSample(id, KEY, id))).status).toBe(202);
-  await arrived(id, at);
+  await world.receiver.arrival(id, at);
 }
 
-const arrived = (id: string, at: string) =>
-  eventually(`${id} arrives at ${at}`, async () => world.receiver.delivered(at).has(id), {
-    withinMs: 15_000,
-    everyMs: 2,
-  });
 const attempts = (at: string, prefix: string) =>
   world.receiver.attempts.filter(({ subscription: to, id }) => to === at && id.startsWith(prefix)).map(({ id }) => id);
 const messageOf = async (type: string) =>
-  kubectl(installed.cluster, [
+  kubectl(world.cluster, [
     'get',
     'package/sales',
     '-n',
@@ -75,9 +56,9 @@ describe('a Package', () => {
     const resolved = ['Package', 'sales', PRODUCER, 'StreamsResolved'] as const;
     await world.observer.until([...resolved, 'False/StreamsMissing']);
     expect(await messageOf('StreamsResolved')).toMatch(/: a-missing, b-missing$/);
-    const printed = await kubectl(installed.cluster, ['get', 'pkg/sales', '-n', PRODUCER, '--no-headers']);
+    const printed = await kubectl(world.cluster, ['get', 'pkg/sales', '-n', PRODUCER, '--no-headers']);
     expect(printed.trim().split(/\s+/).slice(0, 2)).toEqual(['sales', '3']);
-    await apply(installed.cluster, [stream(PRODUCER, 'a-missing'), stream(PRODUCER, 'b-missing')]);
+    await apply(world.cluster, [stream(PRODUCER, 'a-missing'), stream(PRODUCER, 'b-missing')]);
     await world.observer.until([...resolved, 'True/AllFound']);
     await world.observer.remove('CatalogStream', 'b-missing', PRODUCER);
     await world.observer.until([...resolved, 'False/StreamsMissing']);
@@ -97,7 +78,7 @@ describe('a Package', () => {
       expect(attempts(`ada-${OTHER}`, `added.${n}`)).toEqual([]);
       await put([QUEUE]);
       await live(`${PRODUCER}-${OTHER}`, 'True/Live');
-      await arrived(`added.${n}.1`, `ada-${OTHER}`);
+      await world.receiver.arrival(`added.${n}.1`, `ada-${OTHER}`);
       expect(attempts(`ada-${OTHER}`, `added.${n}`)).toEqual([`added.${n}.0`, `added.${n}.1`]);
     }
   });
@@ -106,13 +87,13 @@ describe('a Package', () => {
     await put([QUEUE, OTHER], { archived: true });
     await ready();
     await send('archived.0');
-    await send('archived.1', orders, 'bob');
+    await send('archived.1', world.publisher, 'bob');
     await expect(put([QUEUE, OTHER, 'a-missing'], { archived: true })).rejects.toMatchObject({
       status: 422,
       detail: expect.stringContaining('only be taken out'),
     });
     await put([QUEUE], { archived: true });
-    await arrived('archived.0', `ada-${OTHER}`);
+    await world.receiver.arrival('archived.0', `ada-${OTHER}`);
     expect(attempts('ada', 'archived')).toEqual([]);
   });
 
@@ -120,14 +101,14 @@ describe('a Package', () => {
     await world.observer.remove('Package', 'sales', PRODUCER);
     await ready('False/StillBlocking');
     expect(await messageOf('Ready')).toMatch(/: no-sales$/);
-    await send('deleting.0', orders, 'bob');
+    await send('deleting.0', world.publisher, 'bob');
     expect(attempts('ada', 'deleting')).toEqual([]);
     expect(await world.observer.events()).toContain('Package/sales StillBlocking');
     await world.observer.remove('Block', 'no-sales', PRODUCER);
     const gone = async () => !(await world.observer.exists('Package', 'sales', PRODUCER));
     const { tookMs } = await eventually('the package is gone', gone, { withinMs: 10_000 });
     console.log(`package gone ${Math.round(tookMs)} ms after its last Block`);
-    await arrived('deleting.0', 'ada');
+    await world.receiver.arrival('deleting.0', 'ada');
     expect(attempts('ada', 'archived')).toEqual(['archived.1']);
   });
 
@@ -135,9 +116,9 @@ describe('a Package', () => {
     await put([QUEUE, OTHER]);
     await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
     await world.observer.until(['Block', 'no-sales', PRODUCER, 'Enforced', 'True/Enforced']);
-    await send('namespace.0', orders, 'bob');
-    await kubectl(installed.cluster, ['delete', 'namespace', PRODUCER, '--wait=false']);
-    await kubectl(installed.cluster, ['wait', '--for=delete', `namespace/${PRODUCER}`, '--timeout=60s']);
+    await send('namespace.0', world.publisher, 'bob');
+    await kubectl(world.cluster, ['delete', 'namespace', PRODUCER, '--wait=false']);
+    await kubectl(world.cluster, ['wait', '--for=delete', `namespace/${PRODUCER}`, '--timeout=60s']);
     expect(attempts('ada', 'namespace')).toEqual([]);
   });
 });

@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { untilCalm } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type Publisher } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { activation, block, integration, kubectl, pkg, stream, subscription } from '../support/world.ts';
 
 const KEY = 'key';
@@ -14,33 +13,16 @@ const LATER = 'later';
 const PAUSED = 'Unknown/WorkspacePaused';
 const BLOCK = { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } };
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
-
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: [KEY] });
-  publisher = world.publisherOf(sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
+const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: [KEY] });
 
 const pause = (value: 'true' | 'false') =>
-  kubectl(installed.cluster, ['annotate', '--overwrite', 'workspace', PRODUCER, `${PAUSED_ANNOTATION}=${value}`]);
+  kubectl(world.cluster, ['annotate', '--overwrite', 'workspace', PRODUCER, `${PAUSED_ANNOTATION}=${value}`]);
 const send = async (id: string, groupKey = KEY) =>
-  expect((await publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
-const arrived = (id: string, at: string) =>
-  eventually(`${id} arrives at ${at}`, async () => world.receiver.delivered(at).has(id), { withinMs: 15_000 });
+  expect((await world.publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
 const attemptsOf = (id: string, at: string) =>
   world.receiver.attempts.filter(attempt => attempt.id === id && attempt.subscription === at);
 const versions = () =>
-  kubectl(installed.cluster, [
+  kubectl(world.cluster, [
     'get',
     'waas',
     '-A',
@@ -48,7 +30,7 @@ const versions = () =>
     'jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}{"\\n"}{end}',
   ]);
 const redisChanges = async () =>
-  /rdb_changes_since_last_save:(\d+)/.exec(String(await installed.redis.command('INFO', 'persistence')))?.[1];
+  /rdb_changes_since_last_save:(\d+)/.exec(String(await world.redis.command('INFO', 'persistence')))?.[1];
 
 it('lets data flow, and holds every change that closes nothing until it is over', async () => {
   const { observer, receiver } = world;
@@ -72,7 +54,7 @@ it('lets data flow, and holds every change that closes nothing until it is over'
 
   await send('flows.0');
   await send('later.0', LATER);
-  for (const partner of ['ada', 'bob']) await arrived('flows.0', partner);
+  for (const partner of ['ada', 'bob']) await world.receiver.arrival('flows.0', partner);
   expect(attemptsOf('later.0', 'ada')).toEqual([]);
 
   await untilCalm(redisChanges);
@@ -86,7 +68,7 @@ it('lets data flow, and holds every change that closes nothing until it is over'
   await observer.until(['Activation', opened.metadata.name, PRODUCER, 'Effective', 'True/Routing']);
   await observer.until(['Subscription', SUBSCRIPTION, 'bob', 'Live', 'False/Suspended']);
   await send('later.1', LATER);
-  await arrived('later.1', 'ada');
+  await world.receiver.arrival('later.1', 'ada');
 });
 
 it('closes at once what is closed meanwhile, opens nothing, and does both when it is over', async () => {
@@ -119,7 +101,7 @@ it('closes at once what is closed meanwhile, opens nothing, and does both when i
   await delay(2_000);
   for (const gate of ['revoked', 'deleted', 'reopened']) await send(`closed.${gate}`, gate);
   await send('flows.kept', 'kept');
-  await arrived('flows.kept', 'ada');
+  await world.receiver.arrival('flows.kept', 'ada');
   for (const gate of ['revoked', 'deleted', 'reopened']) expect(attemptsOf(`closed.${gate}`, 'ada')).toEqual([]);
 
   await observer.apply(block(PRODUCER, 'no-ada', BLOCK));
@@ -127,26 +109,20 @@ it('closes at once what is closed meanwhile, opens nothing, and does both when i
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/Blocked']);
   await observer.remove('Block', 'no-ada', PRODUCER);
   await observer.remove('Subscription', SUBSCRIPTION, 'bob');
-  await eventually(
-    'the subscription is gone',
-    async () => !(await observer.exists('Subscription', SUBSCRIPTION, 'bob')),
-    {
-      withinMs: 15_000,
-    },
-  );
+  await observer.untilGone(['Subscription', SUBSCRIPTION, 'bob'], 15_000);
   await send('blocked.0', 'kept');
   await delay(2_000);
   expect(attemptsOf('blocked.0', 'ada')).toEqual([]);
   // A new leader finds the same.
-  await sluice.restart();
+  await world.sluice.restart();
   await send('blocked.1', 'kept');
   await delay(3_000);
   expect(attemptsOf('blocked.1', 'ada')).toEqual([]);
 
   await pause('false');
-  for (const id of ['blocked.0', 'blocked.1']) await arrived(id, 'ada');
+  for (const id of ['blocked.0', 'blocked.1']) await world.receiver.arrival(id, 'ada');
   await send('after.reopened', 'reopened');
-  await arrived('after.reopened', 'ada');
+  await world.receiver.arrival('after.reopened', 'ada');
   for (const gate of ['revoked', 'deleted']) expect(attemptsOf(`closed.${gate}`, 'ada')).toEqual([]);
 });
 
@@ -162,8 +138,8 @@ it('ends an integration at once', async () => {
 it('does not rebuild what Redis loses meanwhile: nothing is taken or routed, and after it everything is in force', async () => {
   const { observer } = world;
   await pause('true');
-  await installed.redis.command('FLUSHALL');
-  const answer = async () => (await publisher.post(makeSample(`lost.${Math.random()}`, LATER, 'x'))).status;
+  await world.redis.command('FLUSHALL');
+  const answer = async () => (await world.publisher.post(makeSample(`lost.${Math.random()}`, LATER, 'x'))).status;
   await eventually('ingress refuses', async () => (await answer()) === 503, { withinMs: 10_000 });
   await eventually(
     'the loss is told',
@@ -172,14 +148,14 @@ it('does not rebuild what Redis loses meanwhile: nothing is taken or routed, and
   );
   await delay(3_000);
   expect(await answer()).toBe(503);
-  await sluice.restart();
+  await world.sluice.restart();
   await delay(2_000);
   expect(await answer()).toBe(503);
   await pause('false');
   await eventually('ingress takes events', async () => (await answer()) === 202, { withinMs: 20_000 });
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
   await send('rebuilt.0', LATER);
-  await arrived('rebuilt.0', 'ada');
+  await world.receiver.arrival('rebuilt.0', 'ada');
 });
 
 it('holds a deletion for a minute, not longer', async () => {
@@ -189,14 +165,11 @@ it('holds a deletion for a minute, not longer', async () => {
   const startedMs = performance.now();
   await observer.remove('CatalogStream', QUEUE, PRODUCER);
   await observer.until(['CatalogStream', QUEUE, PRODUCER, 'Ready', PAUSED]);
-  await eventually('it is gone', async () => !(await observer.exists('CatalogStream', QUEUE, PRODUCER)), {
-    withinMs: 90_000,
-    everyMs: 500,
-  });
+  await observer.untilGone(['CatalogStream', QUEUE, PRODUCER], 90_000);
   expect(performance.now() - startedMs).toBeGreaterThan(55_000);
   expect(await observer.events()).toContain(`CatalogStream/${QUEUE} FinalizerRemovedWhilePaused`);
   await pause('false');
-  const refused = async () => (await publisher.post(makeSample('gone.0', LATER, 'x'))).body.code;
+  const refused = async () => (await world.publisher.post(makeSample('gone.0', LATER, 'x'))).body.code;
   await eventually('its queue takes nothing more', async () => (await refused()) === 'stream_closing', {
     withinMs: 20_000,
   });

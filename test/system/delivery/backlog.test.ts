@@ -1,39 +1,25 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
 import { queueKeys } from '../../../src/redis/keys.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { block, stream } from '../support/world.ts';
 
 const KEY = 'key';
 const MINUTE_MS = 60_000;
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: [KEY] });
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
+const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: [KEY] });
 
 /** An event as ingress would have stored it so long ago: no test waits for an hour. */
 async function storeOldEvent(agoMs: number): Promise<void> {
   const meta = queueKeys(tenantId(PRODUCER), QUEUE).meta;
-  const gen = String(await installed.redis.command('HGET', meta, 'gen'));
+  const gen = String(await world.redis.command('HGET', meta, 'gen'));
   const q = queueKeys(tenantId(PRODUCER), QUEUE, gen);
   const id = `${Date.now() - agoMs}-0`;
   const stored = JSON.stringify({ i: 'old', s: `/events/${tenantId(PRODUCER)}/${QUEUE}` });
-  await installed.redis.command('XADD', q.bodies, id, 'b', 'old');
-  await installed.redis.command('XADD', q.events, id, 'g', KEY, 'b', '3', 'm', stored);
+  await world.redis.command('XADD', q.bodies, id, 'b', 'old');
+  await world.redis.command('XADD', q.events, id, 'g', KEY, 'b', '3', 'm', stored);
 }
 
 it('is said to be at risk when what waits has waited for 80 % of the retention, and not any more when it is through', async () => {
@@ -45,9 +31,9 @@ it('is said to be at risk when what waits has waited for 80 % of the retention, 
   const target = { kind: 'CatalogStream', name: QUEUE };
   await observer.apply(block(PRODUCER, 'no-ada', { integration: 'ada', target }));
   await observer.until(['Block', 'no-ada', PRODUCER, 'Enforced', 'True/Enforced']);
-  await sluice.kill();
+  await world.sluice.kill();
   await storeOldEvent(50 * MINUTE_MS);
-  await sluice.restart();
+  await world.sluice.restart();
   const tookMs = await risk('True/NearRetention');
   console.log(`at risk after ${Math.round(tookMs)} ms`);
   await eventually(

@@ -6,11 +6,10 @@ import { createHintIndex } from '../../../src/redis/hints.ts';
 import { createInboxRecovery } from '../../../src/redis/inbox-recovery.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
 import { readApiWrites } from '../../scale/api-writes.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type Publisher } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import {
   activation,
   apply,
@@ -25,29 +24,20 @@ import {
 const MANY = 200;
 const NAMES = Array.from({ length: MANY }, (_, n) => `many-${String(n).padStart(3, '0')}`);
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'], endpoint: { retrySchedule: ['1h'] } });
 let redis: RedisClient;
 
 beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'], endpoint: { retrySchedule: ['1h'] } });
-  publisher = world.publisherOf(sluice);
-  redis = await connectRedis(installed.redis.url, createLogger({ level: 'silent' }));
+  redis = await connectRedis(world.redis.url, createLogger({ level: 'silent' }));
 });
 
 afterAll(async () => {
   await redis?.close();
-  await world?.close();
-  await installed?.stop();
 });
 
 /** The row of `kubectl get` by its headers. */
 async function row(name: string, namespace: string): Promise<Readonly<Record<string, string>>> {
-  const text = await kubectl(installed.cluster, ['get', 'wsub', name, '-n', namespace]);
+  const text = await kubectl(world.cluster, ['get', 'wsub', name, '-n', namespace]);
   const [head = '', line = ''] = text.split('\n');
   const titles = [...head.matchAll(/\S+(?: \S+)*/g)].map(match => ({ title: match[0], at: match.index }));
   return Object.fromEntries(titles.map(({ title, at }, i) => [title, line.slice(at, titles[i + 1]?.at).trim()]));
@@ -65,7 +55,7 @@ const shows = (wanted: Readonly<Record<string, string>>, withinMs = 15_000) =>
 
 async function recover(): Promise<void> {
   const path = 'jsonpath={.metadata.uid}';
-  const uid = await kubectl(installed.cluster, ['get', `wsub/${SUBSCRIPTION}`, '-n', 'ada', '-o', path]);
+  const uid = await kubectl(world.cluster, ['get', `wsub/${SUBSCRIPTION}`, '-n', 'ada', '-o', path]);
   const inbox = {
     integration: publicId('Integration', PRODUCER, 'ada'),
     sub: publicId('Subscription', 'ada', SUBSCRIPTION),
@@ -83,10 +73,10 @@ it('shows a failing endpoint and what waits for it, and that it recovered', asyn
     DEAD: 'false',
     BACKLOG: '0',
   });
-  await publisher.publish(makeSample('well', 'key', 'x'));
+  await world.publisher.publish(makeSample('well', 'key', 'x'));
   await shows({ 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0' });
   receiver.behave(() => 500);
-  for (let n = 0; n < 12; n++) await publisher.publish(makeSample(`waits.${n}`, 'key', 'x'));
+  for (let n = 0; n < 12; n++) await world.publisher.publish(makeSample(`waits.${n}`, 'key', 'x'));
   await shows({ 'LAST ATTEMPT': 'HttpError', LIVE: 'True', REASON: 'Admitted', DEAD: 'false' });
   await shows({ BACKLOG: '10+' }, 30_000);
   receiver.behave(() => 204);
@@ -97,13 +87,13 @@ it('shows a failing endpoint and what waits for it, and that it recovered', asyn
 it('shows a dead letter and tells of it by an Event, until it is recovered', async () => {
   const { receiver, observer } = world;
   const endpoint = { url: receiver.urlOf('ada'), retrySchedule: ['1ms'] };
-  await apply(installed.cluster, [subscription('ada', PRODUCER, QUEUE, endpoint)]);
+  await apply(world.cluster, [subscription('ada', PRODUCER, QUEUE, endpoint)]);
   await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
   receiver.behave(() => 500);
-  await publisher.publish(makeSample('dies', 'key', 'a secret of the payload'));
-  await publisher.publish(makeSample('dies.too', 'key', 'a secret of the payload'));
+  await world.publisher.publish(makeSample('dies', 'key', 'a secret of the payload'));
+  await world.publisher.publish(makeSample('dies.too', 'key', 'a secret of the payload'));
   await shows({ DEAD: 'true', 'LAST ATTEMPT': 'HttpError', BACKLOG: '0' }, 30_000);
-  const text = await kubectl(installed.cluster, ['describe', `wsub/${SUBSCRIPTION}`, '-n', 'ada']);
+  const text = await kubectl(world.cluster, ['describe', `wsub/${SUBSCRIPTION}`, '-n', 'ada']);
   const told = text.split('\n').filter(line => line.includes('DeadLetter'));
   expect(told).toEqual([expect.stringMatching(/Warning +DeadLetter .*event evt_[0-9a-z]{35} is a dead letter/)]);
   expect(text).not.toContain('a secret of the payload');
@@ -114,7 +104,7 @@ it('shows a dead letter and tells of it by an Event, until it is recovered', asy
 
 /** Writes of statuses of Subscriptions that were asked for so far. */
 async function statusWrites(): Promise<number> {
-  const writes = await readApiWrites(installed.cluster);
+  const writes = await readApiWrites(world.cluster);
   return [...writes].reduce((sum, [key, count]) => (key.endsWith('subscriptions/status') ? sum + count : sum), 0);
 }
 
@@ -126,7 +116,7 @@ interface SubscriptionList {
 }
 
 async function many(): Promise<SubscriptionList['items']> {
-  const text = await kubectl(installed.cluster, ['get', 'wsub', '-n', 'many', '-o', 'json']);
+  const text = await kubectl(world.cluster, ['get', 'wsub', '-n', 'many', '-o', 'json']);
   return (JSON.parse(text) as SubscriptionList).items;
 }
 
@@ -143,9 +133,9 @@ it('writes at most five statuses a second when 200 endpoints flap, ends right, a
     objects.push(named(subscription('many', PRODUCER, QUEUE, endpoint, { integration: name }), name));
     objects.push(activation(PRODUCER, name, 'flaps'));
   }
-  await apply(installed.cluster, objects);
-  await waitForAll(installed.cluster, 'subscription', 'many', 'Live');
-  await waitForAll(installed.cluster, 'activation', PRODUCER, 'Effective');
+  await apply(world.cluster, objects);
+  await waitForAll(world.cluster, 'subscription', 'many', 'Live');
+  await waitForAll(world.cluster, 'activation', PRODUCER, 'Effective');
   const counts: { readonly fromMs: number; readonly count: number; readonly toMs: number }[] = [];
   const look = async () => {
     const fromMs = performance.now();
@@ -155,7 +145,7 @@ it('writes at most five statuses a second when 200 endpoints flap, ends right, a
   receiver.behave(() => (fails++ % 3 === 2 ? 204 : 503));
   await look();
   for (let n = 0; n < 4; n++) {
-    await publisher.publish(makeSample(`flap.${n}`, 'flaps', 'x'));
+    await world.publisher.publish(makeSample(`flap.${n}`, 'flaps', 'x'));
     for (let i = 0; i < 10; i++) {
       await delay(500);
       await look();

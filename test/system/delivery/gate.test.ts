@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Sluice } from '../../support/sluice.ts';
+import { describe, expect, it } from 'vitest';
 import { faultsOf, readInbox } from '../support/audit.ts';
-import { eventually, spread } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type Publisher, type Sample } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { spread } from '../support/deadline.ts';
+import { makeSample, type Sample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { activation, block, pkg } from '../support/world.ts';
 
 /** Open for both partners from the first to the last. */
@@ -13,42 +12,21 @@ const ALWAYS = 'always';
 const KEYS = ['north', 'east', 'south', 'west'];
 const CYCLES_PER_KEY = 50;
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
-
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: [ALWAYS] });
-  publisher = world.publisherOf(sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
+const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: [ALWAYS] });
 
 async function send(id: string, groupKey: string): Promise<Sample> {
   const sample = makeSample(id, groupKey, `body of ${id}`);
-  expect((await publisher.post(sample)).status).toBe(202);
+  expect((await world.publisher.post(sample)).status).toBe(202);
   return sample;
 }
-
-const arrived = (id: string, partner = 'ada') =>
-  eventually(`${id} arrives at ${partner}`, async () => world.receiver.delivered(partner).has(id), {
-    withinMs: 15_000,
-    everyMs: 2,
-  });
 
 /** The router went past everything that was accepted before this: it takes a queue in order. */
 async function routerIsPast(id: string): Promise<void> {
   await send(id, ALWAYS);
-  await arrived(id, 'bob');
+  await world.receiver.arrival(id, 'bob');
 }
 
-const inboxOf = (partner: string) => readInbox(installed, { producer: PRODUCER, partner, name: SUBSCRIPTION });
+const inboxOf = (partner: string) => readInbox(world, { producer: PRODUCER, partner, name: SUBSCRIPTION });
 
 describe('an activation', () => {
   it(`is exact: observed, it holds for the next event, ${KEYS.length * CYCLES_PER_KEY} times open and closed`, async () => {
@@ -65,7 +43,7 @@ describe('an activation', () => {
       opening.push(performance.now() - startedMs);
       sent.push(await send(`open-${key}.${n}`, key));
       // A gate that closes before the router comes is closed for it: so it must not close before.
-      await arrived(`open-${key}.${n}`);
+      await world.receiver.arrival(`open-${key}.${n}`, 'ada');
       startedMs = performance.now();
       await observer.apply(activation(PRODUCER, 'ada', key, { revoked: true }));
       await observer.until(['Activation', name, PRODUCER, 'Effective', 'False/Revoked']);
@@ -102,7 +80,7 @@ describe('an activation', () => {
     await observer.remove('Activation', 'second', PRODUCER);
     await observer.until(['Activation', first.metadata.name, PRODUCER, 'Effective', 'True/Routing']);
     await send('pair.1', 'pair');
-    await arrived('pair.1');
+    await world.receiver.arrival('pair.1', 'ada');
     expect(world.receiver.delivered('ada').has('pair.0')).toBe(false);
   });
 });
@@ -124,7 +102,7 @@ describe('a Block', () => {
       pausing.push(await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'False/Blocked']));
       const { routed } = await inboxOf('ada');
       for (let i = 0; i < 5; i++) samples.push(await send(`${prefix}.${n}.during-${i}`, ALWAYS));
-      await arrived(`${prefix}.${n}.during-4`, 'bob');
+      await world.receiver.arrival(`${prefix}.${n}.during-4`, 'bob');
       const after = await inboxOf('ada');
       expect(after.routed).toHaveLength(routed.length);
       expect(
@@ -133,7 +111,7 @@ describe('a Block', () => {
       await observer.remove('Block', 'no-ada', PRODUCER);
       const startedMs = performance.now();
       await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
-      await arrived(`${prefix}.${n}.during-4`);
+      await world.receiver.arrival(`${prefix}.${n}.during-4`, 'ada');
       resuming.push(performance.now() - startedMs);
     }
     console.log(
@@ -163,7 +141,7 @@ describe('a Block', () => {
     // Taking the stream out of the package resumes, too.
     await observer.apply(pkg(PRODUCER, 'everything', []));
     await observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', 'True/Live']);
-    await arrived('covered.0');
+    await world.receiver.arrival('covered.0', 'ada');
     await observer.remove('Block', 'by-package', PRODUCER);
   });
 });

@@ -10,11 +10,10 @@ import { accountKeys, inboxKeys, integrationKeys } from '../../../src/redis/keys
 import { readBalance } from '../../../src/redis/ledger-store.ts';
 import { createReplays, type Replays } from '../../../src/redis/replays.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type Publisher } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { apply, subscription, tenant, waitForAll } from '../support/world.ts';
 
 const ADA = publicId('Account', '', 'ada');
@@ -22,10 +21,7 @@ const SHOP = publicId('Account', '', PRODUCER);
 /** Two retries, then dead letter. */
 const ENDPOINT = { retrySchedule: ['200ms', '200ms'] };
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key', 'other'], endpoint: ENDPOINT });
 let redis: RedisClient;
 let clock: Awaited<ReturnType<typeof followRedisClock>>;
 let inbox: InboxRef;
@@ -34,11 +30,7 @@ let operations: InboxOperations;
 let replays: Replays;
 
 beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada'], groupKeys: ['key', 'other'], endpoint: ENDPOINT });
-  publisher = world.publisherOf(sluice);
-  redis = await connectRedis(installed.redis.url, createLogger({ level: 'silent' }));
+  redis = await connectRedis(world.redis.url, createLogger({ level: 'silent' }));
   clock = await followRedisClock(redis);
   inbox = await inboxOf('ada');
   const lower = createHintIndex(redis, 'd').lower;
@@ -51,8 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   clock?.stop();
   await redis?.close();
-  await world?.close();
-  await installed?.stop();
 });
 
 async function inboxOf(partner: string): Promise<InboxRef> {
@@ -88,7 +78,7 @@ async function expectConserved(): Promise<void> {
 
 it('a dead letter is inspected with its attempts, and replayed: the partner gets it, and its account pays', async () => {
   world.receiver.behave(({ id }) => (id === 'dead' ? 500 : 204));
-  await publisher.publish(makeSample('dead', 'key', 'x'.repeat(20_000)));
+  await world.publisher.publish(makeSample('dead', 'key', 'x'.repeat(20_000)));
   const ref = await refOf('dead', 'dead');
   const inspected = await reader.inspect(inbox, ref);
   if (inspected.answer !== 'OK') throw new Error(inspected.answer);
@@ -129,8 +119,8 @@ it('a dead letter is inspected with its attempts, and replayed: the partner gets
 
 it('a skip lets the lane go on at once', async () => {
   world.receiver.behave(({ id }) => (id === 'stuck' ? { status: 500, afterMs: 2_000 } : 204));
-  await publisher.publish(makeSample('stuck', 'key', 'x'));
-  await publisher.publish(makeSample('behind', 'key', 'x'));
+  await world.publisher.publish(makeSample('stuck', 'key', 'x'));
+  await world.publisher.publish(makeSample('behind', 'key', 'x'));
   const ref = await refOf('stuck', 'inflight', 'retrying');
   expect(world.receiver.delivered('ada').has('behind')).toBe(false);
   const startedMs = performance.now();
@@ -157,7 +147,7 @@ it('a range comes again in order, each once; who died after the charge is stood 
   const ids = Array.from({ length: 20 }, (_, n) => `range.${n}`);
   world.receiver.behave(({ id }) => (id.startsWith('range') ? 500 : 204));
   const fromMs = clock.nowMs() - 1_000;
-  for (const id of ids) await publisher.publish(makeSample(id, 'other', id));
+  for (const id of ids) await world.publisher.publish(makeSample(id, 'other', id));
   // Those that are the heads die one after another; a skip of the rest is free.
   const last = await refOf('range.19', 'pending', 'inflight', 'retrying');
   await refOf('range.2', 'dead');
@@ -208,14 +198,14 @@ it('a range comes again in order, each once; who died after the charge is stood 
 });
 
 it('a subscription without an endpoint pulls and acknowledges, and may replay', async () => {
-  await apply(installed.cluster, [...tenant('eve', { plan: 'Free', includedTokens: 1 })]);
+  await apply(world.cluster, [...tenant('eve', { plan: 'Free', includedTokens: 1 })]);
   await world.observer.apply({
     apiVersion: 'sluice.dev/v1alpha1',
     kind: 'Integration',
     metadata: { name: 'eve', namespace: PRODUCER },
     spec: { workspace: 'eve' },
   });
-  await apply(installed.cluster, [
+  await apply(world.cluster, [
     subscription('eve', PRODUCER, QUEUE, undefined),
     {
       apiVersion: 'sluice.dev/v1alpha1',
@@ -224,10 +214,10 @@ it('a subscription without an endpoint pulls and acknowledges, and may replay', 
       spec: { integration: 'eve', groupKey: 'key' },
     },
   ]);
-  await waitForAll(installed.cluster, 'subscription', 'eve', 'Live');
-  await waitForAll(installed.cluster, 'activation', PRODUCER, 'Effective');
+  await waitForAll(world.cluster, 'subscription', 'eve', 'Live');
+  await waitForAll(world.cluster, 'activation', PRODUCER, 'Effective');
   const of = await inboxOf('eve');
-  for (const id of ['pull.0', 'pull.1']) await publisher.publish(makeSample(id, 'key', id));
+  for (const id of ['pull.0', 'pull.1']) await world.publisher.publish(makeSample(id, 'key', id));
   const pulled: string[] = [];
   for (const want of ['pull.0', 'pull.1']) {
     const { value } = await eventually(

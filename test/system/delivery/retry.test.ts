@@ -1,33 +1,17 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Sluice } from '../../support/sluice.ts';
+import { expect, it } from 'vitest';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type Publisher } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, RETRY_SOON, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, RETRY_SOON, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { subscription } from '../support/world.ts';
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
-
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
-  publisher = world.publisherOf(sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'] });
 
 /** One event that fails three times: the pauses between its attempts, ms. */
 async function pausesOf(id: string): Promise<number[]> {
   const { receiver } = world;
   receiver.behave(({ earlier }) => (earlier < 3 ? 500 : 204));
-  await publisher.publish(makeSample(id, 'key', id));
+  await world.publisher.publish(makeSample(id, 'key', id));
   await eventually(`${id} is delivered`, async () => receiver.delivered('ada').has(id), { withinMs: 60_000 });
   const times = receiver.attempts.filter(attempt => attempt.id === id).map(({ atMs }) => atMs);
   return times.slice(1).map((atMs, i) => Math.round(atMs - (times[i] as number)));
@@ -37,8 +21,8 @@ async function pausesOf(id: string): Promise<number[]> {
 it.each<[string, () => Promise<unknown>]>([
   ['the first of all', async () => {}],
   ['a later one', async () => {}],
-  ['one after Redis forgot its scripts', () => installed.redis.command('SCRIPT', 'FLUSH')],
-  ['one after Redis was restarted', () => installed.redis.restart()],
+  ['one after Redis lost its scripts', () => world.redis.command('SCRIPT', 'FLUSH')],
+  ['one after Redis was restarted', () => world.redis.restart()],
 ])('retries a lone event when it is due: %s', async (what, before) => {
   await before();
   const pauses = await pausesOf(what.replaceAll(' ', '-'));
@@ -52,9 +36,9 @@ it.each<[string, () => Promise<unknown>]>([
 it('goes on with the next event of a key at once, after Redis forgot its scripts', async () => {
   const { receiver } = world;
   receiver.behave(() => ({ status: 204, afterMs: 300 }));
-  await installed.redis.command('SCRIPT', 'FLUSH');
+  await world.redis.command('SCRIPT', 'FLUSH');
   const startedMs = performance.now();
-  for (let n = 0; n < 3; n++) await publisher.publish(makeSample(`lane.${n}`, 'key', 'x'));
+  for (let n = 0; n < 3; n++) await world.publisher.publish(makeSample(`lane.${n}`, 'key', 'x'));
   await eventually('all three', async () => receiver.delivered('ada').has('lane.2'), { withinMs: 60_000 });
   const tookMs = performance.now() - startedMs;
   console.log(`three events of a key, 300 ms each: ${Math.round(tookMs)} ms`);
@@ -70,7 +54,7 @@ it('stops at 410 Gone, tells why at once, and goes on with that event once it is
   const { receiver, observer } = world;
   receiver.clear();
   receiver.behave(() => 410);
-  for (let n = 0; n < 3; n++) await publisher.publish(makeSample(`gone.${n}`, 'key', 'x'));
+  for (let n = 0; n < 3; n++) await world.publisher.publish(makeSample(`gone.${n}`, 'key', 'x'));
   const { value: answered } = await eventually('410', async () => receiver.attempts.at(-1)?.answeredMs, {
     withinMs: 10_000,
   });
@@ -80,7 +64,7 @@ it('stops at 410 Gone, tells why at once, and goes on with that event once it is
   const told = async () => (await observer.events()).includes(`Subscription/${SUBSCRIPTION} EndpointDisabled`);
   await eventually('an Event', told, { withinMs: 5_000 });
   // Routed and charged, and held: also what was published meanwhile.
-  await publisher.publish(makeSample('gone.3', 'key', 'x'));
+  await world.publisher.publish(makeSample('gone.3', 'key', 'x'));
   receiver.behave(() => 204);
   expect(receiver.attempts.map(({ id }) => id)).toEqual(['gone.0']);
 

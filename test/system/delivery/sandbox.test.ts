@@ -1,49 +1,35 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { RunReport } from '../../../src/api/sandbox.ts';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { connectRedis } from '../../../src/redis/client.ts';
 import { readBalance } from '../../../src/redis/ledger-store.ts';
 import { createLogger } from '../../../src/telemetry/log.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { INGRESS_KEY, PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
+import { INGRESS_KEY, PRODUCER, QUEUE } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 
 const TENANT = publicId('Workspace', '', PRODUCER);
 const ADA = publicId('Integration', PRODUCER, 'ada');
 /** 75 hours in production. */
 const SCHEDULE = ['5s', '5m', '30m', '2h', '5h', '10h', '14h', '20h', '24h'];
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, {
-    partners: ['ada'],
-    groupKeys: ['key'],
-    endpoint: { retrySchedule: SCHEDULE, headers: [{ name: 'x-team', value: 'of-ada' }] },
-  });
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
+const world = useSmallWorld({
+  partners: ['ada'],
+  groupKeys: ['key'],
+  endpoint: { retrySchedule: SCHEDULE, headers: [{ name: 'x-team', value: 'of-ada' }] },
 });
 
 const auth = { authorization: `Bearer ${INGRESS_KEY}` };
 
 async function publish(query: string, id: string, groupKey = 'key') {
   const headers = { ...auth, 'webhook-id': id, 'x-sluice-group-key': groupKey, 'content-type': 'text/plain' };
-  const url = `${sluice.ingressUrl}/events/sandbox/${TENANT}/${QUEUE}${query}`;
+  const url = `${world.sluice.ingressUrl}/events/sandbox/${TENANT}/${QUEUE}${query}`;
   const response = await fetch(url, { method: 'POST', headers, body: `body of ${id}` });
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
 async function read(run: string) {
-  const response = await fetch(`${sluice.ingressUrl}/events/sandbox/${TENANT}/runs/${run}`, { headers: auth });
+  const response = await fetch(`${world.sluice.ingressUrl}/events/sandbox/${TENANT}/runs/${run}`, { headers: auth });
   expect(response.status).toBe(200);
   return RunReport.parse(await response.json());
 }
@@ -57,14 +43,14 @@ async function ended(run: string) {
 }
 
 it('tries 75 hours of retries in seconds, calls nobody, charges nothing, and is not among the numbers of production', async () => {
-  const redis = await connectRedis(installed.redis.url, createLogger({ level: 'silent' }));
+  const redis = await connectRedis(world.redis.url, createLogger({ level: 'silent' }));
   const account = publicId('Account', '', PRODUCER);
   const production = async () => ({
     attempts: world.receiver.attempts.length,
     tokens: (await readBalance(redis, account))?.usedTokens,
-    routed: await sluice.metric('sluice_router_routed_total'),
-    accepted: await sluice.metric('sluice_ingress_events_total', { result: 'accepted' }),
-    made: await sluice.metric('sluice_dispatcher_attempts_total'),
+    routed: await world.sluice.metric('sluice_router_routed_total'),
+    accepted: await world.sluice.metric('sluice_ingress_events_total', { result: 'accepted' }),
+    made: await world.sluice.metric('sluice_dispatcher_attempts_total'),
     keys: ((await redis.callAll('KEYS', '*')).flat() as string[]).filter(key => /^\{[qita]:/.test(key)).toSorted(),
   });
   const before = await production();
@@ -102,14 +88,14 @@ it('tries 75 hours of retries in seconds, calls nobody, charges nothing, and is 
     '…',
   ]);
   expect(await production()).toEqual(before);
-  expect(await sluice.metric('sluice_sandbox_requests_total', { code: '202' })).toBe(3);
+  expect(await world.sluice.metric('sluice_sandbox_requests_total', { code: '202' })).toBe(3);
   await redis.close();
 }, 60_000);
 
 it('goes on after the process that drives it was killed', async () => {
   // Two seconds each, one after the other.
   for (const id of ['1', '2', '3']) expect((await publish('?runId=killed&sb_fail_count=6', id)).status).toBe(202);
-  await sluice.restart();
+  await world.sluice.restart();
   const { totals } = await ended('killed');
   expect(totals).toMatchObject({ events: 3, deliveries: 3, delivered: 3 });
 }, 120_000);
@@ -117,11 +103,11 @@ it('goes on after the process that drives it was killed', async () => {
 it('answers what it does not take as production does, and production takes no sandbox parameter', async () => {
   expect((await publish('?sb_fail_code=200', 'bad')).status).toBe(422);
   expect((await publish('?runId=', 'bad')).status).toBe(422);
-  const url = `${sluice.ingressUrl}/events/${TENANT}/${QUEUE}?runId=`;
+  const url = `${world.sluice.ingressUrl}/events/${TENANT}/${QUEUE}?runId=`;
   const refused = await fetch(url, { method: 'POST', headers: auth, body: 'x' });
   expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, 'sandbox_parameter']);
-  const unknown = await fetch(`${sluice.ingressUrl}/events/sandbox/${TENANT}/runs/none`, { headers: auth });
+  const unknown = await fetch(`${world.sluice.ingressUrl}/events/sandbox/${TENANT}/runs/none`, { headers: auth });
   expect(unknown.status).toBe(404);
-  const keyless = await fetch(`${sluice.ingressUrl}/events/sandbox/${TENANT}/runs/long`);
+  const keyless = await fetch(`${world.sluice.ingressUrl}/events/sandbox/${TENANT}/runs/long`);
   expect(keyless.status).toBe(401);
 });

@@ -1,39 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { tokensOf } from '../../../src/core/events/tokens.ts';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import { accountKeys, integrationKeys, queueKeys, tenantKeys } from '../../../src/redis/keys.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { faultsOf, readTraffic } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { countStatuses, makeSample, makeSamples, type Publisher, type Sample } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { countStatuses, makeSample, makeSamples, type Sample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { type Manifest, tenant } from '../support/world.ts';
 
-const ROLES = ['controller', 'ingress', 'router', 'dispatcher'] as const;
 const PARTNERS = ['ada', 'bob'];
 const GROUP_KEYS = ['a', 'b', 'c', 'd'];
 const ACCOUNT = publicId('Account', '', PRODUCER);
 
-let installed: Installation;
-let world: Running;
-let publisher: Publisher;
-const processes = new Map<string, Sluice>();
+const world = useSmallWorld({ partners: PARTNERS, groupKeys: GROUP_KEYS, separateRoles: true });
 /** Everything that was accepted so far, over all tests. */
 const accepted: Sample[] = [];
-
-beforeAll(async () => {
-  installed = await install();
-  for (const role of ROLES) processes.set(role, await installed.start({ role }));
-  world = await settle(installed, { partners: PARTNERS, groupKeys: GROUP_KEYS });
-  publisher = world.publisherOf(processes.get('ingress') as Sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
 
 /** Gives the producer's account so many tokens. */
 async function include(includedTokens: number): Promise<void> {
@@ -42,7 +26,7 @@ async function include(includedTokens: number): Promise<void> {
 }
 
 const hashField = async (key: string, field: string): Promise<number> =>
-  Number((await installed.redis.command('HGET', key, field)) ?? 0);
+  Number((await world.redis.command('HGET', key, field)) ?? 0);
 
 const used = () => hashField(accountKeys(ACCOUNT).meta, 'used');
 const charged = (partner: string) =>
@@ -50,7 +34,7 @@ const charged = (partner: string) =>
 const costOf = (samples: readonly Sample[]) => samples.reduce((sum, { body }) => sum + tokensOf(body.length), 0);
 
 async function publishAll(samples: readonly Sample[]): Promise<void> {
-  const published = await publisher.publishAll(samples, 4);
+  const published = await world.publisher.publishAll(samples, 4);
   expect(countStatuses(published.values())).toEqual({ 202: samples.length });
   accepted.push(...samples);
 }
@@ -63,16 +47,18 @@ async function compare(crashes = 0): Promise<void> {
   for (const partner of PARTNERS) expect(faultsOf(receiver, partner, accepted, { crashes })).toEqual([]);
   const count = costOf(accepted);
   for (const partner of PARTNERS) expect(await charged(partner)).toBe(count);
-  await eventually('the account is told', async () => (await used()) === PARTNERS.length * count, { withinMs: 5_000 });
-  expect((await readTraffic(installed.redis, PRODUCER, QUEUE)).tokens).toBe(PARTNERS.length * count);
-  expect(await installed.redis.command('HLEN', accountKeys(ACCOUNT).hold)).toBe(0);
+  await eventually('the account counts them', async () => (await used()) === PARTNERS.length * count, {
+    withinMs: 5_000,
+  });
+  expect((await readTraffic(world.redis, PRODUCER, QUEUE)).tokens).toBe(PARTNERS.length * count);
+  expect(await world.redis.command('HLEN', accountKeys(ACCOUNT).hold)).toBe(0);
 }
 
 it('pauses when the tokens are spent, says so, and goes on in order when the account is topped up', async () => {
   const { observer, receiver } = world;
   await include(60);
   await observer.until(['Account', PRODUCER, undefined, 'Ready', 'True/LedgerReady']);
-  const planOf = (key: string) => installed.redis.command('HGET', key, 'plan');
+  const planOf = (key: string) => world.redis.command('HGET', key, 'plan');
   const stated = [accountKeys(ACCOUNT).meta, tenantKeys(tenantId(PRODUCER)).meta];
   const enforced = async () => (await Promise.all(stated.map(planOf))).every(plan => plan === 'Free');
   await eventually('the router enforces it', enforced, { withinMs: 5_000 });
@@ -124,9 +110,9 @@ it('charges what an independent count says when the router and Redis are killed 
   for (const share of [0.2, 0.5]) {
     const some = async () => receiver.delivered('ada').size > before + share * samples.length;
     await eventually('a part of it is delivered', some, { withinMs: 60_000 });
-    const router = processes.get('router') as Sluice;
-    await Promise.all([router.kill('SIGKILL'), ...(share === 0.5 ? [installed.redis.kill('SIGKILL')] : [])]);
-    if (share === 0.5) await installed.redis.restart();
+    const router = world.processes.get('router') as Sluice;
+    await Promise.all([router.kill('SIGKILL'), ...(share === 0.5 ? [world.redis.kill('SIGKILL')] : [])]);
+    if (share === 0.5) await world.redis.restart();
     await router.restart();
   }
   await publishing;
@@ -135,8 +121,8 @@ it('charges what an independent count says when the router and Redis are killed 
 
 it('routers that are stopped in order give their queues back at once', async () => {
   const { receiver } = world;
-  const router = processes.get('router') as Sluice;
-  const ownerOf = () => installed.redis.command('HGET', queueKeys(tenantId(PRODUCER), QUEUE).meta, 'owner');
+  const router = world.processes.get('router') as Sluice;
+  const ownerOf = () => world.redis.command('HGET', queueKeys(tenantId(PRODUCER), QUEUE).meta, 'owner');
   // Published until the other one is seen at work: however slow the machine, there is something left for it.
   let goingOn = false;
   const publishing = (async () => {
@@ -150,7 +136,7 @@ it('routers that are stopped in order give their queues back at once', async () 
       withinMs: 5_000,
       everyMs: 1,
     });
-    const second = await installed.start({ role: 'router' });
+    const second = await world.start({ role: 'router' });
     expect((await router.stop()).code).toBe(0);
     const stoppedMs = performance.now();
     // Not given back, it would be the first one's until its lease is over.
@@ -174,7 +160,7 @@ it('delivers to a partner whose own account has no tokens', async () => {
   const account = tenant('ada', { plan: 'Free', includedTokens: 0 }).find(({ kind }) => kind === 'Account');
   await world.observer.apply(account as Manifest);
   const { meta } = accountKeys(publicId('Account', '', 'ada'));
-  const plan = async () => String(await installed.redis.command('HGET', meta, 'plan'));
+  const plan = async () => String(await world.redis.command('HGET', meta, 'plan'));
   await eventually('the account has none', async () => (await plan()) === 'Free', { withinMs: 15_000 });
   expect(await hashField(meta, 'included')).toBe(0);
   const sample = makeSample('partner.broke', 'a', 'x'.repeat(40_000));

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import { accountKeys, CLUSTER_KEYS, integrationKeys, queueKeys, tenantKeys } from '../../../src/redis/keys.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { untilCalm } from '../support/calm.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
 import { makeSample } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { kubectl } from '../support/world.ts';
 
 /** Silent damage is made good within this time. */
@@ -23,22 +22,9 @@ const KEYS = {
 const ADA = publicId('Integration', PRODUCER, 'ada');
 const SUB = { ada: publicId('Subscription', 'ada', SUBSCRIPTION), bob: publicId('Subscription', 'bob', SUBSCRIPTION) };
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
+const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: ['red', 'green'] });
 
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: ['red', 'green'] });
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
-
-const redis = (...command: [string, ...(string | number)[]]) => installed.redis.command(...command);
+const redis = (...command: [string, ...(string | number)[]]) => world.redis.command(...command);
 
 /** Fields of a hash that the controller writes, without those that say when. */
 async function controlled(key: string): Promise<string[]> {
@@ -63,7 +49,7 @@ async function dump(): Promise<Record<string, unknown>> {
   };
 }
 
-const passes = () => sluice.metric('sluice_controller_drift_pass_duration_seconds_count');
+const passes = () => world.sluice.metric('sluice_controller_drift_pass_duration_seconds_count');
 
 /** Until so many passes are over that began after now. */
 async function waitForPasses(count: number): Promise<void> {
@@ -75,7 +61,7 @@ async function waitForPasses(count: number): Promise<void> {
 }
 
 async function isDelivered(id: string, groupKey: string, partners: readonly string[]): Promise<void> {
-  const publisher = world.publisherOf(sluice);
+  const publisher = world.publisherOf(world.sluice);
   await publisher.publish(makeSample(id, groupKey, id));
   for (const partner of partners) {
     await eventually(`${id} reaches ${partner}`, async () => world.receiver.delivered(partner).has(id), {
@@ -93,7 +79,7 @@ it('looks at all of Redis and writes nothing while all is well', async () => {
   await waitForPasses(1);
   expect(await changes()).toBe(before);
   expect(await dump()).toEqual(state);
-  expect(await sluice.metric('sluice_controller_drift_repaired_total')).toBe(0);
+  expect(await world.sluice.metric('sluice_controller_drift_repaired_total')).toBe(0);
 });
 
 type Damage = readonly [what: string, ...commands: [string, ...(string | number)[]][]];
@@ -119,7 +105,7 @@ it.each([
   ['of single gates only', DAMAGE.slice(0, 2)],
 ])('mends damage %s within 65 s, and says so', async (_what, damages) => {
   const before = await dump();
-  const counted = async (what: string) => sluice.metric('sluice_controller_drift_repaired_total', { what });
+  const counted = async (what: string) => world.sluice.metric('sluice_controller_drift_repaired_total', { what });
   const counts = await Promise.all(damages.map(([what]) => counted(what)));
   for (const [, ...commands] of damages) for (const command of commands) await redis(...command);
   const damaged = await dump();
@@ -156,16 +142,16 @@ it('mends the loss of a whole slot, about which no event asks', async () => {
 
 it('sweeps what objects left that went while nobody led, and nothing else', async () => {
   await isDelivered('before-the-sweep', 'red', ['ada', 'bob']);
-  await sluice.stop();
+  await world.sluice.stop();
   const letGo = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];
   for (const [object, namespace] of [
     [`subscription/${SUBSCRIPTION}`, 'bob'],
     [`catalogstream/${QUEUE}`, PRODUCER],
   ] as const) {
-    await kubectl(installed.cluster, ['delete', object, '-n', namespace, '--wait=false']);
-    await kubectl(installed.cluster, ['patch', object, '-n', namespace, ...letGo]);
+    await kubectl(world.cluster, ['delete', object, '-n', namespace, '--wait=false']);
+    await kubectl(world.cluster, ['patch', object, '-n', namespace, ...letGo]);
   }
-  await sluice.restart();
+  await world.sluice.restart();
   await eventually('the queue is closed', async () => (await redis('HGET', KEYS.q.meta, 'state')) === 'closing', {
     withinMs: 60_000,
   });
@@ -177,6 +163,6 @@ it('sweeps what objects left that went while nobody led, and nothing else', asyn
   expect(await redis('HEXISTS', KEYS.t.index, `q:${QUEUE}`)).toBe(0);
   expect(await redis('HGET', KEYS.bob.sub(SUB.bob), 'route')).toBe('closed');
   expect(await redis('EXISTS', KEYS.ada.sub(SUB.ada))).toBe(1);
-  expect(await sluice.metric('sluice_controller_swept_total', { what: 'queue' })).toBe(1);
-  expect(await sluice.metric('sluice_controller_drift_repaired_total')).toBe(0);
+  expect(await world.sluice.metric('sluice_controller_swept_total', { what: 'queue' })).toBe(1);
+  expect(await world.sluice.metric('sluice_controller_drift_repaired_total')).toBe(0);
 });

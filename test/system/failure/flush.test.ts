@@ -1,30 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Sluice } from '../../support/sluice.ts';
+import { expect, it } from 'vitest';
 import { faultsOf } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type Publication, type Publisher, type Sample } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
+import { makeSample, type Publication, type Sample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 
 const GROUP_KEYS = ['red', 'green', 'blue'];
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
-
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: GROUP_KEYS });
-  publisher = world.publisherOf(sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
+const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: GROUP_KEYS });
 
 interface Try {
   readonly sample: Sample;
@@ -38,7 +22,7 @@ function publishSteadily(prefix: string): { readonly tries: Try[]; readonly stop
   const done = (async () => {
     for (let n = 0; !stopped; n++) {
       const sample = makeSample(`${prefix}.${n}`, GROUP_KEYS[n % GROUP_KEYS.length], `body of ${prefix} ${n}`);
-      tries.push({ sample, answer: await publisher.post(sample).catch(() => undefined) });
+      tries.push({ sample, answer: await world.publisher.post(sample).catch(() => undefined) });
       await delay(10);
     }
   })();
@@ -59,18 +43,16 @@ it.each([1, 2])('rebuilds Redis from the custom resources after FLUSHALL, time %
   receiver.clear();
   const told: string[] = [];
   const steady = publishSteadily(`flush-${time}`);
-  await delay(1_000);
-  const before = acceptedOf(steady.tries).length;
-  expect(before).toBeGreaterThan(10);
+  await eventually('events flow', async () => acceptedOf(steady.tries).length > 10, { withinMs: 10_000 });
 
-  await installed.redis.command('FLUSHALL');
+  await world.redis.command('FLUSHALL');
   const flushedMs = performance.now();
   const rebuilt = await eventually(
     'the control state is whole again',
     async () => {
       const condition = await observer.conditionOf('CatalogStream', QUEUE, PRODUCER);
       if (told.at(-1) !== condition) told.push(condition);
-      const ready = await installed.redis.command('HGET', '{c}:meta', 'ready');
+      const ready = await world.redis.command('HGET', '{c}:meta', 'ready');
       return ready === '1' && condition === 'True/QueueReady' && told.length > 2;
     },
     { withinMs: 30_000, everyMs: 20 },

@@ -1,37 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Sluice } from '../../support/sluice.ts';
 import { faultsOf, queueLength, readInbox, readSeries } from '../support/audit.ts';
 import { eventually, spread } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { countStatuses, createRandom, makeSamples, type Publisher, type Sample } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { countStatuses, createRandom, makeSamples, type Sample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { ROLES, useSmallWorld } from '../support/use-small-world.ts';
 import { activation } from '../support/world.ts';
 
-const ROLES = ['controller', 'ingress', 'router', 'dispatcher'] as const;
 const PARTNERS = ['ada', 'bob', 'cy'];
 const GROUP_KEYS = Array.from({ length: 50 }, (_, i) => `customer-${i}`);
 const PER_KEY = 50;
 const DOWN_MS = 1_000;
 
-let installed: Installation;
-let world: Running;
-let publisher: Publisher;
-const processes = new Map<string, Sluice>();
+const world = useSmallWorld({ partners: PARTNERS, groupKeys: GROUP_KEYS, separateRoles: true });
 /** Everything that was accepted so far, over all tests. */
 const accepted: Sample[] = [];
-
-beforeAll(async () => {
-  installed = await install();
-  for (const role of ROLES) processes.set(role, await installed.start({ role }));
-  world = await settle(installed, { partners: PARTNERS, groupKeys: GROUP_KEYS });
-  publisher = world.publisherOf(processes.get('ingress') as Sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
 
 /** A run of events with one partner failing now and then, in whose middle `disturb` is called. */
 async function run(name: string, disturb: () => Promise<void>): Promise<string> {
@@ -40,7 +24,7 @@ async function run(name: string, disturb: () => Promise<void>): Promise<string> 
   const random = createRandom(11);
   receiver.behave(({ subscription }) => (subscription === 'bob' && random() < 0.1 ? 500 : 204));
   const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: PER_KEY, prefix: `${name}.`, seed: 3 });
-  const publishing = publisher.publishAll(samples, 16);
+  const publishing = world.publisher.publishAll(samples, 16);
   // Kept from counting as unhandled while the disturbance goes on.
   publishing.catch(() => {});
   await eventually('a part of it is delivered', async () => receiver.delivered('ada').size > samples.length / 5, {
@@ -72,13 +56,13 @@ async function run(name: string, disturb: () => Promise<void>): Promise<string> 
 
 /** Nothing lost, nothing routed twice, nothing open: over all tests so far. */
 async function compareRedis(): Promise<void> {
-  expect(await queueLength(installed, PRODUCER, QUEUE)).toBe(accepted.length);
+  expect(await queueLength(world, PRODUCER, QUEUE)).toBe(accepted.length);
   for (const partner of PARTNERS) {
     const inbox = { producer: PRODUCER, partner, name: SUBSCRIPTION };
     const { value } = await eventually(
       `the inbox of ${partner} is settled`,
       async () => {
-        const state = await readInbox(installed, inbox);
+        const state = await readInbox(world, inbox);
         return state.open === 0 && state.claimed === 0 && state;
       },
       { withinMs: 20_000, everyMs: 200 },
@@ -91,7 +75,7 @@ async function compareRedis(): Promise<void> {
   const { value: series } = await eventually(
     'the series counts everything',
     async () => {
-      const counted = await readSeries(installed.redis, PRODUCER);
+      const counted = await readSeries(world.redis, PRODUCER);
       return counted.deliveries >= PARTNERS.length * accepted.length && counted.eventsIn >= accepted.length && counted;
     },
     { withinMs: 30_000, everyMs: 200 },
@@ -107,7 +91,7 @@ async function compareRedis(): Promise<void> {
 }
 
 it.each(ROLES)('loses, reorders and routes twice nothing when the %s is killed', async role => {
-  const victim = processes.get(role) as Sluice;
+  const victim = world.processes.get(role) as Sluice;
   console.log(
     await run(role, async () => {
       await victim.kill('SIGKILL');
@@ -121,9 +105,9 @@ it.each(ROLES)('loses, reorders and routes twice nothing when the %s is killed',
 it('loses, reorders and routes twice nothing when Redis is killed', async () => {
   console.log(
     await run('redis', async () => {
-      await installed.redis.kill('SIGKILL');
+      await world.redis.kill('SIGKILL');
       await delay(DOWN_MS);
-      await installed.redis.restart();
+      await world.redis.restart();
     }),
   );
   await compareRedis();
@@ -133,11 +117,11 @@ it('loses, reorders and routes twice nothing when all roles and Redis are killed
   console.log(
     await run('all', async () => {
       await Promise.all([
-        installed.redis.kill('SIGKILL'),
-        ...[...processes.values()].map(each => each.kill('SIGKILL')),
+        world.redis.kill('SIGKILL'),
+        ...[...world.processes.values()].map(each => each.kill('SIGKILL')),
       ]);
-      await installed.redis.restart();
-      await Promise.all([...processes.values()].map(each => each.restart()));
+      await world.redis.restart();
+      await Promise.all([...world.processes.values()].map(each => each.restart()));
     }),
   );
   await compareRedis();
@@ -145,14 +129,14 @@ it('loses, reorders and routes twice nothing when all roles and Redis are killed
 
 it('brings into force what was applied while the controller was away', async () => {
   const { observer, receiver } = world;
-  const controller = processes.get('controller') as Sluice;
+  const controller = world.processes.get('controller') as Sluice;
   await controller.kill('SIGKILL');
   const samples = makeSamples({ groupKeys: ['newcomer'], perKey: 1 });
   await observer.apply(activation(PRODUCER, 'ada', 'newcomer'));
   await controller.restart();
   const name = activation(PRODUCER, 'ada', 'newcomer').metadata.name;
   const tookMs = await observer.until(['Activation', name, PRODUCER, 'Effective', 'True/Routing']);
-  await publisher.publishAll(samples);
+  await world.publisher.publishAll(samples);
   await eventually('it is delivered', async () => receiver.delivered('ada').has('newcomer.0'), { withinMs: 5_000 });
   console.log(`an activation that was applied meanwhile: effective ${Math.round(tookMs)} ms after the start`);
 });

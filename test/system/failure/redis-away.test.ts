@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Sluice } from '../../support/sluice.ts';
+import { expect, it } from 'vitest';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type Publisher } from '../support/publisher.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, SUBSCRIPTION } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { activation, block, stream } from '../support/world.ts';
 
 /** Long enough that pauses which double without an end would be minutes by then. */
@@ -19,24 +18,9 @@ const APPLIED = [
   ['Activation', activation(PRODUCER, 'ada', 'old').metadata.name, PRODUCER],
 ] as const;
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
+const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: ['old', 'closing'] });
 
-beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada', 'bob'], groupKeys: ['old', 'closing'] });
-  publisher = world.publisherOf(sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
-});
-
-it('brings into force within seconds what was applied while Redis was away', async () => {
+it('applies within seconds the changes made while Redis was away', async () => {
   const { observer, receiver } = world;
   const nameOf = (groupKey: string) => activation(PRODUCER, 'ada', groupKey).metadata.name;
   const versions = () =>
@@ -45,7 +29,7 @@ it('brings into force within seconds what was applied while Redis was away', asy
     );
   const before = await versions();
   const workspaceBefore = await observer.versionOf('Workspace', PRODUCER);
-  await installed.redis.kill('SIGKILL');
+  await world.redis.kill('SIGKILL');
   await observer.apply(activation(PRODUCER, 'ada', 'new'));
   await observer.apply(activation(PRODUCER, 'ada', 'closing', { revoked: true }));
   await observer.apply(stream(PRODUCER, QUEUE, { eventTypes: ['order.created'] }));
@@ -58,7 +42,7 @@ it('brings into force within seconds what was applied while Redis was away', asy
   expect(await observer.versionOf('Workspace', PRODUCER)).toBe(workspaceBefore);
   await observer.until(['Workspace', PRODUCER, undefined, 'DataPlaneReachable', 'False/RedisUnavailable'], 40_000);
   expect(await observer.conditionOf('Workspace', PRODUCER)).toBe('True/NamespaceReady');
-  await installed.redis.restart();
+  await world.redis.restart();
   const startedMs = performance.now();
   const until = (...what: Parameters<typeof observer.until>[0]) => observer.until(what, 20_000);
   const took = {
@@ -77,18 +61,18 @@ it('brings into force within seconds what was applied while Redis was away', asy
   const typed = { headers: { 'ce-type': 'order.created' } };
   await eventually(
     'ingress is back',
-    async () => (await publisher.post(makeSample('back', 'old', 'x'), typed)).status < 500,
+    async () => (await world.publisher.post(makeSample('back', 'old', 'x'), typed)).status < 500,
     {
       withinMs: 5_000,
     },
   );
   for (const key of ['new', 'closing', 'old']) {
-    const answer = await publisher.post(makeSample(`${key}.0`, key, 'x'), typed);
+    const answer = await world.publisher.post(makeSample(`${key}.0`, key, 'x'), typed);
     expect(answer.status).toBe(202);
   }
-  expect((await publisher.post(makeSample('typeless', 'old', 'x'), { headers: { 'ce-type': 'other' } })).status).toBe(
-    422,
-  );
+  expect(
+    (await world.publisher.post(makeSample('typeless', 'old', 'x'), { headers: { 'ce-type': 'other' } })).status,
+  ).toBe(422);
   await eventually('the last arrives', async () => receiver.delivered('ada').has('old.0'), { withinMs: 5_000 });
   await delay(500);
   expect([...receiver.delivered('ada')].toSorted()).toEqual(['back', 'new.0', 'old.0']);

@@ -1,36 +1,23 @@
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { tenantId } from '../../../src/core/ids/ids.ts';
-import type { Sluice } from '../../support/sluice.ts';
 import { queueLength } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
-import { type Installation, install } from '../support/installation.ts';
-import { makeSample, type PostOptions, type Publication, type Publisher, type Sample } from '../support/publisher.ts';
-import { INGRESS_KEY, PRODUCER, QUEUE, type Running, settle } from '../support/small-world.ts';
+import { makeSample, type PostOptions, type Publication, type Sample } from '../support/publisher.ts';
+import { INGRESS_KEY, PRODUCER, QUEUE } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
 import { stream, tenant } from '../support/world.ts';
 
-let installed: Installation;
-let sluice: Sluice;
-let world: Running;
-let publisher: Publisher;
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'] });
 
 beforeAll(async () => {
-  installed = await install();
-  sluice = await installed.start();
-  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'] });
   await world.observer.apply(stream(PRODUCER, QUEUE, { eventTypes: ['order.created'] }));
   await world.observer.until(['CatalogStream', QUEUE, PRODUCER, 'Ready', 'True/QueueReady']);
-  publisher = world.publisherOf(sluice);
-});
-
-afterAll(async () => {
-  await world?.close();
-  await installed?.stop();
 });
 
 const TYPED = { 'x-sluice-event-type': 'order.created' };
 const GOOD = makeSample('good', 'key', '{}');
-const stored = () => queueLength(installed, PRODUCER, QUEUE);
+const stored = () => queueLength(world, PRODUCER, QUEUE);
 
 /** A problem document (RFC 9457) that says what to do and gives nothing away. */
 function expectProblem(answer: Publication, status: number, code: string): void {
@@ -74,7 +61,7 @@ describe('ingress', () => {
     ],
   ])('refuses %s and stores nothing', async (_what, sample, options, status, code) => {
     const before = await stored();
-    const answer = await publisher.post(sample, options);
+    const answer = await world.publisher.post(sample, options);
     expectProblem(answer, status, code);
     if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Bearer/);
     expect(await stored()).toBe(before);
@@ -82,7 +69,7 @@ describe('ingress', () => {
 
   it('refuses another workspace: its key opens nothing here, and it is not told whether it exists', async () => {
     for (const workspace of ['nobody', 'ada']) {
-      const response = await request(`${sluice.ingressUrl}/events/${tenantId(workspace)}/${QUEUE}`, {
+      const response = await request(`${world.sluice.ingressUrl}/events/${tenantId(workspace)}/${QUEUE}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${INGRESS_KEY}` },
         body: 'x',
@@ -95,9 +82,9 @@ describe('ingress', () => {
   it('takes the largest body, and one event once', async () => {
     const before = await stored();
     const largest = makeSample('largest', 'key', Buffer.alloc(262_144, 7));
-    const first = await publisher.post(largest, { headers: TYPED });
+    const first = await world.publisher.post(largest, { headers: TYPED });
     expect([first.status, first.body]).toEqual([202, { id: 'largest', duplicate: false, groupKey: 'key' }]);
-    const second = await publisher.post(largest, { headers: TYPED });
+    const second = await world.publisher.post(largest, { headers: TYPED });
     expect([second.status, second.body]).toEqual([202, { id: 'largest', duplicate: true, groupKey: 'key' }]);
     expect(await stored()).toBe(before + 1);
     const { receiver } = world;
@@ -107,19 +94,19 @@ describe('ingress', () => {
 
   it('answers 503 with Retry-After while Redis is away, and takes events again by itself', async () => {
     const before = await stored();
-    await installed.redis.kill('SIGKILL');
+    await world.redis.kill('SIGKILL');
     for (let n = 0; n < 10; n++) {
-      const answer = await publisher.post(GOOD, { headers: TYPED });
+      const answer = await world.publisher.post(GOOD, { headers: TYPED });
       expectProblem(answer, 503, 'unavailable');
       expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
       expect(answer.answeredMs - answer.sentMs).toBeLessThan(5_000);
     }
     // A key that it has never seen: nobody can tell, so it is not said to be wrong.
-    expectProblem(await publisher.post(GOOD, { key: 'unseen', headers: TYPED }), 503, 'unavailable');
-    await installed.redis.restart();
+    expectProblem(await world.publisher.post(GOOD, { key: 'unseen', headers: TYPED }), 503, 'unavailable');
+    await world.redis.restart();
     const { tookMs } = await eventually(
       'events are taken again',
-      async () => (await publisher.post(GOOD, { headers: TYPED })).status === 202,
+      async () => (await world.publisher.post(GOOD, { headers: TYPED })).status === 202,
       { withinMs: 10_000 },
     );
     console.log(`Redis back: 202 after ${Math.round(tookMs)} ms`);
@@ -128,17 +115,17 @@ describe('ingress', () => {
 
   it('answers 503, and stores nothing, while Redis is there and does not answer', async () => {
     const before = await stored();
-    await installed.redis.kill('SIGSTOP');
-    const answer = await publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED });
-    await installed.redis.kill('SIGCONT');
+    await world.redis.kill('SIGSTOP');
+    const answer = await world.publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED });
+    await world.redis.kill('SIGCONT');
     expectProblem(answer, 503, 'unavailable');
     console.log(`Redis asleep: 503 after ${Math.round(answer.answeredMs - answer.sentMs)} ms`);
     expect(answer.answeredMs - answer.sentMs).toBeLessThan(15_000);
     // It may have come through: the same id again is stored once in any case.
     expect(
-      (await publisher.publish(makeSample('asleep', 'key', 'x'), 10_000).catch(() => undefined))?.status ?? 422,
+      (await world.publisher.publish(makeSample('asleep', 'key', 'x'), 10_000).catch(() => undefined))?.status ?? 422,
     ).toBe(422);
-    const again = await publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED });
+    const again = await world.publisher.post(makeSample('asleep', 'key', 'x'), { headers: TYPED });
     expect(again.status).toBe(202);
     expect(await stored()).toBe(before + 1);
   });
@@ -152,7 +139,7 @@ describe('kubectl', () => {
     ['a workspace that would take the system', tenant('kube-system')[2] as object, 'kube-'],
   ])('is refused %s, with words that say which', async (_what, manifest, words) => {
     const strict = ['apply', '--server-side', '--validate=strict', '-f', '-'];
-    const { code, stderr } = await installed.cluster.kubectl(strict, { stdin: JSON.stringify(manifest) });
+    const { code, stderr } = await world.cluster.kubectl(strict, { stdin: JSON.stringify(manifest) });
     expect(code).not.toBe(0);
     expect(stderr).toContain(words);
   });

@@ -58,16 +58,10 @@ const addTo = (name: string, streamName: string) =>
 const takeFrom = (name: string, streamName: string) =>
   owner.remove(`/waas/producer/${shop}/packages/${idOf(name)}/streams/${cat(streamName)}`);
 
-const arrived = (id: string, partner = 'ada') =>
-  eventually(`${id} arrives at ${partner}`, async () => small.receiver.delivered(partner).has(id), {
-    withinMs: 15_000,
-    everyMs: 2,
-  });
-
 /** Sends one event. Bob, whom nothing is kept from, has got it when this returns: the router is past it. */
 async function send(id: string): Promise<string> {
   expect((await publisher.post(makeSample(id, KEY, id))).status).toBe(202);
-  await arrived(id, 'bob');
+  await small.receiver.arrival(id, 'bob');
   return id;
 }
 
@@ -114,7 +108,7 @@ describe('a block', () => {
     ]);
     expect(takenByAda(prefix)).toEqual([]);
     for (let n = 0; n < 3; n++) expectDeclared('unblockStream', await owner.remove(pathOf.stream()));
-    await arrived(during);
+    await small.receiver.arrival(during, 'ada');
     expect(await exists(name)).toBe(false);
     await live('True/Live');
   });
@@ -146,7 +140,7 @@ describe('a block', () => {
     expect(await small.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
     expect(takenByAda(prefix)).toEqual([]);
     expectDeclared('unblockPackage', await owner.remove(pathOf.package('basics')));
-    await arrived(during);
+    await small.receiver.arrival(during, 'ada');
   });
 
   test('of a package covers a stream from the answer that it is in, and lets it go when it is out', async () => {
@@ -154,12 +148,12 @@ describe('a block', () => {
     await succeed(takeFrom('basics', QUEUE));
     await succeed(owner.post(pathOf.package('basics')));
     const sent = [await send(`${prefix}.before`)];
-    await arrived(sent[0] as string);
+    await small.receiver.arrival(sent[0] as string, 'ada');
     await succeed(addTo('basics', QUEUE));
     sent.push(await send(`${prefix}.during`));
     expect(takenByAda(prefix)).toEqual(sent.slice(0, 1));
     await succeed(takeFrom('basics', QUEUE));
-    await arrived(sent[1] as string);
+    await small.receiver.arrival(sent[1] as string, 'ada');
     await succeed(addTo('basics', QUEUE));
     await succeed(owner.remove(pathOf.package('basics')));
     await live('True/Live');
@@ -197,7 +191,7 @@ test.each(ORDERS.map(order => [order.join(', '), order] as const))(
     await succeed(owner.remove(BLOCKS[order[2] as Name]()));
     await live('True/Live');
     sent.push(await send(`${prefix}.none`));
-    await arrived(sent.at(-1) as string);
+    await small.receiver.arrival(sent.at(-1) as string, 'ada');
     expect(takenByAda(prefix)).toEqual(sent);
   },
 );
@@ -279,9 +273,7 @@ test('a package that is being deleted takes no new block', async () => {
   expect([refused.status, refused.body.code]).toEqual([409, 'being_deleted']);
   await succeed(owner.post(pathOf.package('leaving')));
   await succeed(owner.remove(pathOf.package('leaving')));
-  await eventually('it goes', async () => !(await small.observer.exists('Package', 'leaving', PRODUCER)), {
-    withinMs: 10_000,
-  });
+  await small.observer.untilGone(['Package', 'leaving', PRODUCER], 10_000);
 });
 
 test('what is not there, is malformed, or is not yours', async () => {

@@ -33,6 +33,11 @@ export interface Observer {
     what: readonly [kind: KindName, name: string, namespace: string | undefined, type: string, is: string],
     withinMs?: number,
   ) => Promise<number>;
+  /** Waits until the object does not exist; answers how long it took, ms. */
+  readonly untilGone: (
+    what: readonly [kind: KindName, name: string, namespace: string | undefined],
+    withinMs?: number,
+  ) => Promise<number>;
   /** Server-side apply, as the user `test`. */
   readonly apply: (manifest: {
     readonly kind: string;
@@ -64,6 +69,9 @@ export function observe(kubeconfig: string): Observer {
       : `${found.status}/${found.reason}`;
   }
 
+  const exists = async (kind: KindName, name: string, namespace?: string) =>
+    (await client.get(ofKind(kind), nameOf(name, namespace))) !== undefined;
+
   return {
     conditionOf,
     versionOf: async (kind, name, namespace) =>
@@ -77,6 +85,13 @@ export function observe(kubeconfig: string): Observer {
         throw new Error(`${kind} ${name}: ${type} is '${last}' and not '${is}' after ${withinMs} ms`, { cause });
       }
     },
+    untilGone: async (what, withinMs = 30_000) =>
+      (
+        await eventually(`${what[0]} ${what[1]} is gone`, async () => !(await exists(...what)), {
+          withinMs,
+          everyMs: 10,
+        })
+      ).tookMs,
     apply: async manifest => {
       const { kind, metadata } = manifest;
       const { name, namespace } = metadata as { name: string; namespace?: string };
@@ -86,7 +101,7 @@ export function observe(kubeconfig: string): Observer {
       });
     },
     remove: (kind, name, namespace) => client.remove(ofKind(kind), nameOf(name, namespace)),
-    exists: async (kind, name, namespace) => (await client.get(ofKind(kind), nameOf(name, namespace))) !== undefined,
+    exists,
     events: async () =>
       (
         await client.list(

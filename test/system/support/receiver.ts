@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from './deadline.ts';
 
 /** One attempt as the partner saw it. */
 export interface Attempt {
@@ -43,20 +44,20 @@ export interface Receiver {
   readonly connections: () => number;
   /** Distinct ids that were answered with 2xx, of one subscription. */
   readonly delivered: (subscription: string) => ReadonlySet<string>;
+  /** Waits until the subscription answered the event with 2xx; 15 seconds unless `withinMs` says otherwise. */
+  readonly arrival: (id: string, subscription: string, withinMs?: number) => ReturnType<typeof eventually>;
   /** What it does from now on; 204 at first. */
   readonly behave: (script: (attempt: Attempt) => Answer) => void;
   readonly clear: () => void;
   readonly close: () => Promise<void>;
 }
 
-/** A partner's endpoints on one loopback port, that records every attempt and answers as it is told to. */
-export async function startReceiver(): Promise<Receiver> {
+/** What came to the receiver, and what it answered. */
+function createRecord() {
   const attempts: (Attempt & { status: Recorded['status']; answeredMs: number | undefined })[] = [];
   const delivered = new Map<string, Set<string>>();
   const counts = new Map<string, number>();
   const seen = new Map<string, number>();
-  let connections = 0;
-  let script: (attempt: Attempt) => Answer = () => 204;
 
   function count(counter: Map<string, number>, key: string): number {
     const before = counter.get(key) ?? 0;
@@ -70,17 +71,18 @@ export async function startReceiver(): Promise<Receiver> {
     return ids;
   }
 
-  const server = createServer((request, response) => {
-    void (async () => {
-      const body = await buffer(request);
-      const subscription = (request.url ?? '/').slice(1);
-      const id = String(request.headers['webhook-id']);
-      const attempt: (typeof attempts)[number] = {
+  return {
+    attempts,
+    deliveredTo,
+    add({ url = '/', headers }: IncomingMessage, body: Buffer): (typeof attempts)[number] {
+      const subscription = url.slice(1);
+      const id = String(headers['webhook-id']);
+      const attempt = {
         subscription,
         id,
-        groupKey: decodeURIComponent(String(request.headers['ce-partitionkey'] ?? '')),
+        groupKey: decodeURIComponent(String(headers['ce-partitionkey'] ?? '')),
         sha256: createHash('sha256').update(body).digest('hex'),
-        headers: request.headers,
+        headers,
         sequence: count(counts, subscription),
         atMs: performance.now(),
         earlier: count(seen, `${subscription}\n${id}`),
@@ -88,15 +90,35 @@ export async function startReceiver(): Promise<Receiver> {
         answeredMs: undefined,
       };
       attempts.push(attempt);
-      const answer = script(attempt);
-      if (typeof answer === 'object') await delay(answer.afterMs);
-      const status = typeof answer === 'object' ? answer.status : answer;
-      if (status === 'lost') request.socket.destroy();
-      else response.writeHead(status, { 'content-length': 0 }).end();
-      attempt.status = status;
-      attempt.answeredMs = performance.now();
-      if (status !== 'lost' && status >= 200 && status < 300) deliveredTo(subscription).add(id);
-    })().catch(() => {
+      return attempt;
+    },
+    clear(): void {
+      attempts.length = 0;
+      for (const each of [delivered, counts, seen]) each.clear();
+    },
+  };
+}
+
+/** Starts a partner's endpoints on one loopback port. It records every attempt and answers as `behave` says. */
+export async function startReceiver(): Promise<Receiver> {
+  const record = createRecord();
+  let connections = 0;
+  let script: (attempt: Attempt) => Answer = () => 204;
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const attempt = record.add(request, await buffer(request));
+    const scripted = script(attempt);
+    if (typeof scripted === 'object') await delay(scripted.afterMs);
+    const status = typeof scripted === 'object' ? scripted.status : scripted;
+    if (status === 'lost') request.socket.destroy();
+    else response.writeHead(status, { 'content-length': 0 }).end();
+    attempt.status = status;
+    attempt.answeredMs = performance.now();
+    if (status !== 'lost' && status >= 200 && status < 300) record.deliveredTo(attempt.subscription).add(attempt.id);
+  }
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => {
       // The sender died in the middle of its request: nothing was received.
     });
   });
@@ -105,16 +127,18 @@ export async function startReceiver(): Promise<Receiver> {
   const { port } = server.address() as AddressInfo;
   return {
     urlOf: subscription => `http://127.0.0.1:${port}/${subscription}`,
-    attempts,
+    attempts: record.attempts,
     connections: () => connections,
-    delivered: deliveredTo,
+    delivered: record.deliveredTo,
+    arrival: (id, subscription, withinMs = 15_000) =>
+      eventually(`${id} arrives at ${subscription}`, async () => record.deliveredTo(subscription).has(id), {
+        withinMs,
+        everyMs: 2,
+      }),
     behave: next => {
       script = next;
     },
-    clear: () => {
-      attempts.length = 0;
-      for (const each of [delivered, counts, seen]) each.clear();
-    },
+    clear: () => record.clear(),
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve());

@@ -52,8 +52,8 @@ export function smallWorld(options: {
 export interface Running {
   readonly receiver: Receiver;
   readonly observer: Observer;
-  /** Sends to the ingress of `sluice`. */
-  readonly publisherOf: (sluice: Sluice) => Publisher;
+  /** Sends to the ingress of `sluice`: to the world's queue, or to another one that takes the same key. */
+  readonly publisherOf: (sluice: Sluice, to?: { readonly producer?: string; readonly queue?: string }) => Publisher;
   readonly close: () => Promise<void>;
 }
 
@@ -75,8 +75,8 @@ export async function settle(
   return {
     receiver,
     observer,
-    publisherOf: ({ ingressUrl }) => {
-      const publisher = createPublisher({ ingressUrl, producer: PRODUCER, queue: QUEUE, key: INGRESS_KEY });
+    publisherOf: ({ ingressUrl }, to) => {
+      const publisher = createPublisher({ ingressUrl, producer: PRODUCER, queue: QUEUE, key: INGRESS_KEY, ...to });
       publishers.push(publisher);
       return publisher;
     },

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { activationId, publicId } from '../../../../src/core/ids/ids.ts';
 import { activationObjectName } from '../../../../src/core/ids/object-names.ts';
-import { eventually } from '../../support/deadline.ts';
 import { makeSample } from '../../support/publisher.ts';
 import type { Problem, Reply, RestClient } from '../../support/rest-client.ts';
 import { PRODUCER, type Running, settle } from '../../support/small-world.ts';
@@ -85,11 +84,7 @@ export async function openActivationWorld(): Promise<ActivationWorld> {
     return id;
   }
 
-  const arrived = (id: string, partner = 'ada') =>
-    eventually(`${id} arrives at ${partner}`, async () => small.receiver.delivered(partner).has(id), {
-      withinMs: 15_000,
-      everyMs: 2,
-    });
+  const arrived = (id: string, partner = 'ada') => small.receiver.arrival(id, partner);
 
   const attempted = (id: string, partner = 'ada') =>
     small.receiver.attempts.some(({ subscription: at, id: attempt }) => at === partner && attempt === id);

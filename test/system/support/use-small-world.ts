@@ -1,0 +1,45 @@
+import { afterAll, beforeAll } from 'vitest';
+import type { Sluice, SluiceRole } from '../../support/sluice.ts';
+import { type Installation, install } from './installation.ts';
+import type { Publisher } from './publisher.ts';
+import { type Running, settle } from './small-world.ts';
+
+export const ROLES = ['controller', 'ingress', 'router', 'dispatcher'] as const satisfies readonly SluiceRole[];
+
+/** A small world and the processes that serve it. */
+export interface ServedWorld extends Installation, Running {
+  /** The process of `all`, or of the ingress where each role has its own. */
+  readonly sluice: Sluice;
+  /** The process of each role, by role; empty where one process has all of them. */
+  readonly processes: ReadonlyMap<string, Sluice>;
+  /** Sends to the ingress. */
+  readonly publisher: Publisher;
+}
+
+/** Installs Sluice with a small world before the tests of a file, and removes both after them. */
+export function useSmallWorld(options: {
+  readonly partners: readonly string[];
+  readonly groupKeys: readonly string[];
+  readonly endpoint?: object;
+  readonly controllerManager?: boolean;
+  /** True: each role runs in a process of its own. */
+  readonly separateRoles?: boolean;
+}): ServedWorld {
+  const processes = new Map<string, Sluice>();
+  const world = {} as ServedWorld;
+  beforeAll(async () => {
+    const installed = await install(options);
+    Object.assign(world, installed, { processes });
+    if (options.separateRoles) for (const role of ROLES) processes.set(role, await installed.start({ role }));
+    const sluice = processes.get('ingress') ?? (await installed.start());
+    const running = await settle(installed, options);
+    Object.assign(world, running, { sluice, publisher: running.publisherOf(sluice) });
+  });
+  // A set-up that failed made only a part of it.
+  afterAll(async () => {
+    const { close, stop }: Partial<ServedWorld> = world;
+    await close?.();
+    await stop?.();
+  });
+  return world;
+}
