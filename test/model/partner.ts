@@ -37,119 +37,130 @@ export interface Wish {
 const CHUNK_EVENTS = 2;
 const SWEEP_LEASE_MS = 30_000;
 
-/** Who does something to the inbox of an integration, and who completes what they began. */
-export function createPartner({ redis, nowMs, tenantOf, say, book }: PartnerDeps) {
-  const operations = createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower });
-  let facade: { readonly process: Process; readonly work: Replays } | undefined;
-  let sweeper: typeof facade;
-  let asked = 0;
-  let sweeps = 0;
+interface Replayer {
+  readonly process: Process;
+  readonly work: Replays;
+}
 
-  function startReplays() {
-    const process = createProcess(redis);
-    const work = createReplays({
-      redis: process.redis,
-      nowMs,
-      lowerInboxes: createHintIndex(process.redis, 'd').lower,
-      lowerAccounts: createHintIndex(process.redis, 'a').lower,
-      chunkEvents: CHUNK_EVENTS,
-    });
-    return { process, work };
-  }
+function startReplays(redis: RedisClient, nowMs: () => number): Replayer {
+  const process = createProcess(redis);
+  const work = createReplays({
+    redis: process.redis,
+    nowMs,
+    lowerInboxes: createHintIndex(process.redis, 'd').lower,
+    lowerAccounts: createHintIndex(process.redis, 'a').lower,
+    chunkEvents: CHUNK_EVENTS,
+  });
+  return { process, work };
+}
 
   const inboxesOf = (tenant: ModelTenant) =>
     [...tenant.receivers.values()].filter(({ ended, leaving, routed }) => !ended && !leaving && routed.size > 0);
 
-  /** What is asked for, and under which id (a new one if there is none); undefined: there is nothing. */
-  function choose(tenant: ModelTenant, { kind, which, spanMs, states }: Wish) {
-    const known = book.chargedTo(tenant.names.partner).filter(({ receiver }) => !receiver.leaving);
-    const before = known[which % known.length];
-    if (kind === 'again') return before;
-    const all = inboxesOf(tenant).flatMap(receiver => [...receiver.routed.keys()].map(ref => ({ receiver, ref })));
-    // Now and then one that is open, or may not come.
-    const good = all.filter(({ receiver, ref }) => {
-      return which % 7 === 0 || expectReplay(tenant, receiver, { ref }, Infinity, nowMs()).answers.has('OK');
-    });
-    const chosen = good[which % good.length];
-    if (chosen === undefined || (kind === 'taken' && before === undefined)) return undefined;
-    const { receiver, ref } = chosen;
-    const selection: ReplaySelection =
-      kind === 'range' ? { fromMs: nowMs() - spanMs, toMs: nowMs() + 1, states } : { ref };
-    return { id: kind === 'taken' ? before?.id : undefined, receiver, selection };
-  }
+/** What is asked for, and under which id (a new one if there is none); undefined: there is nothing. */
+function choose({ book, nowMs }: PartnerDeps, tenant: ModelTenant, { kind, which, spanMs, states }: Wish) {
+  const known = book.chargedTo(tenant.names.partner).filter(({ receiver }) => !receiver.leaving);
+  const before = known[which % known.length];
+  if (kind === 'again') return before;
+  const all = inboxesOf(tenant).flatMap(receiver => [...receiver.routed.keys()].map(ref => ({ receiver, ref })));
+  // Now and then one that is open, or may not come.
+  const good = all.filter(({ receiver, ref }) => {
+    return which % 7 === 0 || expectReplay(tenant, receiver, { ref }, Infinity, nowMs()).answers.has('OK');
+  });
+  const chosen = good[which % good.length];
+  if (chosen === undefined || (kind === 'taken' && before === undefined)) return undefined;
+  const { receiver, ref } = chosen;
+  const selection: ReplaySelection =
+    kind === 'range' ? { fromMs: nowMs() - spanMs, toMs: nowMs() + 1, states } : { ref };
+  return { id: kind === 'taken' ? before?.id : undefined, receiver, selection };
+}
 
   const titleOf = (receiver: Receiver, selection: ReplaySelection) =>
     'ref' in selection
       ? `${receiver.routed.get(selection.ref)?.name ?? 'a lost event'} of ${receiver.name}`
       : `${receiver.name} of ${(selection.toMs - selection.fromMs - 1) / 1_000} s, ${selection.states.join(' or ')}`;
 
-  return {
-    /** Skips, or acknowledges, a delivery of its inbox that is, or was, open. */
-    async finish(name: string, which: number, outcome: 'skipped' | 'delivered'): Promise<void> {
-      const tenant = tenantOf(name);
-      if (!tenant.isCertain()) return say(': not while a controller is at work');
-      const all = inboxesOf(tenant).flatMap(receiver =>
-        [...receiver.routed.keys(), ...receiver.replayed].map(delivery => ({ receiver, delivery })),
-      );
-      const chosen = all[which % all.length];
-      if (chosen === undefined) return say(': nothing is there');
-      const { receiver, delivery } = chosen;
-      const [ref = '', replayId] = delivery.split(':');
-      const by = replayId === undefined ? '' : `, by ${replayId}`;
-      say(`${receiver.open.get(delivery)?.event.name ?? 'an ended event'} of ${receiver.name}${by}`);
-      const inbox = tenant.inboxOf(receiver);
-      const pushed = tenant.defined().subscriptions.get(receiver.uid)?.pushed === true;
-      if (outcome === 'skipped') {
-        const answer = await operations.skip(inbox, { ref, replayId });
-        return noteFinish(receiver, deliveryName(ref, replayId), outcome, answer);
-      }
-      const acknowledged = await operations.acknowledge(inbox, [{ ref, replayId }]);
-      if (acknowledged.answer === 'OK') return noteFinish(receiver, delivery, outcome, acknowledged.answers[0] ?? '');
-      hold(17, acknowledged.answer === 'PUSHED' && pushed, () => `${receiver.name} answers ${acknowledged.answer}`);
-    },
-
-    /** Of the first of the tenants that has something. */
-    async replay(names: readonly string[], wish: Wish, death: Death | undefined): Promise<void> {
-      const tenants = names.map(tenantOf).filter(each => each.isCertain());
-      const tenant = tenants.find(each => choose(each, wish) !== undefined);
-      const chosen = tenant && choose(tenant, wish);
-      if (tenant === undefined || chosen === undefined) return say(': there is nothing');
-      const { receiver, selection } = chosen;
-      const id = chosen.id ?? `r${++asked}`;
-      say(`${tenant.name}'s ${titleOf(receiver, selection)} as ${id}`);
-      const { replay, answers } = book.ask(id, tenant, receiver, selection);
-      const { process, work } = (facade ??= startReplays());
-      const said: ReplayAnswer[] = [];
-      const account = payerOf(tenant.names.partner);
-      const done = await process.live(async () => {
-        said.push(await work.start(account, id, tenant.inboxOf(receiver), selection));
-      }, death);
-      if (!done) {
-        facade = undefined;
-        return say('— the facade died');
-      }
-      const [answer] = said as [ReplayAnswer];
-      say(`: ${answer.answer}${answer.answer === 'OK' ? `, ${answer.events} for ${answer.tokens} tokens` : ''}`);
-      hold(20, answers.has(answer.answer), () => `${id} is ${answer.answer}; it is ${[...answers].join(' or ')}`);
-      book.tell(replay, answer);
-    },
-
-    /** Completes the replays that somebody left, where it is time. */
-    async sweep(death?: Death): Promise<void> {
-      sweeper ??= startReplays();
-      const { process, work } = sweeper;
-      const hints = createHintIndex(process.redis, 'a');
-      const done = await process.live(async () => {
-        for (const name of ACCOUNTS) {
-          const partition = hintPartition(accountId(name));
-          const token = `sweep${sweeps++}`;
-          const { members } = await hints.pick(partition, nowMs(), 100, SWEEP_LEASE_MS, token);
-          for (const account of members) await hints.settle(partition, account, token, await work.sweep(account));
-        }
-      }, death);
-      if (done) return;
-      sweeper = undefined;
-      say('— the dispatcher died');
-    },
+/** Skips, or acknowledges, a delivery of its inbox that is, or was, open. */
+function createFinish({ redis, nowMs, tenantOf, say }: PartnerDeps) {
+  const operations = createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower });
+  return async (name: string, which: number, outcome: 'skipped' | 'delivered'): Promise<void> => {
+    const tenant = tenantOf(name);
+    if (!tenant.isCertain()) return say(': not while a controller is at work');
+    const all = inboxesOf(tenant).flatMap(receiver =>
+      [...receiver.routed.keys(), ...receiver.replayed].map(delivery => ({ receiver, delivery })),
+    );
+    const chosen = all[which % all.length];
+    if (chosen === undefined) return say(': nothing is there');
+    const { receiver, delivery } = chosen;
+    const [ref = '', replayId] = delivery.split(':');
+    const by = replayId === undefined ? '' : `, by ${replayId}`;
+    say(`${receiver.open.get(delivery)?.event.name ?? 'an ended event'} of ${receiver.name}${by}`);
+    const inbox = tenant.inboxOf(receiver);
+    const pushed = tenant.defined().subscriptions.get(receiver.uid)?.pushed === true;
+    if (outcome === 'skipped') {
+      const answer = await operations.skip(inbox, { ref, replayId });
+      return noteFinish(receiver, deliveryName(ref, replayId), outcome, answer);
+    }
+    const acknowledged = await operations.acknowledge(inbox, [{ ref, replayId }]);
+    if (acknowledged.answer === 'OK') return noteFinish(receiver, delivery, outcome, acknowledged.answers[0] ?? '');
+    hold(17, acknowledged.answer === 'PUSHED' && pushed, () => `${receiver.name} answers ${acknowledged.answer}`);
   };
+}
+
+/** Asks for a replay, of the first of the tenants that has something. */
+function createReplay(deps: PartnerDeps) {
+  const { redis, nowMs, tenantOf, say, book } = deps;
+  let facade: Replayer | undefined;
+  let asked = 0;
+  return async (names: readonly string[], wish: Wish, death: Death | undefined): Promise<void> => {
+    const tenants = names.map(tenantOf).filter(each => each.isCertain());
+    const tenant = tenants.find(each => choose(deps, each, wish) !== undefined);
+    const chosen = tenant && choose(deps, tenant, wish);
+    if (tenant === undefined || chosen === undefined) return say(': there is nothing');
+    const { receiver, selection } = chosen;
+    const id = chosen.id ?? `r${++asked}`;
+    say(`${tenant.name}'s ${titleOf(receiver, selection)} as ${id}`);
+    const { replay, answers } = book.ask(id, tenant, receiver, selection);
+    const { process, work } = (facade ??= startReplays(redis, nowMs));
+    const said: ReplayAnswer[] = [];
+    const account = payerOf(tenant.names.partner);
+    const done = await process.live(async () => {
+      said.push(await work.start(account, id, tenant.inboxOf(receiver), selection));
+    }, death);
+    if (!done) {
+      facade = undefined;
+      return say('— the facade died');
+    }
+    const [answer] = said as [ReplayAnswer];
+    say(`: ${answer.answer}${answer.answer === 'OK' ? `, ${answer.events} for ${answer.tokens} tokens` : ''}`);
+    hold(20, answers.has(answer.answer), () => `${id} is ${answer.answer}; it is ${[...answers].join(' or ')}`);
+    book.tell(replay, answer);
+  };
+}
+
+/** Completes the replays that somebody left, where it is time. */
+function createSweep({ redis, nowMs, say }: PartnerDeps) {
+  let sweeper: Replayer | undefined;
+  let sweeps = 0;
+  return async (death?: Death): Promise<void> => {
+    sweeper ??= startReplays(redis, nowMs);
+    const { process, work } = sweeper;
+    const hints = createHintIndex(process.redis, 'a');
+    const done = await process.live(async () => {
+      for (const name of ACCOUNTS) {
+        const partition = hintPartition(accountId(name));
+        const token = `sweep${sweeps++}`;
+        const { members } = await hints.pick(partition, nowMs(), 100, SWEEP_LEASE_MS, token);
+        for (const account of members) await hints.settle(partition, account, token, await work.sweep(account));
+      }
+    }, death);
+    if (done) return;
+    sweeper = undefined;
+    say('— the dispatcher died');
+  };
+}
+
+/** Changes the inboxes of an integration, and completes what was left half done. */
+export function createPartner(deps: PartnerDeps) {
+  return { finish: createFinish(deps), replay: createReplay(deps), sweep: createSweep(deps) };
 }

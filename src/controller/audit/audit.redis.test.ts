@@ -132,7 +132,7 @@ onEachRedis(redis => {
       await t.garbage.pass(new Set([t.tenant]));
     }
     expect(t.calls.filter(call => !READS.has(call))).toEqual([]);
-    expect([t.told, t.counted, t.relisted]).toEqual([[], [], []]);
+    expect([t.events, t.repaired, t.relisted]).toEqual([[], [], []]);
   });
 
   test.each(DAMAGE)('%s: it is found and mended', async (_what, label, damage) => {
@@ -144,15 +144,15 @@ onEachRedis(redis => {
     expect(t.calls.filter(call => !READS.has(call))).toEqual([]);
     await t.pass();
     expect(await dump(redis(), t)).toEqual(before);
-    expect(t.counted).toContain(label);
-    expect(t.told).toHaveLength(1);
-    expect(t.told[0]).toContain(`${t.name} Warning DriftRepaired`);
-    expect(t.told[0]).toContain(label);
+    expect(t.repaired).toContain(label);
+    expect(t.events).toHaveLength(1);
+    expect(t.events[0]).toContain(`${t.name} Warning DriftRepaired`);
+    expect(t.events[0]).toContain(label);
     expect(found.length > 0 || label === 'account').toBe(true);
     t.calls.length = 0;
     await t.pass();
     expect(t.calls.filter(call => !READS.has(call))).toEqual([]);
-    expect(t.told).toHaveLength(1);
+    expect(t.events).toHaveLength(1);
   });
 
   test('a queue that was damaged keeps its position, a subscription what it knows of its inbox', async () => {
@@ -179,7 +179,7 @@ onEachRedis(redis => {
     // Another difference than the first: it counts when it stays.
     await redis().call('del', keys.keys);
     await t.audit.repair({ tenants: new Map([[t.name, first]]), accounts: new Map() }, listed);
-    expect([t.queue.tenants.size, t.queue.pairs.size, t.told]).toEqual([0, 0, []]);
+    expect([t.queue.tenants.size, t.queue.pairs.size, t.events]).toEqual([0, 0, []]);
   });
 
   test('a pair that a worker has before it is not damaged, nor is a tenant that is being written', async () => {
@@ -210,7 +210,7 @@ onEachRedis(redis => {
       expect(t.relisted).toContain('activations');
       expect(await redis().call('hget', keysOf(t).i.act, 'violet')).toBe('5');
       expect(await redis().call('zscore', keysOf(t).t.gates, `violet\0${t.integration}`)).toBe('0');
-      expect(t.told).toEqual([]);
+      expect(t.events).toEqual([]);
     });
 
     test('nor when the routes are damaged as well, which are mended', async () => {
@@ -225,7 +225,7 @@ onEachRedis(redis => {
       await t.pass();
       expect(await redis().call('hget', keysOf(t).i.act, 'violet')).toBe('5');
       expect(await redis().call('hlen', keysOf(t).t.keys)).toBe(1);
-      expect(t.counted).toEqual(['keys']);
+      expect(t.repaired).toEqual(['keys']);
     });
 
     test('a route that the quorum knows otherwise is left to its worker', async () => {
@@ -233,7 +233,7 @@ onEachRedis(redis => {
       t.actual.onRelist = () =>
         t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
       await t.pass();
-      expect(t.told).toEqual([]);
+      expect(t.events).toEqual([]);
     });
 
     test('an API server that does not answer: nothing is mended from what may be stale', async () => {

@@ -1,25 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { type AuditDeps, createAudit } from '../../../src/controller/audit/audit.ts';
+import { createAudit } from '../../../src/controller/audit/audit.ts';
 import type { Difference } from '../../../src/controller/audit/drift.ts';
 import { createGarbageCollector } from '../../../src/controller/audit/garbage-collector.ts';
-import { type Caches, INDEXES } from '../../../src/controller/caches/caches.ts';
+import type { Caches } from '../../../src/controller/caches/caches.ts';
 import type { Context } from '../../../src/controller/context/context.ts';
 import { openGatesOf } from '../../../src/controller/kinds/activation/open-gates.ts';
 import { reconcilePair } from '../../../src/controller/kinds/activation/reconcile.ts';
-import { gatherTenant, objectsOfTenant } from '../../../src/controller/routes/snapshot.ts';
+import { gatherTenant, objectsOfTenant as objectsInCaches } from '../../../src/controller/routes/snapshot.ts';
 import { createTenants } from '../../../src/controller/routes/tenants.ts';
 import { publicId, tenantId } from '../../../src/core/ids/ids.ts';
 import type { CompileOptions } from '../../../src/core/routing/compile-routes.ts';
-import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
-import { createStore, type Indexers } from '../../../src/kube/store.ts';
+import type { AnyObject } from '../../../src/kube/object.ts';
 import type { RedisClient } from '../../../src/redis/client.ts';
 import { createControlAudit } from '../../../src/redis/control-audit.ts';
-import { createControlStore } from '../../../src/redis/control-store.ts';
+import { type ControlStore, createControlStore } from '../../../src/redis/control-store.ts';
 import { createControlSweep } from '../../../src/redis/control-sweep.ts';
 import { createHintIndex } from '../../../src/redis/hints.ts';
 import { CLUSTER_KEYS } from '../../../src/redis/keys.ts';
 import { createLocks } from '../../../src/time/locks.ts';
-import { objectOf } from './test-context.ts';
+import { activationOf, objectsOfTenant } from './tenant-objects.ts';
+import { createTestCaches } from './test-caches.ts';
 
 export const NOW_MS = 1_800_000_000_000;
 
@@ -50,7 +50,132 @@ export interface AuditedTenantOptions {
   readonly sealEndpoint?: CompileOptions['sealEndpoint'];
 }
 
-const FINALIZED = { finalizers: ['sluice.dev/finalizer'] };
+/** Returns the store with unfenced writes to what all tests on this Redis share: they have different epochs. */
+function withSharedCluster(redis: RedisClient, fenced: ControlStore): ControlStore {
+  return {
+    ...fenced,
+    enlist: async (_fence, tenant) => {
+      if ((await redis.call('sismember', CLUSTER_KEYS.tenants, tenant)) === 0)
+        await redis.call('sadd', CLUSTER_KEYS.tenants, tenant);
+    },
+    patch: async (epoch, patches) => {
+      const shared = patches.filter(({ meta }) => meta === CLUSTER_KEYS.meta);
+      for (const { command, key, args } of shared.flatMap(({ ops }) => ops)) await redis.call(command, key, ...args);
+      await fenced.patch(
+        epoch,
+        patches.filter(patch => !shared.includes(patch)),
+      );
+    },
+  };
+}
+
+interface Parts {
+  readonly redis: RedisClient;
+  readonly caches: Caches;
+  readonly control: ControlStore;
+  readonly nowMs: () => number;
+  readonly fence: () => number;
+}
+
+/** Creates the workers of a leading controller, and the queues that they take their work from. */
+function createWorkers({ redis, caches, control, nowMs, fence }: Parts, sealEndpoint: CompileOptions['sealEndpoint']) {
+  const hints = { r: createHintIndex(redis, 'r'), d: createHintIndex(redis, 'd') };
+  const locks = createLocks();
+  const explain = (error: unknown) => error;
+  const tenants = createTenants({
+    control,
+    queueHints: hints.r,
+    inboxHints: hints.d,
+    nowMs,
+    compile: { queueMaxBytes: 1_000_000, judgeEndpoint: () => 'ok', sealEndpoint },
+    fence,
+    explain,
+    prepare: async () => {},
+    gather: (each, isRemoved) => gatherTenant(caches, isRemoved, each),
+    objectsOf: each => objectsInCaches(caches, each),
+    isPaused: () => false,
+    openGates: each => openGatesOf({ caches, nowMs }, each),
+    exclusively: locks.exclusively,
+    onChanged: () => {},
+  });
+  const context = { caches, tenants, control, inboxHints: hints.d, nowMs, wallMs: nowMs, fence, explain };
+  const reconcile = reconcilePair(
+    { ...context, shared: locks.shared } as unknown as Context,
+    { latest: (object: unknown) => object, write: async () => {} } as never,
+  );
+  const pair = (key: string, failures = 0): Promise<unknown> =>
+    reconcile(key, { failures, signal: new AbortController().signal } as never);
+  const queue = { tenants: new Set<string>(), pairs: new Set<string>(), accounts: new Set<string>() };
+
+  return {
+    tenants,
+    pair,
+    queue,
+    /** Runs the workers on their queues. */
+    async work(): Promise<void> {
+      const todo = { tenants: [...queue.tenants], pairs: [...queue.pairs], accounts: [...queue.accounts] };
+      for (const each of Object.values(queue)) each.clear();
+      for (const each of todo.tenants) await tenants.sync(each);
+      for (const each of todo.pairs) await pair(each);
+      for (const each of todo.accounts) {
+        const account = caches.Account.store.get(each);
+        if (account === undefined) continue;
+        const { plan, includedTokens } = account.spec;
+        await control.setAccount(fence(), publicId('Account', '', each), plan, includedTokens);
+      }
+    },
+  };
+}
+
+/** Creates the audit and the garbage collector of a leading controller, which record what they report. */
+function createAuditors(
+  { redis, caches, control, nowMs, fence }: Parts,
+  { tenants, queue }: ReturnType<typeof createWorkers>,
+) {
+  const events: string[] = [];
+  const repaired: string[] = [];
+  const swept: string[] = [];
+  const relisted: string[] = [];
+  /** Objects that the API server has and the caches do not. */
+  const actual = { pairs: [] as AnyObject[], onRelist: (_what: string): void => {} };
+  const store = createControlAudit(redis, () => Promise.resolve());
+  const shared = {
+    caches,
+    store,
+    tenants,
+    nowMs,
+    isPaused: () => false,
+    enqueueTenant: (each: string) => void queue.tenants.add(each),
+    relist: async (what: string): Promise<void> => {
+      relisted.push(what);
+      actual.onRelist(what);
+    },
+  };
+  const audit = createAudit({
+    ...shared,
+    enqueuePair: each => queue.pairs.add(each),
+    enqueueAccount: each => queue.accounts.add(each),
+    isPairPending: each => queue.pairs.has(each),
+    isAccountPending: each => queue.accounts.has(each),
+    readPair: async () => actual.pairs as never,
+    noteHealths: () => {},
+    noteDeliveries: () => {},
+    events: {
+      record: ({ metadata }, { type, reason, message }) => events.push(`${metadata.name} ${type} ${reason} ${message}`),
+    },
+    metrics: { repaired: what => repaired.push(what) },
+    log: { warn: () => {} } as never,
+  });
+  const garbage = createGarbageCollector({
+    ...shared,
+    control,
+    purger: createControlSweep(redis),
+    fence,
+    metrics: { swept: what => swept.push(what) },
+    log: { info: () => {} } as never,
+  });
+  return { events, repaired, swept, relisted, actual, audit, garbage, store };
+}
 
 /**
  * Creates one workspace of a leading controller: caches that a test fills, the real workers on a real Redis, audit and
@@ -58,152 +183,29 @@ const FINALIZED = { finalizers: ['sluice.dev/finalizer'] };
  */
 export async function createAuditedTenant(client: RedisClient, options: AuditedTenantOptions = {}) {
   const name = options.name ?? `t${randomUUID().replaceAll('-', '').slice(0, 12)}`;
+  const partner = `${name}-partner`;
   const calls: string[] = [];
   const redis = recording(client, calls);
   const clock = { ms: NOW_MS };
-  const nowMs = (): number => clock.ms;
-  const stores = {
-    ...Object.fromEntries(
-      Object.entries(INDEXES).map(([kind, indexers]) => [kind, createStore(indexers as Indexers<AnyObject>)]),
-    ),
-    namespaces: createStore<object>(),
-    ingressKeys: createStore<{ readonly namespace: string }>({ namespace: ({ namespace }) => [namespace] }),
-  } as unknown as {
-    readonly [K in keyof Caches]: { set: (key: string, value: unknown) => void; remove: (key: string) => void };
-  };
-  const caches = Object.fromEntries(
-    Object.entries(stores).map(([kind, store]) => [kind, { store }]),
-  ) as unknown as Caches;
-  const put = (kind: keyof Caches, object: AnyObject): void => stores[kind].set(keyOf(object.metadata), object);
-
   const fence = { epoch: 1 };
+  const { caches, stores, put, remove } = createTestCaches();
   const fenced = createControlStore(redis);
-  // All tests on this Redis share the list of workspaces, with different epochs: this write has no fence.
-  const control: typeof fenced = options.clusterIsOwn
-    ? fenced
-    : {
-        ...fenced,
-        enlist: async (_fence, tenant) => {
-          if ((await redis.call('sismember', CLUSTER_KEYS.tenants, tenant)) === 0)
-            await redis.call('sadd', CLUSTER_KEYS.tenants, tenant);
-        },
-        patch: async (epoch, patches) => {
-          const shared = patches.filter(({ meta }) => meta === CLUSTER_KEYS.meta);
-          for (const { command, key, args } of shared.flatMap(({ ops }) => ops))
-            await redis.call(command, key, ...args);
-          await fenced.patch(
-            epoch,
-            patches.filter(patch => !shared.includes(patch)),
-          );
-        },
-      };
-  const hints = { r: createHintIndex(redis, 'r'), d: createHintIndex(redis, 'd') };
-  const locks = createLocks();
-  const tenants = createTenants({
-    control,
-    queueHints: hints.r,
-    inboxHints: hints.d,
-    nowMs,
-    compile: {
-      queueMaxBytes: 1_000_000,
-      judgeEndpoint: () => 'ok',
-      sealEndpoint: options.sealEndpoint ?? ((sub, { url }) => `${sub} ${url}`),
-    },
-    fence: () => fence.epoch,
-    explain: error => error,
-    prepare: async () => {},
-    gather: (each, isRemoved) => gatherTenant(caches, isRemoved, each),
-    objectsOf: each => objectsOfTenant(caches, each),
-    isPaused: () => false,
-    openGates: each => openGatesOf({ caches, nowMs }, each),
-    exclusively: locks.exclusively,
-    onChanged: () => {},
-  });
-  const pair = reconcilePair(
-    {
-      caches,
-      tenants,
-      control,
-      inboxHints: hints.d,
-      nowMs,
-      wallMs: nowMs,
-      fence: () => fence.epoch,
-      explain: (error: unknown) => error,
-      shared: locks.shared,
-    } as unknown as Context,
-    { latest: (object: unknown) => object, write: async () => {} } as never,
-  );
-
-  const queue = { tenants: new Set<string>(), pairs: new Set<string>(), accounts: new Set<string>() };
-  const told: string[] = [];
-  const counted: string[] = [];
-  const swept: string[] = [];
-  const relisted: string[] = [];
-  /** Objects that the API server has and the caches do not. */
-  const actual = { pairs: [] as AnyObject[], onRelist: (_what: string): void => {} };
-  const store = createControlAudit(redis, () => Promise.resolve());
-  const relist = async (what: string): Promise<void> => {
-    relisted.push(what);
-    actual.onRelist(what);
-  };
-  const deps: AuditDeps = {
-    caches,
-    store,
-    tenants,
-    isPaused: () => false,
-    enqueueTenant: each => queue.tenants.add(each),
-    enqueuePair: each => queue.pairs.add(each),
-    enqueueAccount: each => queue.accounts.add(each),
-    isPairPending: each => queue.pairs.has(each),
-    isAccountPending: each => queue.accounts.has(each),
-    relist,
-    readPair: async () => actual.pairs as never,
-    noteHealths: () => {},
-    noteDeliveries: () => {},
-    events: {
-      record: ({ metadata }, { type, reason, message }) => told.push(`${metadata.name} ${type} ${reason} ${message}`),
-    },
-    metrics: { repaired: what => counted.push(what) },
-    nowMs,
-    log: { warn: () => {} } as never,
-  };
-  const audit = createAudit(deps);
-  const garbage = createGarbageCollector({
-    caches,
-    tenants,
-    store,
-    control,
-    purger: createControlSweep(redis),
-    isPaused: () => false,
-    fence: () => fence.epoch,
-    relist,
-    enqueueTenant: deps.enqueueTenant,
-    metrics: { swept: what => swept.push(what) },
-    nowMs,
-    log: { info: () => {} } as never,
-  });
-  const listed = (): Promise<ReadonlySet<string>> => store.readTenants();
+  const control = options.clusterIsOwn ? fenced : withSharedCluster(redis, fenced);
+  const parts: Parts = { redis, caches, control, nowMs: () => clock.ms, fence: () => fence.epoch };
+  const workers = createWorkers(parts, options.sealEndpoint ?? ((sub, { url }) => `${sub} ${url}`));
+  const auditors = createAuditors(parts, workers);
+  const { tenants, queue } = workers;
+  const work = () => workers.work();
+  const objects = objectsOfTenant(name, partner);
+  const listed = (): Promise<ReadonlySet<string>> => auditors.store.readTenants();
+  const activation = (groupKey: string, spec: object = {}): AnyObject => activationOf(name, groupKey, spec);
 
   async function look(): Promise<Difference[]> {
-    return audit.compareTenant(name, await listed());
+    return auditors.audit.compareTenant(name, await listed());
   }
 
-  /** Runs the workers on their queues. */
-  async function work(): Promise<void> {
-    const todo = { tenants: [...queue.tenants], pairs: [...queue.pairs], accounts: [...queue.accounts] };
-    for (const each of Object.values(queue)) each.clear();
-    for (const each of todo.tenants) await tenants.sync(each);
-    for (const each of todo.pairs) await pair(each, { failures: 0, signal: new AbortController().signal } as never);
-    for (const each of todo.accounts) {
-      const account = caches.Account.store.get(each);
-      if (account === undefined) continue;
-      const { plan, includedTokens } = account.spec;
-      await control.setAccount(fence.epoch, publicId('Account', '', each), plan, includedTokens);
-    }
-  }
-
-  const partner = `${name}-partner`;
   return {
+    ...auditors,
     name,
     tenant: tenantId(name),
     account: publicId('Account', '', name),
@@ -217,69 +219,33 @@ export async function createAuditedTenant(client: RedisClient, options: AuditedT
     clock,
     calls,
     queue,
-    told,
-    counted,
-    swept,
-    relisted,
-    actual,
-    audit,
-    garbage,
-    store,
     put,
-    remove: (kind: keyof Caches, object: AnyObject): void => stores[kind].remove(keyOf(object.metadata)),
+    remove,
     listed,
     look,
     work,
     /** Runs the worker of one activation's pair after `failures` failed tries. */
-    reconcilePair: (key: string, failures = 0): Promise<unknown> =>
-      pair(key, { failures, signal: new AbortController().signal } as never),
-    activation: (groupKey: string, spec: object = {}): AnyObject =>
-      objectOf<'Activation'>(`ada-${groupKey}`, { integration: 'ada', groupKey, ...spec } as never, {
-        namespace: name,
-      }),
-    objects: {
-      account: objectOf<'Account'>(name, { plan: 'Free', includedTokens: 10_000, owners: [] } as never, {
-        namespace: undefined,
-      }),
-      workspace: objectOf<'Workspace'>(name, { account: name } as never, { namespace: undefined, metadata: FINALIZED }),
-      stream: objectOf<'CatalogStream'>(
-        'orders',
-        { public: true, retention: '1h', deletionPolicy: 'Retain' } as never,
-        {
-          namespace: name,
-          metadata: { uid: `stream-${name}`, ...FINALIZED },
-        },
-      ),
-      integration: objectOf<'Integration'>('ada', { workspace: partner } as never, { namespace: name }),
-      subscription: objectOf<'Subscription'>(
-        'orders',
-        { producer: name, integration: 'ada', stream: 'orders', endpoint: { url: 'https://example.com/' } } as never,
-        {
-          namespace: partner,
-          metadata: { uid: `sub-${name}`, ...FINALIZED },
-          status: { admittedAt: '2026-01-01T00:00:00Z' },
-        },
-      ),
-    },
+    reconcilePair: workers.pair,
+    activation,
+    objects,
     /** Fills the caches, and applies everything. */
     async begin(groupKeys: readonly string[]): Promise<void> {
-      const { account, workspace, stream, integration, subscription } = this.objects;
-      put('Account', account);
-      put('Workspace', workspace);
+      put('Account', objects.account);
+      put('Workspace', objects.workspace);
       stores.namespaces.set(name, { workspace: name, deleting: false });
       stores.ingressKeys.set(`${name}/key`, { namespace: name, sha256: 'ab'.repeat(32) });
-      put('CatalogStream', stream);
-      put('Integration', integration);
-      put('Subscription', subscription);
-      for (const groupKey of groupKeys) put('Activation', this.activation(groupKey));
+      put('CatalogStream', objects.stream);
+      put('Integration', objects.integration);
+      put('Subscription', objects.subscription);
+      for (const groupKey of groupKeys) put('Activation', activation(groupKey));
       queue.tenants.add(name);
       queue.accounts.add(name);
       await work();
     },
     /** Runs both comparisons of the workspace and its account, then the workers. */
     async pass(): Promise<void> {
-      const [found, accounts] = [await look(), await audit.compareAccounts([name])];
-      await audit.repair({ tenants: new Map([[name, found]]), accounts }, await listed());
+      const [found, accounts] = [await look(), await auditors.audit.compareAccounts([name])];
+      await auditors.audit.repair({ tenants: new Map([[name, found]]), accounts }, await listed());
       await work();
     },
   };

@@ -17,22 +17,14 @@ export type Thing = KubeObject<{ readonly say: string }, Status>;
 
 export const READY = { type: 'Ready', status: 'True', reason: 'Done', message: 'done' } as const;
 
-/** Simulates the API server for one kind (applies, patches, watch events), with a controller that runs on it. */
-export function startKind(
-  context: Partial<KindControllerOptions<Thing>> & Pick<KindControllerOptions<Thing>, 'reconcile'>,
-) {
-  const clock = createManualClock();
-  const registry = createRegistry();
-  const writes: string[] = [];
-  const events: string[] = [];
+/** Simulates the API server for one kind: applies and patches, and watch events to the caches. */
+function createThingServer() {
   const reflected = createReflected<Thing>({ project: object => object as Thing, log });
   const truth = new Map<string, Thing>();
+  const writes: string[] = [];
   let version = 0;
   let lagging = false;
 
-  const tell = (type: 'MODIFIED' | 'DELETED', object: Thing) => {
-    if (!lagging) reflected.apply({ type, object });
-  };
   function store(object: Thing): Thing {
     version++;
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: `${version}` } };
@@ -40,7 +32,7 @@ export function startKind(
     const gone = stored.metadata.deletionTimestamp !== undefined && (stored.metadata.finalizers ?? []).length === 0;
     if (gone) truth.delete(key);
     else truth.set(key, stored);
-    tell(gone ? 'DELETED' : 'MODIFIED', stored);
+    if (!lagging) reflected.apply({ type: gone ? 'DELETED' : 'MODIFIED', object: stored });
     return stored;
   }
   const client = {
@@ -61,6 +53,42 @@ export function startKind(
     },
   } as unknown as Pick<KubeClient, 'apply' | 'mergePatch'>;
 
+  return {
+    reflected,
+    client,
+    /** What the tests see and change. */
+    server: {
+      writes,
+      lag: (behind: boolean) => {
+        lagging = behind;
+      },
+      /** Updates the caches at once, like a list: they see only the final state of each object. */
+      relist: () => {
+        reflected.replace([...truth.values()].map(reflected.project), `${version}`);
+      },
+      get: (name: string) => truth.get(`ns/${name}`),
+      condition: (name: string, type: string) =>
+        truth.get(`ns/${name}`)?.status?.conditions?.find(condition => condition.type === type),
+      /** Adopts an object in the state of another world. */
+      adopt: store,
+      put: (name: string, say: string, meta: Partial<Thing['metadata']> = {}) => {
+        const before = truth.get(`ns/${name}`);
+        const generation = (before?.metadata.generation ?? 0) + 1;
+        const base = before?.metadata ?? { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '0' };
+        return store({ ...before, metadata: { ...base, ...meta, generation }, spec: { say } });
+      },
+    },
+  };
+}
+
+/** Runs a controller of one kind on a simulated API server. */
+export function startKind(
+  context: Partial<KindControllerOptions<Thing>> & Pick<KindControllerOptions<Thing>, 'reconcile'>,
+) {
+  const clock = createManualClock();
+  const registry = createRegistry();
+  const events: string[] = [];
+  const { reflected, client, server } = createThingServer();
   const controller = createKindController<Thing>({
     name: 'things',
     reflector: {
@@ -82,33 +110,5 @@ export function startKind(
   const stop = new AbortController();
   const lost = new AbortController();
   const running = controller.run(stop.signal, lost.signal);
-
-  return {
-    clock,
-    controller,
-    writes,
-    events,
-    stop,
-    lost,
-    running,
-    metrics: () => registry.metrics(),
-    lag: (behind: boolean) => {
-      lagging = behind;
-    },
-    /** Updates the caches at once, like a list: they see only the final state of each object. */
-    relist: () => {
-      reflected.replace([...truth.values()].map(reflected.project), `${version}`);
-    },
-    get: (name: string) => truth.get(`ns/${name}`),
-    condition: (name: string, type: string) =>
-      truth.get(`ns/${name}`)?.status?.conditions?.find(condition => condition.type === type),
-    /** Adopts an object in the state of another world. */
-    adopt: (object: Thing) => store(object),
-    put: (name: string, say: string, meta: Partial<Thing['metadata']> = {}) => {
-      const before = truth.get(`ns/${name}`);
-      const generation = (before?.metadata.generation ?? 0) + 1;
-      const base = before?.metadata ?? { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '0' };
-      return store({ ...before, metadata: { ...base, ...meta, generation }, spec: { say } });
-    },
-  };
+  return { ...server, clock, controller, events, stop, lost, running, metrics: () => registry.metrics() };
 }

@@ -48,6 +48,64 @@ export type StartedCluster = Cluster & {
   readonly userKubeconfig: (name: string, groups?: readonly string[]) => Promise<string>;
 };
 
+type Start = (component: string, command: string, args: readonly string[]) => ChildProcess;
+type Components = Awaited<ReturnType<typeof prepare>>;
+
+/** Chooses the programs, folder, ports and credentials of a cluster. */
+async function prepare(users: readonly User[]) {
+  const binaries = await ensureBinaries(CLUSTER_BINARIES);
+  const folder = await temporaryFolder('kube');
+  const [etcdPort = 0, etcdPeer = 0, apiServerPort = 0] = await freePorts(3);
+  const admin = issueToken(ADMIN);
+  return {
+    binaries,
+    folder,
+    files: clusterFiles(folder.path),
+    ports: { etcd: etcdPort, etcdPeer, apiServer: apiServerPort },
+    url: `https://127.0.0.1:${apiServerPort}`,
+    admin,
+    credentials: [admin, ...users.map(issueToken)],
+  };
+}
+
+/** Starts processes that log to the cluster's folder, and kills them all at once. */
+function createProcesses({ files, folder }: Components): { readonly start: Start; readonly stop: () => Promise<void> } {
+  const children: ChildProcess[] = [];
+  return {
+    start: (component, command, args) => {
+      const child = startChild({ command, args, log: files.log(component) });
+      children.push(child);
+      return child;
+    },
+    // Nothing in the folder needs an orderly shutdown.
+    stop: async () => {
+      for (const child of children.toReversed()) child.kill('SIGKILL');
+      await Promise.all(children.map(({ exited }) => exited));
+      await folder.remove();
+    },
+  };
+}
+
+/** Starts and kills the API server; each start reads the credentials anew. */
+function createApiServer({ binaries, files, ports, url, admin, credentials }: Components, start: Start) {
+  let server: ChildProcess | undefined;
+  return {
+    startApiServer: async (): Promise<void> => {
+      if (server?.running()) return;
+      await writeFile(files.tokens, formatTokenFile(credentials), { mode: 0o600 });
+      server = start('kube-apiserver', binaries['kube-apiserver'], apiServerArguments(files, ports));
+      await waitUntilReady(server, async () => (await httpsStatus(`${url}/readyz`, admin.token)) === 200, {
+        name: 'kube-apiserver',
+        deadlineMs: START_DEADLINE_MS,
+      });
+    },
+    killApiServer: async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
+      server?.kill(signal);
+      await server?.exited;
+    },
+  };
+}
+
 /**
  * Starts a Kubernetes API server on free loopback ports, with RBAC and without nodes. It ends with this process,
  * however that ends.
@@ -59,32 +117,10 @@ export type StartedCluster = Cluster & {
 export async function startCluster(
   options: { controllerManager?: boolean; users?: readonly User[] } = {},
 ): Promise<StartedCluster> {
-  const binaries = await ensureBinaries(CLUSTER_BINARIES);
-  const folder = await temporaryFolder('kube');
-  const files = clusterFiles(folder.path);
-  const [etcdPort = 0, etcdPeer = 0, apiServerPort = 0] = await freePorts(3);
-  const ports = { etcd: etcdPort, etcdPeer, apiServer: apiServerPort };
-  const url = `https://127.0.0.1:${ports.apiServer}`;
-  const admin = issueToken(ADMIN);
-  const credentials = [admin, ...(options.users ?? []).map(issueToken)];
-  const children: ChildProcess[] = [];
-  let apiServer: ChildProcess | undefined;
-
-  const start = (component: string, command: string, args: readonly string[]): ChildProcess => {
-    const child = startChild({ command, args, log: files.log(component) });
-    children.push(child);
-    return child;
-  };
-
-  const startApiServer = async (): Promise<void> => {
-    if (apiServer?.running()) return;
-    await writeFile(files.tokens, formatTokenFile(credentials), { mode: 0o600 });
-    apiServer = start('kube-apiserver', binaries['kube-apiserver'], apiServerArguments(files, ports));
-    await waitUntilReady(apiServer, async () => (await httpsStatus(`${url}/readyz`, admin.token)) === 200, {
-      name: 'kube-apiserver',
-      deadlineMs: START_DEADLINE_MS,
-    });
-  };
+  const components = await prepare(options.users ?? []);
+  const { binaries, files, folder, ports, url, admin, credentials } = components;
+  const { start, stop } = createProcesses(components);
+  const { startApiServer, killApiServer } = createApiServer(components, start);
 
   const startControllerManager = async (): Promise<() => Promise<void>> => {
     const { 'kube-controller-manager': binary } = await ensureBinaries(['kube-controller-manager']);
@@ -93,11 +129,6 @@ export async function startCluster(
       manager.kill('SIGKILL');
       await manager.exited;
     };
-  };
-
-  const killApiServer = async (signal: NodeJS.Signals = 'SIGKILL'): Promise<void> => {
-    apiServer?.kill(signal);
-    await apiServer?.exited;
   };
 
   const writeKubeconfig = async (path: string, token: string): Promise<string> => {
@@ -116,13 +147,6 @@ export async function startCluster(
     return writeKubeconfig(join(folder.path, `user-${credentials.indexOf(credential)}.kubeconfig`), credential.token);
   };
 
-  // Nothing in the folder needs an orderly shutdown.
-  const stop = async (): Promise<void> => {
-    for (const child of children.toReversed()) child.kill('SIGKILL');
-    await Promise.all(children.map(({ exited }) => exited));
-    await folder.remove();
-  };
-
   try {
     await mkdir(files.certificates);
     await writeServiceAccountKeys({ privateKey: files.serviceAccountKey, publicKey: files.serviceAccountPublicKey });
@@ -134,11 +158,10 @@ export async function startCluster(
     await stop();
     throw error;
   }
-  const kubectl = kubectlFor({ binary: binaries.kubectl, kubeconfig: files.kubeconfig, cache: files.kubectlCache });
   return {
     kubeconfig: files.kubeconfig,
     url,
-    kubectl,
+    kubectl: kubectlFor({ binary: binaries.kubectl, kubeconfig: files.kubeconfig, cache: files.kubectlCache }),
     etcdUrl: `http://127.0.0.1:${ports.etcd}`,
     kubectlCache: files.kubectlCache,
     startControllerManager,

@@ -32,6 +32,71 @@ export type Receiver = {
   readonly stop: () => Promise<void>;
 };
 
+/** Keeps what was received, and waits for more. */
+function createLog() {
+  const all: Received[] = [];
+  const watchers = new Set<(received: Received) => void>();
+  return {
+    all,
+    add(received: Received): void {
+      all.push(received);
+      for (const watch of watchers) watch(received);
+    },
+    waitFor(fits: (received: Received) => boolean, withinMs: number): Promise<Received | undefined> {
+      return new Promise(resolve => {
+        const found = all.find(fits);
+        if (found !== undefined) return resolve(found);
+        const end = (received: Received | undefined): void => {
+          clearTimeout(timer);
+          watchers.delete(watch);
+          resolve(received);
+        };
+        const watch = (received: Received): void => {
+          if (fits(received)) end(received);
+        };
+        const timer = setTimeout(end, withinMs, undefined);
+        watchers.add(watch);
+      });
+    },
+  };
+}
+
+/** Verifies signatures, and reads the secrets again when none fits. */
+function createVerify(readSecrets: () => Promise<readonly string[]>) {
+  let secrets: readonly string[] = [];
+  return async (body: Buffer, headers: Record<string, string>): Promise<Received['signature']> => {
+    const verdict = judgeSignature(secrets, body, headers);
+    if (verdict === 'valid') return verdict;
+    // The secrets are not read yet, or were rotated.
+    secrets = await readSecrets();
+    return judgeSignature(secrets, body, headers);
+  };
+}
+
+async function listen(
+  handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
+  port: number,
+): Promise<Pick<Receiver, 'port' | 'stop'>> {
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      if (!response.headersSent) response.statusCode = 500;
+      response.end(`${String(error)}\n`);
+    });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    stop: () =>
+      new Promise(resolve => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
 /**
  * Starts a partner's endpoint. `POST` to any path is a delivery, verified and answered with 200 (401 if the signature
  * is invalid). `POST /fail?next=<n>` makes the next n fail. `GET /received` lists all requests, one JSON line each;
@@ -45,18 +110,9 @@ export async function startReceiver(options: {
   readSecrets: () => Promise<readonly string[]>;
   onReceived?: (received: Received) => void;
 }): Promise<Receiver> {
-  const all: Received[] = [];
-  const watchers = new Set<(received: Received) => void>();
-  let secrets: readonly string[] = [];
+  const log = createLog();
+  const verify = createVerify(options.readSecrets);
   let failing = 0;
-
-  async function verify(body: Buffer, headers: Record<string, string>): Promise<Received['signature']> {
-    const verdict = judgeSignature(secrets, body, headers);
-    if (verdict === 'valid') return verdict;
-    // The secrets are not read yet, or were rotated.
-    secrets = await options.readSecrets();
-    return judgeSignature(secrets, body, headers);
-  }
 
   async function take(request: IncomingMessage): Promise<number> {
     const body = await buffer(request);
@@ -66,46 +122,22 @@ export async function startReceiver(options: {
     const signature = await verify(body, Object.fromEntries(signed.map(name => [name, header(name)])));
     const status = signature !== 'valid' ? 401 : failing > 0 ? 503 : 200;
     if (status === 503) failing--;
-    const received: Received = {
-      id: header('webhook-id'),
-      type: header('ce-type'),
-      groupKey: decodeURIComponent(header('ce-partitionkey')),
-      body,
-      signature,
-      status,
-      atMs,
-    };
-    all.push(received);
+    const id = header('webhook-id');
+    const groupKey = decodeURIComponent(header('ce-partitionkey'));
+    const received: Received = { id, type: header('ce-type'), groupKey, body, signature, status, atMs };
+    log.add(received);
     options.onReceived?.(received);
-    for (const watch of watchers) watch(received);
     return status;
-  }
-
-  function waitFor(fits: (received: Received) => boolean, withinMs: number): Promise<Received | undefined> {
-    return new Promise(resolve => {
-      const found = all.find(fits);
-      if (found !== undefined) return resolve(found);
-      const end = (received: Received | undefined): void => {
-        clearTimeout(timer);
-        watchers.delete(watch);
-        resolve(received);
-      };
-      const watch = (received: Received): void => {
-        if (fits(received)) end(received);
-      };
-      const timer = setTimeout(end, withinMs, undefined);
-      watchers.add(watch);
-    });
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://receiver');
     if (request.method === 'GET' && pathname === '/received') {
       const id = searchParams.get('id');
-      if (id !== null) await waitFor(received => received.id === id && received.status === 200, LOOK_FOR_MS);
+      if (id !== null) await log.waitFor(received => received.id === id && received.status === 200, LOOK_FOR_MS);
       response.setHeader('content-type', 'application/x-ndjson');
       response.end(
-        all
+        log.all
           .filter(received => id === null || received.id === id)
           .map(summary)
           .join(''),
@@ -122,29 +154,14 @@ export async function startReceiver(options: {
     }
   }
 
-  const server = createServer((request, response) => {
-    handle(request, response).catch((error: unknown) => {
-      if (!response.headersSent) response.statusCode = 500;
-      response.end(`${String(error)}\n`);
-    });
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port, '127.0.0.1', resolve);
-  });
-
+  const server = await listen(handle, options.port);
   return {
-    port: (server.address() as AddressInfo).port,
+    ...server,
     failNext: count => {
       failing = count;
     },
-    received: () => all,
-    waitFor,
-    stop: () =>
-      new Promise(resolve => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    received: () => log.all,
+    waitFor: (fits, withinMs) => log.waitFor(fits, withinMs),
   };
 }
 
