@@ -150,6 +150,7 @@ onEachRedis(redis => {
     expect(await it.recovery.sendTest(it.inbox)).toMatchObject({ answer: 'OK' });
     await it.finish(await it.claim(), DEAD);
     expect(await it.state()).toMatchObject({ attempt: { outcome: 'Timeout' }, dead: 0, firstDead: undefined });
+    expect(await it.look()).toBeUndefined();
     await it.count();
   });
 

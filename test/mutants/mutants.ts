@@ -148,6 +148,7 @@ export const MUTANTS: readonly Mutant[] = [
     ['an endpoint that is enabled again stays disabled', 'if enabled <= (h.disabled or h.since) then', 'if true then'],
     ['a probe that failed is repeated at once', 'h.pause = math.min(2 * h.pause, LONGEST_PAUSE_MS)', 'h.pause = 0'],
   ]),
+  ...mutantsOf(script('lib/delivery'), [['a test event that failed is a dead letter', " - tonumber(s[8] or '0')", '']]),
   ...mutantsOf(script('lib/pacing'), [
     ['a limit per second paces nobody', 'math.floor((now - empty + 0.001) * perSecond / 1000)', 'perSecond'],
   ]),
