@@ -4,7 +4,7 @@ import { publicId } from '../../../src/core/ids/ids.ts';
 import { subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
 import type { SubscriptionEntry } from '../../../src/facade/resources/subscriptions/subscription-views.ts';
 import { eventually } from '../support/deadline.ts';
-import type { Problem, RestClient } from '../support/rest-client.ts';
+import type { Problem } from '../support/rest-client.ts';
 import { apply, kubectl, stream, subscription, waitForAll } from '../support/world.ts';
 import { expectDeclared } from './support/declared-answer.ts';
 import { openPartnerInbox, type PartnerInbox } from './support/partner-inbox.ts';
@@ -19,9 +19,7 @@ interface Secrets {
 const URL = 'https://ada.example/hook';
 
 let inbox: PartnerInbox;
-let ada: RestClient;
-let root: string;
-let pulled: string;
+let { ada, root, pulled } = {} as PartnerInbox;
 
 beforeAll(async () => {
   inbox = await openPartnerInbox(0);

@@ -2,23 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId } from '../../../src/core/ids/ids.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample } from '../support/publisher.ts';
-import type { Problem, RestClient } from '../support/rest-client.ts';
+import type { Problem } from '../support/rest-client.ts';
 import { expectDeclared } from './support/declared-answer.ts';
 import { type Entry, openPartnerInbox, type PartnerInbox } from './support/partner-inbox.ts';
 
 let inbox: PartnerInbox;
-let world: PartnerInbox['world'];
-let receiver: PartnerInbox['receiver'];
-let publisher: PartnerInbox['publisher'];
-let ada: RestClient;
-let eve: RestClient;
-let pushed: string;
-let pulled: string;
-let root: string;
-let eventPath: PartnerInbox['eventPath'];
-let list: PartnerInbox['list'];
-let read: PartnerInbox['read'];
-let eventIn: PartnerInbox['eventIn'];
+let { world, receiver, publisher, ada, eve, pushed, pulled, root, eventPath, list, read, eventIn } = {} as PartnerInbox;
 
 beforeAll(async () => {
   inbox = await openPartnerInbox(100);
