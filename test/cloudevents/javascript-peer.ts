@@ -51,7 +51,7 @@ function dataOf(value: unknown): Data | null {
 }
 
 function read(headers: IncomingHttpHeaders, body: Buffer): Reading {
-  // As Express hands bodies over: bytes for what is said to be bytes, else text.
+  // As Express passes bodies: bytes for a type of bytes, else text.
   const isBytes = headers['content-type'] === 'application/octet-stream';
   try {
     const event = HTTP.toEvent({ headers, body: isBytes ? body : body.toString('utf8') });

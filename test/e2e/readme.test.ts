@@ -97,7 +97,7 @@ function row(name = '', type = '', help = ''): string {
 
 test('docs/metrics.md has every metric that a process with all roles has, in the same words', async () => {
   const { output } = await run('curl -s "$OPS_URL/metrics"');
-  // What prom-client knows of every Node process is said in one sentence.
+  // The metrics of prom-client for every Node process are described in one sentence.
   const live = [...output.matchAll(/^# HELP (?!process_|nodejs_)(\S+) (.*)\n# TYPE \S+ (\S+)/gm)];
   const page = await renderMetrics();
   const documented = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| .* \| (.*) \|$/gm)];
@@ -106,7 +106,7 @@ test('docs/metrics.md has every metric that a process with all roles has, in the
   );
 });
 
-test('the tour ends as it is told to, and leaves nothing behind', async () => {
+test('the tour ends on request, and leaves nothing behind', async () => {
   tour.kill('SIGTERM');
   expect(await tour.exited).toBe(143);
   await rm(state);

@@ -15,7 +15,7 @@ const run = promisify(execFile);
 
 interface Language {
   readonly name: string;
-  /** Program that has to be on PATH. */
+  /** Program that must be on PATH. */
   readonly needs: string;
   readonly file: string;
   /** Compiles into `folder`, where the language does. */

@@ -98,7 +98,7 @@ test('a signal to make alone ends everything too', async () => {
   expect(await tour.leftovers()).toEqual([]);
 });
 
-test('the end of sluice is told with its log, and ends everything', async () => {
+test('when sluice ends, its log is printed and everything ends', async () => {
   const tour = await start();
   await tour.waitForLine(/Everything runs/, 120_000);
   const line = (await processesOf(tour.folder)).find(each => each.includes('src/sluice.ts all'));

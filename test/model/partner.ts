@@ -54,8 +54,8 @@ function startReplays(redis: RedisClient, nowMs: () => number): Replayer {
   return { process, work };
 }
 
-  const inboxesOf = (tenant: ModelTenant) =>
-    [...tenant.receivers.values()].filter(({ ended, leaving, routed }) => !ended && !leaving && routed.size > 0);
+const inboxesOf = (tenant: ModelTenant) =>
+  [...tenant.receivers.values()].filter(({ ended, leaving, routed }) => !ended && !leaving && routed.size > 0);
 
 /** What is asked for, and under which id (a new one if there is none); undefined: there is nothing. */
 function choose({ book, nowMs }: PartnerDeps, tenant: ModelTenant, { kind, which, spanMs, states }: Wish) {
@@ -75,10 +75,10 @@ function choose({ book, nowMs }: PartnerDeps, tenant: ModelTenant, { kind, which
   return { id: kind === 'taken' ? before?.id : undefined, receiver, selection };
 }
 
-  const titleOf = (receiver: Receiver, selection: ReplaySelection) =>
-    'ref' in selection
-      ? `${receiver.routed.get(selection.ref)?.name ?? 'a lost event'} of ${receiver.name}`
-      : `${receiver.name} of ${(selection.toMs - selection.fromMs - 1) / 1_000} s, ${selection.states.join(' or ')}`;
+const titleOf = (receiver: Receiver, selection: ReplaySelection) =>
+  'ref' in selection
+    ? `${receiver.routed.get(selection.ref)?.name ?? 'a lost event'} of ${receiver.name}`
+    : `${receiver.name} of ${(selection.toMs - selection.fromMs - 1) / 1_000} s, ${selection.states.join(' or ')}`;
 
 /** Skips, or acknowledges, a delivery of its inbox that is, or was, open. */
 function createFinish({ redis, nowMs, tenantOf, say }: PartnerDeps) {

@@ -82,13 +82,17 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf(script('next'), [
     ['a deposed router moves the cursor', "if m[2] ~= ARGV[2] then return { 'FENCED' } end", ''],
     ['a batch from elsewhere moves the cursor', "if cur ~= ARGV[6] then return { 'MOVED' } end", ''],
-    ['who is behind falls back no further', "'HSETNX', KEYS[3], ARGV[at], cur", "'HSET', KEYS[3], ARGV[at], ARGV[7]"],
-    ['who did not answer is not tried again', "redis.call('SADD', KEYS[4], ARGV[at])", ''],
+    [
+      'a subscription that is behind falls back no further',
+      "'HSETNX', KEYS[3], ARGV[at], cur",
+      "'HSET', KEYS[3], ARGV[at], ARGV[7]",
+    ],
+    ['an inbox that did not answer is not tried again', "redis.call('SADD', KEYS[4], ARGV[at])", ''],
   ]),
   ...mutantsOf(script('catchup'), [
     ['a deposed router moves a position', "if m[2] ~= ARGV[2] then return { 'FENCED' } end", ''],
     ['a position is moved from where it is not', 'KEYS[3], ARGV[at]) == ARGV[at + 1] then', 'KEYS[3], ARGV[at]) then'],
-    ['who reached the cursor stays behind', "redis.call('HDEL', KEYS[3], ARGV[at])", ''],
+    ['a subscription that reached the cursor stays behind', "redis.call('HDEL', KEYS[3], ARGV[at])", ''],
   ]),
   ...mutantsOf(script('lib/claiming'), [
     ['what is held is claimed', "if s[3] ~= 'open' or", 'if'],

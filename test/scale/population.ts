@@ -5,7 +5,7 @@ import { isKubeError } from '../../src/kube/kube-error.ts';
 import { resourceOf } from '../../src/kube/resource.ts';
 
 export const PRODUCER = 'shop';
-/** One workspace stands for all partners: who subscribes says nothing about the cost. */
+/** One workspace stands for all partners: the subscriber does not change the cost. */
 export const PARTNER = 'partner';
 
 /** Subscriptions of each integration: one for every stream. */

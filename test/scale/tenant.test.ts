@@ -81,7 +81,7 @@ async function settled(): Promise<void> {
   await eventually('nothing to do', isQuiet, { withinMs: MOST_MS, everyMs: 200 });
 }
 
-/** Until a process that began at `beganMs` leads with all routes in force; how long that took, ms. */
+/** Until a process that began at `beganMs` leads with all routes applied; how long that took, ms. */
 async function ledAfterMs(beganMs: number): Promise<number> {
   const led = async () => {
     const lines = await sluice.logLines();
@@ -125,7 +125,7 @@ interface Cost {
   readonly cpuMs: number;
 }
 
-/** What it costs to bring a change into force, at the least. */
+/** What it costs to apply a change, at the least. */
 async function costOf(change: (attempt: number) => Promise<unknown>): Promise<Cost> {
   const costs: Cost[] = [];
   for (let attempt = 0; attempt < TRIES; attempt++) {
@@ -150,7 +150,7 @@ async function expectBounded(when: string): Promise<void> {
   if (process.platform === 'linux') expect(most).toBeLessThan(MOST_MEMORY_MIB);
 }
 
-/** CPU of the controller until everything was in force for the first time, ms. */
+/** CPU of the controller until everything was applied for the first time, ms. */
 let allCpuMs = Number.NaN;
 
 /** One change costs a fraction of all of them, whatever their number. */
@@ -164,13 +164,13 @@ const withoutHints = ({ commands: sent }: Cost): string[] => sent.filter(each =>
 describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions} subscriptions`, () => {
   const { activations, subscriptions } = SIZE;
 
-  it('comes into force, with one status for each object', { timeout: MOST_MS }, async () => {
+  it('is applied, with one status for each object', { timeout: MOST_MS }, async () => {
     const before = await readApiWrites(installed.cluster);
     const beganMs = Date.now();
     sluice = await installed.start({ role: 'controller', env: AS_IN_A_CONTAINER });
     await ledAfterMs(beganMs);
     await settled();
-    console.log(`in force after ${seconds(Date.now() - beganMs)} s`);
+    console.log(`applied after ${seconds(Date.now() - beganMs)} s`);
     allCpuMs = (await readCpuSeconds([sluice.pid])) * 1_000;
     expect(await countSaying('Activation', 'Effective')).toBe(activations);
     expect(await countSaying('Subscription', 'Live')).toBe(subscriptions);
@@ -178,7 +178,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     console.log(writes);
     expect(writes['APPLY activations/status']).toBe(activations);
     expect(writes['APPLY subscriptions/status']).toBe(subscriptions);
-    await expectBounded('with everything in force');
+    await expectBounded('with everything applied');
   });
 
   it('an activation costs its own few commands and one status', { timeout: MOST_MS }, async () => {
@@ -253,7 +253,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     });
   });
 
-  it('a new leader finds everything in force and tells nobody again', { timeout: MOST_MS }, async () => {
+  it('a new leader finds everything applied and writes no Event again', { timeout: MOST_MS }, async () => {
     await settled();
     const before = await readApiWrites(installed.cluster);
     expect((await sluice.stop()).signal).toBeNull();
@@ -270,7 +270,7 @@ describe(`a tenant with ${SIZE.activations} activations and ${SIZE.subscriptions
     const listedMs = performance.now() - listingMs;
     const ratio = (ms: number) => (ms / listedMs).toFixed(1);
     console.log(
-      `cold start: leads, with all routes in force, after ${ratio(coldMs)} times what listing all objects raw takes ` +
+      `cold start: leads, with all routes applied, after ${ratio(coldMs)} times what listing all objects raw takes ` +
         `(${seconds(listedMs)} s); has looked at every object after ${ratio(allMs)} times`,
     );
   });

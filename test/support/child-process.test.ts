@@ -79,7 +79,7 @@ test('stop() ends what ignores SIGTERM', async () => {
   expect(child.running()).toBe(false);
 });
 
-test('waiting for a program that ends says so, with the end of its log', async () => {
+test('waiting for a program that ends reports the end of its log', async () => {
   const child = startChild({ command: 'sh', args: ['-c', 'echo port is taken; exit 3'], log: await newLog() });
   const waiting = waitUntilReady(child, async () => false, { name: 'server', deadlineMs: 4_000, everyMs: 5 });
   await expect(waiting).rejects.toThrow('server ended before it was ready; the end of its log:\nport is taken');

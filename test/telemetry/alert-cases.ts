@@ -1,7 +1,7 @@
 /** Series as promtool writes them, with their values minute by minute. */
 type Input = Readonly<Record<string, string>>;
 
-/** What an alert looks at when it has to fire, and when it has to be silent. Each runs for two hours. */
+/** The series with which an alert must fire, and with which it must be silent. Each runs for two hours. */
 export interface AlertCase {
   readonly firing: Input;
   /** As near to firing as it gets. */

@@ -20,7 +20,7 @@ export const block = commandOf(fc.tuple(values, fc.boolean()), ([{ tenant, integ
 }));
 
 export const unblock = commandOf(values, ({ tenant, integration, target, death }) => ({
-  text: `${tenant} un-blocks ${word[target.kind]} ${target.name} for ${integration}`,
+  text: `${tenant} unblocks ${word[target.kind]} ${target.name} for ${integration}`,
   run: async system => {
     const key = `${tenant}/${integration}-${word[target.kind]}-${target.name}`;
     if (system.objects.get('Block', key) === undefined) return system.say(': there is no block');

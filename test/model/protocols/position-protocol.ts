@@ -170,7 +170,7 @@ function* steps(state: State, variant: PositionVariant): Generator<Transition<St
   if (state.togglesLeft > 0) {
     const togglesLeft = state.togglesLeft - 1;
     const position = variant === 'inbox' && state.live ? (state.position ?? state.cursor) : state.position;
-    yield [state.live ? 'block' : 'un-block', { ...state, live: !state.live, togglesLeft, position }];
+    yield [state.live ? 'block' : 'unblock', { ...state, live: !state.live, togglesLeft, position }];
   }
   yield* routerSteps(state, 0, variant);
   yield* routerSteps(state, 1, variant);

@@ -23,7 +23,7 @@ const claimsText = (name: string, change: (text: string) => string): BadToken =>
   token(name, ({ issuer }) =>
     signParts(issuer.key(), goodHeader(issuer), change(JSON.stringify(goodClaims(issuer.url)))),
   );
-/** Signed by an attacker who claims to be the issuer. */
+/** Signed by an attacker that claims to be the issuer. */
 const forged = (name: string, changed: (material: TokenMaterial) => Members): BadToken =>
   token(name, ({ issuer, attacker }) =>
     signParts(

@@ -10,7 +10,7 @@ const RBAC = join(import.meta.dirname, '..', '..', '..', 'config', 'rbac');
 const SYSTEM_NAMESPACE = 'sluice-system';
 
 /** The API server reads admission policies once a second. */
-const IN_FORCE_WITHIN_MS = 20_000;
+const APPLIED_WITHIN_MS = 20_000;
 
 type Access = Pick<Cluster, 'kubectl'>;
 
@@ -21,10 +21,10 @@ async function succeed({ kubectl }: Access, args: readonly string[], stdin = '')
 }
 
 /**
- * Applies the manifests of config/rbac and waits until their admission policies are in force. Creates the namespace
+ * Applies the manifests of config/rbac and waits until their admission policies are applied. Creates the namespace
  * `sluice-system` if it is missing. Apply the kinds first.
  *
- * @throws if a manifest is refused, or the policies are not in force within 20 s
+ * @throws if a manifest is refused, or the policies are not applied within 20 s
  */
 export async function applyPermissions(cluster: Access): Promise<void> {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM_NAMESPACE } };
@@ -33,7 +33,7 @@ export async function applyPermissions(cluster: Access): Promise<void> {
   await succeed(cluster, [...applying, RBAC]);
   const startedMs = performance.now();
   while (!(await isLastPolicyInForce(cluster))) {
-    if (performance.now() - startedMs > IN_FORCE_WITHIN_MS) throw new Error('the admission policies are not in force');
+    if (performance.now() - startedMs > APPLIED_WITHIN_MS) throw new Error('the admission policies are not applied');
     await delay(100);
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createNarrator, formatMs } from './narrator.ts';
 
-test('tells with the time, and says and counts what is not as it should be', () => {
+test('prints the time of each line, and counts problems', () => {
   const lines: string[] = [];
   const narrator = createNarrator({ write: line => lines.push(line), nowMs: () => 12_340 });
   narrator.tell('it begins');
@@ -11,6 +11,6 @@ test('tells with the time, and says and counts what is not as it should be', () 
   expect(narrator.problems()).toEqual(['503; should be 202']);
 });
 
-test('times are said in ms, then in seconds, and never as less than nothing', () => {
+test('prints times in ms, then in seconds, never negative', () => {
   expect([-3, 12.4, 999.4, 1_250].map(formatMs)).toEqual(['0 ms', '12 ms', '999 ms', '1.25 s']);
 });

@@ -62,7 +62,7 @@ test('refuses everything while there is no secret', async () => {
   expect(await send(receiver, 'a', OLD)).toBe(401);
 });
 
-test('fails as often as it is told to, over HTTP too', async () => {
+test('fails as often as requested, over HTTP too', async () => {
   const receiver = await start(async () => [OLD]);
   receiver.failNext(1);
   expect([await send(receiver, 'a', OLD), await send(receiver, 'a', OLD)]).toEqual([503, 200]);

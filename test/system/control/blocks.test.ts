@@ -43,7 +43,7 @@ async function fieldOf(name: string, path: string): Promise<string> {
 }
 
 describe('a Block', () => {
-  it('is waited for with kubectl, and from then on nothing is routed', async () => {
+  it('stops routing once kubectl wait returns', async () => {
     const prefix = `wait${++count}`;
     await put('by-stream', OF_STREAM);
     await waitForAll(world.cluster, 'block', PRODUCER, 'Enforced');
@@ -60,7 +60,7 @@ describe('a Block', () => {
     ['the stream, then the package', ['by-stream', 'by-package']],
     ['the package, then the stream', ['by-package', 'by-stream']],
   ])(
-    'is un-blocked with another one: %s; live after the last only, in order and with nothing lost',
+    'together with another one: %s; live only after the last unblock, in order and with nothing lost',
     async (_order, names) => {
       const prefix = `order${++count}`;
       await put('by-stream', OF_STREAM);
@@ -68,7 +68,7 @@ describe('a Block', () => {
       for (const name of names) await enforced(name);
       const sent = [await send(`${prefix}.both`)];
       await lift(names[0] as string);
-      // What the routes make of it is known when another Block of the tenant, made later, is in force.
+      // What the routes make of it is known when another Block of the tenant, made later, is applied.
       await put('later', { integration: 'bob', target: { kind: 'CatalogStream', name: 'not-there' } });
       await enforced('later', 'Unknown/WaitingForTarget');
       expect(await world.observer.conditionOf('Subscription', SUBSCRIPTION, 'ada', 'Live')).toBe('False/Blocked');
@@ -83,7 +83,7 @@ describe('a Block', () => {
     },
   );
 
-  it('holds from its first moment also for an integration, a stream and a package that come later', async () => {
+  it('also covers an integration, a stream and a package that are created later', async () => {
     const { observer, receiver } = world;
     await put('early', { integration: 'eve', target: { kind: 'Package', name: 'to-come' } });
     await enforced('early', 'Unknown/WaitingForIntegration');
@@ -109,7 +109,7 @@ describe('a Block', () => {
 describe('onUnblock: SkipToNow', () => {
   const skip = { onUnblock: 'SkipToNow' };
 
-  it('leaves out what came meanwhile, however young, and delivers what lay in the inbox before', async () => {
+  it('skips the events of the pause, however young, and delivers those that were in the inbox before', async () => {
     const prefix = `skip${++count}`;
     world.receiver.behave(({ subscription: at }) => (at === 'ada' ? 503 : 204));
     await send(`${prefix}.inbox`);
@@ -132,7 +132,7 @@ describe('onUnblock: SkipToNow', () => {
     expect(takenByAda(prefix)).toEqual([`${prefix}.inbox`, `${prefix}.after`]);
   });
 
-  it('keeps the backlog when one of the Blocks says Continue', async () => {
+  it('keeps the backlog when one of the Blocks has Continue', async () => {
     const prefix = `some${++count}`;
     await put('by-stream', { ...OF_STREAM, ...skip });
     await put('by-package', OF_PACKAGE);
@@ -146,7 +146,7 @@ describe('onUnblock: SkipToNow', () => {
     expect(takenByAda(prefix)).toEqual(sent);
   });
 
-  it('leaves out nothing of what came after the un-block, when the partner has suspended besides', async () => {
+  it('skips no event after the unblock when the partner is suspended, too', async () => {
     const prefix = `suspended${++count}`;
     const suspended = (value: boolean) =>
       world.observer.apply(
@@ -167,7 +167,7 @@ describe('onUnblock: SkipToNow', () => {
   });
 });
 
-it('leaves nothing to write once all is in force', async () => {
+it('leaves nothing to write once everything is applied', async () => {
   await put('by-stream', OF_STREAM);
   await put('by-package', OF_PACKAGE);
   for (const name of ['by-stream', 'by-package']) await enforced(name);

@@ -59,7 +59,7 @@ async function redisState(): Promise<{ writes: number; aofBytes: number; command
   };
 }
 
-it('meets nothing on its way that its log or its Events call a failure', async () => {
+it('logs no failure and records no failure Event on its way', async () => {
   const worried = (await sluice.logLines()).filter(({ level }) => level === 'warn' || level === 'error');
   expect(worried.map(({ msg, key, err }) => `${msg} ${key}: ${(err as Error | undefined)?.message}`)).toEqual([]);
   const reasons = await kubectl(installed.cluster, ['get', 'events', '-A', '-o', 'jsonpath={.items[*].reason}']);
@@ -95,7 +95,7 @@ it(`writes nothing in ${IDLE_SECONDS} idle seconds, neither to Kubernetes nor to
   expect(perSecond).toBeLessThanOrEqual(100);
 });
 
-it('is seen when somebody writes: the counters above do count', async () => {
+it('counts writes: the counters above work', async () => {
   const before = { versions: await versions(), mutations: await mutations(), redis: await redisState() };
   await kubectl(installed.cluster, ['annotate', 'catalogstream/orders', '-n', 'acme', 'example.com/note=x']);
   await installed.redis.command('SET', 'note', 'x');
@@ -104,7 +104,7 @@ it('is seen when somebody writes: the counters above do count', async () => {
   expect(await redisState()).not.toMatchObject({ writes: before.redis.writes });
 });
 
-it('changes no object when another process begins to lead', async () => {
+it('changes no object when another process leads', async () => {
   await delay(1_000);
   const before = await versions();
   const startedMs = performance.now();

@@ -43,7 +43,7 @@ async function fillFailing(name: string, deletionPolicy: 'Retain' | 'Delete'): P
 }
 
 describe('deleting', () => {
-  it('a stream with deletionPolicy Retain: takes nothing more, delivers what it has, then goes', async () => {
+  it('a stream with deletionPolicy Retain refuses new events, delivers the stored ones, then is gone', async () => {
     const { observer, receiver } = world;
     const name = 'retained';
     const through = await fillFailing(name, 'Retain');
@@ -65,7 +65,7 @@ describe('deleting', () => {
     expect((left as string[]).filter(key => !/:(traf|why|id):/.test(key))).toEqual([]);
   });
 
-  it('a stream with deletionPolicy Delete: gone at once, with what it had', async () => {
+  it('a stream with deletionPolicy Delete is gone at once, with its events', async () => {
     const { observer, receiver } = world;
     const name = 'dropped';
     const through = await fillFailing(name, 'Delete');
@@ -123,7 +123,7 @@ describe('deleting', () => {
     return all.split('\n').filter(line => names.some(name => line.includes(name)));
   }
 
-  it.each([1, 2, 3, 4])('objects and namespaces in any order: all go (order %i)', async seed => {
+  it.each([1, 2, 3, 4])('objects and namespaces deleted in any order are all gone (order %i)', async seed => {
     const [producer, partner] = [`prod${seed}`, `part${seed}`];
     const objects = await fullWorld(producer, partner);
     const random = createRandom(seed);

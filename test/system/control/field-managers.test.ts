@@ -170,7 +170,7 @@ const SHARED: readonly Shared[] = [
           send: () => owner.post(blocked()),
           promises: { integration: 'ada', target: { kind: 'CatalogStream', name: 'stock' } },
         },
-        { what: 'un-block', send: () => owner.remove(blocked()), promises: {}, removes: true },
+        { what: 'unblock', send: () => owner.remove(blocked()), promises: {}, removes: true },
       ),
     argo: choose => ({
       integration: 'ada',
@@ -253,7 +253,7 @@ const SHARED: readonly Shared[] = [
 
 const without = (spec: object) => Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined));
 
-/** An activation that is not revoked says so, or says nothing. */
+/** `revoked` of an activation that is not revoked is false or absent. */
 function isAsPromised(field: string, is: unknown, promised: unknown): boolean {
   if (field === 'revoked' && Array.isArray(promised)) return promised.includes(is);
   return isDeepStrictEqual(is, promised);

@@ -54,7 +54,7 @@ function valueAt(spec: unknown, field: string): unknown {
  * What a write took from field managers other than its own, or changed of theirs, or gave them: nothing, if server-side
  * apply is used as it is meant.
  *
- * @param isWriter whether a manager is the one who wrote
+ * @param isWriter whether a manager is the writer
  */
 export function trespasses(
   before: Managed | undefined,

@@ -12,7 +12,7 @@ async function send(id: string, groupKey = 'key', through = world.publisher): Pr
 }
 
 describe('the grant', () => {
-  it('is needed: a Subscription that nobody granted waits, heals, and stops when it is taken back', async () => {
+  it('is required: a Subscription without a grant waits, is admitted with one, and stops when it is revoked', async () => {
     const { observer, receiver } = world;
     const name = SUBSCRIPTION;
     const url = receiver.urlOf('eve');
@@ -61,7 +61,7 @@ describe('the grant', () => {
     );
   });
 
-  it('heals in whatever order things appear', async () => {
+  it('works in whatever order the objects appear', async () => {
     const { observer, receiver } = world;
     const url = receiver.urlOf('zoe');
     const [namespace, account, workspace] = tenant('mall') as [object, object, object];

@@ -127,7 +127,7 @@ it('mails an invitation that kubectl made: once, with the token whose hash the s
   expect(await controller.metric('sluice_controller_invitation_mails_total', { result: 'sent' })).toBe(1);
 });
 
-it('mails nothing to whom was granted directly, or revoked before', async () => {
+it('mails nothing for a direct grant or a revoked integration', async () => {
   await apply(installed.cluster, [integration(PRODUCER, 'bob'), invite('eve', { revoked: true })]);
   await until('bob', 'Accepted', 'True/DirectGrant');
   await until('eve', 'Accepted', 'False/Revoked');
@@ -135,7 +135,7 @@ it('mails nothing to whom was granted directly, or revoked before', async () => 
   expect((await read('eve')).status?.invitation).toBeUndefined();
 });
 
-it('says so while the mail server does not take it, and sends the same token when it does', async () => {
+it('reports a mail server that refuses it, and sends the same token once it accepts', async () => {
   mail.refuseWith(451);
   await apply(installed.cluster, [invite('cleo')]);
   await until('cleo', 'InvitationSent', 'False/SmtpFailed');
@@ -160,7 +160,7 @@ it('says so while the mail server does not take it, and sends the same token whe
   }
 });
 
-it('mails nothing while the workspace is paused, and what was due after it', async () => {
+it('mails nothing while the workspace is paused, and the due mails after the pause', async () => {
   const pause = (value: string) => run(`annotate --overwrite workspace ${PRODUCER} ${PAUSED_ANNOTATION}=${value}`);
   const turns = () =>
     controller.metric('controller_runtime_reconcile_total', { controller: 'invitation', result: 'success' });
@@ -180,7 +180,7 @@ it('mails nothing while the workspace is paused, and what was due after it', asy
   expect(mailsTo('hal')).toHaveLength(1);
 });
 
-it('mails nothing again, whatever restarts', async () => {
+it('mails nothing twice, whatever restarts', async () => {
   const count = mailsTo('ada').length + mailsTo('cleo').length + mailsTo('dora').length;
   await controller.stop();
   controller = await startController(withMail());
@@ -193,7 +193,7 @@ it('mails nothing again, whatever restarts', async () => {
   expect([...mailsTo('bob'), ...mailsTo('eve')]).toEqual([]);
 });
 
-it('invites anew whose status was lost', async () => {
+it('invites again when the status was lost', async () => {
   const before = (await read('fay')).status?.invitation;
   // Issued in another second, as any restore is.
   await delay(1_100);

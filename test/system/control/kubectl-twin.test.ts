@@ -156,7 +156,7 @@ const manifest = (kind: string, name: string, spec: object, namespace?: string):
   spec,
 });
 
-/** Who is to be subscribed to a stream that is deprecated must have been admitted before: REST did it in this order, too. */
+/** A subscription to a deprecated stream must be admitted before the deprecation: REST used this order, too. */
 const CARTS = manifest('CatalogStream', 'carts', { public: true }, 'shop');
 const DEPRECATED_CARTS = manifest('CatalogStream', 'carts', {}, 'shop');
 
@@ -238,14 +238,14 @@ async function tellByKubectl(): Promise<string> {
   return manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`).join(' ');
 }
 
-test('the story told by REST, and told by kubectl in another order, is the same in Redis', async () => {
+test('the same story by REST, and by kubectl in another order, gives the same state in Redis', async () => {
   await tellByRest();
   await twin.start();
   const order = await tellByKubectl();
   const said = `SEED=${SEED}, in the order ${order}`;
   const first = await readControlLines(rest.facade.installation.redis.url, rest.sluice);
   const same = async () => controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)) === '';
-  // Ready is said of each object by itself; what the last of them changes in others comes a moment later.
+  // Each object has its own Ready; the changes that the last one causes in others follow a moment later.
   await eventually('they are equal', same, { withinMs: 10_000 }).catch(() => undefined);
   expect(controlDiff(first, await readControlLines(twin.redis.url, rest.sluice)), said).toBe('');
 

@@ -32,14 +32,14 @@ describe('kubectl wait --for=condition=Ready', () => {
     expect(said.trim()).toBe(`${kind}.sluice.dev/${name} condition met`);
   });
 
-  it('ends for the conditions that say what follows', async () => {
+  it('ends for each condition', async () => {
     await run('wait', '--for=condition=Live', 'wsub/acme-orders', '-n', 'globex', '--timeout=10s');
     await run('wait', '--for=condition=Effective', 'actv/globex-customer-42', '-n', 'acme', '--timeout=10s');
     await run('wait', '--for=condition=Published', 'cstream/orders', '-n', 'acme', '--timeout=10s');
     await run('wait', '--for=condition=Accepted', 'intg/globex', '-n', 'acme', '--timeout=10s');
   });
 
-  it('of Effective=false is the exact way to close: apply revoked, wait, and it is closed', async () => {
+  it('of Effective=false closes exactly: after the wait the gate is closed', async () => {
     const patch = '{"spec":{"revoked":true}}';
     await run('patch', 'actv/globex-customer-42', '-n', 'acme', '--type=merge', '-p', patch);
     await run('wait', '--for=condition=Effective=false', 'actv/globex-customer-42', '-n', 'acme', '--timeout=10s');
@@ -83,7 +83,7 @@ describe('kubectl get', () => {
     expect(rows[0]?.at(-1)).toMatch(/^\d+[smh]/);
   });
 
-  it('wksp shows that a workspace is paused as soon as the annotation says so, and no more when it is gone', async () => {
+  it('wksp shows a paused workspace as soon as the annotation is set, until it is removed', async () => {
     const paused = async () => {
       const [head, row] = await table('wksp', 'globex', '-o', 'wide');
       expect(head).toContain('PAUSED');
@@ -96,7 +96,7 @@ describe('kubectl get', () => {
     expect(await paused()).toBe(false);
   });
 
-  it('wsub says under REASON why events do not flow', async () => {
+  it('wsub shows under REASON why events do not flow', async () => {
     const reason = async () => (await table('wsub', '-n', 'globex'))[1]?.[5];
     const suspend = (is: boolean) =>
       run('patch', 'wsub/acme-orders', '-n', 'globex', '--type=merge', '-p', `{"spec":{"suspended":${is}}}`);
@@ -108,7 +108,7 @@ describe('kubectl get', () => {
     expect(await reason()).toBe('Admitted');
   });
 
-  it('waas, -A: everything of all tenants; waas-admin: what belongs to the cluster', async () => {
+  it('waas -A lists all objects of all tenants; waas-admin lists those of the cluster', async () => {
     const kindsOf = async (...args: string[]) => {
       const names = (await run('get', ...args, '-o', 'name')).trim().split('\n');
       return new Set(names.map(name => name.split('.')[0]));
@@ -139,7 +139,7 @@ describe('kubectl explain', () => {
 });
 
 describe('kubectl describe', () => {
-  it('says in words why an object is not ready', async () => {
+  it('explains why an object is not ready', async () => {
     const manifest = { apiVersion: 'sluice.dev/v1alpha1', kind: 'Subscription' };
     const waiting = {
       ...manifest,

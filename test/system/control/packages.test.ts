@@ -50,7 +50,7 @@ const messageOf = async (type: string) =>
   ]);
 
 describe('a Package', () => {
-  it('says which of its streams do not exist, and takes note when they come', async () => {
+  it('lists its missing streams, until they exist', async () => {
     await put([QUEUE, 'b-missing', 'a-missing', QUEUE]);
     await ready();
     const resolved = ['Package', 'sales', PRODUCER, 'StreamsResolved'] as const;
@@ -66,7 +66,7 @@ describe('a Package', () => {
     await world.observer.until([...resolved, 'True/AllFound']);
   });
 
-  it('that is blocked pauses a stream that is added, from the moment it is Ready, and resumes one that is taken out', async () => {
+  it('that is blocked pauses an added stream once it is Ready, and resumes a removed one', async () => {
     await put([QUEUE]);
     await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
     await live(SUBSCRIPTION, 'False/Blocked');
@@ -83,7 +83,7 @@ describe('a Package', () => {
     }
   });
 
-  it('that is archived goes on blocking; streams can be taken out, and not be added', async () => {
+  it('that is archived still blocks; streams can be removed, not added', async () => {
     await put([QUEUE, OTHER], { archived: true });
     await ready();
     await send('archived.0');
@@ -97,7 +97,7 @@ describe('a Package', () => {
     expect(attempts('ada', 'archived')).toEqual([]);
   });
 
-  it('that is deleted with a Block on it stays and goes on blocking, until the Block is deleted', async () => {
+  it('that is deleted while a Block names it stays and blocks until the Block is deleted', async () => {
     await world.observer.remove('Package', 'sales', PRODUCER);
     await ready('False/StillBlocking');
     expect(await messageOf('Ready')).toMatch(/: no-sales$/);
@@ -112,7 +112,7 @@ describe('a Package', () => {
     expect(attempts('ada', 'archived')).toEqual(['archived.1']);
   });
 
-  it('does not keep its namespace: that goes with the Block, and nothing is routed on the way out', async () => {
+  it('does not keep its namespace, and nothing is routed while it is deleted', async () => {
     await put([QUEUE, OTHER]);
     await world.observer.apply(block(PRODUCER, 'no-sales', BLOCK));
     await world.observer.until(['Block', 'no-sales', PRODUCER, 'Enforced', 'True/Enforced']);

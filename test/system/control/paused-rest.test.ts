@@ -48,7 +48,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-/** Sends one event, and waits until the router is past it: somebody who may have it has got it. */
+/** Sends one event, and waits until the router is past it: a partner that may have it has received it. */
 async function send(id: string, groupKey: string, to: string): Promise<void> {
   expect((await publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
   await eventually(`${id} arrives`, async () => attemptsOf(id).includes(to), { withinMs: 15_000 });
@@ -64,7 +64,7 @@ async function expectPaused(call: Promise<Reply>): Promise<void> {
   expect([status, body.code]).toEqual([409, 'workspace_paused']);
 }
 
-test('what a call closes in a paused workspace is closed when it is answered', async () => {
+test('a call that closes something in a paused workspace has closed it when it returns', async () => {
   await send('before', 'closed', 'ada');
   await expectStatus(owner.remove('/waas/activations', pair('closed')), 204);
   await send('deactivated', 'closed', 'bob');
@@ -83,7 +83,7 @@ test('what a call closes in a paused workspace is closed when it is answered', a
   expect((await publisher.post(makeSample('revoked', 'kept', 'revoked'))).status).toBe(202);
 });
 
-test('each of them may be repeated, and none is taken back', async () => {
+test('each call may be repeated, and none is undone', async () => {
   await expectStatus(owner.remove('/waas/activations', pair('closed')), 204);
   await expectStatus(owner.post(blockOf('ada')), 204);
   await expectPaused(owner.remove(blockOf('ada')));
@@ -93,7 +93,7 @@ test('each of them may be repeated, and none is taken back', async () => {
   await expectPaused(bob.post(`/waas/integrations/${intg('bob')}/subscriptions`, again));
 });
 
-test('after the pause all of it is still closed, and what was held comes', async () => {
+test('after the pause everything is still closed, and held events arrive', async () => {
   await annotate('-');
   await eventually('it goes on', async () => (await owner.remove(blockOf('ada'))).status === 204, { withinMs: 15_000 });
   await eventually('what was blocked arrives', async () => attemptsOf('blocked').includes('ada'), { withinMs: 15_000 });

@@ -32,7 +32,7 @@ const versions = () =>
 const redisChanges = async () =>
   /rdb_changes_since_last_save:(\d+)/.exec(String(await world.redis.command('INFO', 'persistence')))?.[1];
 
-it('lets data flow, and holds every change that closes nothing until it is over', async () => {
+it('lets events flow, and holds every change that closes nothing until the pause ends', async () => {
   const { observer, receiver } = world;
   const opened = activation(PRODUCER, 'ada', LATER);
   const unpaused = await versions();
@@ -71,7 +71,7 @@ it('lets data flow, and holds every change that closes nothing until it is over'
   await world.receiver.arrival('later.1', 'ada');
 });
 
-it('closes at once what is closed meanwhile, opens nothing, and does both when it is over', async () => {
+it('applies closing changes at once, and opening ones after the pause', async () => {
   const { observer, receiver } = world;
   const gates = ['revoked', 'deleted', 'reopened', 'kept'];
   for (const gate of gates) await observer.apply(activation(PRODUCER, 'ada', gate));
@@ -135,14 +135,14 @@ it('ends an integration at once', async () => {
   await pause('false');
 });
 
-it('does not rebuild what Redis loses meanwhile: nothing is taken or routed, and after it everything is in force', async () => {
+it('does not rebuild a Redis that loses its data until the pause ends: meanwhile nothing is accepted or routed', async () => {
   const { observer } = world;
   await pause('true');
   await world.redis.command('FLUSHALL');
   const answer = async () => (await world.publisher.post(makeSample(`lost.${Math.random()}`, LATER, 'x'))).status;
   await eventually('ingress refuses', async () => (await answer()) === 503, { withinMs: 10_000 });
   await eventually(
-    'the loss is told',
+    'the status shows the loss',
     async () => (await observer.events()).includes(`Workspace/${PRODUCER} ControlStateRebuilt`),
     { withinMs: 20_000 },
   );

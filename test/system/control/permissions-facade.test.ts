@@ -65,7 +65,7 @@ test('a partner is invited and accepts, which makes a free account and a workspa
   expect(plans.split(' ').toSorted()).toEqual(['Free', 'Metered']);
 });
 
-test('group keys are opened and closed, streams blocked and un-blocked, the integration ended', async () => {
+test('group keys are opened and closed, streams blocked and unblocked, the integration ended', async () => {
   const { body } = await ada.get<{ data: Found[] }>(`/waas/producer/${shop}/integrations`);
   const integration = body.data[0]?.publicId ?? '';
   const pair = { producerTenantPublicId: shop, groupKey: 'customer-1', integrationPublicId: integration };

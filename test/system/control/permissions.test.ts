@@ -39,7 +39,7 @@ async function isDelivered(id: string, groupKey = 'key'): Promise<void> {
   await eventually(`${id} arrives`, async () => world.receiver.delivered('ada').has(id), { withinMs: 15_000 });
 }
 
-/** What the API server refused to the controllers, by their logs; Events that are refused are told there only. */
+/** Requests of the controllers that the API server refused, by their logs; refused Events are only there. */
 async function refused(): Promise<string[]> {
   const lines = (await Promise.all(controllers.map(controller => controller.logLines()))).flat();
   expect(lines.length).toBeGreaterThan(0);

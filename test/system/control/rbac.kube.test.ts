@@ -99,12 +99,12 @@ describe('the controller', () => {
     events: 'create patch',
   };
 
-  it('may this in every namespace, and nothing else', async () => {
+  it('has these rights in every namespace, and no others', async () => {
     expect(await rightsOf(serviceAccount('sluice-controller'))).toEqual(everywhere);
     expect(await rightsOf(serviceAccount('sluice-controller'), OWN)).toEqual(everywhere);
   });
 
-  it('may look at the CustomResourceDefinitions of Sluice, and at no others', async () => {
+  it('may read the CustomResourceDefinitions of Sluice, and no others', async () => {
     const may = (verb: string, name: string) =>
       authorizer.may(serviceAccount('sluice-controller'), {
         verb,
@@ -147,7 +147,7 @@ it('the facade may write the kinds and nothing else: no status, no Secret, no na
 });
 
 describe.each(['sluice-ingress', 'sluice-router', 'sluice-dispatcher'])('%s', name => {
-  it('may nothing, and its pods get no token', async () => {
+  it('has no rights, and its pods get no token', async () => {
     for (const namespace of [undefined, OWN, 'sluice-system']) {
       expect(await rightsOf(serviceAccount(name), namespace)).toEqual({});
     }
@@ -157,17 +157,17 @@ describe.each(['sluice-ingress', 'sluice-router', 'sluice-dispatcher'])('%s', na
 });
 
 describe('sluice-tenant-edit', () => {
-  it('may everything with the kinds and Secrets of its namespace, but no status', async () => {
+  it('may do everything with the kinds and Secrets of its namespace, except status', async () => {
     const rights = { ...each(TENANT_KINDS, ALL), secrets: ALL, events: READ };
     expect(await rightsOf({ user: EDITOR }, OWN)).toEqual(rights);
   });
 
-  it('may nothing elsewhere, and nothing with the kinds of the cluster', async () => {
+  it('has no rights elsewhere, nor on the kinds of the cluster', async () => {
     expect(await rightsOf({ user: EDITOR }, OTHER)).toEqual({});
     expect(await rightsOf({ user: EDITOR })).toEqual({});
   });
 
-  it('is what kubectl meets', async () => {
+  it('applies to kubectl', async () => {
     const stream = (namespace: string) => ({
       apiVersion: 'sluice.dev/v1alpha1',
       kind: 'CatalogStream',
@@ -196,12 +196,12 @@ describe('sluice-tenant-view', () => {
     expect(await rightsOf({ user: VIEWER }, OWN)).toEqual({ ...each(readable, READ), events: READ });
   });
 
-  it('may nothing elsewhere', async () => {
+  it('has no rights elsewhere', async () => {
     expect(await rightsOf({ user: VIEWER }, OTHER)).toEqual({});
     expect(await rightsOf({ user: VIEWER })).toEqual({});
   });
 
-  it('is told by kubectl what it may not see, and sees the rest', async () => {
+  it('may read its namespace with kubectl, and is refused the rest', async () => {
     const stream = { apiVersion: 'sluice.dev/v1alpha1', kind: 'CatalogStream', metadata: { name: 'seen' }, spec: {} };
     const stored = await kubectl(['apply', '--server-side', '-n', OWN, '-f', '-'], { stdin: JSON.stringify(stream) });
     expect(stored.code).toBe(0);
@@ -212,7 +212,7 @@ describe('sluice-tenant-view', () => {
 });
 
 describe('sluice-admin', () => {
-  it('may everything with workspaces and accounts, and bind roles, but nothing of the tenants', async () => {
+  it('may do everything with workspaces and accounts and bind roles, and nothing with objects of tenants', async () => {
     const rights = {
       ...each(['accounts', 'workspaces'], ALL),
       events: READ,
@@ -222,7 +222,7 @@ describe('sluice-admin', () => {
     expect(await rightsOf({ user: PLATFORM }, OWN)).toEqual(rights);
   });
 
-  it('hands out the two roles of tenants and no others', async () => {
+  it('may bind the two roles of tenants and no others', async () => {
     const bind = (role: string) =>
       kubectl(['create', 'rolebinding', role, `--clusterrole=${role}`, '--user=new', '-n', OTHER, `--as=${PLATFORM}`]);
     expect(await bind('sluice-tenant-edit')).toMatchObject({ code: 0 });

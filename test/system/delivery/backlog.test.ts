@@ -22,7 +22,7 @@ async function storeOldEvent(agoMs: number): Promise<void> {
   await world.redis.command('XADD', q.events, id, 'g', KEY, 'b', '3', 'm', stored);
 }
 
-it('is said to be at risk when what waits has waited for 80 % of the retention, and not any more when it is through', async () => {
+it('is at risk when events have waited for 80 % of the retention, until they are delivered', async () => {
   const { observer } = world;
   const risk = (is: string) =>
     observer.until(['Subscription', SUBSCRIPTION, 'ada', 'BacklogAtRisk', is], 2.5 * MINUTE_MS);
@@ -41,7 +41,7 @@ it('is said to be at risk when what waits has waited for 80 % of the retention, 
     async () => (await observer.events()).includes(`Subscription/${SUBSCRIPTION} NearRetention`),
     { withinMs: 5_000 },
   );
-  // Who is past it, or has it, does not wait for it.
+  // A subscription that is past it, or has it, does not wait for it.
   expect(await observer.conditionOf('Subscription', SUBSCRIPTION, 'bob', 'BacklogAtRisk')).toBe('');
   await observer.remove('Block', 'no-ada', PRODUCER);
   await risk('False/WithinRetention');

@@ -65,7 +65,7 @@ async function recover(): Promise<void> {
   expect(await recovery.recover(inbox, { sinceMs: 0 })).toMatchObject({ answer: 'OK' });
 }
 
-it('shows a failing endpoint and what waits for it, and that it recovered', async () => {
+it('shows a failing endpoint with its backlog, and its recovery', async () => {
   const { receiver } = world;
   expect(await row(SUBSCRIPTION, 'ada')).toMatchObject({
     LIVE: 'True',
@@ -84,7 +84,7 @@ it('shows a failing endpoint and what waits for it, and that it recovered', asyn
   await shows({ 'LAST ATTEMPT': 'Succeeded', BACKLOG: '0', DEAD: 'false' }, 30_000);
 });
 
-it('shows a dead letter and tells of it by an Event, until it is recovered', async () => {
+it('shows a dead letter, with an Event, until it is recovered', async () => {
   const { receiver, observer } = world;
   const endpoint = { url: receiver.urlOf('ada'), retrySchedule: ['1ms'] };
   await apply(world.cluster, [subscription('ada', PRODUCER, QUEUE, endpoint)]);
@@ -120,7 +120,7 @@ async function many(): Promise<SubscriptionList['items']> {
   return (JSON.parse(text) as SubscriptionList).items;
 }
 
-it('writes at most five statuses a second when 200 endpoints flap, ends right, and writes nothing then', async () => {
+it('writes at most five statuses a second while 200 endpoints flap, and nothing afterwards', async () => {
   const { receiver } = world;
   const endpoint = { url: receiver.urlOf('many'), retrySchedule: Array.from({ length: 16 }, () => '3s') };
   const named = (manifest: Manifest, name: string): Manifest => ({

@@ -115,7 +115,7 @@ describe('a Block', () => {
       resuming.push(performance.now() - startedMs);
     }
     console.log(
-      `block of ${what}: to Live=False ${spread(pausing)}; from un-block to the last held ${spread(resuming)}`,
+      `block of ${what}: to Live=False ${spread(pausing)}; from unblock to the last held ${spread(resuming)}`,
     );
     const ofThis = new Set(samples.map(({ id }) => id));
     const seen = { ...receiver, attempts: receiver.attempts.filter(({ id }) => ofThis.has(id)) };
@@ -123,7 +123,7 @@ describe('a Block', () => {
     expect(faultsOf(seen, 'bob', samples)).toEqual([]);
   });
 
-  it('covers as long as any does: un-blocking the stream does not lift the block of its package', async () => {
+  it('stays while any covers: unblocking the stream does not unblock its package', async () => {
     const { observer } = world;
     await observer.apply(
       block(PRODUCER, 'by-stream', { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } }),

@@ -143,7 +143,7 @@ it('a skip lets the lane go on at once', async () => {
   await expectConserved();
 });
 
-it('a range comes again in order, each once; who died after the charge is stood in for', async () => {
+it('a range is replayed in order, each event once, also when the facade dies after the charge', async () => {
   const ids = Array.from({ length: 20 }, (_, n) => `range.${n}`);
   world.receiver.behave(({ id }) => (id.startsWith('range') ? 500 : 204));
   const fromMs = clock.nowMs() - 1_000;

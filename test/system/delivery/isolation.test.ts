@@ -175,7 +175,7 @@ describe('two tenants that call everything alike', () => {
       ['Package', PACKAGE, producer, 'Ready', 'True/Compiled'],
     ],
     [
-      'un-blocks the package',
+      'unblocks the package',
       () => observer.remove('Block', 'no-package', producer),
       ['Subscription', feedOf('refunds'), partner, 'Live', 'True/Live'],
     ],

@@ -19,7 +19,7 @@ async function subscribe(endpoint: object, spec: object = {}, live = 'True/Live'
   await world.observer.until(['Subscription', SUBSCRIPTION, 'ada', 'Live', live]);
 }
 
-it('signs so that the secret which the partner reads with kubectl verifies it, also while it is rotated', async () => {
+it('signs with the secret that the partner reads with kubectl, also during a rotation', async () => {
   const readSecret = async () => {
     const path = 'jsonpath={.data.secret}';
     const text = await kubectl(world.cluster, ['get', `secret/${SUBSCRIPTION}-signing`, '-n', 'ada', '-o', path]);
@@ -52,7 +52,7 @@ it('signs so that the secret which the partner reads with kubectl verifies it, a
   for (const secret of [first, second]) expect(verify(secret, 'signed.1', '{"n":1}')).toEqual({ n: 1 });
 });
 
-it('goes on behind a dead letter, and says so in its counters', async () => {
+it('continues after a dead letter, and counts it', async () => {
   const { receiver } = world;
   await subscribe({ secretVersion: 2, retrySchedule: ['100ms', '100ms'] });
   receiver.behave(({ id }) => (id === 'poison' ? 500 : 204));
@@ -68,7 +68,7 @@ it('goes on behind a dead letter, and says so in its counters', async () => {
   receiver.behave(() => 204);
 });
 
-it('holds what comes while it is suspended, and resumes in order at another URL', async () => {
+it('holds events while it is suspended, and resumes in order at another URL', async () => {
   const { receiver } = world;
   await subscribe({ secretVersion: 2 }, { suspended: true }, 'False/Suspended');
   const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: 50, prefix: 'held.' });
@@ -81,7 +81,7 @@ it('holds what comes while it is suspended, and resumes in order at another URL'
   await subscribe({ secretVersion: 2 });
 });
 
-it('sends what one endpoint cannot take to nobody else late: a slow partner holds up only itself', async () => {
+it('delays only a slow partner, and no other endpoint', async () => {
   const { receiver } = world;
   receiver.behave(({ groupKey }) => (groupKey === 'red' ? { status: 204, afterMs: 1_000 } : 204));
   const samples = makeSamples({ groupKeys: GROUP_KEYS, perKey: 5, prefix: 'slow.' });

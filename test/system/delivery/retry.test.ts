@@ -33,7 +33,7 @@ it.each<[string, () => Promise<unknown>]>([
   expect(Math.max(...pauses)).toBeLessThan(3_000);
 });
 
-it('goes on with the next event of a key at once, after Redis forgot its scripts', async () => {
+it('continues with the next event of a key at once, after Redis lost its scripts', async () => {
   const { receiver } = world;
   receiver.behave(() => ({ status: 204, afterMs: 300 }));
   await world.redis.command('SCRIPT', 'FLUSH');
@@ -50,7 +50,7 @@ it('goes on with the next event of a key at once, after Redis forgot its scripts
   ]);
 });
 
-it('stops at 410 Gone, tells why at once, and goes on with that event once it is enabled again', async () => {
+it('stops at 410 Gone with an Event, and continues with that event once it is enabled again', async () => {
   const { receiver, observer } = world;
   receiver.clear();
   receiver.behave(() => 410);

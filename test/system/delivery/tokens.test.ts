@@ -54,7 +54,7 @@ async function compare(crashes = 0): Promise<void> {
   expect(await world.redis.command('HLEN', accountKeys(ACCOUNT).hold)).toBe(0);
 }
 
-it('pauses when the tokens are spent, says so, and goes on in order when the account is topped up', async () => {
+it('pauses with a condition when the tokens are spent, and continues in order after a top-up', async () => {
   const { observer, receiver } = world;
   await include(60);
   await observer.until(['Account', PRODUCER, undefined, 'Ready', 'True/LedgerReady']);
@@ -70,7 +70,7 @@ it('pauses when the tokens are spent, says so, and goes on in order when the acc
     'InsufficientTokens',
     'True/TokensSpent',
   ];
-  const toldMs = await observer.until(spent);
+  const shownMs = await observer.until(spent);
   for (const partner of PARTNERS) {
     await observer.until(['Subscription', SUBSCRIPTION, partner, 'Live', 'False/InsufficientTokens']);
   }
@@ -91,12 +91,12 @@ it('pauses when the tokens are spent, says so, and goes on in order when the acc
   const clearedMs = performance.now() - toppedUpMs;
   await compare();
   console.log(
-    `told ${Math.round(toldMs)} ms after the last 202; topped up, the next delivery came after ${Math.round(tookMs)} ms, ` +
+    `shown ${Math.round(shownMs)} ms after the last 202; topped up, the next delivery came after ${Math.round(tookMs)} ms, ` +
       `the conditions were gone after ${Math.round(clearedMs)} ms`,
   );
 });
 
-it('charges what an independent count says when the router and Redis are killed in the middle', async () => {
+it('charges the same as an independent count when the router and Redis are killed midway', async () => {
   const { receiver } = world;
   const sizes = [0, 1, 16_383, 16_384, 16_385, 32_768, 262_144];
   const samples = Array.from({ length: 40 }, (_, n) => n).flatMap(n =>

@@ -70,7 +70,7 @@ async function isDelivered(id: string, groupKey: string, partners: readonly stri
   }
 }
 
-it('looks at all of Redis and writes nothing while all is well', async () => {
+it('reads all of Redis and writes nothing while nothing is damaged', async () => {
   await isDelivered('first', 'red', ['ada', 'bob']);
   const changes = async () =>
     Number(/^rdb_changes_since_last_save:(\d+)/m.exec(String(await redis('INFO', 'persistence')))?.[1]);
@@ -103,7 +103,7 @@ const DAMAGE: readonly Damage[] = [
 it.each([
   ['of every kind at once', DAMAGE],
   ['of single gates only', DAMAGE.slice(0, 2)],
-])('mends damage %s within 65 s, and says so', async (_what, damages) => {
+])('repairs damage %s within 65 s, with an Event', async (_what, damages) => {
   const before = await dump();
   const counted = async (what: string) => world.sluice.metric('sluice_controller_drift_repaired_total', { what });
   const counts = await Promise.all(damages.map(([what]) => counted(what)));
@@ -129,7 +129,7 @@ it.each([
   for (const groupKey of ['red', 'green']) await isDelivered(`${damages.length}.${groupKey}`, groupKey, ['ada', 'bob']);
 });
 
-it('mends the loss of a whole slot, about which no event asks', async () => {
+it('repairs the loss of a whole slot that no event needs', async () => {
   const before = await dump();
   const lost = [KEYS.bob.meta, KEYS.bob.act, KEYS.bob.sub(SUB.bob)];
   for (const key of lost) await redis('DEL', key);
@@ -140,7 +140,7 @@ it('mends the loss of a whole slot, about which no event asks', async () => {
   await isDelivered('after-the-slot', 'green', ['ada', 'bob']);
 });
 
-it('sweeps what objects left that went while nobody led, and nothing else', async () => {
+it('sweeps the remains of objects that were deleted while no process led, and nothing else', async () => {
   await isDelivered('before-the-sweep', 'red', ['ada', 'bob']);
   await world.sluice.stop();
   const letGo = ['--type=merge', '-p', '{"metadata":{"finalizers":null}}'];

@@ -90,7 +90,7 @@ test('after a flush of Redis an activation is answered 200 only when the gate is
   await ingress.stop();
 });
 
-test('a paused workspace takes no changes that open anything, says so, and can be read', async () => {
+test('a paused workspace refuses changes that open anything, and can be read', async () => {
   const { cluster } = world.installation;
   await kubectl(cluster, ['annotate', 'workspace', PRODUCER, 'sluice.dev/paused=true']);
   await eventually(
@@ -109,7 +109,7 @@ test('a paused workspace takes no changes that open anything, says so, and can b
   });
 });
 
-test('Redis away: what waits for it is 503 within the deadline, and the same call works afterwards', async () => {
+test('without Redis a call answers 503 within the deadline, and works afterwards', async () => {
   await world.installation.redis.kill('SIGSTOP');
   try {
     expectUnavailable((await timed(ada.post('/waas/activations', pair('no redis')))) as Problem);
@@ -134,14 +134,14 @@ test('a leader that is killed in the middle of a call: 503 or 200, then 200 as s
   await leading.restart();
 });
 
-test('an API server that is away: 503 for changes at once, for everything after 30 s; then all is well again', async () => {
+test('without the API server changes answer 503 at once, all calls after 30 s; both recover', async () => {
   const { cluster } = world.installation;
   await cluster.killApiServer();
   try {
     expectUnavailable((await timed(ada.post('/waas/activations', pair('no api')))) as Problem);
-    // What is known from before may be told for a while; never for longer than it can be trusted.
+    // Cached answers are allowed for a while, never for longer than they can be trusted.
     await eventually(
-      'nothing is told any more',
+      'cached answers end',
       async () => (await ada.get(`/waas/producer/${TENANT}/catalog`)).status === 503,
       { withinMs: 45_000, everyMs: 500 },
     );
@@ -160,7 +160,7 @@ test('an API server that is away: 503 for changes at once, for everything after 
   );
 });
 
-test('a facade that is told to stop answers what it has begun', async () => {
+test('a facade that is stopped answers the requests in progress', async () => {
   const signalAll = (signal: NodeJS.Signals) => Promise.all(controllers.map(each => each.kill(signal)));
   // Nothing is applied while the controllers are stopped: all calls wait, 5 s at most.
   await signalAll('SIGSTOP');

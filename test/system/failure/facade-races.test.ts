@@ -115,7 +115,7 @@ test('a deactivation that an activation overtakes is 204 all the same; the gate 
   expect(await observer.conditionOf('Activation', name, 'shop', 'Effective')).toBe('True/Routing');
 });
 
-test('nothing that changes is answered while nobody reconciles, and the same call works afterwards', async () => {
+test('no change is answered while no controller reconciles, and the same call works afterwards', async () => {
   expect((await open(one, 'c')).status).toBe(200);
   expect((await one.post(`/waas/producer/${shop}/packages`, { name: 'Basics' })).status).toBe(201);
   const basics = `/waas/producer/${shop}/packages/${publicId('Package', 'shop', 'basics')}`;
@@ -134,7 +134,7 @@ test('nothing that changes is answered while nobody reconciles, and the same cal
   expect(await Promise.all(calls.map(async call => (await call()).status))).toEqual([204, 200, 200, 204, 204]);
 });
 
-test('after a flush an activation is not answered by what its status said before', async () => {
+test('after a flush an activation is not answered from its old status', async () => {
   expect((await open(one, 'e')).status).toBe(200);
   const refused = await whileNobodyReconciles(async () => {
     await world.installation.redis.command('FLUSHALL');
@@ -157,7 +157,7 @@ test('what kubectl has just deleted is closed when deactivating is answered, and
   expect(await observer.exists('Activation', activationObjectName('shop', 'partner', 'f'), 'shop')).toBe(false);
 });
 
-test('an activation is not refused for what the controller said of a closer that is gone', async () => {
+test('an activation is not refused for the status of a deleted revocation', async () => {
   const closer = activation('shop', 'partner', 'g', { revoked: true });
   await observer.apply(closer);
   await observer.until(['Activation', closer.metadata.name, 'shop', 'Effective', 'False/Revoked']);
@@ -172,7 +172,7 @@ test('an activation is not refused for what the controller said of a closer that
   expect((await opening.reply).status).toBe(200);
 });
 
-test('what one replica answered holds on the other at once', async () => {
+test('the answer of one replica applies on the other at once', async () => {
   for (let n = 0; n < 15; n++) {
     const name = `Turn ${n}`;
     const id = publicId('Package', 'shop', `turn-${n}`);

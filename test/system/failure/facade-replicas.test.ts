@@ -97,7 +97,7 @@ test('an event published right after a deactivation was answered 204 is not, 0 t
   expect([...receiver.delivered(PARTNER)].filter(id => id.startsWith('closed.'))).toEqual([]);
 });
 
-test('what one facade has made is there for the others at once', async () => {
+test('an object created by one facade is visible to the others at once', async () => {
   for (let n = 0; n < 30; n++) {
     const [first, second, third] = [0, 1, 2].map(i => clients[(n + i) % clients.length]) as [
       RestClient,

@@ -15,7 +15,7 @@ interface Try {
   readonly answer: Publication | undefined;
 }
 
-/** Posts one event after another, one try each, until it is told to stop. */
+/** Posts one event after another, one try each, until `stop`. */
 function publishSteadily(prefix: string): { readonly tries: Try[]; readonly stop: () => Promise<void> } {
   const tries: Try[] = [];
   let stopped = false;

@@ -127,7 +127,7 @@ it('loses, reorders and routes twice nothing when all roles and Redis are killed
   await compareRedis();
 });
 
-it('brings into force what was applied while the controller was away', async () => {
+it('applies the changes made while the controller was away', async () => {
   const { observer, receiver } = world;
   const controller = world.processes.get('controller') as Sluice;
   await controller.kill('SIGKILL');

@@ -71,7 +71,7 @@ async function isRouted(id: string, groupKey: string): Promise<boolean> {
   return world.receiver.delivered('ada').has(id);
 }
 
-it('goes on with the standby when the leader is killed', async () => {
+it('the standby continues when the leader is killed', async () => {
   const [leader] = await leaderAndStandby();
   console.log(`with a leader: ${Math.round(await activate('first'))} ms`);
   await leader.kill('SIGKILL');
@@ -82,7 +82,7 @@ it('goes on with the standby when the leader is killed', async () => {
   await leader.restart();
 });
 
-it('goes on at once when the leader is stopped in order', async () => {
+it('the standby continues at once when the leader is stopped in order', async () => {
   const [leader] = await leaderAndStandby();
   const exit = await leader.stop();
   expect(exit).toEqual({ code: 0, signal: null });

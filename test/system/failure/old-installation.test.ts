@@ -42,14 +42,14 @@ function olderAccounts(): Manifest {
   return crd as unknown as Manifest;
 }
 
-it('a controller does not lead while a CustomResourceDefinition is older than it, and says what to apply', async () => {
+it('a controller does not lead while a CustomResourceDefinition is too old, and reports what to apply', async () => {
   const { cluster } = installed;
   await apply(cluster, [olderAccounts()]);
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
   const said =
     'controller: CustomResourceDefinition accounts.sluice.dev is older: it does not know status.publicId. Apply those of this version: kubectl apply --server-side -f crds/\n';
-  await eventually('it says so', async () => (await readyz(controller))[1] === said, WITHIN);
+  await eventually('it reports this', async () => (await readyz(controller))[1] === said, WITHIN);
   expect((await readyz(controller))[0]).toBe(503);
   expect(await controller.metric('sluice_role_impaired', { reason: 'OutdatedCRDs' })).toBe(1);
   await apply(cluster, tenant('shop'));
@@ -61,12 +61,12 @@ it('a controller does not lead while a CustomResourceDefinition is older than it
   await eventually('it leads', led, WITHIN);
 });
 
-it('a facade with the rights of the controller says which role it lacks, until it is bound', async () => {
+it('a facade with the rights of the controller reports the missing role, until it is bound', async () => {
   const { cluster } = installed;
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   const facade = await installed.start({ role: 'facade', kubeconfig, env: issuer.env, unready: true });
   const said = /^facade: Kubernetes does not grant create \w+\.sluice\.dev, .*: bind the ClusterRole sluice-facade of/;
-  await eventually('it says so', async () => said.test((await readyz(facade))[1]), WITHIN);
+  await eventually('it reports this', async () => said.test((await readyz(facade))[1]), WITHIN);
   expect((await readyz(facade))[0]).toBe(503);
   expect(await facade.metric('sluice_role_impaired', { reason: 'Forbidden' })).toBe(1);
 
@@ -85,7 +85,7 @@ it('a controller that starts without Redis fills its caches, and leads once Redi
     const [status, body] = await readyz(late);
     return status === 503 && body.includes(said) && !body.includes('caches');
   };
-  await eventually('it says so, with caches that are filled', waitsForRedisAlone, WITHIN);
+  await eventually('it reports this, with filled caches', waitsForRedisAlone, WITHIN);
   await apply(cluster, tenant('late'));
   await redis.restart();
   await eventually('it is ready', async () => (await readyz(late))[0] === 200, WITHIN);

@@ -34,7 +34,7 @@ function expectProblem({ status, headers, body }: Problem, expected: number, cod
   });
 }
 
-test('a policy of the operator refuses for good, in its own words', async () => {
+test('a policy of the operator refuses permanently, in its own words', async () => {
   const policy = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: 'no-secrets' } };
   await apply(world.installation.cluster, [
     {
@@ -73,7 +73,7 @@ test('a policy of the operator refuses for good, in its own words', async () => 
   expect((await publish('orders')).status).toBe(200);
 });
 
-test('a quota of the operator refuses for good, and says which', async () => {
+test('a quota of the operator refuses permanently, and is named', async () => {
   const { cluster } = world.installation;
   const hard = { 'count/catalogstreams.sluice.dev': '0' };
   await apply(cluster, [
@@ -97,7 +97,7 @@ test('a quota of the operator refuses for good, and says which', async () => {
   await kubectl(cluster, ['delete', 'resourcequota', 'few', '-n', 'shop']);
 });
 
-test('a facade without its rights says that the operator has to act', async () => {
+test('a facade without its rights answers that the operator must act', async () => {
   const { cluster } = world.installation;
   await kubectl(cluster, [
     'patch',

@@ -48,7 +48,7 @@ it('a dispatcher with another root key is not ready, and takes nothing from thos
     unready: true,
     env: { SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') },
   });
-  await eventually('it says so', async () => WRONG_KEY.test((await readyz(wrong))[1]), WITHIN);
+  await eventually('it reports this', async () => WRONG_KEY.test((await readyz(wrong))[1]), WITHIN);
   expect((await readyz(wrong))[0]).toBe(503);
   expect(await wrong.metric('sluice_role_impaired', { reason: 'RootKeyMismatch' })).toBe(1);
   const ids = Array.from({ length: 20 }, (_, index) => `before.${index}`);
@@ -65,7 +65,7 @@ it('a dispatcher with another root key is not ready, and takes nothing from thos
 it('a facade with another root key is not ready', async () => {
   const env = { ...issuer.env, SLUICE_ROOT_KEY_FILE: join(folder.path, 'other.key') };
   const facade = await installed.start({ role: 'facade', unready: true, env });
-  await eventually('it says so', async () => WRONG_KEY.test((await readyz(facade))[1]), WITHIN);
+  await eventually('it reports this', async () => WRONG_KEY.test((await readyz(facade))[1]), WITHIN);
   expect((await readyz(facade))[0]).toBe(503);
   await facade.kill();
 });
@@ -85,7 +85,7 @@ it('a standby controller with another root key is not ready', async () => {
 it('a Redis that goes takes no ingress out of its Service: it answers 503 itself, and goes on afterwards', async () => {
   await installed.redis.kill();
   const said = `ok\ningress: Redis at ${installed.redis.url} (SLUICE_REDIS_URL) does not answer any more.\n`;
-  await eventually('it says so', async () => (await readyz(ingress))[1] === said, WITHIN);
+  await eventually('it reports this', async () => (await readyz(ingress))[1] === said, WITHIN);
   expect((await readyz(ingress))[0]).toBe(200);
   const away = await publisher.post(makeSample('away', 'key', 'x'));
   expect(away.status).toBe(503);

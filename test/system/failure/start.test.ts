@@ -27,13 +27,13 @@ async function readyz({ opsUrl }: Sluice): Promise<readonly [status: number, bod
 
 const linesOf = async (sluice: Sluice, msg: string) => (await sluice.logLines()).filter(line => line.msg === msg);
 
-it('roles wait for a Redis that is not there yet, say so, and start when it answers', async () => {
+it('roles report a missing Redis, and start when it answers', async () => {
   const redis = await redisOf();
   await redis.kill();
   const roles = await Promise.all(DATA_PLANE.map(role => start({ role, redisUrl: redis.url })));
   for (const [index, role] of roles.entries()) {
     const said = `${DATA_PLANE[index]}: Redis at ${redis.url} (SLUICE_REDIS_URL) does not answer: connect ECONNREFUSED`;
-    await eventually('it says so', async () => (await readyz(role))[1].startsWith(said), WITHIN);
+    await eventually('it reports this', async () => (await readyz(role))[1].startsWith(said), WITHIN);
     expect((await readyz(role))[0]).toBe(503);
     expect((await fetch(`${role.opsUrl}/healthz`)).status).toBe(200);
     expect(await role.metric('sluice_role_impaired', { reason: 'RedisUnavailable' })).toBe(1);
@@ -59,7 +59,7 @@ it('a role that waits for Redis ends in order', async () => {
 it('roles do not use a Redis whose settings would lose data, until they are changed', async () => {
   const redis = await redisOf({ extra: ['--maxmemory-policy', 'allkeys-lru'] });
   const router = await start({ role: 'router', redisUrl: redis.url });
-  await eventually('it says so', async () => (await readyz(router))[1].includes('maxmemory-policy'), WITHIN);
+  await eventually('it reports this', async () => (await readyz(router))[1].includes('maxmemory-policy'), WITHIN);
   expect((await readyz(router))[0]).toBe(503);
   expect(await router.metric('sluice_role_impaired', { reason: 'RedisUnsuitable' })).toBe(1);
   await redis.command('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');

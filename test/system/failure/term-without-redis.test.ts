@@ -39,7 +39,7 @@ async function deleteTenants(...names: string[]): Promise<void> {
   console.log(`${names.join(', ')}: gone after ${Math.round(tookMs)} ms`);
 }
 
-it('a leader that never reached Redis lets namespaces be deleted, and says that it works on nothing', async () => {
+it('a leader that never reached Redis lets namespaces be deleted, and reports that it is blocked', async () => {
   await installed.redis.kill('SIGKILL');
   await leader.kill('SIGKILL');
   await deleteTenants(PRODUCER, 'ada');
@@ -71,12 +71,12 @@ it('a leader with the Redis of another cluster lets namespaces be deleted, and w
   await redis.command('HSET', CLUSTER_KEYS.meta, 'uid', 'theirs');
   const before = await redis.command('HGETALL', CLUSTER_KEYS.meta);
   const foreign = await installed.start({ role: 'controller', unready: true });
-  await eventually('it says so', async () => (await impairments(foreign)).includes('cluster theirs'), {
+  await eventually('it reports this', async () => (await impairments(foreign)).includes('cluster theirs'), {
     withinMs: 30_000,
     everyMs: 200,
   });
   await eventually(
-    'the objects say so',
+    'the objects show this',
     async () => {
       await apply(cluster, [stream('late', 'more')]);
       return (await conditionOf(cluster, 'catalogstream/more', 'late')) === 'False/RedisUnavailable';
@@ -95,10 +95,14 @@ it('a controller whose Lease has no namespace names it, and leads when it exists
     unready: true,
     env: { SLUICE_NAMESPACE: 'elsewhere' },
   });
-  await eventually('it says so', async () => (await impairments(lost)).includes('namespace elsewhere does not exist'), {
-    withinMs: 30_000,
-    everyMs: 200,
-  });
+  await eventually(
+    'it reports this',
+    async () => (await impairments(lost)).includes('namespace elsewhere does not exist'),
+    {
+      withinMs: 30_000,
+      everyMs: 200,
+    },
+  );
   expect((await fetch(`${lost.opsUrl}/readyz`)).status).toBe(503);
   await kubectl(installed.cluster, ['create', 'namespace', 'elsewhere']);
   await eventually('it leads', async () => (await lost.metric('sluice_controller_term_started')) === 1, {

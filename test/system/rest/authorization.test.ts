@@ -23,7 +23,7 @@ import { CASES, type Case, type IdKind, isScope } from './support/authorization-
 import { type FacadeWorld, openFacadeWorld, ownedTenant } from './support/facade-world.ts';
 
 /**
- * Who may do what: three people with a tenant each, who all have everything of the same names; every route, every id that
+ * Authorization of every route: three people own a tenant each, all with the same names; every route, every id that
  * is not theirs. Each produces for the next one, and receives from the one before.
  */
 
@@ -252,7 +252,7 @@ describe.each(TENANTS)('the owner of %s', tenant => {
     expect(await everything()).toBe(before);
   });
 
-  test('is told what is malformed, where it stands', async () => {
+  test('is answered with each malformed field and its place', async () => {
     const failures: string[] = [];
     await all(
       CASES.filter(({ value }) => value === 'malformed'),

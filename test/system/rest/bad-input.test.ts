@@ -67,7 +67,7 @@ describe('ingress', () => {
     expect(await stored()).toBe(before);
   });
 
-  it('refuses another workspace: its key opens nothing here, and it is not told whether it exists', async () => {
+  it('refuses another workspace: its key opens nothing here, and the answer does not reveal whether it exists', async () => {
     for (const workspace of ['nobody', 'ada']) {
       const response = await request(`${world.sluice.ingressUrl}/events/${tenantId(workspace)}/${QUEUE}`, {
         method: 'POST',

@@ -74,14 +74,14 @@ const field = (name: string, path: string) =>
   kubectl(world.installation.cluster, ['get', `block/${name}`, '-n', PRODUCER, '-o', `jsonpath={${path}}`]);
 const exists = (name: string) => small.observer.exists('Block', name, PRODUCER);
 
-/** An un-block comes into force at watch latency: a block that is answered later is compiled with it. */
+/** An unblock applies at watch latency: a block that is answered later is compiled with it. */
 async function settleRoutes(): Promise<void> {
   await succeed(owner.post(pathOf.stream('bob', 'carts')));
   await succeed(owner.remove(pathOf.stream('bob', 'carts')));
 }
 
 describe('a block', () => {
-  test('of a stream is in force when it is answered, however often, and seen with kubectl', async () => {
+  test('of a stream is applied when it is answered, however often, and visible with kubectl', async () => {
     const prefix = `stream${++count}`;
     expectDeclared('blockStream', await owner.post(pathOf.stream()));
     const during = await send(`${prefix}.during`);
@@ -143,7 +143,7 @@ describe('a block', () => {
     await small.receiver.arrival(during, 'ada');
   });
 
-  test('of a package covers a stream from the answer that it is in, and lets it go when it is out', async () => {
+  test('of a package covers a stream once the call that adds it is answered, until it is removed', async () => {
     const prefix = `member${++count}`;
     await succeed(takeFrom('basics', QUEUE));
     await succeed(owner.post(pathOf.package('basics')));
@@ -176,7 +176,7 @@ const ORDERS: Name[][] = [
 ];
 
 test.each(ORDERS.map(order => [order.join(', '), order] as const))(
-  'un-blocked in the order %s, the subscription goes on after the last, in order and with nothing lost',
+  'unblocked in the order %s, the subscription goes on after the last, in order and with nothing lost',
   async (_said, order) => {
     const prefix = `order${++count}`;
     for (const name of order.toReversed()) await succeed(owner.post(BLOCKS[name]()));
@@ -196,7 +196,7 @@ test.each(ORDERS.map(order => [order.join(', '), order] as const))(
   },
 );
 
-test('a Block from Git holds on: nothing is done, and it is said whose it is', async () => {
+test('a Block from Git stays: nothing changes, and the answer names its manager', async () => {
   const fromGit = block(PRODUCER, 'from-git', { integration: 'ada', target: { kind: 'CatalogStream', name: QUEUE } });
   const { cluster } = world.installation;
   await kubectl(cluster, ['apply', '--server-side', '--field-manager=argocd', '-f', '-'], JSON.stringify(fromGit));
@@ -242,7 +242,7 @@ test('an archived package takes no new block, keeps the one that it has, and giv
   await live('True/Live');
 });
 
-test('also integrations that are pending or revoked are blocked, and those that are gone un-blocked', async () => {
+test('pending and revoked integrations can be blocked, deleted ones unblocked', async () => {
   const { cluster } = world.installation;
   await apply(cluster, [
     integration(PRODUCER, 'pending', { workspace: undefined, invitedEmail: 'p@example.com' }),

@@ -83,7 +83,7 @@ test('an endpoint is changed, paused and taken away as a whole; the secret never
   expect((await secret()).secretVersion).toBe(3);
 });
 
-test('an endpoint that may not be called is stored, and its status says so', async () => {
+test('an endpoint that may not be called is stored, and its status shows it', async () => {
   const refused = await ada.put<Entry>(pathOf(pulled), { endpoint: { url: 'https://10.1.2.3/hook' } });
   expect(refused.status, JSON.stringify(refused.body)).toBe(200);
   expect(refused.body).toMatchObject({ status: 'Paused', reason: 'EndpointRefused' });

@@ -108,7 +108,7 @@ async function dispositionOf(eventId: string, wanted: (disposition: Disposition)
 const isRouted = ({ disposition }: Disposition) => disposition === 'routed';
 const isNot = ({ disposition }: Disposition) => disposition === 'not_routed';
 
-test('what is explained is what happens: routed, and every reason why not', async () => {
+test('the explanation matches the outcome: routed, and every reason against it', async () => {
   expect(await verdict()).toEqual(OPEN);
   expect(await verdict(undefined, id('cat_'))).toEqual(OPEN);
   await publish('went', 'store-17');
@@ -127,7 +127,7 @@ test('what is explained is what happens: routed, and every reason why not', asyn
   expect(await dispositionOf('unsubscribed', isNot)).toMatchObject({ reason: 'not_subscribed' });
 });
 
-test('what is held says so, and goes on', async () => {
+test('a held event is reported as held, then delivered', async () => {
   const block = `${own}/integrations/${id('int_')}/blocks/streams/${id('cat_')}`;
   expect((await ada.post(block)).status).toBe(204);
   expect(await verdict()).toEqual(later('blocked_stream'));
@@ -145,7 +145,7 @@ test('what is held says so, and goes on', async () => {
   expect(await verdict()).toEqual(OPEN);
 });
 
-test('a block of a package says that it is one', async () => {
+test('a block of a package is reported as one', async () => {
   const membership = `${own}/packages/${id('pkg_')}/streams`;
   expect((await ada.post(membership, { catalogEntryPublicId: id('cat_') })).status).toBe(204);
   const block = `${own}/integrations/${id('int_')}/blocks/packages/${id('pkg_')}`;
@@ -235,7 +235,7 @@ test('the series and the reasons say what was published, and what came of it', a
   expect((await eve.get(`${own}/metrics/series`)).status).toBe(403);
 });
 
-test('all integrations are told of, page by page', async () => {
+test('all integrations are listed, page by page', async () => {
   const first = await ada.get<{ data: Gate[]; nextCursor: string }>(
     `${own}/explain?stream=parcels&groupKey=store-17&limit=1`,
   );
@@ -272,7 +272,7 @@ test('all integrations are told of, page by page', async () => {
   ]);
 });
 
-test('a subscription in a workspace that the producer granted nothing is not told of', async () => {
+test('a subscription in a workspace without a grant is not listed', async () => {
   const { cluster } = world.installation;
   const { producer } = specimens;
   const names = await kubectl(cluster, [
@@ -337,7 +337,7 @@ test('what is not there is unknown, and what is not yours says nothing', async (
   expect((await ada.get(`${own}/events/${'x'.repeat(257)}`)).status).toBe(400);
 });
 
-test('a process that is told to end answers what is in progress, and ends', async () => {
+test('a process that is stopped answers the requests in progress, and ends', async () => {
   const second = await world.start({ role: 'facade' });
   const client = createRestClient(second.facadeUrl, await world.issuer.token({ sub: 'ada', groups: ['mine'] }));
   const path = `/waas/integrations/${id('int_')}/events?subscription=${id('sub_')}&state=dead&wait=2`;
@@ -349,7 +349,7 @@ test('a process that is told to end answers what is in progress, and ends', asyn
   await expect(client.get(own)).rejects.toThrow();
 });
 
-test('a revoked integration gets nothing more, and what it got is told as it is', async () => {
+test('a revoked integration receives nothing more, and its deliveries are still listed', async () => {
   expect((await ada.post(`${own}/integrations/${id('int_')}/revoke`)).status).toBe(204);
   expect(await verdict()).toEqual(never('integration_closed'));
   await publish('too-late', 'store-17');

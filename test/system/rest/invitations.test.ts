@@ -48,7 +48,7 @@ test('an invitation is accepted onto a free account of one’s own, which is mad
     plan: 'Free',
     includedTokens: 10_000,
   });
-  // All of it is in force when it is answered.
+  // Everything is applied when it is answered.
   const { cluster } = world.installation;
   expect(await conditionOf(cluster, `intg/${name}`, 'shop', 'Accepted')).toBe('True/InvitationAccepted');
   expect(await conditionOf(cluster, `workspace/${workspace as string}`, undefined)).toBe('True/NamespaceReady');
@@ -113,7 +113,7 @@ test('an account may be named that the caller owns or administers, and no other'
   expect(codeOf(elsewhere)).toBe('invitation_used');
 });
 
-test('who owns a free account already, or whose own is free no longer, has to name it', async () => {
+test('a caller with a free account, or without a free one left, must name an account', async () => {
   const existing = { apiVersion: API_VERSION, kind: 'Account', metadata: { name: 'dora-free' } };
   const owners = [{ issuer: world.issuer.url, subject: 'dora', role: 'Owner' }];
   await apply(world.installation.cluster, [{ ...existing, spec: { owners, plan: 'Free' } }]);
@@ -164,7 +164,7 @@ test('nothing is granted to a workspace that cannot come to be; when it can, the
   expect(accepted.value.body.workspacePublicId).toBe(tenantId(receiver));
 });
 
-test('of many who accept one token at once, at three facades, one has it', async () => {
+test('one of many callers that accept a token at once, at three facades, gets it', async () => {
   const people = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6'];
   for (let round = 0; round < 4; round++) {
     const { name, token } = await invite();
@@ -241,7 +241,7 @@ test('revoked, expired, unknown and malformed tokens each have their answer', as
   }
 });
 
-test('while the producer is paused nobody answers an invitation', async () => {
+test('no invitation can be answered while the producer is paused', async () => {
   const { name, token } = await invite();
   const annotate = (value: string) => inCluster(['annotate', 'workspace', 'shop', `sluice.dev/paused${value}`]);
   const invited = { producerTenantPublicId: shop, email: 'partner-0@example.com' };
@@ -261,7 +261,7 @@ test('while the producer is paused nobody answers an invitation', async () => {
   expect((await accept(token, grace)).status).toBe(200);
 });
 
-test('what is not in force is not answered with success; the repetition is, when it is', async () => {
+test('a change that is not applied yet is not answered with success; a repetition is, once it is applied', async () => {
   const [first, second, third, fourth] = await Promise.all([invite(), invite(), invite(), invite()]);
   await makeReceiver(second.name, 'paying');
   const [grace, barbara] = await Promise.all([as('grace'), as('barbara', 1)]);

@@ -84,7 +84,7 @@ test('fifty equal calls at once make one package, and fifty equal answers', asyn
   expect(await json('at-once', '{.metadata.generation}')).toBe('1');
 });
 
-test('of different names with one key, called at once, one makes the package and the others hear of it', async () => {
+test('of different names with one key, called at once, one creates the package and the others are refused', async () => {
   const names = Array.from({ length: 12 }, (_, n) => `${'!'.repeat(n)}Rival`);
   const replies = await Promise.all(names.map(name => ada.post<Partial<Created>>(packages, { name })));
   const made = replies.filter(({ status }) => status === 201);
@@ -129,7 +129,7 @@ test('a key is given to one name, one description, and for good', async () => {
   expect((await create('Premium')).key).toBe('premium');
 });
 
-test('streams come and go, each as often as it is said', async () => {
+test('streams are added and removed, each call as often as repeated', async () => {
   await create('Mixed');
   const path = `${pathOf('mixed')}/streams`;
   for (const name of ['orders', 'carts']) {
@@ -226,7 +226,7 @@ test('what is not there, is malformed or too much', async () => {
   expect([tooMuch.status, tooMuch.body.detail]).toEqual([422, expect.stringContaining('at most 500')]);
 });
 
-test('a list that is managed in Git is left alone, and said whose it is', async () => {
+test('a list that is managed in Git is not changed, and the answer names its manager', async () => {
   await applyAs('argocd', pkg('shop', 'from-git', ['orders']));
   const path = `${pathOf('from-git')}/streams`;
   const version = await versionOf('from-git');
@@ -319,7 +319,7 @@ test('a package that is deleted while a Block names it changes no more, and keep
   expect((await ada.get(pathOf('leaving'))).body).toMatchObject({ streamCount: 0 });
 });
 
-test('packages of others are told apart from none by nobody', async () => {
+test('packages of others look like missing ones', async () => {
   const foreign = await eve.get(packages);
   const absent = await eve.get('/waas/producer/ten_00000000000000000000/packages');
   expect([foreign.status, absent.status]).toEqual([403, 403]);

@@ -13,7 +13,7 @@ interface Listed {
   readonly data: readonly { readonly publicId: string; readonly key: string; readonly status: string }[];
 }
 
-/** Who was invited, and what they have. */
+/** The invited partners, and what they have. */
 interface Partner {
   readonly client: RestClient;
   /** `int_…`, and the name of its object. */
@@ -89,7 +89,7 @@ async function delivered(id: string, to = 'grace'): Promise<void> {
   await eventually(`${id} arrives at ${to}`, has, { withinMs: 15_000, everyMs: 5 });
 }
 
-/** What the producer is told of an event on its way to grace. */
+/** The explanation of an event on its way to grace, as the producer reads it. */
 async function dispositionOf(id: string): Promise<string | undefined> {
   const path = `/waas/producer/${world.shop}/events/${id}?integration=${partner('grace').integration}`;
   const { body } = await owner.get<{ data: { disposition: string }[] }>(path);
@@ -122,7 +122,7 @@ test('a workspace becomes a producer, and its streams are applied, each as often
   expect(await call(owner, 'PUT /waas/streams', {}, { ...producer, ...ORDERS })).toEqual(applied);
   expect(await world.look('catalogstream', 'orders', 'shop')).toEqual(before);
 
-  // Published only when it is said.
+  // Published only on request.
   const deprecated = await call<{ publicId: string; status: string }>(
     owner,
     'PUT /waas/streams',
@@ -250,7 +250,7 @@ test('rule 4: events reach an integration only while an activation of their grou
   );
 });
 
-test('what arrives is signed with the secret of the subscription, and is what was published', async () => {
+test('a delivery is signed with the secret of the subscription, and has the published bytes', async () => {
   const { client, integration } = partner('grace');
   const { body: subscription } = await subscribe('grace');
   const secret = await client.get<{ secret: string }>(
@@ -300,7 +300,7 @@ test('packages group streams, and are renamed', async () => {
 });
 
 const BLOCKS = '/waas/producer/{tenant}/integrations/{integration}/blocks';
-const STEPS = ['block stream', 'block package', 'un-block stream', 'un-block package'] as const;
+const STEPS = ['block stream', 'block package', 'unblock stream', 'unblock package'] as const;
 type Step = (typeof STEPS)[number];
 
 async function step(name: Step): Promise<void> {
@@ -310,7 +310,7 @@ async function step(name: Step): Promise<void> {
   await call(owner, `${verb} ${BLOCKS}/${target}`, at);
 }
 
-/** Un-blocking comes into force at watch latency: a block that is answered later is compiled with it. */
+/** Unblocking applies at watch latency: a block that is answered later is compiled with it. */
 async function compileAll(): Promise<void> {
   const at = { ...tenant, integration: partner('bob').integration, catalogEntryPublicId: carts };
   await call(owner, `POST ${BLOCKS}/streams/{catalogEntryPublicId}`, at);
@@ -333,12 +333,12 @@ function permutationsOf<T>(items: readonly T[]): T[][] {
   return items.flatMap((item, at) => permutationsOf(items.toSpliced(at, 1)).map(rest => [item, ...rest]));
 }
 
-/** All orders: where an un-block comes first there is nothing to lift, which is answered alike. */
+/** All orders: where an unblock comes first there is nothing to lift, which is answered alike. */
 const INTERLEAVINGS = permutationsOf(STEPS).map(order => [order.join(', '), order] as const);
 
 describe('a subscription is live exactly while neither its stream nor a package of it is blocked', () => {
   afterEach(async () => {
-    for (const each of ['un-block stream', 'un-block package'] as const) await step(each);
+    for (const each of ['unblock stream', 'unblock package'] as const) await step(each);
     await until('grace', 'True/Live');
   });
 
@@ -348,7 +348,7 @@ describe('a subscription is live exactly while neither its stream nor a package 
     const sent: string[] = [];
     const kept = await world.look('wsub', subscriptionOf('grace'), partner('grace').workspace);
     // At last everything is lifted, so that the next order begins as this one.
-    for (const [n, each] of [...order, 'un-block stream' as const, 'un-block package' as const].entries()) {
+    for (const [n, each] of [...order, 'unblock stream' as const, 'unblock package' as const].entries()) {
       await step(each);
       blocked[each.endsWith('stream') ? 'stream' : 'package'] = !each.startsWith('un-');
       const isCovered = blocked.stream || blocked.package;
@@ -360,7 +360,7 @@ describe('a subscription is live exactly while neither its stream nor a package 
       const arrived = isCovered ? arrivedAt('grace', prefix).length : sent.length;
       expect(arrivedAt('grace', prefix), each).toEqual(sent.slice(0, arrived));
       if (isCovered) expect(arrived, each).toBeLessThan(sent.length);
-      // A block is in force with its answer; that the subscription says so comes a moment later.
+      // A block is applied with its answer; the status of the subscription follows a moment later.
       if (isCovered && !each.startsWith('un-')) await until('grace', 'False/Blocked');
       expect(await live('grace'), each).toBe(isCovered ? 'False/Blocked' : 'True/Live');
       expect(await live('bob')).toBe('True/Live');
@@ -391,7 +391,7 @@ test('an archived package keeps what it blocks, and takes nothing new', async ()
   expect(await dispositionOf('archived.blocked')).toBe('waiting');
   const refused: Problem = await owner.put(`/waas/producer/${world.shop}/packages/${pkg}`, { name: 'New' });
   expect([refused.status, refused.body.code]).toEqual([409, 'package_archived']);
-  await step('un-block package');
+  await step('unblock package');
   await delivered('archived.blocked');
   const reblocked: Problem = await owner.post(
     `/waas/producer/${world.shop}/integrations/${partner('grace').integration}/blocks/packages/${pkg}`,
@@ -452,7 +452,7 @@ test('every row of the specification that is served was part of the story', () =
   expect(called()).toEqual(SERVED);
 });
 
-test('an answer that deviates from its row is told by what deviates', () => {
+test('an answer that deviates from its row is reported with the deviation', () => {
   const row = ROWS.find(({ path }) => path === '/waas/activations');
   const reply = {
     status: 201,

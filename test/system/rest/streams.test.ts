@@ -101,7 +101,7 @@ test('another name with the same key is a conflict, and changes nothing', async 
   expect(other.body).toMatchObject({ code: 'stream_name_conflict', detail: expect.stringContaining('"Orders"') });
 });
 
-test('of two names with one key at once, one is told whose it is', async () => {
+test('of two names with one key at once, one is answered with the owner of the key', async () => {
   for (let n = 0; n < 10; n++) {
     const names = [`Race ${n}`, `race-${n}`];
     const replies = await Promise.all(
@@ -130,7 +130,7 @@ test('a stream that stays while it is deleted is refused, and nothing is stored'
   expect((await ada.put('/waas/streams', wanted)).status).toBe(200);
 });
 
-test('what is not yours and what is not there are told in the same words', async () => {
+test('foreign and missing objects get the same answer', async () => {
   const foreign = await eve.get(`/waas/producer/${shop}/catalog`);
   const absent = await eve.get('/waas/producer/ten_00000000000000000000/catalog');
   expect(foreign.status).toBe(403);
@@ -152,7 +152,7 @@ test.each([
   expect(reply.body.errors?.map(error => error.pointer)).toEqual([pointer]);
 });
 
-test('a field that kubectl manages is kept, and said whose it is', async () => {
+test('a field that kubectl manages is kept, and the answer names its manager', async () => {
   const manifest = {
     apiVersion: 'sluice.dev/v1alpha1',
     kind: 'CatalogStream',

@@ -145,7 +145,7 @@ test('subscribing makes one object, however often it is asked for, and the partn
   expect((await eve.get(`${receiving('eve')}/subscriptions/${idOf('orders')}`)).status).toBe(404);
 });
 
-test('what reading answers may be sent back, changed, and nothing that it hides is lost', async () => {
+test('the answer of a read may be changed and sent back, and loses no hidden field', async () => {
   const spec = () => read(`subscription/${nameOf('orders')}`, '{.spec}').then(text => JSON.parse(text) as object);
   const before = (await spec()) as { endpoint: object };
   const { endpoint } = (await ada.get<Entry>(pathOf('orders'))).body;
@@ -177,7 +177,7 @@ test('20 equal calls at once make one object', async () => {
   expect((await ada.get<{ data: unknown[] }>(subscriptions)).body.data).toHaveLength(2);
 });
 
-test('while a stream is blocked nobody subscribes, nothing changes, and what is there pauses', async () => {
+test('while a stream is blocked, subscribing is refused, and existing subscriptions pause', async () => {
   await apply(world.installation.cluster, [
     pkg('shop', 'all', ['orders', 'visits']),
     block('shop', 'kept', { integration: 'ada', target: { kind: 'Package', name: 'all' } }),
@@ -233,7 +233,7 @@ test('a deprecated stream takes no new subscriptions, and those that are there g
   expect((await subscribe(ada, 'refunds')).status).toBe(201);
   await apply(world.installation.cluster, [stream('shop', 'refunds', { public: false })]);
   await eventually(
-    'the catalog says so',
+    'the catalog shows it',
     async () => {
       const { body } = await ada.get<{ data: Record<string, unknown>[] }>(`${receiving()}/catalog`);
       return body.data.find(({ key }) => key === 'refunds')?.['status'] === 'Deprecated';
@@ -244,7 +244,7 @@ test('a deprecated stream takes no new subscriptions, and those that are there g
   expect((await ada.get<Entry>(pathOf('refunds'))).body.status).toBe('Live');
 });
 
-test('one that kubectl made, and nobody admitted, is refused for what it waits for, and not as late', async () => {
+test('a subscription of kubectl that is not admitted is refused with the reason that it waits for', async () => {
   const { cluster } = world.installation;
   await apply(cluster, [
     subscription('ada', 'shop', 'old', undefined),

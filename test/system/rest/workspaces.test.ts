@@ -75,7 +75,7 @@ test('a workspace becomes a producer, and stays one without another write', asyn
   expect(entry.body).toMatchObject({ name: 'fresh', producer: true, role: 'Owner' });
 });
 
-test('what Git says of a producer stands', async () => {
+test('the fields of a producer that Git manages stay', async () => {
   await apply(world.installation.cluster, ownedTenant(world.issuer, 'git', 'ada'));
   await applyAs('argocd', 'git', { producer: false });
   const reply: Problem = await ada.post('/waas/enable-producer', {
@@ -141,7 +141,7 @@ test('the last key of REST is removed as any other, and what Git has stays', asy
   expect(await publish(key)).toBe(202);
 });
 
-test('a key ends when it says so', async () => {
+test('a key expires at its time', async () => {
   const soon = new Date(Date.now() + 5_000).toISOString();
   const { status, body } = expectDeclared('createIngressKey', await makeKey({ id: 'short', expiresAt: soon }));
   expect([status, body.expiresAt]).toEqual([201, soon]);
@@ -182,7 +182,7 @@ test('keys are made and removed beside each other without losing any', async () 
   expect(left.toSorted()).toEqual(made.map(({ body }) => body.id).toSorted());
 });
 
-test('what is not in force is not answered with success, and a key of which nobody knows is taken back', async () => {
+test('a change that is not applied is not answered with success, and a key that was never returned is removed', async () => {
   await apply(world.installation.cluster, ownedTenant(world.issuer, 'late', 'ada'));
   await inCluster(['wait', 'workspace', 'late', '--for=condition=Ready', '--timeout=20s']);
   const late = publicId('Workspace', '', 'late');
@@ -257,7 +257,7 @@ test('a balance is read by owners only; a Metered account has no remainder', asy
     remainingTokens: null,
   });
   const free = await eventually(
-    'its plan is in force',
+    'its plan is applied',
     async () => {
       const reply = await balanceOf('ours');
       return reply.status === 200 && reply;

@@ -13,9 +13,9 @@ export interface History {
 
 export interface Change {
   readonly to: 'open' | 'closed';
-  /** When it was asked for: not before this it may be in force. */
+  /** When it was requested: it is not applied before this. */
   readonly askedMs: number;
-  /** When the condition said that it is in force. */
+  /** When the condition showed it as applied. */
   readonly answeredMs: number;
   /** Of a closing: what was routed behind the lever between a look after the answer and one before the next opening. */
   readonly routed?: readonly string[];
@@ -74,7 +74,7 @@ export function judgeBarriers(histories: readonly History[], allowedMs: number):
       if (to === 'closed' && endMs - answeredMs > allowedMs) judged.longClosings++;
       for (const id of routed) blame(`${id} was routed after the answer of a closing`);
     }
-    /** The turn that was in force all the time between two moments; undefined when none surely was. */
+    /** The turn that was applied all the time between two moments; undefined when none surely was. */
     const turnOf = (fromMs: number, toMs: number) =>
       turns.find(({ answeredMs, endMs }) => answeredMs < fromMs && toMs < endMs);
     for (const { id, sentMs, decidedMs, routed } of decisions) {

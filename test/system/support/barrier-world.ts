@@ -45,7 +45,7 @@ export interface BarrierWorld {
   readonly close: () => Promise<void>;
 }
 
-/** Sets the world up and waits until it is in force: the levers `partner` → group keys are open. */
+/** Sets the world up and waits until it is applied: the levers `partner` → group keys are open. */
 export async function openBarrierWorld(
   { cluster, redis: server }: Installation,
   { ingressUrl }: Sluice,

@@ -16,7 +16,7 @@ const QUEUE = ['ready', 'state', 'retentionMs', 'maxBytes', 'source', 'eventType
 const SUBSCRIPTION = ['tenant', 'queue', 'route', 'send', 'onUnblock', 'cap', 'unordered'];
 
 /**
- * What is told of a key: by what its name looks like. Generations follow from the uid of an object, and are left out with
+ * The lines of a key, by the shape of its name. Generations follow from the uid of an object, and are left out with
  * all that says when, by whom or how far.
  */
 const TOLD: readonly (readonly [key: RegExp, tell: (hash: Hash, sub: string, keys: SealKeys) => readonly string[]])[] =

@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { openCredentials } from '../../../src/kube/credentials.ts';
 import { systemClock } from '../../../src/time/clock.ts';
 
-/** Who asks: as the API server knows it, without `system:authenticated`. */
+/** The caller, as the API server knows it, without `system:authenticated`. */
 export interface Subject {
   readonly user: string;
   readonly groups?: readonly string[];

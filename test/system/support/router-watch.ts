@@ -31,7 +31,7 @@ export function watchRouter(redis: RedisClient, tenant: string, queues: readonly
 
   async function look(queue: string): Promise<void> {
     const { meta, behind } = queueKeys(tenant, queue);
-    // In this order: who is not behind after the position was read has been served up to it.
+    // In this order: a subscription that is not behind after the position was read has been served up to it.
     const [cur, left] = await Promise.all([redis.call('hget', meta, 'cur'), redis.call('hkeys', behind)]);
     sightings.get(queue)?.push({
       atMs: performance.now(),

@@ -57,7 +57,7 @@ export interface Running {
   readonly close: () => Promise<void>;
 }
 
-/** Applies a small world and waits until all of it is in force; processes of ours have to run. */
+/** Applies a small world and waits until all of it is applied. Processes of ours must run. */
 export async function settle(
   { cluster }: Installation,
   options: { readonly partners: readonly string[]; readonly groupKeys: readonly string[]; readonly endpoint?: object },

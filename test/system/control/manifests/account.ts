@@ -21,12 +21,12 @@ export const accountCases = [
     'must have at most 64 items',
   ),
   refuses(
-    'an owner who is nobody',
+    'an owner without subject, group and client',
     { owners: [{ issuer, role: 'Owner' }] },
     'must have exactly one of subject, group and client',
   ),
   refuses(
-    'an owner who is two',
+    'an owner with a subject and a group',
     { owners: [{ ...ada, group: 'admins' }] },
     'must have exactly one of subject, group and client',
   ),

@@ -28,11 +28,11 @@ export interface Version {
 }
 
 /**
- * Changes objects and hears by watching when they are in force, so that many clients at once cost the API server no
+ * Changes objects and learns by watching when they are applied, so that many clients at once cost the API server no
  * polling and an answer is known as soon as it is given.
  */
 export interface Clerk {
-  /** Server-side apply by force; answers what has to be waited for. */
+  /** Server-side apply by force; answers what must be waited for. */
   readonly apply: (manifest: Manifest) => Promise<Version>;
   readonly remove: (kind: KindName, namespace: string, name: string) => Promise<void>;
   /**
@@ -47,7 +47,7 @@ export interface Clerk {
 export async function openClerk(kubeconfig: string, kinds: readonly KindName[]): Promise<Clerk> {
   const client = connect({ kubeconfig });
   const ending = new AbortController();
-  /** `Kind namespace/name` → who waits for a change of it. */
+  /** `Kind namespace/name` → the waits for a change of it. */
   const waiting = new Map<string, Set<() => void>>();
   const log = createLogger({ level: 'silent' });
   const reflectors = new Map(
