@@ -73,7 +73,7 @@ describe('a Lease that cannot be had', () => {
     ]);
   });
 
-  test('because the API server does not answer: says so after 10 s', async () => {
+  test('because the API server does not answer: reports it after 10 s', async () => {
     const { clock, state, election } = start();
     state.refusal = new KubeError({ call: 'GET lease', status: 0, reason: 'Timeout' });
     await clock.advance(9_000);
@@ -105,7 +105,7 @@ describe('a leader that works on nothing', () => {
     expect(election.impairments()).toEqual([]);
   });
 
-  test('says so after 10 s when nothing has failed yet', async () => {
+  test('reports it after 10 s when nothing has failed yet', async () => {
     const { clock, state, election } = start();
     state.works = false;
     await clock.advance(10_100);

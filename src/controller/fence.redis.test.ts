@@ -101,7 +101,7 @@ describe('two leaders', () => {
     return `${name}/${spec.integration}/${spec.groupKey}`;
   }
 
-  /** A leader's work, each part tried again when it failed; it stops when it is told that it is deposed. */
+  /** A leader's work, each part tried again when it failed; it stops when it is deposed. */
   function actor(
     name: string,
     leader: Leader,

@@ -258,7 +258,7 @@ describe('a term without Redis', () => {
     await tenants.sync('acme');
   });
 
-  test('says so of the Redis of another cluster', async () => {
+  test('reports the Redis of another cluster', async () => {
     const { redis, tenants, leading, start } = createLeader();
     redis.lead = async () => ({ other: 'theirs' });
     await expect(start(1).begin()).rejects.toThrow(ForeignRedisError);

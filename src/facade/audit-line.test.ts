@@ -14,7 +14,7 @@ test.each([
   expect(traceIdOf(header, 'request-1')).toBe(trace);
 });
 
-test('a line says who did what to which object, and holds no address', () => {
+test('a line names the caller, the operation and the object, and no address', () => {
   const lines: Record<string, unknown>[] = [];
   const log = pino(
     { base: null },

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { countOperations, type DataPlaneOperations } from './counted-operations.ts';
 
-/** Operations that answer what they are told to, and what was counted of them. */
+/** Operations with answers that the test sets, and their counts. */
 function count(answer: unknown) {
   const counted: [string, number][] = [];
   const all = new Proxy({}, { get: () => async () => answer, ownKeys: () => ['start'] });

@@ -15,7 +15,7 @@ interface Schema {
   readonly items?: Schema;
 }
 
-/** Paths of the fields below a schema of which nothing is said. */
+/** Paths of the fields below a schema without a description. */
 function undescribed(given: Schema, path = ''): string[] {
   const schema = given.$ref === undefined ? given : (resolveReference(document, given.$ref) as Schema);
   const below = Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
@@ -47,7 +47,7 @@ test('each status has one shared response', () => {
   expect(names.length).toBe(new Set(ROUTES.flatMap(problemsOf).map(code => PROBLEMS[code].status)).size);
 });
 
-test('nothing in it is said to Kubernetes', () => {
+test('nothing in it is for Kubernetes only', () => {
   expect(JSON.stringify(document)).not.toContain('x-kubernetes');
 });
 

@@ -146,7 +146,7 @@ describe('what is too large or of the wrong sort', () => {
 });
 
 describe('what takes too long', () => {
-  /** What a connection was told until the other side closed it, and after how long. */
+  /** What a connection received until the other side closed it, and after how long. */
   function untilClosed(port: number, bytes: string): Promise<{ readonly text: string; readonly tookMs: number }> {
     const startedMs = performance.now();
     return new Promise(resolve => {
@@ -231,7 +231,7 @@ describe('methods and headers', () => {
 });
 
 describe('too many calls', () => {
-  test('one caller is limited, told when to come back, and does not limit others', async () => {
+  test('one caller is limited, with Retry-After, and does not limit others', async () => {
     const { port } = await start({ callsPerMinute: 3 });
     const call = async (subject: string) => exchange(port, await request(`GET ${CATALOG}`, [], '', subject));
     for (const left of [2, 1, 0]) {

@@ -115,7 +115,7 @@ describe('client', () => {
       }
       return undefined;
     };
-    // etcd has compacted nothing yet in a young cluster: then the whole past is told instead.
+    // etcd has compacted nothing yet in a young cluster: then the whole past is sent instead.
     const answer = await watching().catch((error: unknown) => error);
     if (answer instanceof KubeError) expect(answer.status).toBe(410);
     else expect(answer).toHaveProperty('object.metadata.name');

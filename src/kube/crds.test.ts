@@ -49,7 +49,7 @@ test('an older one is named by what it does not know', () => {
   expect(lack(another(properties => delete properties.status))).toBe('is older: it does not know status');
 });
 
-test('one that is missing, or does not serve the version, says so', () => {
+test('one that is missing, or does not serve the version, is reported', () => {
   expect(lack(undefined)).toBe('is missing');
   expect(lack(another((_schema, version) => Object.assign(version, { served: false })))).toBe(
     'does not serve the version v1alpha1',

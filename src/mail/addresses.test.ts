@@ -82,7 +82,7 @@ describe('the URL of a mail server', () => {
     ['smtp://10.0.0.1', 'sluice@localhost'],
     ['smtp://[::1]', 'sluice@localhost'],
     ['smtp://mail_relay', 'sluice@localhost'],
-  ])('%s: who mails come from', (text, sender) => {
+  ])('%s: the sender of mails', (text, sender) => {
     expect(defaultSender(parseSmtpUrl(text))).toEqual(parseMailbox(sender));
   });
 });

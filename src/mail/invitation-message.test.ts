@@ -8,7 +8,7 @@ const mail = {
   expiresAt: '2026-12-05T07:03:09Z',
 };
 
-test('an invitation names who invites and until when, and how to accept', () => {
+test('an invitation names the producer, the deadline and how to accept', () => {
   const { subject, text } = writeInvitation(mail, undefined);
   expect(subject).toBe('Invitation to receive events from acme');
   expect(text).toContain('acme invites you to receive its events.');

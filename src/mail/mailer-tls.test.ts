@@ -87,7 +87,7 @@ describe('a server that offers STARTTLS', () => {
     expect(server.received).toHaveLength(1);
   });
 
-  test('with a certificate that nobody vouches for gets nothing', async () => {
+  test('with an untrusted certificate gets nothing', async () => {
     const { logins, send } = await start(certificate());
     expect((await failure(send(ELSEWHERE, false))).refused).toBe(false);
     expect([logins, server.received]).toEqual([[], []]);

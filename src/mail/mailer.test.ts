@@ -79,7 +79,7 @@ describe('a mail server', () => {
   test.each([
     [550, true],
     [451, false],
-  ])('that answers %i is told so, by that number alone', async (code, refused) => {
+  ])('that answers %i is reported by that number alone', async (code, refused) => {
     server.refuseWith(code);
     const error = await failure(mailerFor(server.port)(mail));
     expect(error).toMatchObject({
@@ -89,7 +89,7 @@ describe('a mail server', () => {
     });
   });
 
-  test('that asks for a login gets it; a wrong one is nobody’s refusal of the recipient', async () => {
+  test('that asks for a login gets it; a wrong one does not count as a refused recipient', async () => {
     const guarded = await startMailServer({ login: { user: 'relay', password: 'p@ss:word' } });
     const at = (password: string) =>
       mailerFor(guarded.port, {
@@ -101,14 +101,14 @@ describe('a mail server', () => {
     await guarded.close();
   });
 
-  test('that is not there is told as such', async () => {
+  test('that is not there is reported as such', async () => {
     const { port } = server;
     await server.close();
     expect((await failure(mailerFor(port)(mail))).code).toMatch(/^E(CONNECTION|SOCKET)$/);
     server = await startMailServer();
   });
 
-  test('with a certificate that nobody vouches for is not trusted', async () => {
+  test('with an untrusted certificate is refused', async () => {
     const tls = await startMailServer({ more: { secure: true, ...createCertificate({ dns: ['localhost'] }) } });
     const send = mailerFor(tls.port, { server: { host: 'localhost', port: tls.port, secure: true } });
     expect((await failure(send(mail))).refused).toBe(false);
@@ -152,7 +152,7 @@ describe('a server that does not answer', () => {
     expect(error.code).toBe('ETIMEDOUT');
   });
 
-  test('keeps nobody who is stopped', async () => {
+  test('ends at once when it is stopped', async () => {
     const port = await listen(() => {});
     const stop = new AbortController();
     const sending = failure(mailerFor(port)(mail, stop.signal));

@@ -54,7 +54,7 @@ test('a span continues what its parent began, and is named by its own traceparen
   expect(receiver.requests[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-key': 'of the collector' } });
 });
 
-test('a trace that nobody records is passed on as such, and not sent', async () => {
+test('an unsampled trace is passed on as such, and not sent', async () => {
   const { tracing, receiver } = await open();
   const span = tracing.start('unseen', { kind: 'server', parent: `00-${TRACE}-b7ad6b7169203331-00` });
   expect(span.traceparent).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`));
@@ -64,7 +64,7 @@ test('a trace that nobody records is passed on as such, and not sent', async () 
   expect(receiver.requests).toEqual([]);
 });
 
-test('records the share that it is told to', async () => {
+test('records the configured share', async () => {
   const { tracing, receiver } = await open({ sampler: { parentBased: true, ratio: 0.25 } });
   for (let i = 0; i < 2_000; i++) tracing.start('root', { kind: 'internal' }).end();
   await tracing.stop();
@@ -81,7 +81,7 @@ test('speaks protobuf as well', async () => {
   expect(request?.body.includes('named in bytes')).toBe(true);
 });
 
-test('a collector that is away stops nothing, and is said once', async () => {
+test('a missing collector stops nothing, and is logged once', async () => {
   const lines: string[] = [];
   const loud = createLogger({ level: 'warn' });
   loud.warn = ((line: string) => lines.push(line)) as never;

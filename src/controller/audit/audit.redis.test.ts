@@ -191,7 +191,7 @@ onEachRedis(redis => {
     expect(await t.look()).toEqual([]);
   });
 
-  test('what the objects say now, and nobody has written yet, is work and no damage', async () => {
+  test('a change of the objects that is not written yet is work and no damage', async () => {
     t.put('Integration', { ...t.objects.integration, spec: { workspace: t.partner, revoked: true } } as never);
     expect(await t.look()).toEqual([]);
     expect([...t.queue.tenants]).toEqual([t.name]);

@@ -9,7 +9,7 @@ const planOf = (
 });
 
 describe('what a plan would still write', () => {
-  test('is one difference a key, told from every other by what would be written', () => {
+  test('is one difference a key, identified by the write that it needs', () => {
     const found = differencesOfPlan(
       planOf(
         ['HSET', '{q:t:o}:meta', 'state', 'open', 'gen', 'g'],

@@ -156,7 +156,7 @@ onEachRedis(redis => {
     expect(await t.look()).toEqual([]);
   });
 
-  test('a deleted tenant leaves nothing, and nobody waits until Redis has freed what lay in it', async () => {
+  test('a deleted tenant leaves nothing, and nothing waits until Redis has freed its data', async () => {
     await lose('workspace', 'stream', 'integration', 'subscription');
     const deleted = await countCommand(redis(), 'del');
     await sweep(3);
@@ -168,7 +168,7 @@ onEachRedis(redis => {
     expect(t.tenants.names()).toEqual([]);
   });
 
-  test('a tenant whose name nobody knows is closed, and goes when it is drained', async () => {
+  test('a tenant without an object is closed, and removed when it is drained', async () => {
     const gone = t;
     await addEvent(NOW_MS);
     // Another leader, which never saw an object of it.

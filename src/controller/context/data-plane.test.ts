@@ -30,7 +30,7 @@ function start() {
 }
 
 describe('data plane', () => {
-  test('a failover of Redis is no word to anybody', async () => {
+  test('a failover of Redis is not reported', async () => {
     const { clock, setAway, takeAdded } = start();
     setAway(true);
     await clock.advance(55_000);

@@ -208,7 +208,7 @@ describe('elector', () => {
     await Promise.all([running, b.running]);
   });
 
-  it('tries again after a while when its work failed and nobody else took the lease', async () => {
+  it('tries again after a while when its work failed and no other process took the lease', async () => {
     const clock = createManualClock();
     const server = createLeaseServer(clock);
     const elector = createElector({ leases: server.connect(() => GOOD), identity: 'a', clock, random: () => 0, log });

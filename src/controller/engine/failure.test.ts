@@ -36,7 +36,7 @@ describe('failure', () => {
     expect(reportFailure(outage, { generation: 2, conditions }, 1_000) !== undefined).toBe(written);
   });
 
-  it('is told at once for a generation that was not Ready yet, keeping what was said of the older one', () => {
+  it('is reported at once for a generation that was not Ready yet, and keeps the message of the older one', () => {
     const object = { generation: 2, conditions: [condition('Ready', 'True'), condition('Live', 'True')] };
     const report = reportFailure(new ReconcileError('RedisUnavailable', 'Redis does not answer'), object, 0);
     expect(report?.conditions).toMatchObject([

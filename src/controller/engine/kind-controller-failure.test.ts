@@ -13,7 +13,7 @@ describe('kind controller, when things fail', () => {
     expect(await caches.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="things"} 0');
   });
 
-  it('retries a failure, says so, and takes it back', async () => {
+  it('retries a failure, reports it, and withdraws it', async () => {
     let broken = true;
     const caches = startKind({
       reconcile: async () => {

@@ -20,7 +20,7 @@ describe('what the data plane keeps', () => {
 });
 
 test.each([
-  ['nobody said so', undefined, false],
+  ['no time is known', undefined, false],
   ['at the same time', 1_000, false],
   ['before', 999, false],
   ['after', 1_001, true],

@@ -33,7 +33,7 @@ test.each([
   expect(read(text)).toEqual(REFUSED);
 });
 
-test('bytes that are no text are none, and a key that is not there is told apart', () => {
+test('bytes that are no text are invalid, and a missing key is reported as missing', () => {
   expect(read(Buffer.from([0xff, 0xfe, 0x41]))).toEqual(REFUSED);
   expect(read(Buffer.from([0xe4]))).toEqual(REFUSED);
   expect(readHeaderField(undefined)).toEqual({ fault: 'key_missing' });

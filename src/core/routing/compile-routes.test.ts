@@ -44,7 +44,7 @@ interface SubscriptionGiven {
 }
 type TargetKind = BlockSpec['target']['kind'];
 interface Then {
-  /** Account; `none` when nobody pays. */
+  /** Account; `none` without a payer. */
   readonly payer?: string;
   /** Its plan; left out where the rule is not about it. */
   readonly plan?: string;
@@ -339,7 +339,7 @@ describe('headers from Secrets', () => {
     }
   });
 
-  test('that nobody has read yet are waited for', () => {
+  test('that are not read yet are waited for', () => {
     const snapshot = snapshotOf(given({ value: 'x' }));
     const unread = snapshot.subscriptions.map(({ headerFields: _unread, ...rest }) => rest);
     const { verdicts } = compileRoutes({ ...snapshot, subscriptions: unread }, options);

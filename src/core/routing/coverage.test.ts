@@ -20,7 +20,7 @@ test('a stream is covered by a block of its own, and by one of each package that
   expect(covering('ada', 'visits')).toEqual([]);
 });
 
-test('of one integration nothing is said of another, and a package is no stream of its name', () => {
+test('a block of one integration does not cover another, and a package is no stream of its name', () => {
   const covering = coverage({ packages, blocks: [block('ada', 'Package', 'money')] });
   expect(covering('bob', 'orders')).toEqual([]);
   expect(covering('ada', 'money')).toEqual([]);

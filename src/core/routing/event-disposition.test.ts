@@ -47,7 +47,7 @@ test.each<[string, Partial<DispositionFacts>, EventDisposition]>([
     { subscription: { behindAt: '11-0' } },
     { disposition: 'not_routed', reason: 'not_subscribed' },
   ],
-  ['nobody subscribed', { subscription: undefined }, { disposition: 'not_routed', reason: 'not_subscribed' }],
+  ['no subscription', { subscription: undefined }, { disposition: 'not_routed', reason: 'not_subscribed' }],
   ['it may be subscribed to yet', { subscription: undefined, cursor: '1-0' }, { disposition: 'waiting' }],
   [
     'the invitation is open',

@@ -17,7 +17,7 @@ test('a few are named, each with its reason', () => {
   expect(reasonOfOthers(text)).toBeUndefined();
 });
 
-test('of any who did not get it, the reason comes back', () => {
+test('gives back the reason of every subscription that did not get the event', () => {
   fc.assert(
     fc.property(
       fc.array(fc.constantFrom(...REASONS), { minLength: 1, maxLength: 3 * NAMED }),
@@ -35,7 +35,7 @@ test('of any who did not get it, the reason comes back', () => {
   );
 });
 
-test('what is said later of the same event counts', () => {
+test('the latest reason for an event counts', () => {
   const many = tellReasons(new Map(Array.from({ length: 100 }, (_, i) => [id(i), 'not_activated'] as const)));
   const text = `${many},${id(7)}:k`;
   expect([toldReason(text, id(7)), toldReason(text, id(8)), reasonOfOthers(text)]).toEqual([
@@ -53,7 +53,7 @@ test('it takes as much for ten thousand as for a hundred, whatever their reasons
   expect(told(10_000, i => REASONS[i % REASONS.length] as NotRoutedReason)).toBeLessThan(4_096);
 });
 
-test('what cannot be said of each is said of none: a reason that is told is true', () => {
+test('every reason that is given is true; without room for all there is none', () => {
   const reasonOf = (i: number): NotRoutedReason => (i % 5 < 3 ? 'not_activated' : 'integration_pending');
   const text = tellReasons(new Map(Array.from({ length: 1_000 }, (_, i) => [id(i), reasonOf(i)] as const)));
   const told = Array.from({ length: 1_000 }, (_, i) => toldReason(text, id(i)) ?? reasonOfOthers(text));

@@ -53,7 +53,7 @@ test.each(BAD_TOKENS)('$name: refused', async ({ make, statuses }) => {
   ]);
 });
 
-test('why a token is refused is said in the challenge and in the document', async () => {
+test('the challenge and the document give the reason why a token is refused', async () => {
   const parts = { headers: [`Authorization: Bearer ${await material.issuer.sign({ exp: 1 })}`] };
   const { headers, body } = await exchange(server.port, renderRequest(TARGET, parts));
   const why = 'The token has expired or has no expiry';
@@ -79,8 +79,8 @@ test.each([
   ['no nbf, no iat', { nbf: undefined, iat: undefined }, {}],
   ['no typ', {}, { typ: undefined }],
   ['typ of RFC 9068', {}, { typ: 'application/at+JWT' }],
-  ['claims that nobody knows', { __proto: 1, constructor: 'x', auth: { payload: 1 } }, {}],
-  ['header members that nobody believes', {}, { jku: 'http://127.0.0.1:1/', x5u: 'http://127.0.0.1:1/' }],
+  ['unknown claims', { __proto: 1, constructor: 'x', auth: { payload: 1 } }, {}],
+  ['header members that are ignored', {}, { jku: 'http://127.0.0.1:1/', x5u: 'http://127.0.0.1:1/' }],
 ])('taken: %s', async (_, claims, header) => {
   const parts = { headers: [`Authorization: Bearer ${await material.issuer.sign(claims, header)}`] };
   expect(await exchange(server.port, renderRequest(TARGET, parts))).toMatchObject({ status: 200 });

@@ -22,7 +22,7 @@ function createWorld(...kids: string[]) {
   return Object.assign(world, { keys });
 }
 
-test('are read once, for all who ask at the same time and after', async () => {
+test('are read once for all simultaneous and later requests', async () => {
   const world = createWorld('a');
   const found = await Promise.all([world.keys.find('a'), world.keys.find('a'), world.keys.find('a')]);
   expect(found).toEqual([set('a'), set('a'), set('a')]);
@@ -37,7 +37,7 @@ test('a key that came later is asked for at once, however fresh the others are',
   expect(await world.keys.find('b')).toEqual(set('a', 'b'));
 });
 
-test('a key that nobody has begins the cool-down: it ends after five seconds', async () => {
+test('an unknown key begins the cool-down: it ends after five seconds', async () => {
   const world = createWorld('a');
   await world.keys.find('a');
   expect(await world.keys.find('x')).toBeUndefined();

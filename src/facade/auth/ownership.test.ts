@@ -7,7 +7,7 @@ const ISSUER = 'https://login.example.com';
 const ada: Identity = { issuer: ISSUER, subject: 'ada', groups: ['ops', 'dev'], client: 'portal' };
 const owner = (fields: Partial<Owner>): Owner => ({ issuer: ISSUER, role: 'Owner', ...fields });
 
-describe('who is meant by an entry', () => {
+describe('an entry matches a caller', () => {
   test.each<[string, Partial<Owner>, boolean]>([
     ['the subject', { subject: 'ada' }, true],
     ['one of the groups', { group: 'dev' }, true],

@@ -8,7 +8,7 @@ test.each([
   ['the first of a choice', { enum: ['x', 'y'] }, 'x'],
   ['a constant', { const: 7 }, 7],
   ['a switch', { type: 'boolean' }, true],
-  ['a text of which nothing is said', { type: 'string' }, undefined],
+  ['a text without constraints', { type: 'string' }, undefined],
   ['a list', { type: 'array', items: { examples: [1] } }, [1]],
   ['one of several', { anyOf: [{ examples: ['first'] }, { examples: ['second'] }] }, 'first'],
 ])('%s', (_what, schema, expected) => {

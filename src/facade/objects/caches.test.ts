@@ -28,7 +28,7 @@ test('an invitation that another replica issued a moment ago is found by the has
   expect(listed).toEqual(['Integration/']);
 });
 
-test('what nobody has is not found, and what is no value of the index neither', async () => {
+test('a missing object is not found, nor is a value that is not in the index', async () => {
   const { caches } = openWorld();
   expect(await caches.findBy('Integration', 'tokenHash', 'int-1')).toBeUndefined();
   await expect(caches.findBy('Workspace', 'nothing', 'x')).rejects.toThrow('no index is called nothing');

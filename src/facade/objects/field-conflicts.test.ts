@@ -12,7 +12,7 @@ function stream(spec: object, ...managers: [manager: string, fields: readonly st
   return { metadata: { managedFields }, spec };
 }
 
-test('a field that is wanted absent and that somebody else owns is told, with its manager', () => {
+test('a field that must be absent and has another owner is reported with its manager', () => {
   const object = stream({ description: 'from Git' }, ['argocd', ['description']], ['sluice-facade', ['name']]);
   expect(conflictingFields(object, {}, CONCERN, 'sluice-facade')).toEqual([
     { pointer: '/spec/description', detail: 'spec.description is managed by argocd' },
@@ -29,7 +29,7 @@ test('a field of our own, one that is as wanted, and one of another concern are 
   expect(conflictingFields(other, {}, CONCERN, 'sluice-facade')).toEqual([]);
 });
 
-test('a default that nobody owns, and what only a status writer owns, are not held back', () => {
+test('a default without an owner, and a field that only a status writer owns, are no conflict', () => {
   expect(conflictingFields(stream({ public: false }), {}, CONCERN, 'sluice-facade')).toEqual([]);
   const status = stream({ public: false }, ['sluice-controller', ['public'], 'status']);
   expect(conflictingFields(status, {}, CONCERN, 'sluice-facade')).toEqual([]);
@@ -41,7 +41,7 @@ function subscription(endpoint: object, manager: string, parts: readonly string[
   return { metadata: { managedFields }, spec: { endpoint } };
 }
 
-test('a part of a structure that is wanted absent and that somebody else said is told before anything is written', () => {
+test('a part of a structure that must be absent and has another owner is reported before any write', () => {
   const object = subscription({ url: 'u', maxPerSecond: 8 }, 'argocd', ['url', 'maxPerSecond']);
   const told = [{ pointer: '/spec/endpoint', detail: 'spec.endpoint is managed by argocd' }];
   expect(conflictingFieldsWithin(object, { endpoint: { url: 'u' } }, ['endpoint'], 'sluice-facade')).toEqual(told);

@@ -76,7 +76,7 @@ test.each<[string, Objects, string | undefined]>([
     'blocked_package',
   ],
   [
-    'both: the stream is told first',
+    'both: the stream comes first',
     {
       Block: [blockOf('Package', 'p'), blockOf('CatalogStream', 'orders')],
       Package: [object('shop', 'p', { streams: ['orders'] })],
@@ -104,6 +104,6 @@ test.each([
   ['a tenant that is lost', { ...open, subscription: 'missing' }, 'open', undefined, 'state_missing'],
   ['an integration that is lost', { ...open, integration: 'missing' }, 'open', undefined, 'state_missing'],
   ['a queue that is closing goes on', open, 'closing', undefined, undefined],
-] as const)('in force, %s', (_what, reading, state, short, expected) => {
+] as const)('applied, %s', (_what, reading, state, short, expected) => {
   expect(judgeGate(factsInForce(reading, { state }, 'k', short)).reason).toBe(expected);
 });

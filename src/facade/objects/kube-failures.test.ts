@@ -16,7 +16,7 @@ test.each([
   [422, 'Invalid', `${STREAM}: ValidatingAdmissionPolicy 'names' with binding 'names' denied request: no such names`],
   [400, 'BadRequest', 'admission webhook "names.example.com" denied the request: no such names'],
   [403, 'Forbidden', `${STREAM}: some plugin of the cluster says no`],
-])('%i %s of a policy is told, with its words, and not to be repeated: %s', (status, reason, message) => {
+])('%i %s of a policy is answered with its words, as permanent: %s', (status, reason, message) => {
   const { code, facts } = answer(status, reason, message, [{ message }]);
   expect({ code, detail: facts.detail }).toEqual({
     code: 'refused_by_policy',

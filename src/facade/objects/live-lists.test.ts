@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { KubeClient } from '../../kube/client.ts';
 import { createLiveLists } from './live-lists.ts';
 
-/** A client whose lists end when the test says so. */
+/** A client whose lists end when the test ends them. */
 function start() {
   const calls: PromiseWithResolvers<{ items: object[] }>[] = [];
   const list = () => {
@@ -16,7 +16,7 @@ function start() {
 
 const turn = () => new Promise(resolve => setImmediate(resolve));
 
-test('who asks while a list is under way is answered by one that began later, and shares it', async () => {
+test('a request during a list is answered by a shared one that began later', async () => {
   const { calls, listLive } = start();
   const first = listLive('Block', 'shop');
   const second = listLive('Block', 'shop');
@@ -38,7 +38,7 @@ test('who asks while a list is under way is answered by one that began later, an
   expect(calls).toHaveLength(4);
 });
 
-test('other kinds and namespaces do not wait, and a failure is the failure of those who asked', async () => {
+test('other kinds and namespaces do not wait, and a failure reaches only its requests', async () => {
   const { calls, listLive } = start();
   const failing = listLive('Block', 'shop');
   const other = listLive('Package', 'shop');

@@ -49,7 +49,7 @@ function setUp() {
   };
 }
 
-test('one list answers all who ask at the same time', async () => {
+test('one list answers all simultaneous requests', async () => {
   const { present, listed, find, clock } = setUp();
   present.push('a');
   const first = find('a');
@@ -89,7 +89,7 @@ test('another index has lists of its own, and its values are no ids', async () =
   expect(await anew.find('a', 'shop', 'tokenHash')).toBeUndefined();
 });
 
-test('a list that failed is 503 for those who waited for it, and the next one is tried', async () => {
+test('a failed list is 503 for its requests, and the next one is tried', async () => {
   const { present, find, clock, fail } = setUp();
   fail(true);
   await expect(find('a')).rejects.toMatchObject({ code: 'unavailable' });

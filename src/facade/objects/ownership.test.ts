@@ -50,7 +50,7 @@ async function codeOf(asked: Promise<unknown>): Promise<string> {
   return error.code;
 }
 
-test('owners of the workspace and of its account may; others and the unknown are told the same', async () => {
+test('owners of the workspace and of its account may; others get the same answer as for a missing one', async () => {
   const ownership = worldOf({
     [SHOP]: workspace('shop', 'ada'),
     'Account/shop-pays': account('shop-pays', 'grace'),
@@ -66,7 +66,7 @@ test('an account that another replica has just made counts', async () => {
   expect((await ownership.tenant(person('ada'), SHOP)).name).toBe('shop');
 });
 
-test('an integration is of who owns the receiving workspace, not of the producer', async () => {
+test('an integration belongs to the owner of the receiving workspace, not to the producer', async () => {
   const ownership = worldOf({
     [INTEGRATION]: integration('globex'),
     'Workspace/globex': workspace('globex', 'bob'),
@@ -80,7 +80,7 @@ test('an integration is of who owns the receiving workspace, not of the producer
   expect(await codeOf(ownership.integration(person('ada'), INTEGRATION))).toBe('forbidden');
 });
 
-test('an integration that nobody has accepted is nobody’s; one accepted a moment ago is found', async () => {
+test('an integration that is not accepted has no owner; one accepted a moment ago is found', async () => {
   const workspaces = { 'Workspace/globex': workspace('globex', 'bob') };
   const pending = worldOf({ [INTEGRATION]: integration(), 'Integration/int-1': integration(), ...workspaces });
   expect(await codeOf(pending.integration(person('bob'), INTEGRATION))).toBe('forbidden');

@@ -64,7 +64,7 @@ test('waits for what failed because a reference was missing: it goes on by itsel
   await expect(waiting).resolves.toMatchObject({ metadata: { uid: 'u' } });
 });
 
-test('what is in force already is answered at once, and leaves nothing behind', async () => {
+test('a change that is applied already is answered at once, and leaves nothing behind', async () => {
   const { clock, handlers, wait } = setUp();
   const applied = block('u1', 2, ['Enforced', 'True', 2]);
   expect(await wait('Block', applied, 'Enforced')).toBe(applied);
@@ -116,7 +116,7 @@ test('a watch that is late is helped by looking after 1 and 3 s', async () => {
   expect(await promise).toBe(inForce);
 });
 
-test('what can only be helped by an edit is said at once, with the reason', async () => {
+test('a failure that only an edit can fix is answered at once, with the reason', async () => {
   const { see, wait } = setUp();
   const promise = wait('Block', block('u1', 2));
   see(block('u1', 2, ['Stalled', 'True', 1, 'Old']));

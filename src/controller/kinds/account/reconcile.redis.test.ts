@@ -51,7 +51,7 @@ onEachRedis(redis => {
     return { name, reconcile, ask, hints, news, gauge };
   }
 
-  test('states plan and tokens; an account that was never short is only told of once', async () => {
+  test('reports plan and tokens; an account that was never short is reported once', async () => {
     const { name, reconcile, ask, news, hints } = start();
     expect(await ask(1)).toEqual({ answer: 'CLOSED' });
     expect((await reconcile(10)).requeueAfterMs).toBeUndefined();
@@ -62,7 +62,7 @@ onEachRedis(redis => {
   });
 
   describe('short', () => {
-    test('is told once, looked at again, and over with a top-up that wakes who waited', async () => {
+    test('is reported once, read again, and ends with a top-up that wakes what waited', async () => {
       const { name, reconcile, ask, news, hints, gauge } = start();
       await reconcile(2);
       expect(await ask(3)).toEqual({ answer: 'SHORT' });

@@ -48,7 +48,7 @@ describe('an activation that REST revoked', () => {
       [activation(NAME, { managedFields: [rest, { manager: 'argocd', time: REVOKED }] })],
     ],
     ['one that was made otherwise', [activation(NAME, { managedFields: [{ manager: 'kubectl', time: REVOKED }] })]],
-    ['one that nobody signed', [activation(NAME, { managedFields: [] })]],
+    ['one without managed fields', [activation(NAME, { managedFields: [] })]],
     ['one without a time', [activation(NAME, { managedFields: [{ manager: 'sluice-facade' }] })]],
   ])('%s stays', (_what, objects) => {
     expect(planRemoval(pair, objects, DUE_MS * 2)).toBe('never');

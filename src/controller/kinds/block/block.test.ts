@@ -42,7 +42,7 @@ describe('a block', () => {
     expect(outcome.status).toMatchObject({ pausedSubscriptions: 2, publicId: expect.stringMatching(/^blk_/) });
   });
 
-  test('is enforced when it is in force together with what it names, and says how many it pauses', async () => {
+  test('is enforced when it is applied together with its target, and reports how many it pauses', async () => {
     const { context, inForce } = createTestContext(
       { Workspace: [workspace], Integration: [integration], Package: [pkg()] },
       { paused: new Map([['uid-b', 3]]) },
@@ -53,7 +53,7 @@ describe('a block', () => {
     expect(outcome.status?.pausedSubscriptions).toBe(3);
   });
 
-  test('is in force also while what it names does not exist', async () => {
+  test('is applied also while its target does not exist', async () => {
     const { context, inForce } = createTestContext({ Workspace: [workspace] });
     expect(listConditions(await reconcileBlock(context)(block)).at(-1)).toBe('Enforced=Unknown/WaitingForIntegration');
     expect(inForce).toEqual(['acme b']);

@@ -89,7 +89,7 @@ async function deliver(
 }
 
 describe('an invitation', () => {
-  test('is mailed once, and the status is told', async () => {
+  test('is mailed once, and the status is updated', async () => {
     const first = await deliver(invited());
     expect(first.mails).toEqual([{ to: invitedEmail, producer: 'acme', token, expiresAt: issued.expiresAt }]);
     expect(first).toMatchObject({ told: [KEY], counted: ['sent'], secrets: [] });
@@ -122,7 +122,7 @@ describe('an invitation', () => {
     expect((await deliver(invited(), { workspace: leaving })).mails).toEqual([]);
   });
 
-  test('is not mailed by who has lost the lease', async () => {
+  test('is not mailed by a process that has lost the lease', async () => {
     const turn = await deliver(invited(), { signal: AbortSignal.abort() });
     expect(turn.mails).toEqual([]);
     expect(turn.error).toBeDefined();

@@ -69,24 +69,24 @@ describe('an integration', () => {
 
   test.each<[string, string, string | undefined, string[]]>([
     [
-      'was accepted over REST',
+      'accepted over REST',
       'sluice-facade/acceptance',
       undefined,
       ['Accepted=True/InvitationAccepted', 'Admitted=True/InvitationAccepted'],
     ],
     [
-      'the producer granted in Git as well',
+      'also granted in Git by the producer',
       'argocd',
       undefined,
       ['Accepted=True/DirectGrant', 'Admitted=False/WorkspaceNotAdmitting'],
     ],
     [
-      'said before that it was accepted',
+      'accepted before by its status',
       'argocd',
       'InvitationAccepted',
       ['Accepted=True/InvitationAccepted', 'Admitted=True/InvitationAccepted'],
     ],
-  ])('with an address and a workspace that %s says so', async (_what, manager, before, expected) => {
+  ])('with an address and a workspace: %s', async (_what, manager, before, expected) => {
     const said = { type: 'Accepted', status: 'True', reason: before, message: 'm' };
     const object = invited({ workspace: 'globex' }, { conditions: before === undefined ? [] : [said] });
     const { context } = createTestContext(
@@ -130,13 +130,13 @@ describe('an integration', () => {
     expect(await said('initech', subscriptionOf('initech', 'globex'))).toMatch(/^True\/Subscribed/);
   });
 
-  test('of a namespace that is not the workspace’s invites nobody in its name, and waits', async () => {
+  test('of a namespace that is not the workspace’s sends no invitation, and waits', async () => {
     const outcome = await reconcile(invited(), Date.parse(NOW), { namespaceDeleting: true });
     expect(outcome.status?.invitation).toBeUndefined();
     expect(outcome.conditions[0]).toMatchObject({ type: 'Ready', status: 'Unknown', reason: 'WaitingForWorkspace' });
   });
 
-  test('without a Workspace invites nobody', async () => {
+  test('without a Workspace sends no invitation', async () => {
     const { context } = createTestContext({ Integration: [invited()] }, { wallMs: Date.parse(NOW) });
     const outcome = await reconcileIntegration(context)(invited());
     expect(outcome.status?.invitation).toBeUndefined();

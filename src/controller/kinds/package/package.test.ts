@@ -16,7 +16,7 @@ const blockOf = (
 ) => objectOf<'Block'>(name, { integration: 'globex', target, onUnblock: 'Continue' }, { metadata });
 
 describe('a package', () => {
-  test('is ready when its routes are in force, and counts each stream once', async () => {
+  test('is ready when its routes are applied, and counts each stream once', async () => {
     const { context, inForce } = createTestContext({ Workspace: [workspace], CatalogStream: [stream('orders')] });
     const outcome = await reconcilePackage(context)(pkg({ streams: ['orders', 'orders'] }));
     expect(inForce).toEqual(['acme sales']);

@@ -8,7 +8,7 @@ import { createBacklogWatch } from './backlog-watch.ts';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** A tenant with subscriptions of one stream with a retention of an hour; what waits is told by the test. */
+/** A tenant with subscriptions of one stream with a retention of an hour; the test sets what waits. */
 function start(names: readonly string[] = ['a']) {
   const clock = createManualClock();
   const said = new Map<string, 'True' | 'False'>();
@@ -28,7 +28,7 @@ function start(names: readonly string[] = ['a']) {
       return new Map(names.map(name => [`uid-${name}`, { ready, live: 'Live' }]));
     },
   } as unknown as CompiledTenant;
-  // A subscription is told from the others by its name, which is all that the ids are made of here.
+  // Here the ids derive from the names of the subscriptions alone.
   const order: string[] = [];
   const watch = createBacklogWatch({
     store: {
@@ -96,7 +96,7 @@ describe('the backlog watch', () => {
     }
   });
 
-  test('asks nothing about who waits for nothing, until that could be at risk', async () => {
+  test('does not read a subscription without a backlog until one could be at risk', async () => {
     const { clock, watch, state, over } = start(['a', 'b']);
     watch.begin(over.signal);
     await clock.advance(2 * MINUTE_MS);
@@ -143,7 +143,7 @@ describe('the backlog watch', () => {
     expect(state2.settled).toEqual(['0-0', '1-0']);
   });
 
-  test('knows nothing of who is not admitted, survives a Redis that is away, and begins anew with each term', async () => {
+  test('ignores subscriptions that are not admitted, survives a missing Redis, and starts again with each term', async () => {
     const { clock, watch, state, over } = start();
     state.failing = true;
     watch.begin(over.signal);

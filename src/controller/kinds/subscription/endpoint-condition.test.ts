@@ -30,7 +30,7 @@ const saidFailing = (reason: string, status: 'True' | 'False' = 'True') => ({ st
 const said = (facts: EndpointFacts) => failingCondition(facts).map(({ status, reason }) => `${status}/${reason}`);
 const told = (facts: EndpointFacts) => endpointEvents(facts).map(({ type, reason }) => `${type} ${reason}`);
 
-test('an endpoint that works says nothing, asks for nothing and tells nobody', () => {
+test('a working endpoint has no condition, no read and no Event', () => {
   expect([endpointStatus(works), said(works), told(works), nextWarningInMs(works)]).toEqual([
     undefined,
     [],
@@ -40,7 +40,7 @@ test('an endpoint that works says nothing, asks for nothing and tells nobody', (
 });
 
 describe('disabled', () => {
-  test('is kept with its time to the millisecond, and told once, with what helps', () => {
+  test('is kept with its time to the millisecond, and reported once, with the remedy', () => {
     expect(endpointStatus(gone)).toEqual(saidGone);
     const [event] = endpointEvents(gone);
     expect(event).toMatchObject({ type: 'Warning', reason: 'EndpointDisabled' });

@@ -20,7 +20,7 @@ function start() {
   return { redis, news, healths, reads: () => reads };
 }
 
-test('what nobody looked at is unknown, what works is not asked about again', async () => {
+test('an endpoint that was not read is unknown, a working one is not read again', async () => {
   const { healths, reads } = start();
   expect(await healths.current(inbox)).toBe('unknown');
   healths.noteAll(['sub_1'], new Map());

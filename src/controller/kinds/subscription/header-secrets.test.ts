@@ -83,7 +83,7 @@ describe('header secrets', () => {
     expect(reads).toHaveLength(2);
   });
 
-  test('are read again for a key that nobody had named before', async () => {
+  test('are read again for a key that is named for the first time', async () => {
     const { secrets, reads, add, put } = start();
     add(subscription('orders', [['token', 'a']]));
     put('token', '1', { a: base64('A'), b: base64('B') });

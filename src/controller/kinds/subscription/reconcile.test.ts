@@ -32,7 +32,7 @@ describe('a subscription to a paused workspace', () => {
     return outcome.conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
   }
 
-  test('says so to a partner who was granted it, and only of what is not in force yet', async () => {
+  test('is shown to a partner with a grant, and only for what is not applied yet', async () => {
     const expected = ['Ready=Unknown/WorkspacePaused', 'Live=True/Live'];
     expect(await said([grantTo('globex')], subscription(2, [ready, live]))).toEqual(expected);
     expect(await said([grantTo('globex')], subscription(1, [ready, live]))).toEqual([
@@ -51,8 +51,8 @@ describe('a subscription to a paused workspace', () => {
   test.each<[string, Cached<'Integration'>[]]>([
     ['nobody', []],
     ['somebody else', [grantTo('initech')]],
-    ['one who declined', [grantTo('globex', { declined: true })]],
-    ['one who lost it', [grantTo('globex', { revoked: true })]],
+    ['a partner that declined', [grantTo('globex', { declined: true })]],
+    ['a partner that lost it', [grantTo('globex', { revoked: true })]],
   ])('tells nothing of the workspace to %s', async (_who, integrations) => {
     for (const generation of [1, 2]) {
       const [first, , second] = await said(integrations, subscription(generation, [ready, live]));

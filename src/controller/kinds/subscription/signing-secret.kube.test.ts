@@ -36,7 +36,7 @@ describe('mirroring a signing secret', () => {
     expect(await client.get(SECRETS, { namespace, name: signingSecretName('free') })).toBeDefined();
   });
 
-  test('leaves a Secret of another type alone, and says so', async () => {
+  test('leaves a Secret of another type alone, and reports it', async () => {
     const target = { namespace, name: signingSecretName('taken') };
     const data = { own: 'c2VjcmV0' };
     await client.apply(SECRETS, target, { type: 'Opaque', data }, { fieldManager: FIELD_MANAGER.facade });

@@ -32,7 +32,7 @@ function activation(
 }
 
 describe('an entry', () => {
-  test('says who and what, and whether it is effective', () => {
+  test('shows integration, group key and whether it is effective', () => {
     const entry = activationEntry([activation('act-1', { effective: 'Routing' })]);
     expect(entry).toEqual({
       publicId: activationId('shop', 'ada', 'a/b'),
@@ -46,7 +46,7 @@ describe('an entry', () => {
     expect(ActivationEntry.parse(entry)).toEqual(entry);
   });
 
-  test('is Revoked when one of several objects says so, whichever comes first', () => {
+  test('is Revoked when one of several objects is, whichever comes first', () => {
     const one = activation('b', { effective: 'RevokedElsewhere' });
     const other = activation('a', { revoked: true, effective: 'Revoked' });
     for (const pair of [

@@ -21,7 +21,7 @@ function enforced(observedGeneration: number) {
   return { conditions: [{ ...condition, lastTransitionTime, observedGeneration }], pausedSubscriptions: 3 };
 }
 
-test('one entry for each target, with all the objects that say so', () => {
+test('one entry for each target, with all its objects', () => {
   const entries = blockEntries([
     block('from-git', ORDERS),
     block('blk-1', ORDERS, enforced(2)),

@@ -56,7 +56,7 @@ test('an event that retention removed shows its progress, and nothing else', () 
   });
 });
 
-test('an event is told with its attempts, replays and answers', () => {
+test('an event has its attempts, replays and answers', () => {
   const history = [{ atMs: 1_800_000_000_000, result: '500', latencyMs: 7 }];
   const detail = eventDetail(
     {

@@ -16,7 +16,7 @@ const pkg = (spec: Cached<'Package'>['spec']) => ({
 });
 
 test.each([
-  ['its key, when nobody named it', {}, 'basics'],
+  ['its key, when it has no name', {}, 'basics'],
   ['its first name', { name: 'Basics!' }, 'Basics!'],
   ['its last name', { name: 'Basics!', displayName: 'The basics' }, 'The basics'],
 ])('a package is called by %s', (_what, spec, name) => {

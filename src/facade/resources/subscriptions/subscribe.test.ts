@@ -57,7 +57,7 @@ test.each<[string, Objects, Objects?]>([
   },
 );
 
-test('a block that the caches still have, and nobody else, refuses nothing', async () => {
+test('a block that only the caches still have refuses nothing', async () => {
   const fresh = start({ ...open, Block: [block] }, open);
   expect((await fresh.call()).made).toBe(true);
   const there = start({ ...open, Block: [block], Subscription: [existing] }, { ...open, Subscription: [existing] });
@@ -70,7 +70,7 @@ test.each([
   ['integration_not_active', { Integration: [] }],
   ['stream_deprecated', { CatalogStream: [object('orders', 'shop', { public: false })] }],
   ['unknown_resource', { CatalogStream: [] }],
-])('%s where the API server says so, whatever the caches say', async (code, live) => {
+])('%s by the API server, whatever the caches have', async (code, live) => {
   const { applied, call } = start(open, { ...open, ...live });
   await expect(call()).rejects.toMatchObject({ code });
   expect(applied).toEqual([]);
@@ -81,7 +81,7 @@ test('one that is there is refused while it is blocked, too', async () => {
   await expect(start(objects, objects).call()).rejects.toMatchObject({ code: 'stream_blocked' });
 });
 
-test('one that is there is refused when its integration has ended, not when only the cache says so', async () => {
+test('an existing one is refused when its integration has ended, not when only the cache has it', async () => {
   const ended = object('ada', 'shop', { workspace: 'ada', revoked: true }) as OwnedIntegration['object'];
   const of = { ...integration, object: ended };
   const there = { ...open, Subscription: [existing] };

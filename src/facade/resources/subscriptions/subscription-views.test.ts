@@ -29,7 +29,7 @@ describe('status', () => {
     });
   });
 
-  test('nothing is said yet, and of a closed integration whatever is said', () => {
+  test('is Pending without a status, and Closed for a closed integration', () => {
     expect(subscriptionStatus({ status: undefined }, false).status).toBe('Pending');
     const conditions = [condition('Live', 'True', 'Live')];
     expect(subscriptionStatus({ status: { conditions } }, true).status).toBe('Closed');

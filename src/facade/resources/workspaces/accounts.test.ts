@@ -10,7 +10,7 @@ test('a Free account has a remainder, a Metered one has none', () => {
   expect(tokenBalance(id, metered)).toEqual({ accountPublicId: id, ...metered, remainingTokens: null });
 });
 
-test('what else is known of a balance is not told', () => {
+test('other fields of a balance are not shown', () => {
   const more = { plan: 'Metered' as const, includedTokens: 0, usedTokens: 0, shortages: [{ queue: 'ten_a:orders' }] };
   expect(JSON.stringify(tokenBalance(id, more))).not.toContain('orders');
 });

@@ -108,7 +108,7 @@ test('an audit that finds what is shown writes nothing, over any number of passe
   expect(it.written).toHaveLength(1);
 });
 
-test('an alarm that nobody heard, or that could not be read, is made up for by the audit', async () => {
+test('the audit makes up for a missed or unreadable alarm', async () => {
   const it = start();
   it.fail(true);
   await it.alarm(FAILS);
@@ -166,7 +166,7 @@ test('the first dead letter of an hour is an Event with its id, once', async () 
   expect(it.status()?.deadLetters).toBe(true);
 });
 
-test('a new leader does not repeat what its predecessor told, and tells what came in between', async () => {
+test('a new leader does not repeat the Events of its predecessor, and records those in between', async () => {
   const known = start({ deadLetters: true, backlog: '0' });
   known.audit(deadAt(START_MS - 1_000));
   expect(known.events).toEqual([]);
@@ -181,7 +181,7 @@ test('a new leader does not repeat what its predecessor told, and tells what cam
   expect(recovered.events).toEqual([]);
 });
 
-test('who does not lead reads, writes and tells nothing', async () => {
+test('a process that does not lead reads, writes and records nothing', async () => {
   const it = start();
   it.term.abort();
   await it.alarm(deadAt(START_MS));

@@ -49,7 +49,7 @@ test('what went back before its turn is not written', async () => {
   expect(written).toEqual(['0 a 1+', '200 c 1+']);
 });
 
-test('one that flaps is written once in ten seconds, holds up nobody, and ends right', async () => {
+test('one that flaps is written once in ten seconds, delays no other, and ends right', async () => {
   const { clock, written, writer } = start();
   for (let n = 0; n <= 250; n++) {
     writer.offer(at('flaps'), waits(n % 2 === 0 ? '1+' : '10+'));
