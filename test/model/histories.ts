@@ -20,7 +20,7 @@ export interface HistoriesOptions {
   readonly seed: number;
   /** Of an earlier failure, as it printed it, with its seed: only that history is played. */
   readonly replay?: string | undefined;
-  /** False: a counterexample is told as it was found. */
+  /** False: a counterexample is printed as it was found. */
   readonly shrinks?: boolean;
 }
 
@@ -32,7 +32,7 @@ const SHRINK_MS = 60_000;
 type Commands = Iterable<fc.AsyncCommand<System, System>>;
 type Told = { readonly story: readonly string[]; readonly error: unknown };
 
-/** Plays random histories until so many steps were made, or one of them fails: then its story, made short, is told. */
+/** Plays random histories until so many steps were made, or one of them fails: then its story, shrunk, is printed. */
 export async function playHistories(
   options: HistoriesOptions,
 ): Promise<{ steps: number; failure: string | undefined }> {

@@ -36,7 +36,7 @@ export function createPublisher({ redis, nowMs, tenantOf, say }: PublisherDeps) 
     return { process, work: createIngestion({ operations, lower: createHintIndex(process.redis, 'r').lower, nowMs }) };
   }
 
-  /** What was stored, though nobody was told. */
+  /** What was stored without an answer. */
   async function adopt(
     tenant: ModelTenant,
     event: Omit<ModelEvent, 'ref' | 'acceptedMs' | 'acknowledged' | 'lost'>,
@@ -71,7 +71,7 @@ export function createPublisher({ redis, nowMs, tenantOf, say }: PublisherDeps) 
       );
       return say(`: ${config ?? 'unknown'}`);
     }
-    // While it is not certain what is in force, the queue itself says whose it is.
+    // While it is not certain what is applied, the queue itself has its generation.
     const streamUid = tenant.uidOf(stream, config.gen);
     const earlier = again ? tenant.events.findLast(each => each.streamUid === streamUid && !each.lost) : undefined;
     const title = `${name}#${++published}`;

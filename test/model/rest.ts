@@ -24,7 +24,7 @@ function nextDueMs(dump: RedisDump): number | undefined {
   return next;
 }
 
-/** What an account is told of is what was charged (invariant 19). */
+/** An account counts what was charged (invariant 19). */
 function checkAccount(system: System, dump: RedisDump, account: string): void {
   const { routerDied, lostSlots } = system.losses();
   let [folded, tokens] = [0, 0];
@@ -34,7 +34,7 @@ function checkAccount(system: System, dump: RedisDump, account: string): void {
   }
   // What a dead router did not fold follows with the next batch for the same integration, if there is one.
   const right = lostSlots || (routerDied ? folded <= tokens : folded === tokens);
-  hold(19, right, () => `${account} was told of ${folded} tokens; it is ${tokens}`);
+  hold(19, right, () => `${account} counts ${folded} tokens; it is ${tokens}`);
 }
 
 /** What has become of everything; the same again: nothing happened. */

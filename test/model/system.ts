@@ -100,7 +100,7 @@ export async function createSystem(redis: RedisClient) {
     return dump;
   }
 
-  /** Brings the tenant's objects into force; a controller that dies of it is followed by another one, later. */
+  /** Applies the tenant's objects; a controller that dies of it is followed by another one, later. */
   async function settle(name: string, pairs: readonly PairName[], death: Death | undefined, onlyPairs: boolean) {
     const run = async (work: Controller) => {
       if (onlyPairs) for (const pair of pairs) await work.settlePair(name, pair);
@@ -164,7 +164,7 @@ export async function createSystem(redis: RedisClient) {
       const endpoint = { ...stored.spec.endpoint, enabledAt: new Date(clock.ms + 1).toISOString() };
       objects.apply('Subscription', namespace, name, { ...stored.spec, endpoint });
     },
-    /** Of a tenant that is paused, only what closes comes into force; then all of it does. */
+    /** Of a tenant that is paused, only closing changes are applied; after the pause all are. */
     async pause(name: string, paused: boolean, death?: Death): Promise<void> {
       // No two queues of one name in one millisecond: what was made meanwhile begins now.
       if (!paused) clock.ms += 1_000;
@@ -248,7 +248,7 @@ export async function createSystem(redis: RedisClient) {
         for (const flight of Array.from(system.flights())) await end(flight, 'delivered');
       }
     },
-    /** Redis loses one slot, and the controller, which is told of it, makes anew what can be made of the objects. */
+    /** Redis loses one slot, and the controller, which learns of it, rebuilds it from the objects. */
     async loseSlot(name: string, tag: string, forget: (tenant: ModelTenant) => void): Promise<void> {
       const work = await leadership.lead();
       if (work === undefined) return undefined;
@@ -280,7 +280,7 @@ export async function createSystem(redis: RedisClient) {
       return end(flight, wanted);
     },
 
-    /** For those who look at the whole. */
+    /** For checks of the whole. */
     check,
     settleAgain: async (name: string): Promise<void> => {
       await settle(name, [], undefined, false);

@@ -15,21 +15,21 @@ export interface Balance {
   readonly used: number;
   /** Tokens that batches have set aside. */
   readonly held: number;
-  /** Tokens that were charged in the integrations' slots, and that the account was not told of yet. */
+  /** Tokens that were charged in the integrations' slots, and that the account does not count yet. */
   readonly unfolded: number;
 }
 
 /** What the accounts have and have spent, and that a plan is kept to (invariants 3, 19). */
 export type Balances = ReturnType<typeof createBalances>;
 
-/** A hold that nobody repeats for so long is let go: what its batch was charged is not set aside any more. */
+/** A hold that is not repeated for so long is released: the charge of its batch is not set aside any more. */
 const HOLD_MS = 600_000;
 
 export function createBalances(objects: Objects, tenants: readonly ModelTenant[], nowMs: () => number) {
   const balances = new Map<string, Balance>();
-  /** What may be spent at most: an account that was short before it was told so stays as it is. */
+  /** What may be spent at most: an account that was short before it counted stays as it is. */
   const limits = new Map<string, number>();
-  /** Accounts whose change may be in force, or not: a controller died at it. */
+  /** Accounts whose change may be applied, or not: a controller died at it. */
   const doubted = new Set<AccountName>();
   let diedMs: number | undefined;
 
@@ -113,7 +113,7 @@ export function createBalances(objects: Objects, tenants: readonly ModelTenant[]
   };
 }
 
-/** Who waits for tokens is looked at when an account gets some. */
+/** Subscriptions that wait for tokens are due when an account gets some. */
 export function checkWoken(account: AccountName, dump: RedisDump, nowMs: number): void {
   for (const queue of Object.keys(dump.hashes.get(accountKeys(accountId(account)).short) ?? {})) {
     const dueMs = dump.sorted.get(hintKeys('r', hintPartition(queue)).due)?.[queue];

@@ -52,7 +52,7 @@ export function checkClaim(
   hold(16, !held, () => `${event.name} was claimed for ${who} while it is on its way`);
 }
 
-/** What the partner gets is what was published (invariant 14). */
+/** The partner gets the published bytes (invariant 14). */
 export function checkEvent(tenants: readonly ModelTenant[], flight: Flight): void {
   const { receiver } = ownerOf(tenants, flight.member);
   const event = receiver.open.get(nameOfClaim(flight.claim))?.event;

@@ -7,7 +7,7 @@ import { priceOf } from '../state/replay-price.ts';
 import type { ModelTenant } from '../state/tenant.ts';
 import { hold } from '../state/violation.ts';
 
-/** Nobody lies behind but who is held back. */
+/** Only subscriptions that are held lie behind. */
 function checkQueues(tenant: ModelTenant, dump: RedisDump, isShort: (stream: string) => boolean): void {
   for (const stream of tenant.names.streams) {
     const q = queueKeys(tenant.id, stream);
@@ -26,7 +26,7 @@ function checkQueues(tenant: ModelTenant, dump: RedisDump, isShort: (stream: str
   }
 }
 
-/** What an event that is not routed yet would cost for all who may still get it, at most. */
+/** What an event that is not routed yet would cost for all that may still get it, at most. */
 function costOf(tenant: ModelTenant, event: ModelEvent): number {
   let tokens = 0;
   for (const receiver of tenant.receivers.values()) {

@@ -62,7 +62,7 @@ export function createDispatcher(redis: RedisClient, name: string, nowMs: () => 
 
   return {
     flights,
-    /** Claims what is due in inboxes of the given queues; each claim is told before anything else is done. */
+    /** Claims what is due in inboxes of the given queues; each claim is reported before anything else happens. */
     async claim(
       homes: readonly string[],
       room: number,

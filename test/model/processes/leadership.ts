@@ -41,7 +41,7 @@ export function createLeadership({ redis, objects, nowMs, tenants, say, onLed }:
     isLed: () => leading !== undefined,
     current: (): Controller | undefined => leading?.work,
 
-    /** Brings objects of the tenants into force; a new controller does so by beginning. False: it died. */
+    /** Applies objects of the tenants; a new controller does so when it begins. False: it died. */
     async settle(
       concerned: readonly ModelTenant[],
       run: (work: Controller) => Promise<void>,

@@ -63,7 +63,7 @@ function* steps(state: State, variant: HintVariant): Generator<Transition<State>
   yield* dispatcherSteps(state, 1, variant);
 }
 
-/** Work that nobody is told of, and nobody is about to claim. */
+/** Work without a hint, and without a dispatcher that is about to claim it. */
 function lostWakeUp({ work, hint, appended, dispatchers }: State): string | undefined {
   const seen = hint !== 'none' || appended || dispatchers.some(({ at }) => at === 'picked');
   return work > 0 && !seen ? `${work} in the inbox, and no hint` : undefined;

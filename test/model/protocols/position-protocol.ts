@@ -1,7 +1,7 @@
 import { type Exploration, explore, type Transition } from './state-space.ts';
 
 /**
- * Where positions of held subscriptions are kept, and who moves them. `queue`, as the scripts do it: all in the queue's
+ * Where positions of held subscriptions are kept, and which process moves them. `queue`, as the scripts do it: all in the queue's
  * slot, moved by the fenced script that moves the cursor; catch-up and main pass are serial. `inbox`: a position in the
  * inbox's slot. `concurrent`: as `queue`, but an owner runs catch-up and main pass at once. `lost is done`: an inbox
  * that did not answer is taken to have the batch.

@@ -4,7 +4,7 @@ import { publicId } from '../../../src/core/ids/ids.ts';
 export const ACCOUNTS = ['main', 'small'] as const;
 export type AccountName = (typeof ACCOUNTS)[number];
 
-/** Who pays for what a tenant publishes, and for what its partner replays: never the same. */
+/** The payers of a tenant's events and of its partner's replays: never the same. */
 export const PAYERS: Readonly<Record<string, AccountName>> = {
   acme: 'main',
   'acme-partner': 'small',
@@ -18,7 +18,7 @@ export const PLANS: Readonly<Record<AccountName, AccountSpec>> = {
   small: { plan: 'Free', includedTokens: 12, owners: [] },
 };
 
-/** `acc_…` of who pays for a workspace. */
+/** `acc_…` of the payer of a workspace. */
 export function payerOf(workspace: string): string {
   return accountId(PAYERS[workspace] as AccountName);
 }

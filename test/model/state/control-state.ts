@@ -54,7 +54,7 @@ export function readControlState(dump: RedisDump, names: TenantNames, defined: D
   for (const stream of names.streams) {
     const meta = dump.hashes.get(queueKeys(tenant, stream).meta);
     const owned = meta !== undefined && meta.gen === generationOf(defined.streams.get(stream)?.uid ?? '');
-    // With a fence alone it is nobody's any more: its stream was let go while a pause held the rest of its deletion.
+    // With a fence alone it has no owner any more: its stream was removed while a pause held the rest of its deletion.
     if (meta !== undefined && (owned || !['closing', undefined].includes(meta.state))) {
       queues.push([stream, pick(meta, CONTROL_FIELDS.queue)]);
     }

@@ -18,7 +18,7 @@ export interface DefinedSubscription {
   readonly covers: 'none' | 'continue' | 'skip';
 }
 
-/** What has to be in force for the objects of one tenant: said once more, as plainly as the rules say it. */
+/** What must be applied for the objects of one tenant, written a second time as plainly as the rules. */
 export interface Definition {
   /** False: nothing of the tenant is routed. */
   readonly hasWorkspace: boolean;

@@ -1,6 +1,6 @@
 import { type DefinedSubscription, type Definition } from './definition.ts';
 
-/** Rule 5: younger entries pass by what is in force at routing alone. */
+/** Rule 5: younger entries pass by what is applied at routing alone. */
 export const YOUNG_MS = 10_000;
 /** Rule 5: grace towards `since` of older entries. */
 export const SINCE_GRACE_MS = 2_000;

@@ -90,7 +90,7 @@ export function createObjects(nowMs: () => number) {
     workspace: (name: string): ModelObject<'Workspace'> | undefined => storeOf('Workspace').get(name),
     setPaused: (name: string, paused: boolean): void =>
       changeMeta('Workspace', name, { annotations: { [PAUSED_ANNOTATION]: String(paused) } }),
-    /** Only what closes of it comes into force. */
+    /** Only its closing changes are applied. */
     isPaused: (name: string): boolean => isPaused(caches, name),
     accounts: (): ModelObject<'Account'>[] => [...storeOf('Account').values()],
     get: <K extends ModelKind>(kind: K, key: string): ModelObject<K> | undefined => storeOf(kind).get(key),

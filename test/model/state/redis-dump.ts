@@ -52,7 +52,7 @@ export async function dumpRedis(redis: RedisClient): Promise<RedisDump> {
 
 /**
  * Keys that a Redis has changed since its start: the same before and after means that nothing was written. What lies
- * there has to be compared beside it only to say what.
+ * there is compared beside it only to find what.
  */
 export async function changesOf(redis: RedisClient): Promise<number> {
   const [info] = (await redis.callAll('INFO', 'persistence')) as [string];

@@ -30,7 +30,7 @@ const refused = (...answers: string[]): ExpectedPrice => ({
   may: new Map(),
 });
 
-/** Only for a tenant of which it is certain what is in force. */
+/** Only for a tenant of which it is certain what is applied. */
 export function expectReplay(
   tenant: ModelTenant,
   receiver: Receiver,

@@ -48,7 +48,7 @@ export function createModelTenant(objects: Objects, name: string) {
   const events: ModelEvent[] = [];
   /** By stream uid: events that the main pass went by for certain, and those it may have gone by. */
   const passed = new Map<string, { surely: number; maybe: number }>();
-  /** What may be in force: one, except after a controller died at work. */
+  /** What may be applied: one, except after a controller died at work. */
   let possible: Definition[] = [defineTenant(objects, name)];
   const times = createTimes(names);
 
@@ -90,7 +90,7 @@ export function createModelTenant(objects: Objects, name: string) {
     return { ...inboxKeys(integration, sub, inc), own: integrationKeys(integration).sub(sub) };
   }
 
-  /** Who came, who went. */
+  /** Notes new and deleted receivers. */
   function meet(defined: Definition): void {
     for (const subscription of defined.subscriptions.values()) {
       if (receivers.has(subscription.uid)) continue;
@@ -154,7 +154,7 @@ export function createModelTenant(objects: Objects, name: string) {
     }
   }
 
-  /** What the ledgers say is what was routed, each event once for each integration (invariant 19). */
+  /** The ledgers count what was routed, each event once for each integration (invariant 19). */
   function checkLedgers(dump: RedisDump): void {
     for (const integration of names.integrations) {
       const charged = Number(dump.hashes.get(integrationKeys(integrationId(name, integration)).ledger)?.[payer] ?? 0);
@@ -180,17 +180,17 @@ export function createModelTenant(objects: Objects, name: string) {
     events,
     inboxOf,
     keysOf,
-    /** What is in force as far as it is known: the objects as they were last brought into force. */
+    /** What is applied as far as it is known: the objects as they were last applied. */
     defined: last,
     isCertain: () => possible.length === 1,
-    /** The stream that a queue of this generation is of; '' when none that may be in force is. */
+    /** The stream that a queue of this generation is of; '' when none that may be applied is. */
     uidOf(stream: string, generation: string): string {
       const uids = possible.map(({ streams }) => streams.get(stream)?.uid ?? '');
       return uids.find(uid => uid !== '' && generationOf(uid) === generation) ?? '';
     },
     mayBe: (test: (defined: Definition) => boolean) => possible.some(test),
 
-    /** The objects as they are now begin to come into force. */
+    /** The objects as they are now begin to be applied. */
     begin(): void {
       if (objects.isPaused(name)) {
         possible = differing([...possible, ...possible.map(each => defineClosed(each, objects, name))]);
@@ -199,7 +199,7 @@ export function createModelTenant(objects: Objects, name: string) {
       possible = [...possible, defineTenant(objects, name)];
       meet(last());
     },
-    /** They are in force. */
+    /** They are applied. */
     commit(): void {
       if (objects.isPaused(name)) {
         // As it stood before the step, or half closed: closed now.

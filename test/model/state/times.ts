@@ -40,7 +40,7 @@ export function createTimes({ name, integrations }: TenantNames) {
     const at = Number(own.skipTo ?? 0);
     const had = skips.get(uid) ?? 0;
     const right = ended.has(uid) ? at === nowMs : at === had;
-    const why = ended.has(uid) ? 'a pause ended that says so' : 'no pause ended that says so';
+    const why = ended.has(uid) ? 'a pause with SkipToNow ended' : 'no pause with SkipToNow ended';
     hold(
       3,
       right || !wasCertain || maybeEnded.has(uid),
@@ -61,7 +61,7 @@ export function createTimes({ name, integrations }: TenantNames) {
       maybeEnded = new Set();
       wasCertain = certain;
     },
-    /** What is in force became something else. */
+    /** What is applied became something else. */
     noteChange(before: Definition | undefined, after: Definition): void {
       for (const [uid, { covers, route }] of after.subscriptions) {
         const had = before?.subscriptions.get(uid);
