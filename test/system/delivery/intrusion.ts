@@ -4,6 +4,9 @@ import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
 import { resourceOf } from '../../../src/kube/resource.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
+import type { Cluster } from '../../support/kubernetes/cluster.ts';
+import type { Sluice } from '../../support/sluice.ts';
 import { faultsOf } from '../support/audit.ts';
 import { eventually } from '../support/deadline.ts';
 import { type Installation, install } from '../support/installation.ts';
@@ -48,21 +51,16 @@ export interface Intrusion {
   readonly idle: () => Promise<void>;
   /** North's events go where they went, and nowhere else. */
   readonly expectDelivery: () => Promise<void>;
-  /** Does it, lets it come into force, and finds nothing changed that is not eve's: nothing in Redis, no object. */
+  /** Calls `act`, waits until it is applied, and expects that nothing changed that is not eve's: no object, no key in Redis. */
   readonly expectUntouched: (act: () => Promise<unknown>, says?: readonly Said[]) => Promise<void>;
   /** A status of eve's without what is the object's own: its id, its times, the `names` that it was given. */
   readonly statusOf: (kind: KindName, name: string, names: readonly string[]) => Promise<string>;
   readonly close: () => Promise<void>;
 }
 
-export async function openIntrusion(): Promise<Intrusion> {
-  const installed = await install();
-  const { cluster } = installed;
-  const receiver = await startReceiver();
-  const observer = observe(cluster.kubeconfig);
-  const client = connect({ kubeconfig: cluster.kubeconfig });
-  const sluice = await installed.start();
-  await apply(cluster, [
+/** What north and eve have: the same queues, and integrations of north that give eve nothing. */
+function manifestsOf(receiver: Receiver): Manifest[] {
+  return [
     ...twinManifests(NORTH, receiver.urlOf),
     ...twinManifests(EVE, receiver.urlOf),
     stream('north', 'old', { public: false }),
@@ -73,39 +71,69 @@ export async function openIntrusion(): Promise<Intrusion> {
     integration('north', 'declined', { workspace: 'eve', declined: true }),
     integration('north', 'invited', { workspace: undefined, invitedEmail: 'someone@example.com' }),
     block('north', 'no-refunds', { integration: INTEGRATION, target: { kind: 'CatalogStream', name: 'refunds' } }),
-  ]);
+  ];
+}
+
+async function waitUntilApplied(cluster: Cluster, observer: Observer): Promise<void> {
   for (const producer of ['north', 'eve']) await waitForAll(cluster, 'activation', producer, 'Effective');
   await observer.until(['Subscription', feedOf('orders'), 'anna', 'Live', 'True/Live']);
   await observer.until(['Subscription', feedOf('refunds'), 'anna', 'Live', 'False/Blocked']);
   await observer.until(['Block', 'no-refunds', 'north', 'Enforced', 'True/Enforced']);
   await waitForAll(cluster, 'subscription', 'eve', 'Live');
-  const { ingressUrl } = sluice;
-  const north = createPublisher({ ingressUrl, producer: 'north', queue: 'orders', key: keyOf(NORTH) });
-  const eve = createPublisher({ ingressUrl, producer: 'eve', queue: 'orders', key: keyOf(EVE) });
-  const outside = await openOutside(installed, { workspaces: ['eve', ...MORE], integrations: OWN });
-  const sent: Sample[] = [];
+}
 
-  async function idle(): Promise<void> {
-    const metrics = ['workqueue_depth', 'controller_runtime_active_workers'];
-    for (let calm = 0; calm < 3; calm++) {
-      await delay(100);
-      const busy = await Promise.all(metrics.map(name => sluice.metric(name)));
-      if (busy.some(n => n > 0)) calm = -1;
-    }
+/** Waits until the controller has had nothing to do for a moment. */
+async function waitUntilIdle(sluice: Sluice): Promise<void> {
+  const metrics = ['workqueue_depth', 'controller_runtime_active_workers'];
+  for (let calm = 0; calm < 3; calm++) {
+    await delay(100);
+    const busy = await Promise.all(metrics.map(name => sluice.metric(name)));
+    if (busy.some(n => n > 0)) calm = -1;
   }
+}
 
-  async function expectDelivery(): Promise<void> {
+/** Returns a check that an event of north goes to its partner and nowhere else. */
+function deliveryCheck(north: Publisher, receiver: Receiver, redis: RedisClient): () => Promise<void> {
+  const sent: Sample[] = [];
+  const endpoint = endpointOf(NORTH, 'orders');
+  return async () => {
     const sample = makeSample(`north.${sent.length}`, KEY, `of north: ${sent.length}`);
     sent.push(sample);
     expect((await north.post(sample)).status).toBe(202);
-    const endpoint = endpointOf(NORTH, 'orders');
-    await eventually('it arrives', async () => receiver.delivered(endpoint).has(sample.id), { withinMs: 15_000 });
-    const isNoted = async () => ((await outside.redis.call('keys', '*:pend')) as string[]).length === 0;
+    await receiver.arrival(sample.id, endpoint);
+    const isNoted = async () => ((await redis.call('keys', '*:pend')) as string[]).length === 0;
     await eventually('its delivery is noted', isNoted, { withinMs: 15_000 });
     expect(faultsOf(receiver, endpoint, sent)).toEqual([]);
     const norths = receiver.attempts.filter(({ id }) => id.startsWith('north.'));
     expect(norths.filter(each => each.subscription !== endpoint)).toEqual([]);
-  }
+  };
+}
+
+async function readStatus(client: KubeClient, kind: KindName, name: string, names: readonly string[]): Promise<string> {
+  const which = { namespace: 'eve', name };
+  const object = await client.get<AnyObject & { status?: object }>(resourceOf(KINDS[kind]), which);
+  const text = JSON.stringify(object?.status, (field, value) =>
+    ['publicId', 'lastTransitionTime', 'rotatedAt'].includes(field) ? undefined : value,
+  );
+  return names.reduce((all, each) => all.replaceAll(new RegExp(`\\b${each}\\b`, 'g'), '<name>'), text);
+}
+
+/** Starts Sluice with the tenants north and eve, and waits until north's first delivery shows in its status. */
+export async function openIntrusion(): Promise<Intrusion> {
+  const installed = await install();
+  const { cluster } = installed;
+  const receiver = await startReceiver();
+  const observer = observe(cluster.kubeconfig);
+  const client = connect({ kubeconfig: cluster.kubeconfig });
+  const sluice = await installed.start();
+  await apply(cluster, manifestsOf(receiver));
+  await waitUntilApplied(cluster, observer);
+  const { ingressUrl } = sluice;
+  const north = createPublisher({ ingressUrl, producer: 'north', queue: 'orders', key: keyOf(NORTH) });
+  const eve = createPublisher({ ingressUrl, producer: 'eve', queue: 'orders', key: keyOf(EVE) });
+  const outside = await openOutside(installed, { workspaces: ['eve', ...MORE], integrations: OWN });
+  const idle = () => waitUntilIdle(sluice);
+  const expectDelivery = deliveryCheck(north, receiver, outside.redis);
 
   await expectDelivery();
   // The first delivery shows in the status of its Subscription, which changes no more from then on.
@@ -132,14 +160,7 @@ export async function openIntrusion(): Promise<Intrusion> {
       expect(await outside.look()).toEqual(before);
       await expectDelivery();
     },
-    statusOf: async (kind, name, names) => {
-      const which = { namespace: 'eve', name };
-      const object = await client.get<AnyObject & { status?: object }>(resourceOf(KINDS[kind]), which);
-      const text = JSON.stringify(object?.status, (field, value) =>
-        ['publicId', 'lastTransitionTime', 'rotatedAt'].includes(field) ? undefined : value,
-      );
-      return names.reduce((all, each) => all.replaceAll(new RegExp(`\\b${each}\\b`, 'g'), '<name>'), text);
-    },
+    statusOf: (kind, name, names) => readStatus(client, kind, name, names),
     close: async () => {
       for (const each of [north, eve, outside, client, observer, receiver]) await each.close();
       await installed.stop();
