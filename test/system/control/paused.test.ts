@@ -17,6 +17,20 @@ const world = useSmallWorld({ partners: ['ada', 'bob'], groupKeys: [KEY] });
 
 const pause = (value: 'true' | 'false') =>
   kubectl(world.cluster, ['annotate', '--overwrite', 'workspace', PRODUCER, `${PAUSED_ANNOTATION}=${value}`]);
+
+let probes = 0;
+/** Waits until the controller has seen the pause: a new Package is judged by it. */
+async function untilPaused(): Promise<void> {
+  const { observer } = world;
+  const isPaused = async () => {
+    const name = `probe-${++probes}`;
+    await observer.apply(pkg(PRODUCER, name, []));
+    const judged = () => observer.conditionOf('Package', name, PRODUCER).then(is => is || undefined);
+    return (await eventually(`${name} is judged`, judged, { withinMs: 10_000 })).value === PAUSED;
+  };
+  await eventually('the controller has seen the pause', isPaused, { withinMs: 20_000 });
+}
+
 const send = async (id: string, groupKey = KEY) =>
   expect((await world.publisher.post(makeSample(id, groupKey, id))).status).toBe(202);
 const attemptsOf = (id: string, at: string) =>
@@ -39,6 +53,7 @@ it('lets events flow, and holds every change that closes nothing until the pause
   await pause('true');
   await delay(1_000);
   expect(await versions()).toBe(unpaused);
+  await untilPaused();
   await observer.apply(pkg(PRODUCER, 'new', [QUEUE]));
   await observer.apply(stream(PRODUCER, QUEUE, { public: false }));
   await observer.apply(opened);
@@ -87,7 +102,7 @@ it('applies closing changes at once, and opening ones after the pause', async ()
   }
   await observer.until(['Subscription', SUBSCRIPTION, 'bob', 'Live', 'True/Live']);
   await pause('true');
-  await delay(500);
+  await untilPaused();
   const said = (gate: string, revoked: boolean) => activation(PRODUCER, 'ada', gate, revoked ? { revoked } : {});
   await observer.apply(said('revoked', true));
   await observer.apply(said('reopened', true));
@@ -129,7 +144,7 @@ it('applies closing changes at once, and opening ones after the pause', async ()
 it('ends an integration at once', async () => {
   const { observer } = world;
   await pause('true');
-  await delay(500);
+  await untilPaused();
   await observer.apply(integration(PRODUCER, 'bob', { workspace: 'bob', revoked: true }));
   await observer.until(['Integration', 'bob', PRODUCER, 'Accepted', 'False/Revoked']);
   await pause('false');
@@ -138,6 +153,7 @@ it('ends an integration at once', async () => {
 it('does not rebuild a Redis that loses its data until the pause ends: meanwhile nothing is accepted or routed', async () => {
   const { observer } = world;
   await pause('true');
+  await untilPaused();
   await world.redis.command('FLUSHALL');
   const answer = async () => (await world.publisher.post(makeSample(`lost.${Math.random()}`, LATER, 'x'))).status;
   await eventually('ingress refuses', async () => (await answer()) === 503, { withinMs: 10_000 });
@@ -161,7 +177,7 @@ it('does not rebuild a Redis that loses its data until the pause ends: meanwhile
 it('holds a deletion for a minute, not longer', async () => {
   const { observer } = world;
   await pause('true');
-  await delay(500);
+  await untilPaused();
   const startedMs = performance.now();
   await observer.remove('CatalogStream', QUEUE, PRODUCER);
   await observer.until(['CatalogStream', QUEUE, PRODUCER, 'Ready', PAUSED]);
