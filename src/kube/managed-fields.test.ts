@@ -61,6 +61,6 @@ test.each([
   expect(managersOfItem(workspace, 'ingressKeys', id)).toEqual(owners);
 });
 
-test('an object without managed fields belongs to nobody', () => {
+test('an object without managed fields has no owner', () => {
   expect(managersOfItem({ metadata: {} }, 'ingressKeys', 'a')).toEqual([]);
 });

@@ -117,7 +117,7 @@ describe('a disabled endpoint', () => {
     },
   };
 
-  test('is said before the routes follow, which are made of what is said', () => {
+  test('is written before the routes that derive from it', () => {
     const outcome = planSubscription(facts);
     expect(listConditions(outcome)).toEqual(['Ready=True/Admitted', 'Live=False/EndpointDisabled']);
     expect(outcome.status?.endpoint).toEqual({ disabledAt: '2026-01-02T03:04:05.678Z', disabledBy: 'Gone' });
