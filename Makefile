@@ -58,7 +58,7 @@ docs: packages ## build the documentation site into dist/site
 	@$(NODE) tools/site/node_modules/vitepress/bin/vitepress.js build tools/site
 
 run: packages ## run Sluice on this machine, with a Kubernetes API and Redis; Ctrl-C stops it
-	@PATH="$(CURDIR)/bin:$$PATH" exec bin/node test/support/run.ts
+	@PATH="$(CURDIR)/bin:$$PATH" exec python3 test/support/foreground.py bin/node test/support/run.ts
 
 bench: packages ## measure throughput and latency on this machine
 	@$(NODE) test/bench/main.ts
