@@ -53,6 +53,12 @@ onEachRedis(redis => {
   });
 });
 
+test('takes many commands at once from the start, on every node of a Cluster', async () => {
+  const redis = await connect(redisClusterUrl());
+  const replies = await Promise.all(Array.from({ length: 300 }, (_, n) => redis.call('EXISTS', `none:${n}`)));
+  expect(new Set(replies)).toEqual(new Set([0]));
+});
+
 test('on a Cluster a key that is not declared is refused: the suites above would fail', async () => {
   const cluster = await connect(redisClusterUrl());
   const t = createTenant(cluster);

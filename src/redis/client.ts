@@ -66,6 +66,14 @@ function parseUrl(url: string): Address {
   };
 }
 
+/**
+ * Connects to all masters of a Cluster. Otherwise ioredis connects to a node with the first command, and rejects further
+ * commands until the connection is ready. A master that does not answer is not an error here, because the others work.
+ */
+async function connectNodes(cluster: Cluster): Promise<void> {
+  await Promise.allSettled(cluster.nodes('master').map(node => (node.status === 'wait' ? node.connect() : undefined)));
+}
+
 /** Asks one of the addresses whether it is a member of a Cluster (`INFO cluster`), until one answers or all refused. */
 async function askCluster(urls: readonly string[]): Promise<boolean> {
   let last: unknown;
@@ -123,6 +131,7 @@ export async function connectRedis(url: string, log: Logger, metrics?: RedisMetr
   });
   try {
     await redis.connect();
+    if (redis instanceof Cluster) await connectNodes(redis);
   } catch (error) {
     redis.disconnect();
     throw error;
