@@ -30,9 +30,9 @@ describe('accounts', () => {
     ['one with fewer', { includedTokens: 0 }],
   ])('does not make %s', async (_, extra) => {
     const making = applying(at.facade, 'Account', at.fresh('Account'), { spec: { owners: OWNERS, ...extra } });
-    expect(await refusal(making)).toMatch(/^403 .*accounts of the plan Free with 10000 included tokens only/);
+    expect(await refusal(making)).toMatch(/^403 .*only create accounts with the plan Free and 10000 included tokens/);
     const created = at.facade.create(of('Account'), at.fresh('Account'), { spec: { owners: OWNERS, ...extra } });
-    expect(await refusal(created)).toMatch(/^403 .*accounts of the plan Free/);
+    expect(await refusal(created)).toMatch(/^403 .*accounts with the plan Free/);
   });
 
   it.each([
@@ -43,9 +43,9 @@ describe('accounts', () => {
   ])('does not change %s', async (_, spec) => {
     const { metadata } = await at.make('Account');
     const applied = applying(at.facade, 'Account', metadata, { spec });
-    expect(await refusal(applied)).toMatch(/^403 .*does not change accounts/);
+    expect(await refusal(applied)).toMatch(/^403 .*cannot change accounts/);
     const patched = at.facade.mergePatch(of('Account'), metadata, { spec });
-    expect(await refusal(patched)).toMatch(/^403 .*does not change accounts/);
+    expect(await refusal(patched)).toMatch(/^403 .*cannot change accounts/);
   });
 
   it('does not delete one', async () => {
@@ -77,7 +77,7 @@ describe('workspaces', () => {
     ['its owners', { spec: { owners: STRANGERS } }, /spec.owners of a workspace/],
     ['its owners, taking them away', { spec: { owners: null } }, /spec.owners of a workspace/],
     ['its account', { spec: { account: 'eve' } }, /account is immutable|spec.account of a workspace/],
-    ['whether it is paused', { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }, /does not pause/],
+    ['whether it is paused', { metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }, /cannot pause/],
   ])('does not change %s', async (_, patch, words) => {
     const { metadata } = await at.make('Workspace', { account: 'ada', owners: OWNERS });
     expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, patch))).toMatch(words);
@@ -88,7 +88,7 @@ describe('workspaces', () => {
     const { metadata } = await at.make('Workspace', { account: 'ada' }, paused);
     await at.facade.mergePatch(of('Workspace'), metadata, { spec: { producer: true } });
     const ending = { metadata: { annotations: { [PAUSED_ANNOTATION]: null } } };
-    expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, ending))).toMatch(/^403 .*does not pause/);
+    expect(await refusal(at.facade.mergePatch(of('Workspace'), metadata, ending))).toMatch(/^403 .*cannot pause/);
   });
 });
 

@@ -43,20 +43,22 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    'This page has one section for each alert of `config/alerts`. `sluice.yaml` is a rule file for Prometheus; `prometheus-rule.yaml` is the same for the Prometheus operator (`kubectl apply -f config/alerts/prometheus-rule.yaml`). The alerts watch the [metrics](metrics.md) of all processes of one installation. If one Prometheus has several installations, add a label that separates them to each expression. `runbook_url` is the address of this page on https://sluice.dev; replace it if you serve the pages (`make docs`) elsewhere.',
-    '**critical**: events are refused, late or at risk now. **warning**: they will be. **info**: a producer or a partner has to act.',
+    'This page contains a runbook for each alert in `config/alerts`. The file `sluice.yaml` contains the rules for Prometheus. If you use the Prometheus Operator, run `kubectl apply -f config/alerts/prometheus-rule.yaml` to apply the same rules. The alerts use the [metrics](metrics.md) of all processes of one installation. If a Prometheus server monitors several installations, add a label for the installation to each expression. The `runbook_url` of an alert is the address of this page on https://sluice.dev. If you serve the pages (`make docs`) at another address, replace it.',
+    'The severity **critical** means that events are currently rejected, delayed or at risk. The severity **warning** means that this will happen soon. The severity **info** means that a producer or a partner must take action.',
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');
 }
 
 function renderRunbook({ name, expr, for: duration, severity, summary, impact, steps }: AlertRule): string {
   const since =
-    duration === '0m' ? 'at once' : `after ${duration.replace('m', ' minutes').replace(/^1 minutes/, '1 minute')}`;
+    duration === '0m'
+      ? 'fires immediately'
+      : `fires after ${duration.replace('m', ' minutes').replace(/^1 minutes/, '1 minute')}`;
   return [
     `## ${name}`,
     `**${severity}**, ${since}. ${summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '`<$1>`')}`,
     `**Impact:** ${impact}`,
-    '**What to do**',
+    '**Steps**',
     steps.map(step => `- ${step}`).join('\n'),
     '**Query**',
     `\`\`\`promql\n${expr}\n\`\`\``,

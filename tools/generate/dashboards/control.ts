@@ -7,26 +7,26 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Reconciliations',
-        description: 'By result.',
+        description: 'Grouped by result.',
         unit: 'ops',
         queries: { [rate('controller_runtime_reconcile_total', 'result')]: '{{result}}' },
       },
       {
         title: 'Waiting keys',
-        description: 'By controller.',
+        description: 'Grouped by controller.',
         unit: 'short',
         queries: { 'sum by (name) (workqueue_depth)': '{{name}}' },
       },
       {
         title: 'Objects',
-        description: 'In the caches, by kind.',
+        description: 'Objects in the caches, grouped by kind.',
         unit: 'short',
         queries: { 'max by (kind) (sluice_controller_objects)': '{{kind}}' },
       },
       {
         title: 'Needs attention',
         description:
-          'Accounts without tokens, backlogs near the end of their retention, repairs and removals in Redis.',
+          'Accounts without tokens, backlogs that are close to the end of their retention, and repairs and removals in Redis.',
         unit: 'short',
         queries: {
           'max(sluice_controller_accounts_short)': 'accounts without tokens',
@@ -37,13 +37,13 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Calls to the API server',
-        description: 'By status code.',
+        description: 'Grouped by status code.',
         unit: 'reqps',
         queries: { [rate('rest_client_requests_total', 'code')]: '{{code}}' },
       },
       {
         title: 'Invitations',
-        description: 'Mails, by result.',
+        description: 'Emails, grouped by result.',
         unit: 'ops',
         queries: { [rate('sluice_controller_invitation_mails_total', 'result')]: '{{result}}' },
       },
@@ -54,25 +54,25 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Calls',
-        description: 'By status.',
+        description: 'Grouped by status.',
         unit: 'reqps',
         queries: { [rate('sluice_facade_request_duration_seconds_count', 'status')]: '{{status}}' },
       },
       {
-        title: 'Time of calls',
-        description: 'Calls that change something wait until the change is in force.',
+        title: 'Duration of calls',
+        description: 'Calls that change data wait until the change is in force.',
         unit: 's',
         queries: quantiles('sluice_facade_request_duration_seconds'),
       },
       {
         title: 'Refused access tokens',
-        description: 'By reason.',
+        description: 'Grouped by reason.',
         unit: 'reqps',
         queries: { [rate('sluice_facade_refused_tokens_total', 'reason')]: '{{reason}}' },
       },
       {
         title: 'Inbox operations',
-        description: 'Events, by operation of partners.',
+        description: 'Events, grouped by the operation of the partner.',
         unit: 'ops',
         queries: { [rate('sluice_facade_inbox_events_total', 'operation')]: '{{operation}}' },
       },
@@ -83,7 +83,7 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Commands to Redis',
-        description: 'A script counts as one.',
+        description: 'A script counts as one command.',
         unit: 'ops',
         queries: {
           [rate('sluice_redis_commands_total', 'instance')]: '{{instance}}',
@@ -91,8 +91,8 @@ export const CONTROL_ROWS: readonly PanelRow[] = [
         },
       },
       {
-        title: 'Time of commands',
-        description: 'Under load a sample of the commands.',
+        title: 'Duration of commands',
+        description: 'Under load, only a sample of the commands is measured.',
         unit: 's',
         queries: quantiles('sluice_redis_command_duration_seconds'),
       },

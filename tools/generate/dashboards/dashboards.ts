@@ -13,7 +13,7 @@ export function renderDashboards(): GeneratedFile[] {
   const dashboard = {
     uid: 'sluice',
     title: 'Sluice',
-    description: 'Events from producers to partners: accepted, routed, delivered and delayed.',
+    description: 'Shows events from producers to partners: accepted, routed, delivered and delayed events.',
     tags: ['sluice'],
     schemaVersion: 39,
     editable: true,

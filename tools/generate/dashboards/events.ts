@@ -7,28 +7,29 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Ready replicas',
-        description: 'By role.',
+        description: 'Grouped by role.',
         unit: 'none',
         stat: true,
         queries: { 'sum by (role) (sluice_role_ready)': '{{role}}' },
       },
       {
         title: 'Open deliveries',
-        description: 'For all subscriptions with an active endpoint; an estimate beyond about 64 of them.',
+        description:
+          'The total for all subscriptions with an active endpoint. If there are more than about 64 subscriptions, the value is an estimate.',
         unit: 'short',
         stat: true,
         queries: { 'max(sluice_dispatcher_open_deliveries)': 'open' },
       },
       {
         title: 'Overdue work',
-        description: 'How long the oldest due work has waited for a process.',
+        description: 'The time that the oldest due work has been waiting for a process.',
         unit: 's',
         stat: true,
         queries: { 'max by (index) (sluice_work_overdue_seconds)': '{{index}}' },
       },
       {
         title: 'Memory of Redis',
-        description: 'Used share of maxmemory, of the fullest master.',
+        description: 'The used share of maxmemory on the master with the highest usage.',
         unit: 'percentunit',
         stat: true,
         queries: { 'max(sluice_redis_memory_used_ratio)': 'used' },
@@ -40,7 +41,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Accepted, routed, delivered',
-        description: 'One accepted event may be routed and delivered to several partners.',
+        description: 'An accepted event can be routed and delivered to several partners.',
         unit: 'ops',
         queries: {
           [rate('sluice_ingress_events_total{result=~"accepted|missing_group_key"}')]: 'accepted',
@@ -51,19 +52,19 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Age of events at delivery',
-        description: 'Since acceptance, with retries and pauses.',
+        description: 'The time since acceptance, including retries and pauses.',
         unit: 's',
         queries: quantiles('sluice_dispatcher_delivery_age_seconds'),
       },
       {
         title: 'Not routed',
-        description: 'Subscribed integrations that did not get an event, by reason.',
+        description: 'Subscribed integrations that did not receive an event, grouped by reason.',
         unit: 'ops',
         queries: { [rate('sluice_router_not_routed_total', 'reason')]: '{{reason}}' },
       },
       {
         title: 'Waiting work',
-        description: 'Due work that no process has taken yet.',
+        description: 'Due work that has not been taken by a process.',
         unit: 'short',
         queries: { 'max by (index) (sluice_work_due)': '{{index}}' },
       },
@@ -74,19 +75,19 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Requests',
-        description: 'By HTTP status code.',
+        description: 'Grouped by HTTP status code.',
         unit: 'reqps',
         queries: { [rate('sluice_ingress_requests_total', 'code')]: '{{code}}' },
       },
       {
         title: 'Time to acceptance',
-        description: 'Until the answer is written; by then an accepted event is on disk.',
+        description: 'The time until the response is written. At this point, an accepted event is stored on disk.',
         unit: 's',
         queries: quantiles('sluice_ingress_request_duration_seconds'),
       },
       {
         title: 'Events in memory',
-        description: 'Received, but not stored yet.',
+        description: 'Events that are received but not stored yet.',
         unit: 'bytes',
         queries: {
           'max(sluice_ingress_held_bytes)': 'held',
@@ -95,7 +96,7 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Events by result',
-        description: 'By answer of the store.',
+        description: 'Grouped by the response of the store.',
         unit: 'ops',
         queries: { [rate('sluice_ingress_events_total', 'result')]: '{{result}}' },
       },
@@ -106,13 +107,13 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Age of events at routing',
-        description: 'Oldest event of each batch.',
+        description: 'The age of the oldest event of each batch.',
         unit: 's',
         queries: quantiles('sluice_router_lag_seconds'),
       },
       {
         title: 'Batches',
-        description: 'Routed batches, and the reasons why others wait.',
+        description: 'Routed batches, and the reasons why other batches are waiting.',
         unit: 'ops',
         queries: {
           [rate('sluice_router_batches_total')]: 'routed',
@@ -123,13 +124,13 @@ export const EVENT_ROWS: readonly PanelRow[] = [
       },
       {
         title: 'Tokens',
-        description: 'Charged for routed events.',
+        description: 'Tokens charged for routed events.',
         unit: 'ops',
         queries: { [rate('sluice_router_tokens_total')]: 'tokens' },
       },
       {
         title: 'Events',
-        description: 'Read by routers.',
+        description: 'Events read by routers.',
         unit: 'ops',
         queries: { [rate('sluice_router_events_total')]: 'events' },
       },
@@ -140,19 +141,19 @@ export const EVENT_ROWS: readonly PanelRow[] = [
     panels: [
       {
         title: 'Attempts',
-        description: 'By outcome and reason.',
+        description: 'Grouped by outcome and reason.',
         unit: 'ops',
         queries: { [rate('sluice_dispatcher_attempts_total', 'outcome, reason')]: '{{outcome}} {{reason}}' },
       },
       {
-        title: 'Time of attempts',
-        description: 'From connecting to the end of the answer.',
+        title: 'Duration of attempts',
+        description: 'The time from the connection to the end of the response.',
         unit: 's',
         queries: quantiles('sluice_dispatcher_attempt_duration_seconds'),
       },
       {
         title: 'Attempts in flight',
-        description: 'By process, at most 4,096.',
+        description: 'Grouped by process, with a maximum of 4,096.',
         unit: 'short',
         queries: { sluice_dispatcher_attempts_in_flight: '{{instance}}' },
       },

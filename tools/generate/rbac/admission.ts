@@ -48,32 +48,33 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
     name: 'sluice-controller-objects',
-    description: 'The controller never writes a spec. It changes only the status and its own finalizer.',
+    description:
+      'The controller cannot change the spec of an object. It can only change the status and the Sluice finalizer.',
     resources: everyKind,
     operations: ['CREATE', 'UPDATE'],
     validations: [
       {
         expression: 'oldObject != null && object.spec == oldObject.spec',
-        message: 'the controller does not write a spec',
+        message: 'the controller cannot change the spec of an object',
       },
       {
         expression: `oldObject != null && object.metadata.?finalizers.orValue([]).filter(name, name != '${FINALIZER}') == oldObject.metadata.?finalizers.orValue([]).filter(name, name != '${FINALIZER}')`,
-        message: `the controller sets and removes the finalizer ${FINALIZER} and no other`,
+        message: `the controller can only set and remove the finalizer ${FINALIZER}`,
       },
       // The garbage collector deletes an object whose owner does not exist.
-      { expression: ownerReferencesKept, message: 'the controller gives no object of the kinds to an owner' },
+      { expression: ownerReferencesKept, message: 'the controller cannot change the owners of an object' },
     ],
   },
   {
     ...CONTROLLER,
     name: 'sluice-controller-deletions',
-    description: 'The controller deletes an Activation only after it was revoked.',
+    description: 'The controller can only delete an Activation after it is revoked.',
     resources: [KINDS.Activation.plural],
     operations: ['DELETE'],
     validations: [
       {
         expression: 'oldObject.spec.?revoked.orValue(false) == true',
-        message: 'the controller deletes revoked activations only',
+        message: 'the controller can only delete revoked activations',
       },
     ],
   },
@@ -81,14 +82,14 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     ...CONTROLLER,
     name: 'sluice-controller-secrets',
     // Otherwise it could create a token of any service account for itself.
-    description: 'The controller writes only Secrets of its types.',
+    description: 'The controller can only write Secrets of its own types.',
     apiGroup: '',
     resources: ['secrets'],
     operations: ['CREATE', 'UPDATE'],
     validations: [
       {
         expression: `object.?type.orValue('') in ['${SIGNING_SECRET_TYPE}', '${INVITATION_SECRET_TYPE}']`,
-        message: `the controller writes Secrets of the types ${SIGNING_SECRET_TYPE} and ${INVITATION_SECRET_TYPE} only`,
+        message: `the controller can only write Secrets of the types ${SIGNING_SECRET_TYPE} and ${INVITATION_SECRET_TYPE}`,
       },
     ],
   },
@@ -96,49 +97,49 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     ...FACADE,
     name: 'sluice-facade-metadata',
     description:
-      'The facade does not change finalizers or owners: with them it could delete or keep objects without the right to.',
+      'The facade cannot change finalizers or owners because they can be used to delete or keep objects without permission.',
     resources: everyKind,
     operations: ['CREATE', 'UPDATE'],
     validations: [
       {
         expression:
           'object.metadata.?finalizers.orValue([]) == (oldObject == null ? [] : oldObject.metadata.?finalizers.orValue([]))',
-        message: 'the facade does not set or remove finalizers',
+        message: 'the facade cannot change finalizers',
       },
-      { expression: ownerReferencesKept, message: 'the facade gives no object to an owner' },
+      { expression: ownerReferencesKept, message: 'the facade cannot change the owners of an object' },
     ],
   },
   {
     ...FACADE,
     name: 'sluice-facade-workspaces',
-    description: `The facade creates workspaces; in existing ones it changes only spec.${OPEN_FIELDS.join(' and spec.')}.`,
+    description: `The facade can create workspaces. In existing workspaces, it can only change spec.${OPEN_FIELDS.join(' and spec.')}.`,
     resources: [KINDS.Workspace.plural],
     operations: ['CREATE', 'UPDATE'],
     validations: [
       ...closedFields.map(field => ({
         expression: `oldObject == null || object.spec.?${field} == oldObject.spec.?${field}`,
-        message: `the facade does not change spec.${field} of a workspace`,
+        message: `the facade cannot change spec.${field} of a workspace`,
       })),
       {
         expression: `object.metadata.?annotations[?'${PAUSED_ANNOTATION}'] == (oldObject == null ? optional.none() : oldObject.metadata.?annotations[?'${PAUSED_ANNOTATION}'])`,
-        message: 'the facade does not pause workspaces',
+        message: 'the facade cannot pause workspaces',
       },
     ],
   },
   {
     ...FACADE,
     name: 'sluice-facade-accounts',
-    description: `The facade creates accounts of the plan ${plan} with ${includedTokens} included tokens, and changes none.`,
+    description: `The facade can create accounts with the plan ${plan} and ${includedTokens} included tokens. It cannot change accounts.`,
     resources: [KINDS.Account.plural],
     operations: ['CREATE', 'UPDATE'],
     validations: [
       {
         expression: `oldObject != null || (object.spec.plan == '${plan}' && object.spec.includedTokens == ${includedTokens})`,
-        message: `the facade creates accounts of the plan ${plan} with ${includedTokens} included tokens only`,
+        message: `the facade can only create accounts with the plan ${plan} and ${includedTokens} included tokens`,
       },
       {
         expression: 'oldObject == null || object.spec == oldObject.spec',
-        message: 'the facade does not change accounts',
+        message: 'the facade cannot change accounts',
       },
     ],
   },

@@ -40,9 +40,9 @@ const ofCluster = names.filter(name => KINDS[name].scope === 'Cluster');
 export const SERVICE_ACCOUNTS: readonly ShippedServiceAccount[] = [
   { name: 'sluice-controller', description: 'Writes statuses, finalizers and mirrored Secrets.', token: true },
   { name: 'sluice-facade', description: 'Writes custom resources for callers of /waas.', token: true },
-  { name: 'sluice-ingress', description: 'Does not talk to Kubernetes: no token.', token: false },
-  { name: 'sluice-router', description: 'Does not talk to Kubernetes: no token.', token: false },
-  { name: 'sluice-dispatcher', description: 'Does not talk to Kubernetes: no token.', token: false },
+  { name: 'sluice-ingress', description: 'Does not connect to Kubernetes and does not need a token.', token: false },
+  { name: 'sluice-router', description: 'Does not connect to Kubernetes and does not need a token.', token: false },
+  { name: 'sluice-dispatcher', description: 'Does not connect to Kubernetes and does not need a token.', token: false },
 ];
 
 /** All granted rights. admission.ts limits the service accounts further. */
@@ -50,33 +50,33 @@ export const SHIPPED_ROLES: readonly ShippedRole[] = [
   {
     name: 'sluice-controller',
     description:
-      'Rights of the controller. Admission policies limit it to finalizers, revoked activations and its Secrets.',
+      'The permissions of the controller. Admission policies restrict these permissions to finalizers, revoked activations and the Secrets of the controller.',
     serviceAccount: 'sluice-controller',
     rules: CONTROLLER_RULES,
   },
   {
     name: 'sluice-controller',
     namespace: SYSTEM_NAMESPACE,
-    description: 'The Lease for leader election of the controller.',
+    description: 'The permission to use the Lease for leader election of the controller.',
     serviceAccount: 'sluice-controller',
     rules: LEASE_RULES,
   },
   {
     name: 'sluice-facade',
     description:
-      'Rights of the facade for callers of /waas. Admission policies limit it to new accounts of the plan Free, and to few fields of workspaces.',
+      'The permissions of the facade for callers of /waas. Admission policies restrict these permissions to new accounts with the plan Free and to some fields of workspaces.',
     serviceAccount: 'sluice-facade',
     rules: FACADE_RULES,
   },
   {
     name: 'sluice-tenant-edit',
-    description: 'Full access to one workspace. Bind it in the namespace of the workspace, by a RoleBinding.',
+    description: 'Full access to one workspace. Use a RoleBinding to bind this role in the namespace of the workspace.',
     rules: [ours(namespaced, [...READ, ...WRITE]), core('secrets', [...READ, ...WRITE]), core('events', READ)],
   },
   {
     name: 'sluice-tenant-view',
     description:
-      'Read access to one workspace, without Secrets and without Integrations, which hold e-mail addresses. Bind it in the namespace of the workspace, by a RoleBinding.',
+      'Read access to one workspace, except Secrets and Integrations, because Integrations contain email addresses. Use a RoleBinding to bind this role in the namespace of the workspace.',
     rules: [
       ours(
         namespaced.filter(name => name !== 'Integration'),
@@ -88,7 +88,7 @@ export const SHIPPED_ROLES: readonly ShippedRole[] = [
   {
     name: 'sluice-admin',
     description:
-      'Administrator of the platform: workspaces, accounts, and access to namespaces. Bind it by a ClusterRoleBinding.',
+      'Administrator of the platform with access to workspaces, accounts and namespaces. Use a ClusterRoleBinding to bind this role.',
     rules: [
       ours(ofCluster, [...READ, ...WRITE]),
       core('events', READ),
