@@ -1,8 +1,8 @@
-/** API group of all kinds. */
+/** The API group of all kinds. */
 export const GROUP = 'sluice.dev';
 
-/** The one version that is served and stored. */
+/** The version that the API server serves and stores. */
 export const VERSION = 'v1alpha1';
 
-/** `apiVersion` of every object of this API. */
+/** The `apiVersion` of all objects in this API. */
 export const API_VERSION = `${GROUP}/${VERSION}` as const;

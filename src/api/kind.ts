@@ -3,46 +3,49 @@ import { API_VERSION } from './group-version.ts';
 import { NamespacedMeta, ObjectMeta } from './object-meta.ts';
 import type { CelRule } from './rules.ts';
 
-/** A column that `kubectl get` prints before the columns of every kind. */
+/** A column that `kubectl get` shows before the common columns of all kinds. */
 export interface PrinterColumn {
   name: string;
   type: 'string' | 'boolean' | 'integer' | 'date';
   jsonPath: string;
   description: string;
-  /** 0 (default): always shown; 1: only with `-o wide`. */
+  /**
+   * The column is always shown if the value is 0, which is the default. If the value is 1, it is only shown with `-o
+   * wide`.
+   */
   priority?: number;
 }
 
 const META = { Namespaced: NamespacedMeta, Cluster: ObjectMeta } as const;
 
-// `kubectl get waas` must not fail for users who may read only one namespace.
+// `kubectl get waas` must not fail for users who can only read one namespace.
 const CATEGORY: Record<keyof typeof META, string> = { Namespaced: 'waas', Cluster: 'waas-admin' };
 
-/** The definition of a kind, as its file writes it. */
+/** The definition of a kind, as written in its file. */
 interface KindSource<K extends string, Sc extends keyof typeof META, S extends z.ZodType, T extends z.ZodType> {
   kind: K;
-  /** Used in the name of the CRD and in REST paths of the API server. */
+  /** Used in the name of the CRD and in the REST paths of the API server. */
   plural: string;
   shortNames: readonly string[];
   scope: Sc;
-  /** The first text of `kubectl explain <kind>`. */
+  /** The first paragraph of `kubectl explain <kind>`. */
   description: string;
   spec: S;
   status: T;
-  /** Rules over the whole object, in addition to the one for its name. */
+  /** Validation rules for the whole object, in addition to the rule for its name. */
   rules?: readonly CelRule[];
   columns: readonly PrinterColumn[];
-  /** JSON path of the column REASON; absent: the reason of Ready. */
+  /** The JSON path of the REASON column. Defaults to the reason of Ready. */
   reasonPath?: string;
-  /** Columns after REASON. */
+  /** The columns after REASON. */
   columnsBehind?: readonly PrinterColumn[];
-  /** JSON paths for field selectors of lists and watches. */
+  /** The JSON paths of field selectors for lists and watches. */
   selectableFields?: readonly string[];
 }
 
 /**
- * Completes the definition of a kind. `schema` parses an object as the API server returns it: it drops unknown fields
- * and fills in defaults.
+ * Completes the definition of a kind. The `schema` parses objects from the API server. It removes unknown fields and
+ * sets defaults.
  */
 export function defineKind<
   const K extends string,
@@ -64,14 +67,14 @@ export function defineKind<
   };
 }
 
-/** Any kind, for code that iterates over all of them. */
+/** Any kind, for code that iterates over all kinds. */
 export interface KindDefinition extends KindSource<string, 'Namespaced' | 'Cluster', z.ZodType, z.ZodType> {
   singular: string;
   categories: readonly string[];
   schema: z.ZodType;
 }
 
-/** Returns the column for the status or reason of a condition. */
+/** Returns a column for the status or the reason of a condition. */
 export function conditionColumn(
   name: string,
   type: string,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * The fields of `metadata` that this project reads. The CRDs do not repeat them: the API server knows its own
- * metadata.
+ * The fields of `metadata` that Sluice reads. The CRDs do not contain them because the API server already knows the
+ * schema of metadata.
  */
 export const ObjectMeta = z.object({
   name: z.string(),
@@ -17,6 +17,6 @@ export const ObjectMeta = z.object({
 });
 export type ObjectMeta = z.infer<typeof ObjectMeta>;
 
-/** `metadata` of the kinds that live in a namespace. */
+/** The `metadata` of namespaced kinds. */
 export const NamespacedMeta = ObjectMeta.extend({ namespace: z.string() });
 export type NamespacedMeta = z.infer<typeof NamespacedMeta>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** JSON Schema keywords of an integer. */
+/** The JSON Schema keywords of an integer. */
 interface Documented {
   readonly minimum: number;
   readonly maximum: number;
@@ -9,8 +9,8 @@ interface Documented {
 }
 
 /**
- * Returns the schema of a query parameter that is a decimal number without sign or leading zeros. Queries are text, so
- * the pattern decides what is valid. OpenAPI documents it as `integer`.
+ * Returns the schema of a query parameter that is a decimal number without a sign or leading zeros. Query parameters
+ * are strings, so a pattern validates the value. In OpenAPI, the type is `integer`.
  */
 export function queryInteger(pattern: RegExp, fault: string, documented: Documented) {
   return z

@@ -1,46 +1,52 @@
 /**
- * Names that Kubernetes users see outside our own fields: labels, annotations, finalizer, Secret types, field
- * managers. Each is defined only here.
+ * Defines the labels, annotations, finalizers, Secret types and field managers that are visible to Kubernetes users.
  */
 
-/** Label on a namespace: the Workspace of this name may adopt it. The controller sets it on namespaces it creates. */
+/**
+ * The label on a namespace that allows the Workspace with this name to adopt it. The controller sets the label on
+ * namespaces that it creates.
+ */
 export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 
 /**
- * Annotation on a Workspace. While it is `"true"`, nothing of the workspace is reconciled, and events flow by the
- * applied routes. Changes are applied when it is removed; deletions wait at most a minute. If Redis loses control state
- * meanwhile, it is not rebuilt before: nothing is routed then, and ingress answers 503. A subscription follows its
- * producer's workspace. The annotation has no effect on a Workspace that is being deleted.
+ * The annotation that pauses a Workspace. If the value is `"true"`, the controller does not reconcile the workspace,
+ * and events use the applied routes. Changes are applied after the annotation is removed. Deletions wait for at most
+ * one minute. If Redis loses control state during the pause, the controller does not rebuild it, and ingress responds
+ * with 503. A subscription is paused together with the workspace of its producer. The annotation has no effect on a
+ * Workspace that is being deleted.
  */
 export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 
-/** Annotation on our CustomResourceDefinitions: the hash of their spec. The controller compares it to its own. */
+/**
+ * The annotation on CustomResourceDefinitions that contains the hash of their spec. The controller compares the value
+ * with its own hash.
+ */
 export const SCHEMA_ANNOTATION = 'sluice.dev/schema';
 
-/** Finalizer on the kinds that need cleanup: CatalogStream, Package, Subscription, Workspace. */
+/** The finalizer for kinds that require cleanup, which are CatalogStream, Package, Subscription and Workspace. */
 export const FINALIZER = 'sluice.dev/finalizer';
 
-/** Type of a Secret that holds an ingress key of its namespace's workspace. */
+/** The type of a Secret that contains an ingress key of the workspace in its namespace. */
 export const INGRESS_KEY_SECRET_TYPE = 'sluice.dev/ingress-key';
 
-/** The field of an ingress-key Secret that holds the key. */
+/** The field of an ingress key Secret that contains the key. */
 export const INGRESS_KEY_FIELD = 'key';
 
-/** Type of the Secret `<subscription>-signing`. The controller writes it for partners who use kubectl. */
+/** The type of the Secret `<subscription>-signing`, which the controller writes for partners that use kubectl. */
 export const SIGNING_SECRET_TYPE = 'sluice.dev/signing';
 
-/** The field of a signing Secret that holds the newest `whsec_` secret. */
+/** The field of a signing Secret that contains the latest `whsec_` secret. */
 export const SIGNING_SECRET_FIELD = 'secret';
 
-/** Type of the Secret `<integration>-invitation`. The controller writes it if no mail server is configured. */
+/** The type of the Secret `<integration>-invitation`, which the controller writes if no mail server is configured. */
 export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 
-/** The field of an invitation Secret that holds the token. */
+/** The field of an invitation Secret that contains the token. */
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
- * Types of Secrets that endpoint headers must not read. Otherwise anyone who can write a Subscription could send away
- * credentials of the cluster or of Sluice.
+ * The types of Secrets that endpoint headers cannot read. Otherwise, a user who can write a Subscription could send
+ * credentials of the cluster or of Sluice to an endpoint.
  */
 export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
   INGRESS_KEY_SECRET_TYPE,
@@ -52,8 +58,8 @@ export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
 ];
 
 /**
- * Field managers of server-side apply. The facade has one for each concern: with a single one, archiving a package
- * would remove its display name.
+ * The field managers for server-side apply. The facade uses a separate manager for each concern. With a single manager,
+ * archiving a package would remove its display name.
  */
 export const FIELD_MANAGER = {
   controller: 'sluice-controller',
@@ -69,12 +75,14 @@ export const FIELD_MANAGER = {
 
 export type FieldManager = (typeof FIELD_MANAGER)[keyof typeof FIELD_MANAGER];
 
-/** Returns the name of the Secret that mirrors a subscription's signing secret. */
+/** Returns the name of the Secret that contains the signing secret of a subscription. */
 export function signingSecretName(subscription: string): string {
   return `${subscription}-signing`;
 }
 
-/** Returns the name of the Secret that holds an integration's invitation token if no mail server is configured. */
+/**
+ * Returns the name of the Secret that contains the invitation token of an integration if no mail server is configured.
+ */
 export function invitationSecretName(integration: string): string {
   return `${integration}-invitation`;
 }

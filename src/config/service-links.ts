@@ -1,5 +1,5 @@
 /**
- * Names and values of the variables that Kubernetes sets in every pod of a namespace, for each Service there:
+ * The names and values of the variables that Kubernetes sets in each pod for each Service in the namespace. They are
  * `<SERVICE>_SERVICE_HOST`, `<SERVICE>_SERVICE_PORT[_<NAME>]`, `<SERVICE>_PORT` and `<SERVICE>_PORT_<n>_TCP[_…]`
  * (Kubernetes, "Accessing the Service", environment variables).
  */
@@ -10,7 +10,7 @@ const FORMS: readonly { readonly name: RegExp; readonly value: RegExp }[] = [
   { name: /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/, value: /^/ },
 ];
 
-/** Returns whether Kubernetes has set this variable for a Service, so it is no setting of Sluice. */
+/** Returns whether Kubernetes set this variable for a Service. */
 export function isServiceLink(name: string, value: string): boolean {
   return FORMS.some(form => form.name.test(name) && form.value.test(value));
 }

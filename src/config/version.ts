@@ -1,4 +1,4 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** Version of Sluice, as in the package and in `user-agent`. */
+/** The version of Sluice, which is also used in `user-agent`. */
 export const VERSION: string = packageJson.version;

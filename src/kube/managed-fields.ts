@@ -28,7 +28,10 @@ export function partsOf({ fieldsV1 }: ManagedFields, field: string): FieldSet | 
   return fieldsV1?.['f:spec']?.[`f:${field}`];
 }
 
-/** Returns the managers of a list item by `id` (`k:{"id":"…"}`). @param field the list, a field of the spec */
+/**
+ * Returns the field managers of a list item by `id`, in the format of server-side apply (`k:{"id":"…"}`).
+ * @param field the name of the list in the spec
+ */
 export function managersOfItem(object: Managed, field: string, id: string): string[] {
   const idOf = (entry: string) =>
     entry.startsWith('k:') ? (JSON.parse(entry.slice(2)) as { readonly id?: unknown }).id : undefined;
@@ -38,8 +41,9 @@ export function managersOfItem(object: Managed, field: string, id: string): stri
 }
 
 /**
- * Returns the part of a spec that a field manager owns, with its current values. The manager must repeat it when it
- * changes one field, because server-side apply removes what a manager leaves out. Lists are taken as a whole.
+ * Returns the part of a spec that a field manager owns, with its current values. When a manager changes a field, it
+ * must send all of its other fields again, because server-side apply removes fields that are not included. Lists are
+ * handled as a single value.
  */
 export function ownedPart<Spec extends object>(
   object: Managed & { readonly spec: Spec },

@@ -1,6 +1,6 @@
 import { emailAddress } from '../api/strings.ts';
 
-/** A mailbox. The name may be empty. */
+/** An email address with an optional name. */
 export interface Mailbox {
   readonly name: string;
   readonly address: string;
@@ -8,12 +8,12 @@ export interface Mailbox {
 
 const plain = emailAddress();
 
-/** Returns whether the text is exactly one plain e-mail address: no name, no second address, no line break. */
+/** Returns whether the text is exactly one plain email address: no name, no second address, no line break. */
 export function isPlainAddress(text: string): boolean {
   return plain.safeParse(text).success;
 }
 
-/** Parses `address`, `Name <address>` or `"Name" <address>`. Returns undefined for anything else. */
+/** Parses `address`, `Name <address>` or `"Name" <address>`. Returns undefined if the text has a different format. */
 export function parseMailbox(text: string): Mailbox | undefined {
   const named = /^(?:"(?<quoted>[^"<>\p{Cc}]*)"|(?<bare>[^"<>\p{Cc}]*?)) *<(?<address>[^<>]*)>$/u.exec(text)?.groups;
   const address = named?.['address'] ?? text;

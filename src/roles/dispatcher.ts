@@ -25,7 +25,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
       sandbox.lookEverywhere();
     },
   });
-  // What another key has sealed cannot be opened: it stays due until the keys are the same.
+  // Values that were encrypted with another key cannot be decrypted. They stay due until the keys are the same.
   const held = (kind: HintKind) => holdHints(createHintIndex(redis, kind), keyWatch.differs);
   const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
   const dispatcher = createDispatcher({

@@ -6,8 +6,8 @@ export type { Logger };
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /**
- * Creates the logger of a process: one JSON line each, on standard output. Callers never pass secrets or e-mail
- * addresses as fields; the redaction below is the second line of defence.
+ * Creates the logger of a process, which writes one JSON object per line to standard output. Callers must not pass
+ * secrets or email addresses as fields. The redaction is an additional protection.
  */
 export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role?: string }): Logger {
   return pino({

@@ -8,7 +8,7 @@ import { Package } from './package.ts';
 import { Subscription } from './subscription.ts';
 import { Workspace } from './workspace.ts';
 
-/** All kinds of the API. Add a line for a new kind. */
+/** All kinds of the API. To add a kind, add a line here. */
 export const KINDS = {
   Account,
   Workspace,
@@ -20,8 +20,8 @@ export const KINDS = {
   Subscription,
 } as const;
 
-/** Name of a kind: `'CatalogStream'`. */
+/** The name of a kind, such as `'CatalogStream'`. */
 export type KindName = keyof typeof KINDS;
 
-/** The object type of a kind, as the API server returns it. */
+/** The object type of a kind, as returned by the API server. */
 export type ObjectOf<K extends KindName> = z.infer<(typeof KINDS)[K]['schema']>;

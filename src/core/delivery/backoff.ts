@@ -4,7 +4,10 @@ const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** Default waits after the 1st, 2nd, … failed attempt, in ms: 5 s to 24 h, then dead letter. */
+/**
+ * The default waits after each failed attempt in milliseconds, from 5 s to 24 h. After the last wait, the event becomes
+ * a dead letter.
+ */
 export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
   5 * SECOND_MS,
   5 * MINUTE_MS,
@@ -17,7 +20,9 @@ export const DEFAULT_RETRY_SCHEDULE_MS: readonly number[] = [
   24 * HOUR_MS,
 ];
 
-/** Maximum share of the jitter, which is only added: a retry is never early and at most 20 % late (invariant 18). */
+/**
+ * The maximum share of jitter. Jitter is only added, so a retry is never early and is at most 20 % late (invariant 18).
+ */
 const MAX_JITTER = 0.2;
 
 /**
@@ -39,7 +44,8 @@ export function nextAttempt(failed: {
   if (scheduledMs === undefined) return 'dead';
   const askedMs = Math.min(failed.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS);
   const waitMs = Math.max(scheduledMs, askedMs);
-  // Retry-After gets jitter too: an endpoint that sends everyone the same date would get all retries at once.
+  // Jitter is also added to Retry-After. Otherwise, an endpoint that sends the same date to all clients would receive
+  // all retries at the same time.
   const jitterMs = Math.floor(waitMs * MAX_JITTER * failed.randomUnit);
   return { dueAtMs: Math.ceil(failed.nowMs + waitMs) + jitterMs };
 }

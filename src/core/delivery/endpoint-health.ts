@@ -1,19 +1,25 @@
 const DAY_MS = 86_400_000;
 
-/** Duration of failures after which the next failed attempt disables the endpoint (`lib/health.lua` decides). */
+/**
+ * The duration of failures after which the next failed attempt disables the endpoint. The script `lib/health.lua` makes
+ * this decision.
+ */
 export const FAILING_LIMIT_MS = 5 * DAY_MS;
 
-/** The health of an endpoint that does not simply work, as the data plane keeps it. */
+/** The health of an endpoint that has failures or is disabled. */
 export interface EndpointHealth {
-  /** When the first attempt since the last success failed, ms. */
+  /** The time of the first failed attempt since the last success, in milliseconds. */
   readonly sinceMs: number;
-  /** Failed attempts since then. */
+  /** The number of failed attempts since then. */
   readonly failures: number;
-  /** When it was disabled, ms, and why: it answered 410, or only failed for five days. */
+  /**
+   * The time when the endpoint was disabled in milliseconds, and the reason. The endpoint either returned 410 or failed
+   * for five days.
+   */
   readonly disabled?: { readonly ms: number; readonly by: 'gone' | 'failing' };
 }
 
-/** Reads the field `health` of a subscription; undefined if it is absent or unreadable. */
+/** Reads the field `health` of a subscription. Returns undefined if the field is missing or cannot be parsed. */
 export function parseEndpointHealth(text: string | undefined): EndpointHealth | undefined {
   const found = /^(\d+) (\d+) \d+ \d+ \S+(?: (\d+) (gone|failing))?$/.exec(text ?? '');
   if (found === null) return undefined;
@@ -22,18 +28,24 @@ export function parseEndpointHealth(text: string | undefined): EndpointHealth | 
   return ms === undefined ? health : { ...health, disabled: { ms: Number(ms), by: by as 'gone' } };
 }
 
-/** Maximum clock lead of those who enable endpoints, ms. */
+/** The maximum time by which the clocks of other systems can be ahead, in milliseconds. */
 const AHEAD_MS = 60_000;
 
-/** Returns whether the owner enabled the endpoint after `begunMs`: then a failure that began there no longer counts. */
+/**
+ * Returns whether the owner enabled the endpoint after `begunMs`. In this case, failures that started at this time are
+ * ignored.
+ */
 export function isEnabledSince(begunMs: number, enabledMs: number | undefined, nowMs: number): boolean {
   return enabledMs !== undefined && enabledMs > begunMs && enabledMs <= nowMs + AHEAD_MS;
 }
 
-/** Days of failures after which the owner is warned. */
+/** The days of failures after which the owner receives a warning. */
 const WARNED_AFTER_DAYS = [1, 3, 4] as const;
 
-/** Returns the last warning that is due and the time of the next one, ms; undefined if there is none. */
+/**
+ * Returns the last warning that is due and the time of the next warning in milliseconds. Returns undefined if no
+ * warning is due.
+ */
 export function warningOf(sinceMs: number, nowMs: number) {
   const passed = WARNED_AFTER_DAYS.filter(days => nowMs - sinceMs >= days * DAY_MS);
   const next = WARNED_AFTER_DAYS[passed.length];

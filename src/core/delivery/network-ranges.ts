@@ -1,8 +1,9 @@
 /**
- * Addresses that endpoints must not have unless the operator allows their network: all that the IANA special-purpose
- * registries do not list as globally reachable, and IPv6 forms that embed an IPv4 address.
+ * The addresses that endpoints can only use if the operator allows their network. The list contains all addresses that
+ * are not globally reachable according to the IANA special-purpose registries, and IPv6 addresses that contain an IPv4
+ * address.
  *
- * Watches: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), IANA IPv6 address space.
+ * Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), IANA IPv6 address space.
  */
 
 interface NetworkRange {
@@ -10,7 +11,7 @@ interface NetworkRange {
   readonly source: string;
 }
 
-/** Blocks with globally reachable exceptions are refused as a whole. */
+/** If a block contains globally reachable addresses, the whole block is rejected. */
 export const REFUSED_IPV4: readonly NetworkRange[] = [
   { cidr: '0.0.0.0/8', source: 'RFC 791, 3.2: this network; Linux connects 0.0.0.0 to itself' },
   { cidr: '10.0.0.0/8', source: 'RFC 1918: private' },
@@ -30,7 +31,9 @@ export const REFUSED_IPV4: readonly NetworkRange[] = [
   { cidr: '240.0.0.0/4', source: 'RFC 1112, 4: reserved; with 255.255.255.255, limited broadcast (RFC 8190)' },
 ];
 
-/** For IPv6 the reverse is shorter: global unicast is 2000::/3 (RFC 4291, 2.4), and the rest is refused as a whole. */
+/**
+ * For IPv6, only global unicast addresses in 2000::/3 are allowed (RFC 4291, 2.4). All other addresses are rejected.
+ */
 export const REFUSED_IPV6: readonly NetworkRange[] = [
   {
     cidr: '::/3',

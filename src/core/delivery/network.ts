@@ -3,14 +3,14 @@ import { REFUSED_IPV4, REFUSED_IPV6 } from './network-ranges.ts';
 
 type Family = 4 | 6;
 
-/** First and last address of a network, as 32- or 128-bit numbers. */
+/** The first and the last address of a network as 32-bit or 128-bit numbers. */
 interface Span {
   family: Family;
   first: bigint;
   last: bigint;
 }
 
-/** Which addresses endpoints may have. A connecting socket uses `refused` (`net.connect({blockList})`). */
+/** The policy for addresses of endpoints. A socket uses `refused` when it connects (`net.connect({blockList})`). */
 export interface NetworkPolicy {
   readonly refused: BlockList;
   readonly allowed: BlockList;
@@ -21,7 +21,7 @@ function ipv4Number(address: string): bigint {
 }
 
 function ipv6Number(address: string): bigint {
-  // A dotted tail (`::ffff:10.0.0.1`) stands for the last two groups (RFC 4291, 2.2).
+  // An IPv4 address at the end, such as `::ffff:10.0.0.1`, represents the last two groups (RFC 4291, 2.2).
   const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(address);
   if (dotted) {
     const tail = ipv4Number(dotted[2] ?? '');
@@ -40,8 +40,8 @@ function addressOf(family: Family, value: bigint): string {
 }
 
 /**
- * Returns the span of a CIDR network (RFC 4632, RFC 4291, 2.3). A single address is a network of one. Ignores host
- * bits. @throws RangeError with the text
+ * Returns the range of a CIDR network (RFC 4632, RFC 4291, 2.3). A single address is a network with one address. Host
+ * bits are ignored. @throws RangeError with the text
  */
 export function parseNetwork(cidr: string): Span {
   const [address = '', prefix, ...more] = cidr.split('/');
@@ -74,8 +74,9 @@ function blockListOf(spans: Span[]): BlockList {
 }
 
 /**
- * Creates the policy: public addresses plus the operator's networks. A BlockList has no exceptions, so allowed
- * networks are cut out of the refused ones. @throws RangeError for a network that is not in CIDR notation
+ * Creates the policy from the public addresses and the networks of the operator. A BlockList does not support
+ * exceptions, so the allowed networks are removed from the rejected ranges. @throws RangeError if a network is not in
+ * CIDR notation
  */
 export function createNetworkPolicy(allowedNetworks: readonly string[]): NetworkPolicy {
   const allowed = allowedNetworks.map(parseNetwork);
@@ -84,24 +85,28 @@ export function createNetworkPolicy(allowedNetworks: readonly string[]): Network
   return { refused: blockListOf(remaining), allowed: blockListOf(allowed) };
 }
 
-/** Returns whether a connection to `address` (from DNS or the URL parser) is allowed. Malformed addresses are not. */
+/**
+ * Returns whether a connection to `address` is allowed. The address comes from DNS or from the URL parser. Addresses
+ * that are not valid are rejected.
+ */
 export function permitsAddress(policy: NetworkPolicy, address: string): boolean {
-  // A zone (`fe80::1%eth0`) is link-local by definition, and BlockList does not parse it.
+  // An address with a zone, such as `fe80::1%eth0`, is link-local. BlockList cannot parse these addresses.
   const version = address.includes('%') ? 0 : isIP(address);
   return version !== 0 && !policy.refused.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Why an endpoint is refused before it is resolved. */
+/** The reason why an endpoint is rejected before its name is resolved. */
 type EndpointRefusal = 'invalid_url' | 'scheme_refused' | 'userinfo_refused' | 'plain_http_refused' | 'address_refused';
 
 /**
- * Judges an endpoint's URL without resolving it; each address is judged again on connect. `https:` may have host names
- * and permitted literals. `http:` may have only literals in the operator's networks, because the name of a plain
- * endpoint does not prove who answers.
+ * Checks the URL of an endpoint without resolving its name. Each address is checked again when a connection is opened.
+ * URLs with `https:` can contain host names and allowed addresses. URLs with `http:` can only contain addresses in the
+ * networks of the operator, because an unencrypted endpoint cannot prove its identity.
  */
 export function judgeEndpoint(url: string, policy: NetworkPolicy): 'ok' | EndpointRefusal {
   const parsed = URL.parse(url);
-  // The parser trims and drops tabs and newlines (WHATWG URL, 4.4): it would call another URL than the written one.
+  // The parser removes tabs and newlines (WHATWG URL, 4.4), so the parsed URL could be different from the original
+  // text.
   if (parsed === null || parsed.hostname === '' || /[\s\p{Cc}]/u.test(url)) return 'invalid_url';
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') return 'scheme_refused';
   if (parsed.username !== '' || parsed.password !== '') return 'userinfo_refused';

@@ -1,4 +1,4 @@
-/** The longest wait that `Retry-After` may ask for: 10 h, the sixth step of the retry schedule. */
+/** The maximum wait that `Retry-After` can request, which is 10 h, the sixth step of the retry schedule. */
 export const RETRY_AFTER_MAX_MS = 10 * 60 * 60 * 1000;
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
@@ -7,7 +7,7 @@ const IMF_FIXDATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ([A-Z][a-z]{2}) (\
 const RFC850_DATE = /^[A-Z][a-z]{5,8}, (\d\d)-([A-Z][a-z]{2})-(\d\d) (\d\d):(\d\d):(\d\d) GMT$/;
 const ASCTIME_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) (\d{4})$/;
 
-/** Checks the length of the month: 31 February is not a date, rather than one in March. */
+/** Checks the number of days in the month, so that 31 February is not parsed as a date in March. */
 function utcMs(year: number, month: string, ...[day, hour, minute, second]: [string, string, string, string]) {
   const monthIndex = MONTHS.indexOf(month);
   const ms = Date.UTC(year, monthIndex, Number(day), Number(hour), Number(minute), Math.min(Number(second), 59));
@@ -21,8 +21,9 @@ function utcMs(year: number, month: string, ...[day, hour, minute, second]: [str
 }
 
 /**
- * Parses an HTTP-date to ms since the epoch; undefined if it is invalid. Accepts all three forms that a recipient must
- * (RFC 9110, 5.6.7). `Date.parse` would read the asctime form as local time and accept many other texts.
+ * Parses an HTTP-date to milliseconds since the epoch. Returns undefined if the date is not valid. Accepts all three
+ * formats that a recipient must support (RFC 9110, 5.6.7). `Date.parse` is not used because it parses the asctime
+ * format as local time and accepts many other formats.
  */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const imf = IMF_FIXDATE.exec(value);
@@ -33,7 +34,8 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
   const rfc850 = RFC850_DATE.exec(value);
   if (rfc850) {
     const [, day = '', month = '', shortYear = '', hour = '', minute = '', second = ''] = rfc850;
-    // A two-digit year more than 50 years ahead means the most recent past year with these digits (RFC 9110, 5.6.7).
+    // If a two-digit year is more than 50 years in the future, it represents the most recent year in the past with the
+    // same digits (RFC 9110, 5.6.7).
     const thisYear = new Date(nowMs).getUTCFullYear();
     const year = Math.floor(thisYear / 100) * 100 + Number(shortYear);
     return utcMs(year > thisYear + 50 ? year - 100 : year, month, day, hour, minute, second);
@@ -47,9 +49,9 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
 }
 
 /**
- * Returns the wait of `Retry-After` in ms from `nowMs`, 0 to {@link RETRY_AFTER_MAX_MS}: seconds or an HTTP-date (RFC
- * 9110, 10.2.3). A date in the past gives 0. Anything else, including a fraction or a sign, gives undefined and is
- * ignored.
+ * Returns the wait of `Retry-After` in milliseconds from `nowMs`, from 0 to {@link RETRY_AFTER_MAX_MS}. The value can
+ * be a number of seconds or an HTTP-date (RFC 9110, 10.2.3). If the date is in the past, the wait is 0. All other
+ * values, including fractions and signs, are ignored and return undefined.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   const text = value?.trim();

@@ -4,7 +4,10 @@ const PREFIX = 's1.';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Sealed text that cannot be opened. It has a fixed reason code, and never contains key, plaintext or ciphertext. */
+/**
+ * An error for text that cannot be decrypted. It contains a fixed reason code and does not contain the key, the
+ * plaintext or the ciphertext.
+ */
 export class SealError extends Error {
   readonly code: 'malformed' | 'wrong_key_or_context';
 
@@ -15,7 +18,7 @@ export class SealError extends Error {
   }
 }
 
-/** Keys for sealing. Derive them once and keep them: HKDF costs more than a seal. */
+/** The keys for encryption. You should derive them once and keep them, because HKDF is slower than encryption. */
 export interface SealKeys {
   readonly encryption: Uint8Array;
   readonly nonce: Uint8Array;
@@ -25,7 +28,10 @@ function deriveKey(rootKey: Uint8Array, context: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', rootKey, '', context, 32));
 }
 
-/** Derives the keys for {@link seal} and {@link open} by HKDF-SHA-256 (RFC 5869), each with its own context string. */
+/**
+ * Derives the keys for {@link seal} and {@link open} with HKDF-SHA-256 (RFC 5869). Each key uses a separate context
+ * string.
+ */
 export function deriveSealKeys(rootKey: Uint8Array): SealKeys {
   if (rootKey.length < 32) throw new RangeError('root key must have 32 bytes or more');
   return {
@@ -35,9 +41,10 @@ export function deriveSealKeys(rootKey: Uint8Array): SealKeys {
 }
 
 /**
- * Returns the nonce: a MAC of all sealed input (as in AES-GCM-SIV, RFC 8452). Equal input seals to equal text, so re-
- * applying an endpoint writes nothing to Redis. A nonce repeats only with its plaintext, or by a collision of 96 bits.
- * The length separates (aad, plaintext) pairs that join to the same bytes.
+ * Returns the nonce, which is a MAC of all encrypted input (as in AES-GCM-SIV, RFC 8452). The same input always returns
+ * the same text, so applying an endpoint again does not write to Redis. Two different plaintexts only have the same
+ * nonce if there is a collision of 96 bits. The length is included to distinguish pairs of aad and plaintext that
+ * consist of the same bytes.
  */
 function nonceOf(keys: SealKeys, aad: Buffer, plaintext: Uint8Array): Buffer {
   const aadLength = Buffer.allocUnsafe(4);
@@ -47,10 +54,10 @@ function nonceOf(keys: SealKeys, aad: Buffer, plaintext: Uint8Array): Buffer {
 }
 
 /**
- * Seals `plaintext` with AES-256-GCM; the same input gives the same text.
- *
- * @param aad context of the value (say, `<subscription id>/endpoint`): it opens in no other context
- * @returns `s1.` and base64url of nonce (12 bytes), ciphertext, tag (16 bytes)
+ * Encrypts `plaintext` with AES-256-GCM. The same input always returns the same text.
+ * @param aad the context of the value, such as `<subscription id>/endpoint`. The same context is required for
+ * decryption
+ * @returns `s1.` and the base64url encoding of the nonce (12 bytes), the ciphertext and the tag (16 bytes)
  */
 export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array): string {
   const aadBytes = Buffer.from(aad, 'utf8');
@@ -62,11 +69,11 @@ export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array
   return PREFIX + body.toString('base64url');
 }
 
-/** Opens text of {@link seal} under the same keys and `aad`. @throws SealError otherwise */
+/** Decrypts the text of {@link seal} with the same keys and `aad`. @throws SealError if the text is not valid */
 export function open(keys: SealKeys, aad: string, sealed: string): Buffer {
   const encoded = sealed.startsWith(PREFIX) ? sealed.slice(PREFIX.length) : undefined;
   const body = encoded === undefined ? undefined : Buffer.from(encoded, 'base64url');
-  // Buffer skips characters that are not base64url; encoding again reveals that.
+  // Buffer ignores characters that are not base64url. The text is encoded again to detect them.
   if (body === undefined || body.length < NONCE_BYTES + TAG_BYTES || body.toString('base64url') !== encoded) {
     throw new SealError('malformed');
   }
@@ -80,7 +87,8 @@ export function open(keys: SealKeys, aad: string, sealed: string): Buffer {
   try {
     plain = Buffer.concat([decipher.update(ciphertext), decipher.final()]);
   } catch {
-    // OpenSSL's error has no more information, and a cause might one day contain input.
+    // The OpenSSL error does not contain additional information. It is not used as the cause because it could contain
+    // input.
     throw new SealError('wrong_key_or_context');
   }
   if (!timingSafeEqual(nonceOf(keys, aadBytes, plain), nonce)) throw new SealError('wrong_key_or_context');

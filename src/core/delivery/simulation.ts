@@ -1,47 +1,53 @@
 import { nextAttempt } from './backoff.ts';
 
-/** The answers of the simulated endpoint for an event of a sandbox run. Empty: every attempt succeeds. */
+/** The responses of the simulated endpoint for an event of a sandbox run. If it is empty, every attempt succeeds. */
 export interface Simulation {
-  /** HTTP status of failed attempts, 300 to 599. */
+  /** The HTTP status of failed attempts, from 300 to 599. */
   readonly failCode?: number;
-  /** Number of attempts that fail, 0 to 20; absent with a code: all. */
+  /** The number of attempts that fail, from 0 to 20. If only the code is set, all attempts fail. */
   readonly failCount?: number;
 }
 
-/** Status of failures without a code. */
+/** The status of failures if no code is set. */
 const DEFAULT_FAIL_CODE = 500;
 const SUCCESS = 200;
 
-/** Sandbox time runs this much faster than production: one hour between attempts takes a tenth of a second. */
+/**
+ * The factor by which time in the sandbox is faster than in production. A wait of one hour takes a tenth of a second.
+ */
 export const COMPRESSION = 36_000;
 
-/** Returns the wait of a sandbox run for `delayMs` of production; whole ms, at least 1 if production waits. */
+/**
+ * Converts the wait `delayMs` in production to the wait in a sandbox run. The result is a whole number of milliseconds
+ * and is at least 1 if there is a wait in production.
+ */
 export function compressDelay(delayMs: number): number {
   return Math.ceil(delayMs / COMPRESSION);
 }
 
 /**
- * Returns the HTTP status that answers an attempt.
- *
- * @param attempt number of the attempt, from 1
+ * Returns the HTTP status for an attempt.
+ * @param attempt the number of the attempt, starting with 1
  */
 export function simulatedStatus({ failCode, failCount }: Simulation, attempt: number): number {
   const failing = failCount ?? (failCode === undefined ? 0 : Number.POSITIVE_INFINITY);
   return attempt <= failing ? (failCode ?? DEFAULT_FAIL_CODE) : SUCCESS;
 }
 
-/** One attempt by the retry policy; delays in ms after the previous attempt, 0 for the first. */
+/**
+ * An attempt in the retry schedule. Delays are in milliseconds after the previous attempt, and the first delay is 0.
+ */
 interface PlannedAttempt {
   readonly status: number;
-  /** Minimum wait in production: the schedule without jitter. */
+  /** The minimum wait in production, which is the schedule without jitter. */
   readonly delayMs: number;
-  /** Wait in production with the jitter of this attempt. */
+  /** The wait in production with the jitter of this attempt. */
   readonly jitteredDelayMs: number;
-  /** Wait of the run. */
+  /** The wait in the run. */
   readonly compressedDelayMs: number;
 }
 
-/** The course of a delivery by its simulation and its endpoint's schedule alone. */
+/** The expected course of a delivery, based on its simulation and the schedule of its endpoint. */
 interface DeliveryPlan {
   readonly outcome: 'delivered' | 'dead';
   readonly attempts: readonly PlannedAttempt[];

@@ -3,12 +3,14 @@ import { isAttributeName } from './cloudevent-attributes.ts';
 import { isStructuredCloudEvent } from './context-headers-cloudevent.ts';
 import type { EventMeta } from './event-meta.ts';
 
-/** `ce-type` for an event without a type: CloudEvents requires one. */
+/** The value of `ce-type` for an event without a type, because CloudEvents requires this attribute. */
 const UNTYPED = 'event';
 
 const NEEDS_ENCODING = /[^\x21\x23\x24\x26-\x7e]/;
 
-/** Percent-encodes as UTF-8 everything except U+0021 to U+007E, plus double quote and percent. */
+/**
+ * Percent-encodes all characters except U+0021 to U+007E as UTF-8. Double quotes and percent signs are also encoded.
+ */
 export function percentEncode(value: string): string {
   let encoded = '';
   for (const byte of Buffer.from(value, 'utf8')) {
@@ -19,17 +21,17 @@ export function percentEncode(value: string): string {
 }
 
 /**
- * Encodes a CloudEvents attribute as a header value: space, double quote, percent and everything outside U+0021 to
- * U+007E is percent-encoded as UTF-8 (CloudEvents HTTP protocol binding 1.0.2, 3.1.3.2).
+ * Encodes a CloudEvents attribute as a header value. Spaces, double quotes, percent signs and all characters outside
+ * U+0021 to U+007E are percent-encoded as UTF-8 (CloudEvents HTTP protocol binding 1.0.2, 3.1.3.2).
  */
 export function encodeAttribute(value: string): string {
   return NEEDS_ENCODING.test(value) ? percentEncode(value) : value;
 }
 
 /**
- * Returns the `ce-` headers of an event as a flat list of names and values. An event in binary mode keeps exactly its
- * producer's headers. A structured one has none: its attributes are in the body. Any other event gets attributes from
- * Sluice, so that receivers can read it as a CloudEvent.
+ * Returns the `ce-` headers of an event as a flat list of names and values. An event in binary mode keeps the headers
+ * of its producer. A structured event does not have these headers because its attributes are in the body. For all other
+ * events, Sluice adds attributes, so that receivers can read them as CloudEvents.
  */
 export function cloudEventHeaders(meta: EventMeta): string[] {
   if (isStructuredCloudEvent(meta.contentType)) return [];
@@ -54,7 +56,7 @@ export function cloudEventHeaders(meta: EventMeta): string[] {
     'ce-time',
     new Date(meta.time).toISOString(),
   );
-  // A test event has no group key, and CloudEvents has no empty attributes.
+  // A test event does not have a group key, and CloudEvents does not allow empty attributes.
   if (meta.groupKey !== '') headers.push('ce-partitionkey', encodeAttribute(meta.groupKey));
   return headers;
 }

@@ -3,22 +3,25 @@ import { nearestName } from '../problems/nearest-name.ts';
 import type { ProblemError } from '../problems/problem.ts';
 
 const OWN_PREFIX = 'x-sluice-';
-/** Maximum number of header faults in an answer; more would be of the same kind. */
+/** The maximum number of header errors in a response. */
 const MOST_NAMED = 10;
 
-/** The `x-sluice-` request headers that every stream accepts. */
+/** The `x-sluice-` request headers that all streams accept. */
 const OWN_HEADERS: readonly string[] = Object.values(CONTEXT_HEADER_DEFAULTS)
   .flat()
   .filter(name => name.startsWith(OWN_PREFIX));
 
-/** Returns the `x-sluice-` headers that a stream accepts: the default ones, and those of its `contextHeaders`. */
+/**
+ * Returns the `x-sluice-` headers that a stream accepts, which are the default headers and the headers in its
+ * `contextHeaders`.
+ */
 export function ownHeadersOf(listed: readonly string[]): ReadonlySet<string> {
   return new Set([...OWN_HEADERS, ...listed.filter(name => name.startsWith(OWN_PREFIX))]);
 }
 
 /**
- * Returns a fault for each unknown `x-sluice-` header. A misspelt `x-sluice-group-key` would otherwise be accepted as
- * an event without a group key, which no partner gets.
+ * Returns an error for each unknown `x-sluice-` header. Otherwise, an event with a misspelled `x-sluice-group-key`
+ * would be accepted without a group key and would not be delivered.
  */
 export function faultsOfOwnHeaders(
   known: ReadonlySet<string>,

@@ -1,25 +1,26 @@
 import type { Simulation } from '../delivery/simulation.ts';
 import { refMs } from '../ids/refs.ts';
 
-/** Metadata of an event in its queue. The names are short because every event stores them. */
+/** The metadata of an event in its queue. The names are short because they are stored with every event. */
 export interface StoredEventMeta {
-  /** Event id from the producer. */
+  /** The event id from the producer. */
   i: string;
-  /** Event type. */
+  /** The event type. */
   t?: string;
-  /** Content type. */
+  /** The content type. */
   c?: string;
   /** traceparent (W3C Trace Context). */
   p?: string;
-  /** Forwarded context headers. */
+  /** The forwarded context headers. */
   f?: Record<string, string>;
-  /** CloudEvents `source` of the queue, for events that are not CloudEvents. */
+  /** The CloudEvents `source` of the queue for events that are not CloudEvents. */
   s: string;
   /**
-   * Attributes of a CloudEvent in binary mode, as sent. Absent: not a CloudEvent, or its attributes are in the body.
+   * The attributes of a CloudEvent in binary mode, as the producer sent them. The field is absent if the event is not a
+   * CloudEvent or if its attributes are in the body.
    */
   a?: Record<string, string>;
-  /** For an event of a sandbox run: the answers of its simulated endpoints. */
+  /** The responses of the simulated endpoints for an event of a sandbox run. */
   x?: Simulation;
 }
 
@@ -28,15 +29,18 @@ export interface EventMeta {
   readonly id: string;
   readonly type?: string;
   readonly groupKey: string;
-  /** When ingress accepted it, ms since the epoch. */
+  /** The time when ingress accepted the event, in milliseconds since the epoch. */
   readonly time: number;
   readonly contentType?: string;
   /** CloudEvents `source` (a URI reference) for an event that is not a CloudEvent. */
   readonly source: string;
-  /** Attributes of a CloudEvent in binary mode: names without `ce-`, values as sent, latin1. */
+  /**
+   * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are unchanged latin1
+   * text.
+   */
   readonly attributes?: Readonly<Record<string, string>>;
   readonly traceparent?: string;
-  /** Forwarded context headers of the producer's request. */
+  /** The forwarded context headers of the producer's request. */
   readonly forward?: Readonly<Record<string, string>>;
 }
 
@@ -51,7 +55,7 @@ export function parseEventMeta(stored: string, groupKey: string, ref: string): E
   return meta;
 }
 
-/** Returns the answers of the simulated endpoints of a sandbox event. Default: success. */
+/** Returns the responses of the simulated endpoints for a sandbox event. By default, the responses are successful. */
 export function parseSimulation(stored: string): Simulation {
   return (JSON.parse(stored) as StoredEventMeta).x ?? {};
 }

@@ -1,29 +1,35 @@
-/** State of an event for one subscription. */
+/** The state of an event for one subscription. */
 export const EVENT_STATES = ['pending', 'inflight', 'retrying', 'delivered', 'dead', 'skipped', 'expired'] as const;
 export type EventState = (typeof EVENT_STATES)[number];
 
-/** States of events that still wait for delivery. */
+/** The states of events that are waiting for delivery. */
 export const OPEN_STATES: readonly EventState[] = ['pending', 'inflight', 'retrying'];
 
-/** One HTTP attempt. */
+/** An HTTP attempt. */
 interface Attempt {
-  /** When the attempt ended, ms. */
+  /** The time when the attempt ended, in milliseconds. */
   readonly atMs: number;
-  /** HTTP status, or a reason code if there was no answer. */
+  /** The HTTP status, or a reason code if there was no response. */
   readonly result: string;
   readonly latencyMs: number;
 }
 
-/** The progress of one delivery of an event. */
+/** The progress of a delivery. */
 export interface EventProgress {
   readonly state: EventState;
-  /** Number of attempts so far. */
+  /** The number of attempts that were made. */
   readonly attempts: number;
-  /** The last attempts, oldest first: 20 that failed, and the one that ended the delivery. */
+  /** The last 20 failed attempts and the attempt that ended the delivery, with the oldest attempt first. */
   readonly history: readonly Attempt[];
-  /** Only while retrying: when the next attempt is due, ms; absent while the endpoint is disabled. */
+  /**
+   * The time of the next attempt in milliseconds. It is only set while the event is retried and the endpoint is not
+   * disabled.
+   */
   readonly dueMs?: number;
-  /** Only if ended: when (ms), and why (an HTTP status or a reason code). */
+  /**
+   * The time when the delivery ended in milliseconds, and the reason (an HTTP status or a reason code). It is only set
+   * after the delivery has ended.
+   */
   readonly endedMs?: number;
   readonly reason?: string;
 }
@@ -37,7 +43,7 @@ export function parseEventProgress(text: string): EventProgress {
   const [state = '', first = '', second = '', third = '', ...rest] = text.split(' ');
   if (OPEN_STATES.includes(state as EventState)) {
     const progress = { state: state as EventState, attempts: Number(first), history: rest.map(parseAttempt) };
-    // After a 410 there is no due time until the endpoint is enabled again.
+    // After a 410 response, there is no due time until the endpoint is enabled again.
     return state === 'retrying' && third !== '0' ? { ...progress, dueMs: Number(third) } : progress;
   }
   const [latency = '-', ...failed] = rest;

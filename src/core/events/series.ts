@@ -1,15 +1,18 @@
-/** Time range of a series: the last hour, day or week. */
+/** The time range of a series, which is the last hour, day or week. */
 export const HISTORIES = ['1h', '24h', '7d'] as const;
 export type History = (typeof HISTORIES)[number];
 
 const MINUTE_MS = 60_000;
 
-/** The ring of buckets behind a series: its letter in Redis, the width of a bucket, and how many Redis keeps. */
+/**
+ * The ring of buckets that contains a series. It has a letter in Redis, a width of a bucket, and a number of buckets
+ * that Redis keeps.
+ */
 interface Ring {
   readonly letter: 'm' | 'q' | 'h';
   readonly granularitySeconds: number;
   readonly slots: number;
-  /** Number of buckets in a series; the last one is the current one. */
+  /** The number of buckets in a series. The last bucket is the current one. */
   readonly buckets: number;
 }
 
@@ -21,15 +24,15 @@ export const RINGS: Readonly<Record<History, Ring>> = {
 
 /** The counts of one bucket. */
 export interface Traffic {
-  /** Events that ingress accepted; repeated ids do not count. */
+  /** The number of events that ingress accepted, without repeated ids. */
   readonly eventsIn: number;
-  /** Successful first deliveries, one per event and integration. */
+  /** The number of successful first deliveries for each event and integration. */
   readonly deliveries: number;
-  /** Failed attempts of first deliveries. */
+  /** The number of failed attempts of first deliveries. */
   readonly failures: number;
-  /** Events that went to no integration. */
+  /** The number of events that were not routed to any integration. */
   readonly notRouted: number;
-  /** Bytes of the bodies of accepted events. */
+  /** The total size of the bodies of accepted events in bytes. */
   readonly bytes: number;
   readonly tokens: number;
 }
@@ -43,7 +46,10 @@ export interface Bucket extends Traffic {
   readonly startMs: number;
 }
 
-/** The time window of a series: whole buckets, aligned to UTC. `endMs` is the end of the current bucket. */
+/**
+ * The time window of a series, which consists of whole buckets that are aligned to UTC. The value of `endMs` is the end
+ * of the current bucket.
+ */
 interface Window {
   readonly startMs: number;
   readonly endMs: number;
@@ -62,8 +68,8 @@ export function slotsOf(ring: Ring, { startMs }: Window): string[] {
 }
 
 /**
- * Builds the series from the window's slots in Redis, `<index> <count>*` each. A slot with another bucket or nothing
- * counts as zero.
+ * Creates the series from the slots in Redis, each in the format `<index> <count>*`. If a slot is empty or contains
+ * another bucket, its counts are zero.
  */
 export function seriesOf(ring: Ring, { startMs }: Window, texts: readonly (string | null)[]): Bucket[] {
   const widthMs = ring.granularitySeconds * 1_000;

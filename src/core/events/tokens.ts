@@ -1,35 +1,35 @@
-/** Bytes per token (specification part 8: one token per started 16 KB, read as 16 KiB). */
+/** The number of bytes per token (specification part 8, one token per started 16 KB, which is read as 16 KiB). */
 const TOKEN_BYTES = 16_384;
 
-/** Returns the tokens of one event by the size of its body in bytes; an empty body costs one. */
+/** Returns the number of tokens for an event with a body of this size in bytes. An empty body costs one token. */
 export function tokensOf(bytes: number): number {
   return Math.ceil(Math.max(1, bytes) / TOKEN_BYTES);
 }
 
-/** An account's balance in tokens. */
+/** The balance of an account in tokens. */
 export interface Balance {
   readonly plan: 'Free' | 'Metered';
   readonly includedTokens: number;
-  /** Over the account's lifetime, including replays. */
+  /** The number of tokens for the lifetime of the account, including replays. */
   readonly usedTokens: number;
-  /** Absent for a plan without a limit. */
+  /** Undefined if the plan does not have a limit. */
   readonly remainingTokens?: number;
 }
 
-/** A queue whose next event costs more tokens than are left. */
+/** A queue whose next event costs more tokens than the account has left. */
 export interface Shortage {
   /** `ten_…:queue` */
   readonly queue: string;
-  /** Tokens of its next event; 0 while the account itself was unknown. */
+  /** The number of tokens for the next event. The value is 0 if the account was unknown. */
   readonly tokens: number;
-  /** When its router last asked, ms. */
+  /** The time of the last request of the router, in milliseconds. */
   readonly atMs: number;
 }
 
-/** Routers ask twice in this time: an older shortage is over, unless no tokens are left at all. */
+/** Routers send two requests in this time. An older shortage has ended, unless there are no tokens left. */
 const SHORTAGE_LASTS_MS = 90_000;
 
-/** Returns whether a queue waits for more tokens than the account has. */
+/** Returns whether a queue is waiting for more tokens than the account has. */
 export function isShort(balance: Balance, shortages: readonly Shortage[], nowMs: number): boolean {
   const left = balance.includedTokens - balance.usedTokens;
   return (

@@ -37,35 +37,32 @@ function hashId(input: string, length = 20): string {
 }
 
 /**
- * Returns the public id of an object: prefix + 20 characters of Crockford base32 of SHA-256 over
- * `Kind/namespace/name`; cluster-scoped kinds have an empty namespace. Derived, never stored: the same manifest has
- * the same id in every cluster.
+ * Returns the public id of an object. It consists of a prefix and 20 Crockford base32 characters of the SHA-256 of
+ * `Kind/namespace/name`. Cluster-scoped kinds have an empty namespace. The id is derived and not stored, so a manifest
+ * has the same id in every cluster.
  */
 export function publicId(kind: Exclude<IdKind, 'Activation' | 'Block'>, namespace: string, name: string): string {
   return ID_PREFIX[kind] + hashId(`${kind}/${namespace}/${name}`);
 }
 
-/**
- * Returns the public id of an activation. It derives from the pair (integration, group key), not from the object's
- * name.
- */
+/** Returns the public id of an activation, which is derived from the integration and the group key. */
 export function activationId(namespace: string, integration: string, groupKey: string): string {
   return ID_PREFIX.Activation + hashId(`Activation/${namespace}/${integration}/${groupKey}`);
 }
 
-/** Returns the public id of a block. It derives from the pair (integration, target). */
+/** Returns the public id of a block, which is derived from the integration and the target. */
 export function blockId(namespace: string, integration: string, targetKind: string, target: string): string {
   return ID_PREFIX.Block + hashId(`Block/${namespace}/${integration}/${targetKind}/${target}`);
 }
 
-/** Returns the public id of a workspace (the specification's tenant) by its name. */
+/** Returns the public id of a workspace by its name. In the specification, a workspace is a tenant. */
 export function tenantId(workspace: string): string {
   return publicId('Workspace', '', workspace);
 }
 
 /**
- * Returns the generation of a queue or an inbox: 12 characters of Crockford base32 of the owning object's UID. A re-
- * created object has another UID, so keys are never reused and a rebuild finds the same ones.
+ * Returns the generation of a queue or an inbox, which consists of 12 Crockford base32 characters of the UID of its
+ * object. If an object is created again, it has a different UID, so keys are not reused.
  */
 export function generationOf(uid: string): string {
   return hashId(uid, 12);

@@ -12,23 +12,22 @@ function keyed(rootKey: Uint8Array, label: string, parts: readonly (string | num
   );
 }
 
-/** Normalizes an address for comparison: case-insensitive. The spec keeps it as sent. */
+/** Normalizes an email address for comparison, which is not case-sensitive. The spec contains the original address. */
 export function addressKey(email: string): string {
   return email.toLowerCase();
 }
 
 /**
- * Returns the name of the Integration that invites an address. It is an HMAC, so that the address cannot be found by
- * trying. Equal calls create one object.
- *
- * @param tenant name of the producing workspace
- * @param closed number of closed earlier invitations of this address
+ * Returns the name of the Integration for an invited address. The name is an HMAC, so that the address cannot be
+ * guessed. The same request always creates the same object.
+ * @param tenant the name of the producer's workspace
+ * @param closed the number of earlier invitations of this address that are closed
  */
 export function invitedIntegrationName(rootKey: Uint8Array, tenant: string, email: string, closed: number): string {
   return `int-${keyed(rootKey, 'sluice integration name v1', [tenant, addressKey(email), closed])}`;
 }
 
-/** Returns the name of a caller's own Free account: an HMAC, because many subjects are e-mail addresses. */
+/** Returns the name of the caller's own Free account. The name is an HMAC because many subjects are email addresses. */
 export function freeAccountName(rootKey: Uint8Array, issuer: string, subject: string): string {
   return `free-${keyed(rootKey, 'sluice free account v1', [issuer, subject])}`;
 }

@@ -1,15 +1,15 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** How long an invitation can be accepted: 14 days. */
+/** The time during which an invitation can be accepted, which is 14 days. */
 export const INVITATION_LIFETIME_MS = 14 * 24 * 60 * 60 * 1000;
 
-/** Prefix of every invitation token; scanners recognize a leaked one by it. */
+/** The prefix of invitation tokens. Secret scanners use it to detect exposed tokens. */
 const PREFIX = 'sinv_';
 
-/** Separates these tokens from everything else derived from the root key. */
+/** Separates invitation tokens from other values that are derived from the root key. */
 const LABEL = 'sluice invitation v1';
 
-/** The status of an invitation. It never contains the token. */
+/** The status of an invitation, which does not contain the token. */
 export interface IssuedInvitation {
   readonly tokenHash: string;
   /** RFC 3339. */
@@ -45,7 +45,9 @@ export function issueInvitation(rootKey: Uint8Array, uid: string, issuedAt: stri
   return { tokenHash: hashInvitationToken(deriveInvitationToken(rootKey, uid, issuedAt)), issuedAt, expiresAt };
 }
 
-/** Returns whether the token can still be derived: not after a change of the root key or of the UID. */
+/**
+ * Returns whether the token can still be derived. This is not possible after a change of the root key or of the UID.
+ */
 export function isDerivable(rootKey: Uint8Array, uid: string, invitation: IssuedInvitation): boolean {
   return hashInvitationToken(deriveInvitationToken(rootKey, uid, invitation.issuedAt)) === invitation.tokenHash;
 }

@@ -1,7 +1,7 @@
-/** Maximum number of differing letters of a typing error. */
+/** The maximum number of different letters in a misspelled name. */
 const MOST_SLIPS = 3;
 
-/** Returns the known name with the fewest differing letters, if they are few. */
+/** Returns the known name with the fewest different letters, if their number is small. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = MOST_SLIPS + 1;
@@ -12,7 +12,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best;
 }
 
-/** Returns the number of letters to insert, delete or replace (Levenshtein). */
+/** Returns the number of letters to insert, delete or replace (Levenshtein distance). */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

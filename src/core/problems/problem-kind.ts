@@ -1,4 +1,4 @@
-/** The meaning of a code: its HTTP status, a fixed title, and what the caller should change. */
+/** The description of a code with its HTTP status, its title and the required change. */
 export interface ProblemKind {
   readonly status: number;
   readonly title: string;

@@ -1,6 +1,9 @@
 import { PROBLEMS, type ProblemCode } from './problems.ts';
 
-/** One fault: its place (JSON Pointer into the body, header or query parameter) and what is wrong. Never the value. */
+/**
+ * An error with its location (a JSON Pointer into the body, a header or a query parameter) and a description. It does
+ * not contain the value.
+ */
 export interface ProblemError {
   readonly pointer?: string;
   readonly header?: string;
@@ -8,7 +11,10 @@ export interface ProblemError {
   readonly detail: string;
 }
 
-/** Body of an error answer, `application/problem+json` (RFC 9457). `type` is the path of its page on this server. */
+/**
+ * The body of an error response, `application/problem+json` (RFC 9457). The `type` is the path of its page on this
+ * server.
+ */
 export interface ProblemDocument {
   readonly type: string;
   readonly title: string;
@@ -20,12 +26,12 @@ export interface ProblemDocument {
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 
-/** Path prefix of the problem pages. Every role that answers problems serves them. */
+/** The path prefix of the problem pages. All roles that return problems serve these pages. */
 export const PROBLEM_TYPE_PATH = '/problems/';
 
 /**
- * Returns the document for `code`. `detail` is what to change in this request; default is the code's remedy. It must
- * contain no secret: no key, no token, no header that was sent.
+ * Returns the document for `code`. The `detail` describes the required change and defaults to the remedy of the code.
+ * It must not contain secrets, such as keys, tokens or headers from the request.
  */
 export function problem(code: ProblemCode, detail?: string, errors?: readonly ProblemError[]): ProblemDocument {
   const { status, title, remedy } = PROBLEMS[code];

@@ -3,8 +3,8 @@ import { REQUEST_PROBLEMS } from './request-problems.ts';
 import { RESOURCE_PROBLEMS } from './resource-problems.ts';
 
 /**
- * Every problem that an answer may contain, by its stable code. The only source of statuses and titles: routes name
- * codes, never numbers. Codes are only added; the meaning of a released code does not change.
+ * Contains all problems that a response can contain by their stable codes. It is the only source of statuses and
+ * titles, so routes refer to codes. You can add codes, but you must not change the meaning of a released code.
  */
 export const PROBLEMS = { ...REQUEST_PROBLEMS, ...EVENT_PROBLEMS, ...RESOURCE_PROBLEMS };
 

@@ -1,12 +1,12 @@
-/** The fields of an Activation that decide for its pair. */
+/** The fields of an Activation that determine its state. */
 export interface ActivationOfPair {
   readonly revoked: boolean;
   readonly deleting: boolean;
 }
 
 /**
- * Returns whether the pair (integration, group key) is open: at least one object opens it and none revokes it. Closing
- * always works; opening needs the consent of all.
+ * Returns whether the group key is open for the integration. At least one object must open it, and no object must
+ * revoke it.
  */
 export function pairIsOpen(activations: readonly ActivationOfPair[]): boolean {
   return activations.some(each => !each.deleting) && activations.every(each => !each.revoked);

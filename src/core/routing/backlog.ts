@@ -1,7 +1,7 @@
-/** Share of the retention after which a waiting event risks removal before delivery. */
+/** The share of the retention period after which an undelivered event is at risk. */
 const AT_RISK_SHARE = 0.8;
 
-/** Returns when an event accepted at `acceptedMs` that still waits becomes at risk, ms. */
+/** Returns the time when a waiting event that was accepted at `acceptedMs` becomes at risk, in milliseconds. */
 export function atRiskFromMs(acceptedMs: number, retentionMs: number): number {
   return acceptedMs + AT_RISK_SHARE * retentionMs;
 }

@@ -6,7 +6,7 @@ import { tellReasons } from './told-reasons.ts';
 export interface BatchEntry {
   /** Stream id `ms-seq`. */
   readonly id: string;
-  /** Empty if the event has no group key. */
+  /** The value is empty if the event does not have a group key. */
   readonly groupKey: string;
   readonly bytes: number;
 }
@@ -18,18 +18,19 @@ export interface BatchItem {
   readonly tokens: number;
 }
 
-/** Which entries of a batch to offer to which integration, and why not to the others. */
+/** The entries of a batch for each integration, and the reasons why other integrations do not receive an entry. */
 export interface BatchPlan {
   readonly offers: ReadonlyMap<string, readonly BatchItem[]>;
-  /** ref → integration → reason, only for subscribed integrations. */
+  /** Maps refs to integrations and reasons. It only contains subscribed integrations. */
   readonly refused: Map<string, Map<string, NotRoutedReason>>;
-  /** Refs of events without a group key; they are not routed. */
+  /** The refs of events without a group key, which are not routed. */
   readonly keyless: number;
 }
 
 /**
- * Sorts a batch by integration, before any inbox is read. Pure. An integration is offered an entry if it subscribes to
- * the queue and the group key is active for it. `route` checks everything again in the integration's own slot.
+ * Sorts a batch by integration before any inbox is read. This function is pure. An integration receives an entry if it
+ * subscribes to the queue and the group key is active. The script `route` checks all conditions again in the slot of
+ * the integration.
  */
 export function planBatch(
   entries: readonly BatchEntry[],
@@ -60,7 +61,7 @@ export function planBatch(
   return { offers, refused, keyless };
 }
 
-/** Returns the tokens of each entry for all integrations that it is offered to. */
+/** Returns the number of tokens of each entry for all of its integrations. */
 export function costsOf(entries: readonly BatchEntry[], offers: BatchPlan['offers']): number[] {
   const costs = new Map<string, number>();
   for (const items of offers.values()) {
@@ -69,14 +70,14 @@ export function costsOf(entries: readonly BatchEntry[], offers: BatchPlan['offer
   return entries.map(({ id }) => costs.get(id) ?? 0);
 }
 
-/** Records why an integration does not get an event. */
+/** Records the reason why an integration does not receive an event. */
 export function refuse(refused: BatchPlan['refused'], ref: string, integration: string, reason: NotRoutedReason): void {
   let reasons = refused.get(ref);
   if (reasons === undefined) refused.set(ref, (reasons = new Map()));
   reasons.set(integration, reason);
 }
 
-/** Returns the reasons by event, as they are stored. */
+/** Returns the reasons for each event in the format in which they are stored. */
 export function whyOf(refused: BatchPlan['refused']): { ref: string; ms: number; text: string }[] {
   return [...refused].map(([ref, reasons]) => ({
     ref,

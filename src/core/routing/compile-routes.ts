@@ -64,8 +64,8 @@ export interface CompiledTenant {
 }
 
 /**
- * Compiles the routes of one tenant. Pure: only the objects decide, not the history. A subscription is live exactly if
- * it is wanted and not covered: `covered(I,S) = block of S for I, or block of a package that contains S for I`.
+ * Compiles the routes of a tenant. This function is pure and only uses the current objects. A subscription is live if
+ * it is requested and not blocked: `covered(I,S) = block of S for I, or block of a package that contains S for I`.
  */
 export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions): CompiledTenant {
   const { name, workspace } = snapshot;
@@ -135,26 +135,33 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
   }
   const payer = open ? publicId('Account', '', workspace.spec.account) : '';
-  // A missing account closes the gate: the router reserves with an account that Redis does not know, and holds.
+  // A missing account closes the gate. The router reserves tokens with an account that does not exist in Redis, and
+  // holds the queue.
   const plan = open ? (snapshot.account?.plan ?? 'Free') : '';
   const routes: TenantRoutes = { tenant, payer, plan, keys: keysOf(snapshot), queues, integrations: integrationRoutes };
   return { routes, verdicts, paused };
 }
 
-/** Orders by age, then by UID: the first of two subscriptions for one pair wins. */
+/**
+ * Sorts by age and then by UID. If there are two subscriptions for the same integration and stream, the first one is
+ * used.
+ */
 function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
 }
 
 export type PauseOf = Pick<SubscriptionRoute, 'onUnblock'>;
 
-/** Returns the policy for the backlog of a pause: skip only if every covering Block asks for it. */
+/** Returns the policy for the backlog of a pause. The backlog is only skipped if all Blocks have this policy. */
 export function pauseBy(blocks: readonly BlockSnapshot[]): PauseOf {
   if (blocks.length === 0) return {};
   return { onUnblock: blocks.every(({ spec }) => spec.onUnblock === 'SkipToNow') ? 'skip' : 'continue' };
 }
 
-/** Missing, foreign, declined and revoked integrations get the same result: nothing can be probed from outside. */
+/**
+ * Missing, foreign, declined and revoked integrations have the same result, so that callers cannot find out which of
+ * them exist.
+ */
 function admit(
   subscription: SubscriptionSnapshot,
   integration: IntegrationSnapshot | undefined,

@@ -2,12 +2,12 @@ import type { EventProgress } from '../events/event-state.ts';
 import { isAfter } from '../ids/refs.ts';
 import type { NotRoutedReason } from './reasons.ts';
 
-/** An older event is routed only if its group key was active when the event was accepted (`route.lua`). */
+/** An older event is only routed if its group key was active when the event was accepted (`route.lua`). */
 export const YOUNG_MS = 10_000;
-/** Maximum clock difference for that check. */
+/** The maximum clock difference for this check. */
 const GRACE_MS = 2_000;
 
-/** What Redis knows about one event and one integration. */
+/** The data in Redis about an event and an integration. */
 export interface DispositionFacts {
   /** Stream id of the event in its queue. */
   readonly id: string;
@@ -21,13 +21,16 @@ export interface DispositionFacts {
   readonly activatedSinceMs: number | undefined;
   /** Redis's clock, ms. */
   readonly nowMs: number;
-  /** Progress of the event in the inbox; undefined if it never was there. */
+  /** The progress of the event in the inbox, or undefined if the event was not added to the inbox. */
   readonly progress: EventProgress | undefined;
-  /** The router's recorded reason, if it did not route the event. */
+  /** The reason that the router recorded, if the event was not routed. */
   readonly noted: NotRoutedReason | undefined;
 }
 
-/** routed: the event is or was in the inbox; waiting: it may still be routed; not_routed: it will not be. */
+/**
+ * The value is routed if the event is or was in the inbox, waiting if it can still be routed, and not_routed if it will
+ * not be routed.
+ */
 export interface EventDisposition {
   readonly disposition: 'routed' | 'waiting' | 'not_routed';
   readonly progress?: EventProgress;
@@ -36,8 +39,8 @@ export interface EventDisposition {
 }
 
 /**
- * Decides where an event went for one integration. The router records a reason for integrations that were subscribed at
- * routing time; for others the reason is the current state.
+ * Returns the routing result of an event for an integration. The router records a reason for integrations that were
+ * subscribed when the event was routed. For all other integrations, the reason is the current state.
  */
 export function dispositionOf(facts: DispositionFacts): EventDisposition {
   const { id, groupKey, cursor, integration, subscription, progress, noted } = facts;

@@ -1,6 +1,6 @@
 import type { HeldReason, NotRoutedReason } from './reasons.ts';
 
-/** What decides whether an event of one stream goes to one integration now. */
+/** The facts that decide whether an event of a stream is routed to an integration now. */
 export interface GateFacts {
   /** Empty or absent: the event has no group key. */
   readonly groupKey: string | undefined;
@@ -22,8 +22,8 @@ export interface GateVerdict {
 const refused = (reason: NotRoutedReason): GateVerdict => ({ wouldRoute: false, reason, held: false });
 
 /**
- * Evaluates the gate. The reason nearest to the integration's state comes first. An event whose group key is not
- * active is lost for the integration even while its subscription is held.
+ * Evaluates the gate. The reason that is closest to the state of the integration takes precedence. If the group key of
+ * an event is not active, the event is not delivered to the integration, even if its subscription is held.
  */
 export function judgeGate({ groupKey = '', integration, activated, subscription }: GateFacts): GateVerdict {
   if (groupKey === '') return refused('missing_group_key');

@@ -21,32 +21,32 @@ export interface Facade {
   /** The data plane's state in Redis. */
   readonly gates: GateReader;
   readonly inboxes: InboxReader;
-  /** Reads what decides about routing, and where events went. */
+  /** Reads the data that the gate uses and the routing results of events. */
   readonly routing: RoutingReader;
   /** Reads the counts of producers. */
   readonly traffic: TrafficReader;
-  /** The facade's only writes outside Kubernetes. */
+  /** Performs the only writes of the facade outside Kubernetes. */
   readonly operations: InboxOperations;
   readonly recovery: InboxRecovery;
   readonly replays: Replays;
   /**
-   * Reads the balance of an account (`acc_…`) and the queues that wait for tokens; undefined if Redis does not know
-   * its plan.
+   * Reads the balance of an account (`acc_…`) and the queues that are waiting for tokens. Returns undefined if Redis
+   * does not contain the plan of the account.
    */
   readonly readBalance: (
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
   readonly rootKey: Uint8Array;
-  /** Redis's clock, ms. */
+  /** The clock of Redis in milliseconds. */
   readonly nowMs: () => number;
-  /** Milliseconds since the epoch. */
+  /** The time in milliseconds since the epoch. */
   readonly wallMs: () => number;
-  /** For deadlines and delays. */
+  /** The clock that is used for deadlines and delays. */
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** What a facade is created from. */
+/** The dependencies that are used to create a facade. */
 type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'wallMs'> & {
   readonly client: KubeClient;
 };

@@ -13,16 +13,15 @@ function entriesOf(object: Pick<Written, 'metadata'>, manager: string, field: st
 
 const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager';
 
-/** Returns the other managers that own a field of the spec or a part of it. */
+/** Returns the other managers that own a field of the spec or a part of the field. */
 export function otherManagers(object: Pick<Written, 'metadata'>, manager: string, field: string): string[] {
   return entriesOf(object, manager, field).map(nameOf);
 }
 
 /**
- * Returns parts of a wanted structure that should be absent but belong to another manager. Server-side apply would
- * merge them, so check this before any write.
- *
- * @param object from the API server, with its managed fields
+ * Returns the parts of an object that should be absent but belong to another manager. Server-side apply would merge
+ * these parts, so you must check them before any write.
+ * @param object the object from the API server, with its managed fields
  */
 export function conflictingFieldsWithin(
   object: Pick<Written, 'metadata'>,
@@ -47,12 +46,11 @@ function managedBy(field: string, manager: string): ProblemError {
 }
 
 /**
- * Returns the fields of a wanted spec that another manager keeps unchanged. Server-side apply reports a value that
- * differs (409), but not a field that should be absent while another manager owns it: it would silently stay.
- *
- * @param concern the fields that this manager writes, also those to be absent
- * @param wanted the spec that was or will be applied
- * @param object from the API server, with its managed fields
+ * Returns the fields of a spec that another manager prevents from changing. Server-side apply returns a conflict (409)
+ * if a value is different. It does not return a conflict if a field should be absent but another manager owns it.
+ * @param concern the fields that this manager writes, including fields that must be absent
+ * @param wanted the spec that was applied or will be applied
+ * @param object the object from the API server, with its managed fields
  */
 export function conflictingFields(
   object: Written,

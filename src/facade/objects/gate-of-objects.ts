@@ -20,7 +20,7 @@ export function integrationRoute(integration: Cached<'Integration'>, nowMs: numb
   return routeState(integrationStatus(integration, nowMs));
 }
 
-/** The question: one stream, one integration, one group key. */
+/** A request to the gate for one stream, one integration and one group key. */
 interface Question {
   readonly tenant: OwnedTenant;
   readonly stream: Cached<'CatalogStream'>;
@@ -29,12 +29,18 @@ interface Question {
   readonly nowMs: number;
 }
 
-/** The facts of a gate from the objects, and the admitted subscription (`sub_…`), by the controller's own rules. */
+/**
+ * The facts of a gate and the admitted subscription (`sub_…`). They are calculated from the objects with the rules of
+ * the controller.
+ */
 interface GateOfObjects extends GateFacts {
   readonly subscriptionId: string | undefined;
 }
 
-/** Returns whether a subscription is routed, or why it is held. @param covering every Block that covers it */
+/**
+ * Returns whether a subscription is routed, or the reason why it is held. @param covering the Blocks that apply to the
+ * subscription
+ */
 function routing(
   live: SubscriptionVerdict['live'] | undefined,
   covering: readonly BlockSnapshot[],
@@ -45,7 +51,7 @@ function routing(
   return covering.some(({ spec }) => spec.target.kind === 'CatalogStream') ? 'blocked_stream' : 'blocked_package';
 }
 
-/** Returns the gate that the cached custom resources ask for. */
+/** Returns the gate that is defined by the cached custom resources. */
 export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): GateOfObjects {
   const { tenant, stream, integration, groupKey, nowMs } = question;
   const name = integration.metadata.name;
@@ -65,7 +71,7 @@ export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): G
       integrations: [snapshotOfIntegration(integration)],
       subscriptions: subscriptions.map(snapshotOfSubscription),
     },
-    // Whether an endpoint may be called affects delivery, not routing.
+    // The check of the endpoint address affects deliveries and does not affect routing.
     { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '' },
   );
   const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');

@@ -13,8 +13,8 @@ interface LiveListOptions {
 }
 
 /**
- * Serves decisions that must not rely on caches. Each call gets a list that began after the call. Calls during a
- * running list share the next one, so at most one list per kind and namespace is running.
+ * Lists objects for decisions that cannot rely on caches. Each call receives a list that started after the call. Calls
+ * that arrive during a list share the next list, so there is at most one list at a time for each kind and namespace.
  */
 export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
   const flight = createSingleFlight<readonly object[]>();

@@ -5,23 +5,23 @@ import { type Clock, sleep } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 
-/** Minimum interval between two lists for objects missing in the cache, per kind and namespace. */
+/** The minimum interval between two lists for missing objects, for each kind and namespace. */
 const LIST_EVERY_MS = 1_000;
-/** Maximum number of remembered kinds and namespaces. */
+/** The maximum number of kinds and namespaces to store. */
 const MOST_PLACES = 1_000;
 
 interface Place {
-  /** When the last list began. */
+  /** The time when the last list started. */
   readonly beganMs: number;
   readonly ids: Promise<Ids>;
-  /** The next list, if a caller waits for it. */
+  /** The next list, if a caller is waiting for it. */
   next?: Promise<Ids>;
 }
 
-/** Whole objects by request; only names if their metadata was enough. */
+/** Contains whole objects for each request. If the metadata was sufficient, it only contains names. */
 type Ids = ReadonlyMap<string, object>;
 
-/** Kinds whose public id depends on more than their metadata. */
+/** The kinds whose public id depends on fields outside their metadata. */
 const OF_THEIR_SPEC: readonly KindName[] = ['Activation', 'Block'];
 
 interface Where {
@@ -35,7 +35,7 @@ interface LookupOptions {
   readonly clock: Clock;
   readonly indexes: { readonly [K in KindName]: Readonly<Record<string, (object: never) => readonly string[]>> };
   readonly keep: <K extends KindName>(object: Cached<K>) => Cached<K>;
-  /** Default 1,000. */
+  /** Defaults to 1,000. */
   readonly listEveryMs?: number | undefined;
 }
 
@@ -43,16 +43,19 @@ function isOfMetadata(kind: KindName, index: string): boolean {
   return index === 'publicId' && !OF_THEIR_SPEC.includes(kind);
 }
 
-/** All that is kept of an object that is read on request: thousands of streams may have 128 KiB each. */
+/**
+ * The part of an object that is stored after it is read. A list can contain thousands of streams with up to 128 KiB
+ * each.
+ */
 function nameOnly({ metadata: { namespace, name } }: Cached<KindName>): { readonly metadata: ObjectName } {
   return { metadata: { namespace, name } };
 }
 
 /**
- * Finds objects that the cache does not have yet, by an index such as the public id: another replica may have just
- * created them. Each call gets a list that began after the call. Waiting calls share one list, and there is at most
- * one per second for each kind, index and namespace, so guessed ids cost the API server nothing. If the id derives
- * from the metadata, it lists only metadata and then reads the object by name.
+ * Finds objects that are not in the cache yet by an index such as the public id, because another replica might have
+ * created them. Each call receives a list that started after the call. Waiting calls share a list, and there is at most
+ * one list per second for each kind, index and namespace. This protects the API server from requests with guessed ids.
+ * If the id is derived from the metadata, the function only lists metadata and then reads the object by name.
  */
 export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST_EVERY_MS }: LookupOptions) {
   const places = new Map<string, Place>();
@@ -96,7 +99,7 @@ export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST
   }
 
   return {
-    /** @param index one of `indexes`; each value belongs to one object */
+    /** @param index one of `indexes`. Each value must belong to a single object */
     findLive: async <K extends KindName>(
       kind: K,
       id: string,

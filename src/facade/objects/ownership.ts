@@ -6,20 +6,20 @@ import { mayActFor, mayActForAccount } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** A workspace that the caller may act for. */
+/** A workspace that the caller has access to. */
 export interface OwnedTenant {
   /** `ten_…` */
   readonly publicId: string;
-  /** Name of the Workspace and of its namespace. */
+  /** The name of the Workspace and of its namespace. */
   readonly name: string;
   readonly workspace: Cached<'Workspace'>;
 }
 
-/** An integration whose receiving workspace the caller may act for. */
+/** An integration with a receiving workspace that the caller has access to. */
 export interface OwnedIntegration {
   /** `int_…` */
   readonly publicId: string;
-  /** Name of the producing workspace, which contains the Integration. */
+  /** The name of the producer's workspace, which contains the Integration. */
   readonly producer: string;
   readonly producerPublicId: string;
   readonly name: string;
@@ -28,7 +28,7 @@ export interface OwnedIntegration {
   readonly recipient: OwnedTenant;
 }
 
-/** An account that the caller may act for. */
+/** An account that the caller has access to. */
 export interface OwnedAccount {
   /** `acc_…` */
   readonly publicId: string;
@@ -36,26 +36,27 @@ export interface OwnedAccount {
   readonly object: Cached<'Account'>;
 }
 
-/** Checks ownership at each call; caches nothing itself. All methods @throws Refusal 403 `forbidden` */
+/** Checks ownership for each call without caching the result. All methods @throws Refusal 403 `forbidden` */
 export interface Ownership {
   readonly tenant: (identity: Identity, id: string) => Promise<OwnedTenant>;
   readonly integration: (identity: Identity, id: string) => Promise<OwnedIntegration>;
   readonly account: (identity: Identity, id: string) => Promise<OwnedAccount>;
-  /** Returns whether the caller may act for a workspace. */
+  /** Returns whether the caller has access to a workspace. */
   readonly owns: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<boolean>;
 }
 
 export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
   /**
-   * Returns the same answer for objects that are not the caller's and objects that do not exist, after the same time:
-   * a cached object goes through the same lookup. So callers cannot probe for objects.
+   * Returns the same response for objects that belong to other users and for objects that do not exist. Both cases take
+   * the same time because a cached object uses the same lookup. This prevents callers from finding out which objects
+   * exist.
    */
   async function forbidden(kind: KindName, id: string, found: Cached<KindName> | undefined): Promise<Refusal> {
     if (found !== undefined) await caches.findLive(kind, id);
     return new Refusal('forbidden');
   }
 
-  /** Reads from the cache, else from the API server: another replica may have just created it. */
+  /** Reads an object from the cache or from the API server, because another replica might have just created it. */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
     return caches.get(kind, { name }) ?? (await caches.live(kind, { name }));
   }
@@ -85,7 +86,7 @@ export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive'
       if (found === undefined) throw await forbidden('Integration', id, found);
       let object: typeof found | undefined = found;
       const { namespace = '', name } = object.metadata;
-      // The acceptance may be newer than the cache.
+      // The acceptance can be newer than the cache.
       if (object.spec.workspace === undefined) object = await caches.live('Integration', { namespace, name });
       const recipient = object?.spec.workspace;
       const workspace = recipient === undefined ? undefined : await present('Workspace', recipient);

@@ -3,7 +3,7 @@ import { Refusal } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 
 /**
- * Refuses changes in a paused workspace, where only closing calls come into force. @throws Refusal 409
+ * Rejects changes in a paused workspace. Only calls that close a gate can be in force. @throws Refusal 409
  * `workspace_paused`
  */
 export function assertNotPaused(...workspaces: (Cached<'Workspace'> | undefined)[]): void {

@@ -1,6 +1,6 @@
 import { Refusal } from '../../http/refusal.ts';
 
-/** Returns the answer of Redis; turns a failure into a 503. @throws Refusal `unavailable` */
+/** Returns the response of Redis and converts errors to a 503 status. @throws Refusal `unavailable` */
 export async function fromRedis<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

@@ -12,33 +12,33 @@ import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts
 import { CALL_WITHIN_MS, fieldManaged, kubeRefusal } from './kube-failures.ts';
 import { createWaits, type WaitFor } from './wait.ts';
 
-/** One apply: the desired part of an object for one concern. */
+/** An apply request with the part of an object that belongs to one concern. */
 export interface Wanted<K extends KindName> {
   readonly manager: FieldManager;
-  /** All fields of this manager. Server-side apply removes its earlier fields that are absent here. */
+  /** All fields of this manager. Server-side apply removes fields that were applied earlier and are not included. */
   readonly spec: Partial<Cached<K>['spec']>;
-  /** Fields that this manager writes: those in `spec` and those that must be absent. */
+  /** The fields that this manager writes. They include the fields in `spec` and the fields that must be absent. */
   readonly concern: readonly (keyof Cached<K>['spec'] & string)[];
-  /** The object as read; absent if it did not exist. */
+  /** The object that was read. The value is undefined if the object did not exist. */
   readonly before?: Cached<K> | undefined;
-  /** Refuse if the object changed since it was read: for edits based on what was read. */
+  /** If true, the request fails if the object was changed after it was read. */
   readonly exactly?: boolean;
 }
 
 /** Writes custom resources and waits until they are in force. */
 export interface ResourceWriter {
   /**
-   * Applies server-side, never by force. Returns the object as it is now; an apply without changes writes nothing.
-   * Waits up to 5 s for an object that is being deleted, then creates it again. @throws Refusal 409 `field_managed`,
-   * `changed_meanwhile`, `being_deleted`, 422, 503
+   * Applies an object with server-side apply, without forcing conflicts. Returns the current object. If there are no
+   * changes, the object is not written. If the object is being deleted, the function waits for up to 5 s and then
+   * creates it again. @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, 422, 503
    */
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
-   * Repeats read and edit up to five times if the object changes in between. Edits with the same `turn` run one at a
-   * time on this replica: many edits of one list would otherwise use up their tries on each other.
+   * Reads and edits an object, and retries up to five times if the object changes in between. Edits with the same
+   * `turn` run one at a time on this replica. Otherwise, concurrent edits of a list could use all of their retries.
    */
   readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
-  /** Deletes exactly the object that was read, and waits until it is gone. */
+  /** Deletes the object that was read, and waits until it is deleted. */
   readonly remove: (kind: KindName, object: Cached<KindName>) => Promise<void>;
   readonly waitFor: WaitFor;
 }
@@ -52,7 +52,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
   const waitFor = createWaits(caches, clock);
   const locks = createLocks();
 
-  /** Resolves when no object with this uid exists. @throws `late` after 5 s */
+  /** Waits until no object with this uid exists. @throws `late` after 5 s */
   async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
     const untilMs = clock.nowMs() + GONE_WITHIN_MS;
     while ((await caches.live(kind, name))?.metadata.uid === uid) {
@@ -70,7 +70,8 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
       return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
     } catch (cause) {
       const refusal = kubeRefusal(cause);
-      // Another caller created it concurrently with another immutable value. A retry finds out whose it is.
+      // Another caller created the object at the same time with a different immutable value. A retry reads the new
+      // owner.
       const lost =
         before === undefined && refusal.code === 'invalid_request' && (await caches.live(kind, name)) !== undefined;
       throw lost ? new Refusal('changed_meanwhile') : refusal;
@@ -116,7 +117,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
       try {
         await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
       } catch (cause) {
-        // Another object has the name now: this one is gone.
+        // Another object now has this name, so the previous object was deleted.
         if (!isKubeError(cause, 409)) throw kubeRefusal(cause);
       }
       const late = new Refusal('not_in_force', 'The object is still being deleted. Try again.');

@@ -48,8 +48,8 @@ function invitationFields(integration: Cached<'Integration'> | undefined): strin
 }
 
 /**
- * Invitations, by key of their integration: those that may have to be sent, whose Secret was changed or deleted, or
- * whose workspace was paused or resumed. Not those that failed again: they wait for their backoff.
+ * Invitations, by key of their integration: those that the controller might need to send, whose Secret was changed or
+ * deleted, or whose workspace was paused or resumed. Not those that failed again: they wait for their backoff.
  */
 export function invitationSources(caches: Caches): readonly KeySource[] {
   return [

@@ -15,7 +15,7 @@ function goneIntegration({ caches }: Facade, namespace: string, id: string): str
   return [...names].find(name => publicId('Integration', namespace, name) === id);
 }
 
-/** Returns whether an Activation other than REST's own names the pair. */
+/** Returns whether an Activation of another manager refers to the same group key. */
 async function hasOthers({ caches }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
   for (const { metadata } of caches.by('Activation', 'publicId', id)) {
     if (metadata.namespace !== namespace || metadata.name === own) continue;
@@ -25,9 +25,9 @@ async function hasOthers({ caches }: Facade, namespace: string, id: string, own:
 }
 
 /**
- * Closes one group key for one integration: revokes REST's own Activation of the pair, which overrides all others.
- * Waits until the gate is closed in Redis (also if the object that opened it was just deleted) or a later activation
- * supersedes this call. Returns the written object; undefined if there was nothing to close. @throws Refusal 503
+ * Closes a group key for an integration. The function revokes the Activation that REST manages, which overrides all
+ * other Activations. It waits until the gate is closed in Redis or until a later activation replaces this call. Returns
+ * the object that was written, or undefined if there was no activation to close. @throws Refusal 503
  */
 export async function deactivate(
   facade: Facade,
@@ -54,7 +54,7 @@ export async function deactivate(
         spec: { integration: name, groupKey, revoked: true },
       });
     });
-    // An Activation of a deleted integration never gets Ready=True, so do not wait for that.
+    // An Activation of a deleted integration does not become ready, so the function does not wait for Ready=True.
     return applied !== undefined && found !== undefined ? writer.waitFor('Activation', applied) : applied;
   }
 

@@ -3,7 +3,10 @@ import { refuseBecause } from '../../../http/refusal.ts';
 import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 
-/** Refuses changes to an ended integration, as the API server has it. @throws Refusal 409 `integration_not_active` */
+/**
+ * Rejects changes to an integration that has ended according to the API server. @throws Refusal 409
+ * `integration_not_active`
+ */
 export async function assertActive(
   { caches, wallMs }: Pick<Facade, 'caches' | 'wallMs'>,
   { object, producer, name }: Pick<OwnedIntegration, 'object' | 'producer' | 'name'>,
