@@ -40,13 +40,13 @@ test('a newer one, or one of before the annotation with all fields, lacks nothin
 
 test('an older one is named by what it does not know', () => {
   expect(lack(another(({ status }) => delete status.properties.publicId))).toBe(
-    'is older: it does not know status.publicId',
+    'is older and does not contain status.publicId',
   );
   const inItems = another(({ status }) => delete status.properties.conditions.items.properties.reason);
-  expect(lack(inItems)).toBe('is older: it does not know status.conditions[].reason');
+  expect(lack(inItems)).toBe('is older and does not contain status.conditions[].reason');
   const inEnum = another(({ spec }) => spec.properties.deletionPolicy.enum.pop());
-  expect(lack(inEnum)).toMatch(/^is older: it does not know spec\.deletionPolicy: \w+$/);
-  expect(lack(another(properties => delete properties.status))).toBe('is older: it does not know status');
+  expect(lack(inEnum)).toMatch(/^is older and does not contain spec\.deletionPolicy: \w+$/);
+  expect(lack(another(properties => delete properties.status))).toBe('is older and does not contain status');
 });
 
 test('one that is missing, or does not serve the version, is reported', () => {
@@ -83,7 +83,7 @@ test('nothing passes while one is missing; it is looked for again', async () => 
       reason: 'OutdatedCRDs',
       cause: 'settings',
       message:
-        'CustomResourceDefinition blocks.sluice.dev is missing. Apply those of this version: kubectl apply --server-side -f crds/',
+        'CustomResourceDefinition blocks.sluice.dev is missing. To update it, run kubectl apply --server-side -f crds/ with the files of this version',
     },
   ]);
   gate.answer = current;

@@ -79,7 +79,7 @@ export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string 
   const missing = missingIn(version.schema?.openAPIV3Schema, schema, '');
   if (missing.length === 0) return undefined;
   const rest = missing.length > 3 ? ` and ${missing.length - 3} more` : '';
-  return `is older: it does not know ${missing.slice(0, 3).join(', ')}${rest}`;
+  return `is older and does not contain ${missing.slice(0, 3).join(', ')}${rest}`;
 }
 
 const LOOK_EVERY_MS = 10_000;
@@ -135,7 +135,7 @@ export function createCrdGate(options: {
     },
     impairments: () => {
       if (lacking.length === 0) return [];
-      const message = `CustomResourceDefinition ${lacking.join('; ')}. Apply those of this version: kubectl apply --server-side -f crds/`;
+      const message = `CustomResourceDefinition ${lacking.join('; ')}. To update it, run kubectl apply --server-side -f crds/ with the files of this version`;
       return [{ reason: 'OutdatedCRDs', cause: 'settings', message }];
     },
   };

@@ -46,7 +46,7 @@ export type Credentials = {
 export function openCredentials(kubeconfig: string | undefined, nowMs: () => number): Credentials {
   let config = load(kubeconfig);
   const cluster = config.getCurrentCluster();
-  if (cluster === null) throw new Error('the kubeconfig names no current cluster');
+  if (cluster === null) throw new Error('the kubeconfig does not contain a current cluster');
   let material = '';
   let dispatchers: Dispatchers | undefined;
   let current: { readonly access: Promise<Access>; readonly untilMs: number } | undefined;
@@ -121,7 +121,8 @@ function createDispatchers(
   proxy: string | undefined,
   onConnection: () => void,
 ): Dispatchers {
-  if (proxy !== undefined && !/^https?:/.test(proxy)) throw new Error('only HTTP proxies to the API server are known');
+  if (proxy !== undefined && !/^https?:/.test(proxy))
+    throw new Error('only HTTP proxies to the API server are supported');
   const create = (connections: number | null): Dispatcher => {
     // HTTP/1.1: a connection that dies silently fails one call, not all.
     const pool = { allowH2: false, keepAliveTimeout: 30_000, connections };

@@ -63,7 +63,7 @@ test('names the rights that are missing and the role to bind, until they are gra
       reason: 'Forbidden',
       cause: 'settings',
       message:
-        'Kubernetes does not grant patch blocks.sluice.dev, patch blocks.sluice.dev/status, get secrets: bind the ClusterRole sluice-test of config/rbac to the user of KUBECONFIG, or to the service account of the pod.',
+        'Kubernetes does not grant patch blocks.sluice.dev, patch blocks.sluice.dev/status, get secrets: bind the ClusterRole sluice-test of config/rbac to the user of KUBECONFIG or to the service account of the pod.',
     },
   ]);
   watched.refuses = () => false;

@@ -128,7 +128,7 @@ export function createRightsWatch(options: {
         const where = role.namespace === undefined ? '' : ` in ${role.namespace}`;
         return `${sayRights(rights)}: bind the ${kind} ${role.name}${where}`;
       });
-      const message = `Kubernetes does not grant ${said.join('; ')} of config/rbac to the user of KUBECONFIG, or to the service account of the pod`;
+      const message = `Kubernetes does not grant ${said.join('; ')} of config/rbac to the user of KUBECONFIG or to the service account of the pod`;
       return [{ reason: 'Forbidden', cause: 'settings', message: `${message}.` }];
     },
   };

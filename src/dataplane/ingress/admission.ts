@@ -79,21 +79,22 @@ export function createAdmission(options: {
       const { tenant, queue } = request.params;
       // RFC 9112, 3.2. Checked here because Node's own check answers without a problem document.
       if (request.headers.host === undefined && request.raw.httpVersionMinor === 1) {
-        answers.sendProblem(reply, startedMs, 'malformed_request', { detail: 'HTTP/1.1 needs a Host header.' });
+        answers.sendProblem(reply, startedMs, 'malformed_request', { detail: 'HTTP/1.1 requires a Host header.' });
         return false;
       }
       if (!TENANT_ID.test(tenant)) {
-        const detail = 'The tenant in the path is no workspace id: "ten_" and 20 lower-case characters.';
+        const detail =
+          'The tenant in the path is not a valid workspace id. An id consists of "ten_" and 20 lowercase characters.';
         answers.sendProblem(reply, startedMs, 'not_found', { detail });
         return false;
       }
       if (!QUEUE_NAME.test(queue)) {
-        const detail = 'The queue in the path cannot exist: names are lower-case letters, digits and "-", at most 63.';
+        const detail = 'The queue in the path is not valid. Names have at most 63 lowercase letters, digits and "-".';
         answers.sendProblem(reply, startedMs, 'unknown_queue', { detail });
         return false;
       }
       if (queryPieces(request.raw.url ?? '') === undefined) {
-        const detail = `The query has more than ${MOST_PARAMETERS} parameters. Send the event without them.`;
+        const detail = `The query contains more than ${MOST_PARAMETERS} parameters. Send the event without them.`;
         answers.sendProblem(reply, startedMs, 'malformed_request', { detail });
         return false;
       }

@@ -9,7 +9,7 @@ import { type ByteBudget, readRequestBody } from './request-body.ts';
 /** What a sender is told while Redis is nearly full: the title of the problem names the common reason, this one is rare. */
 const NEARLY_FULL = {
   detail:
-    'The store is nearly full, and takes no new events until some of its memory is free. Send the event again after Retry-After seconds, with the same id.',
+    'The store is almost full and does not accept new events until memory is available. Send the event again with the same id after the number of seconds in Retry-After.',
   // Memory does not come back within the second that too many requests take: some looks at it later.
   headers: { 'retry-after': '10' },
 };

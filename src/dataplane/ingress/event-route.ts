@@ -51,7 +51,7 @@ export function createEventRoute(options: {
     if (!admission.checkPath(request, reply, startedMs)) return;
     const parameter = findSandboxParameter(request.raw.url ?? '');
     if (parameter !== undefined) {
-      const errors = [{ parameter, detail: 'is for the sandbox route only' }];
+      const errors = [{ parameter, detail: 'can only be used with the sandbox route' }];
       answers.sendProblem(reply, startedMs, 'sandbox_parameter', { errors });
       return;
     }

@@ -248,7 +248,7 @@ describe('an answer that helps', () => {
   test.each([
     ['POST', '/waas/streams', 'SLUICE_FACADE_PORT'],
     ['GET', '/docs', 'SLUICE_FACADE_PORT'],
-    ['POST', '/events/ten_0123456789abcdefghjk/orders/', 'Leave out the slash'],
+    ['POST', '/events/ten_0123456789abcdefghjk/orders/', 'Remove the slash'],
     ['POST', '/event', 'POST /events/{tenant}/{queue}'],
   ] as const)('%s %s: 404 says where to send it', async (method, path, words) => {
     const answer = await role.send({ method, path });

@@ -43,7 +43,7 @@ interface IngressOptions {
 
 /** The answer to a browser that opens the address. */
 const AT_THE_ROOT =
-  'Nothing is at the root of the ingress. Send events to POST /events/{tenant}/{queue}; /openapi.json describes it. The facade, on SLUICE_FACADE_PORT, serves /docs and the calls of /waas.';
+  'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /docs and /waas on SLUICE_FACADE_PORT.';
 
 /** Creates the HTTP server of `POST /events/{tenant}/{queue}`, and of the sandbox. */
 export function createIngress(options: IngressOptions): Ingress {
@@ -138,8 +138,8 @@ function createIntake(
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return { detail: AT_THE_ROOT };
   if (/^\/(waas|docs)(\/|$)/.test(path)) {
-    return { detail: 'This is the ingress role; send calls of /waas to the facade role (SLUICE_FACADE_PORT).' };
+    return { detail: 'This is the ingress role. Send calls to /waas to the facade role (SLUICE_FACADE_PORT).' };
   }
-  if (/^\/events\/.+\/$/.test(path)) return { detail: 'Leave out the slash at the end of the path.' };
+  if (/^\/events\/.+\/$/.test(path)) return { detail: 'Remove the slash at the end of the path.' };
   return {};
 }

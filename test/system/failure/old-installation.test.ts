@@ -48,7 +48,7 @@ it('a controller does not lead while a CustomResourceDefinition is too old, and 
   const kubeconfig = await kubeconfigOf(cluster, 'sluice-controller');
   controller = await installed.start({ role: 'controller', kubeconfig, unready: true });
   const said =
-    'controller: CustomResourceDefinition accounts.sluice.dev is older: it does not know status.publicId. Apply those of this version: kubectl apply --server-side -f crds/\n';
+    'controller: CustomResourceDefinition accounts.sluice.dev is older and does not contain status.publicId. To update it, run kubectl apply --server-side -f crds/ with the files of this version\n';
   await eventually('it reports this', async () => (await readyz(controller))[1] === said, WITHIN);
   expect((await readyz(controller))[0]).toBe(503);
   expect(await controller.metric('sluice_role_impaired', { reason: 'OutdatedCRDs' })).toBe(1);
