@@ -36,7 +36,9 @@ test('--help describes each role and names the page of its settings', () => {
 test('refuses a wrong role with the usage', () => {
   const { status, stderr } = run(COMMAND, ['controler']);
   expect(status).toBe(1);
-  expect(stderr).toContain('usage: sluice controller|facade|ingress|router|dispatcher|all; see sluice --help');
+  expect(stderr).toContain(
+    'usage: sluice controller|facade|ingress|router|dispatcher|all. For more information, run sluice --help',
+  );
 });
 
 test.each([
@@ -52,5 +54,5 @@ test.each([
   expect(first?.[1]).toEqual([]);
   expect(second?.[0]).toBe(first?.[0]);
   expect(second?.[1]).toContain('--max-semi-space-size=4');
-  expect([status, stderr]).toEqual([1, expect.stringMatching(/^SLUICE_ROOT_KEY_FILE: needed/)]);
+  expect([status, stderr]).toEqual([1, expect.stringMatching(/^SLUICE_ROOT_KEY_FILE: required/)]);
 });

@@ -3,10 +3,10 @@ import type { Role } from './config/config.ts';
 /** Descriptions of the roles for `sluice --help`. */
 const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   controller: 'reconciles custom resources and writes routes and gates to Redis',
-  facade: 'serves the REST API /waas',
+  facade: 'serves the REST API at /waas',
   ingress: 'accepts events at POST /events/{tenant}/{queue}',
-  router: 'moves accepted events into the inboxes of subscriptions',
-  dispatcher: 'delivers the events of inboxes to endpoints',
+  router: 'moves accepted events to the inboxes of subscriptions',
+  dispatcher: 'delivers events from inboxes to endpoints',
 };
 
 const HELP = `Usage: sluice <role>

@@ -1,120 +1,131 @@
 /**
- * Every condition type and reason of every kind, with its meaning. The names derive from this table, and the
- * reference pages list it.
+ * Contains all condition types and reasons of each kind with their descriptions. The names and the reference pages are
+ * generated from this table.
  */
 
-/** Reasons that every kind's Ready may have, and the conditions that are present only while True. */
+/**
+ * Reasons that can be used with the Ready condition of any kind, and conditions that are only present if they are True.
+ */
 const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
-      'False: this generation is not applied yet, because Redis is unreachable or has lost its data. The controller retries. Applied objects stay Ready during an outage; see DataPlaneReachable of the Workspace.',
-    WorkspacePaused: 'The workspace has the annotation sluice.dev/paused: the change waits, events flow.',
-    WaitingForWorkspace: 'Unknown: no Workspace owns this namespace yet. False: none has for five minutes.',
-    ReconcileFailed: 'An unexpected error occurred. The controller retries with growing delays.',
+      'False: This generation is not applied yet because Redis is unavailable or has lost its data. The controller retries automatically. During an outage, applied objects stay Ready. For more information, see the DataPlaneReachable condition of the Workspace.',
+    WorkspacePaused:
+      'The workspace has the annotation sluice.dev/paused. Events continue to flow, and the change is applied after you remove the annotation.',
+    WaitingForWorkspace:
+      'Unknown, False: No Workspace owns this namespace. The status changes from Unknown to False after five minutes.',
+    ReconcileFailed: 'An unexpected error occurred. The controller retries with exponential backoff.',
     InvalidObject:
-      'The stored object breaks a validation rule, which it should have been refused for. Edit the object.',
+      'The stored object does not meet a validation rule, and the API server should have rejected it. To resolve this, edit the object.',
   },
   Reconciling: {
-    Progressing: 'The controller is working on this generation.',
-    Retrying: 'The last reconcile failed. The controller retries.',
-    Draining: 'The object is being deleted and waits until its queue is empty.',
+    Progressing: 'The controller is processing this generation.',
+    Retrying: 'The last reconciliation failed. The controller will retry.',
+    Draining: 'The object is being deleted. The controller waits until its queue is empty.',
   },
   Stalled: {
-    InvalidObject: 'The stored object breaks a validation rule. Edit the object.',
-    NamespaceNotAdopted: 'The namespace exists without the label for this workspace. An administrator must add it.',
-    NameConflict: 'Another object has the name. Rename one of them.',
-    Duplicate: 'An older object has the same purpose. Delete one of them.',
-    WaitingForWorkspace: 'No Workspace has owned this namespace for five minutes. Reconciling resumes when one does.',
+    InvalidObject: 'The stored object does not meet a validation rule. To resolve this, edit the object.',
+    NamespaceNotAdopted:
+      'The namespace exists, but it does not have the label for this workspace. An administrator must add the label.',
+    NameConflict: 'Another object already uses this name. To resolve this, rename one of the objects.',
+    Duplicate: 'An older object already has the same purpose. To resolve this, delete one of the objects.',
+    WaitingForWorkspace:
+      'No Workspace has owned this namespace for five minutes. Reconciliation resumes when you create the Workspace.',
   },
 } as const;
 
-/** Returns the meaning of a missing reference of the spec. `Ready=False` has the same reason. */
-const missing = (what: string) => `The ${what} has been missing for five minutes. Reconciling resumes when it appears.`;
+/** Returns the description of a missing reference in the spec. `Ready=False` uses the same reason. */
+const missing = (what: string) =>
+  `The ${what} has been missing for five minutes. Reconciliation resumes when you create it.`;
 
-/** kind → condition type → reason → meaning. */
+/** Maps kinds to condition types, reasons and descriptions. */
 export const CONDITION_MEANING = {
   CatalogStream: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      QueueReady: 'True: the stream is applied, and its queue accepts events.',
-      NameConflict: 'False: another stream of the workspace has this queue name.',
-      Draining: 'False: the stream is being deleted. Its queue accepts no events and drains.',
+      QueueReady: 'True: The stream is applied and its queue accepts events.',
+      NameConflict: 'False: Another stream of the workspace uses this queue name.',
+      Draining:
+        'False: The stream is being deleted. Its queue does not accept new events and delivers the remaining events.',
     },
     Published: {
-      Published: 'True: in the catalog, open for subscriptions.',
-      Deprecated: 'False: not in the catalog, and closed for new subscriptions. Existing ones and ingress continue.',
-      WaitingForWorkspace: 'Unknown: no Workspace owns this namespace, so the stream is not in a catalog.',
+      Published: 'True: The stream is in the catalog and accepts subscriptions.',
+      Deprecated:
+        'False: The stream is not in the catalog and does not accept new subscriptions. Existing subscriptions and ingress continue to work.',
+      WaitingForWorkspace: 'Unknown: No Workspace owns this namespace, so the stream is not in a catalog.',
     },
   },
   Package: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Compiled: 'True: the Blocks of the package cover exactly the streams that it lists.',
-      StillBlocking: 'False: the package is being deleted, and Blocks still name it.',
+      Compiled: 'True: The Blocks of the package apply to all streams in the list.',
+      StillBlocking: 'False: The package is being deleted, but Blocks still refer to it.',
     },
     StreamsResolved: {
-      AllFound: 'True: every listed stream exists.',
-      StreamsMissing: 'False: some listed streams do not exist; the message names up to ten.',
+      AllFound: 'True: All streams in the list exist.',
+      StreamsMissing: 'False: Some streams in the list do not exist. The message contains up to ten of their names.',
     },
   },
   Integration: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Pending: 'True: applied. The partner has not accepted yet, and nothing is routed.',
-      Active: 'True: applied. The integration is active, and events of activated group keys are routed.',
-      Closed: 'True: applied. The integration is closed (declined, expired or revoked).',
+      Pending:
+        'True: The integration is applied. The partner has not accepted the invitation yet, so no events are routed.',
+      Active: 'True: The integration is applied and active. Events of activated group keys are routed.',
+      Closed: 'True: The integration is applied and closed because it was declined, revoked or has expired.',
     },
     Accepted: {
-      InvitationAccepted: 'True: the invited partner accepted.',
-      DirectGrant: 'True: the producer granted the receiving workspace directly.',
-      Pending: 'False: the invitation is open.',
-      Declined: 'False: the partner declined.',
-      Expired: 'False: the invitation expired after 14 days without an answer.',
-      Revoked: 'False: the producer revoked the integration.',
+      InvitationAccepted: 'True: The partner accepted the invitation.',
+      DirectGrant: 'True: The producer granted access to the receiving workspace directly.',
+      Pending: 'False: The partner has not responded to the invitation.',
+      Declined: 'False: The partner declined the invitation.',
+      Expired: 'False: The invitation expired because the partner did not respond within 14 days.',
+      Revoked: 'False: The producer revoked the integration.',
     },
     Admitted: {
-      InvitationAccepted: 'True: the invited partner accepted.',
-      Subscribed: 'True: a Subscription in the workspace of spec.workspace uses the integration.',
+      InvitationAccepted: 'True: The partner accepted the invitation.',
+      Subscribed: 'True: A Subscription in the receiving workspace uses the integration.',
       WorkspaceNotAdmitting:
-        'False: no Subscription in that workspace uses it yet, and nothing is routed. The same for a workspace that does not exist.',
+        'False: No Subscription in the receiving workspace uses the integration, so no events are routed. This also applies if the workspace does not exist.',
     },
     InvitationSent: {
-      Sent: 'True: the mail server accepted the invitation.',
-      SecretWritten: 'True: no mail server is configured. The token is in the Secret <name>-invitation.',
-      SmtpFailed: 'False: the mail server refused the invitation or did not answer. The controller retries.',
-      SecretFailed: 'False: the Secret could not be written. The controller retries.',
+      Sent: 'True: The mail server accepted the invitation.',
+      SecretWritten: 'True: No mail server is configured. You can find the token in the Secret <name>-invitation.',
+      SmtpFailed:
+        'False: The mail server rejected the invitation or did not respond. The controller retries automatically.',
+      SecretFailed: 'False: The controller could not write the Secret. The controller retries automatically.',
     },
   },
   Activation: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      GateOpen: 'True: applied. The group key is open for the integration.',
-      GateClosed: 'True: applied. The group key is closed for the integration.',
+      GateOpen: 'True: The activation is applied. The group key is open for the integration.',
+      GateClosed: 'True: The activation is applied. The group key is closed for the integration.',
       WaitingForIntegration:
-        'Unknown: the integration does not exist yet. False: it has been missing for five minutes.',
+        'Unknown, False: The integration does not exist. The status changes from Unknown to False after five minutes.',
     },
     Stalled: { ...EVERY_KIND.Stalled, WaitingForIntegration: missing('integration') },
     Effective: {
-      Routing: 'True: events of this group key may go to the integration.',
-      IntegrationPending: 'False: the integration has not been accepted yet.',
-      Revoked: 'False: this Activation is revoked.',
-      RevokedElsewhere: 'False: another Activation for the same integration and group key is revoked.',
-      IntegrationClosed: 'False: the integration is declined, expired, revoked or deleted.',
+      Routing: 'True: The integration can receive events of this group key.',
+      IntegrationPending: 'False: The partner has not accepted the integration yet.',
+      Revoked: 'False: This Activation is revoked.',
+      RevokedElsewhere: 'False: Another Activation for the same integration and group key is revoked.',
+      IntegrationClosed: 'False: The integration was declined, revoked or deleted, or it has expired.',
     },
   },
   Block: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Applied: "True: the object's desired state has been written to Redis.",
+      Applied: 'True: The controller has written the desired state of the object to Redis.',
       WaitingForIntegration:
-        'Unknown: the integration does not exist yet. False: it has been missing for five minutes.',
+        'Unknown, False: The integration does not exist. The status changes from Unknown to False after five minutes.',
       WaitingForTarget:
-        'Unknown: the stream or package does not exist yet. False: it has been missing for five minutes.',
+        'Unknown, False: The stream or package does not exist. The status changes from Unknown to False after five minutes.',
     },
     Stalled: {
       ...EVERY_KIND.Stalled,
@@ -122,85 +133,93 @@ export const CONDITION_MEANING = {
       WaitingForTarget: missing('stream or package'),
     },
     Enforced: {
-      Enforced: 'True: no event of the target is routed to the integration.',
-      WaitingForIntegration: 'Unknown: the integration does not exist yet. The block applies as soon as it does.',
-      WaitingForTarget: 'Unknown: the target does not exist yet. The block applies as soon as it does.',
+      Enforced: 'True: The integration does not receive events from the target.',
+      WaitingForIntegration:
+        'Unknown: The integration does not exist yet. The block takes effect when you create the integration.',
+      WaitingForTarget: 'Unknown: The target does not exist yet. The block takes effect when you create the target.',
     },
   },
   Subscription: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Admitted: "True: the object's desired state has been written to Redis.",
+      Admitted: 'True: The controller has written the desired state of the object to Redis.',
       WaitingForGrant:
-        'Unknown: the producer grants this workspace no integration of that name. It may be missing, revoked, or granted to another workspace.',
-      WaitingForStream: 'Unknown: the stream does not exist yet. False: it has been missing for five minutes.',
-      Duplicate: 'False: an older Subscription for the same integration and stream exists.',
-      StreamDeprecated: 'False: the stream is deprecated and accepts no new subscriptions.',
+        'Unknown: The producer has not granted this workspace access to an integration with that name. The integration might be missing, revoked, or granted to another workspace.',
+      WaitingForStream:
+        'Unknown, False: The stream does not exist. The status changes from Unknown to False after five minutes.',
+      Duplicate: 'False: An older Subscription already exists for the same integration and stream.',
+      StreamDeprecated: 'False: The stream is deprecated and does not accept new subscriptions.',
     },
     Stalled: {
       ...EVERY_KIND.Stalled,
       WaitingForStream: missing('stream'),
-      StreamDeprecated: 'The stream is deprecated. Publish it again, or delete the Subscription.',
+      StreamDeprecated:
+        'The stream is deprecated. To resolve this, publish the stream again or delete the Subscription.',
     },
     Live: {
-      Live: 'True: events are routed and delivered or, without an endpoint, ready to pull.',
-      Blocked: 'False: a Block covers the stream. Routing pauses; events are kept within the retention.',
-      Suspended: 'False: spec.suspended is true. Routing pauses.',
+      Live: 'True: Events are routed. If the subscription has an endpoint, events are delivered. Otherwise, you can pull them.',
+      Blocked:
+        'False: A Block applies to the stream. Routing is paused, and events are kept until their retention period ends.',
+      Suspended: 'False: Routing is paused because spec.suspended is true.',
       EndpointDisabled:
-        'False: the endpoint answered 410, or no attempt succeeded for five days. Events are kept in the inbox.',
+        'False: The endpoint returned status 410, or it had no successful delivery for five days. Events are kept in the inbox.',
       EndpointRefused:
-        'False: the endpoint is in a network that the operator does not allow, or a Secret holds a value that a header cannot have. Events are kept in the inbox.',
+        'False: The endpoint is in a network that is not allowed, or a Secret contains a value that is not valid in a header. Events are kept in the inbox.',
       WaitingForSecret:
-        'False: a header takes its value from a Secret or key that does not exist. Events are kept in the inbox; delivery resumes when it exists.',
-      InsufficientTokens: "False: the producer's account has too few tokens. Routing pauses.",
-      IntegrationClosed: 'False: the integration is declined, expired or revoked.',
-      NotAdmitted: 'False: the Subscription is not admitted; see Ready.',
+        'False: A header refers to a Secret or a key that does not exist. Events are kept in the inbox, and delivery resumes when you create the Secret.',
+      InsufficientTokens: "False: Routing is paused because the producer's account does not have enough tokens.",
+      IntegrationClosed: 'False: The integration was declined or revoked, or it has expired.',
+      NotAdmitted: 'False: The Subscription is not admitted. For more information, see the Ready condition.',
     },
     SecretMirrored: {
-      NameTaken: 'False: a Secret of another type has the name <name>-signing. Deliveries are still signed.',
+      NameTaken:
+        'False: A Secret with the name <name>-signing already exists and has a different type. Deliveries are still signed.',
       Refused:
-        'False: the API server refuses the Secret <name>-signing, for example by a quota or a policy. The controller retries every five minutes. Absent: the Secret exists, or the Subscription has no endpoint.',
+        'False: The API server rejected the Secret <name>-signing, for example because of a quota or a policy. The controller retries every five minutes. This condition is absent if the Secret exists or if the Subscription does not have an endpoint.',
     },
     EndpointFailing: {
-      FailingOneDay: 'True: no attempt succeeded for a day. The message has the time when the endpoint is disabled.',
-      FailingThreeDays: 'True: no attempt succeeded for three days.',
+      FailingOneDay:
+        'True: The endpoint has had no successful delivery for one day. The message contains the time when the endpoint will be disabled.',
+      FailingThreeDays: 'True: The endpoint has had no successful delivery for three days.',
       FailingFourDays:
-        'True: no attempt succeeded for four days. After five days, the next failed attempt disables the endpoint.',
-      EndpointDisabled: 'False: the endpoint is disabled, and nothing is sent; see Live.',
-      Recovered: 'False: an attempt succeeded, or you enabled the endpoint again.',
+        'True: The endpoint has had no successful delivery for four days. After five days, the next failed attempt disables the endpoint.',
+      EndpointDisabled:
+        'False: The endpoint is disabled, and no events are sent. For more information, see the Live condition.',
+      Recovered: 'False: A delivery was successful, or you enabled the endpoint again.',
     },
     BacklogAtRisk: {
-      NearRetention: 'True: the oldest waiting event will soon reach the end of the retention and be lost.',
-      WithinRetention: 'False: all waiting events are well within the retention.',
+      NearRetention: 'True: The retention period of the oldest waiting event ends soon, and the event will be lost.',
+      WithinRetention: 'False: No waiting event is close to the end of its retention period.',
     },
   },
   Workspace: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      NamespaceReady: 'True: the namespace exists and the routes have been written to Redis.',
+      NamespaceReady: 'True: The namespace exists, and the controller has written the routes to Redis.',
       PauseIgnored:
-        'True: as NamespaceReady. The annotation sluice.dev/paused has another value than "true", and pauses nothing.',
-      NamespaceNotAdopted: 'False: the namespace exists and lacks the label sluice.dev/workspace=<name>.',
-      WaitingForAccount: 'Unknown: the account does not exist. False: it has been missing for five minutes.',
+        'True: The same as NamespaceReady. The annotation sluice.dev/paused has a value other than "true" and does not pause the workspace.',
+      NamespaceNotAdopted: 'False: The namespace exists, but it does not have the label sluice.dev/workspace=<name>.',
+      WaitingForAccount:
+        'Unknown, False: The account does not exist. The status changes from Unknown to False after five minutes.',
     },
     Stalled: { ...EVERY_KIND.Stalled, WaitingForAccount: missing('account') },
     DataPlaneReachable: {
       RedisUnavailable:
-        'False: Redis has not answered for a minute. Events are not accepted, and changes wait. Applied objects keep their conditions.',
-      RedisAnswers: 'True: Redis answers again. Absent: there was no outage.',
+        'False: Redis has not responded for one minute. Ingress does not accept events, and changes are delayed. Applied objects keep their conditions.',
+      RedisAnswers: 'True: Redis is available again. This condition is absent if there was no outage.',
     },
     InsufficientTokens: {
-      TokensSpent: "True: the account's tokens are spent. Routing pauses.",
-      TokensLeft: 'False: the account has tokens, or its plan is Metered.',
+      TokensSpent: 'True: The account has used all of its tokens. Routing is paused.',
+      TokensLeft: 'False: The account has tokens, or it uses the Metered plan.',
     },
   },
   Account: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      LedgerReady: 'True: plan and included tokens have been written to Redis.',
+      LedgerReady: 'True: The controller has written the plan and the included tokens to Redis.',
     },
   },
 } as const;
@@ -211,7 +230,7 @@ function mapValues<T extends object, R>(table: T, map: (value: T[keyof T]) => R)
   return Object.fromEntries(Object.entries(table).map(([key, value]) => [key, map(value)])) as { [K in keyof T]: R };
 }
 
-/** The keys of `T`, each with its own name as value. */
+/** Maps each key of `T` to its name. */
 type Names<T> = { readonly [K in keyof T]: K };
 
 function namesOf<T extends object>(table: T): Names<T> {
@@ -220,10 +239,10 @@ function namesOf<T extends object>(table: T): Names<T> {
 
 type ReasonTables = { readonly [K in keyof Meanings]: { readonly [C in keyof Meanings[K]]: Names<Meanings[K][C]> } };
 
-/** The condition types of each kind: `CONDITION.Subscription.Live` is `'Live'`. */
+/** The condition types of each kind. For example, `CONDITION.Subscription.Live` is `'Live'`. */
 export const CONDITION = mapValues(CONDITION_MEANING, namesOf) as {
   readonly [K in keyof Meanings]: Names<Meanings[K]>;
 };
 
-/** The reasons of each kind's conditions: `REASON.Subscription.Live.Blocked` is `'Blocked'`. */
+/** The reasons for the conditions of each kind. For example, `REASON.Subscription.Live.Blocked` is `'Blocked'`. */
 export const REASON = mapValues(CONDITION_MEANING, conditions => mapValues(conditions, namesOf)) as ReasonTables;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { mapList } from './lists.ts';
 import { text, timestamp } from './strings.ts';
 
-/** One condition, in the shape of Kubernetes' `metav1.Condition`. */
+/** A condition in the format of the Kubernetes type `metav1.Condition`. */
 export const Condition = z
   .object({
     type: z
@@ -10,45 +10,51 @@ export const Condition = z
       .min(1)
       .max(63)
       .regex(/^[A-Z][A-Za-z0-9]*$/)
-      .describe('Type of the condition, in CamelCase, for example Ready. Unique in the list.'),
-    status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds. Unknown: not known yet.'),
+      .describe('The type of the condition in CamelCase, such as Ready. Each type is unique in the list.'),
+    status: z
+      .enum(['True', 'False', 'Unknown'])
+      .describe('The status of the condition, one of True, False or Unknown.'),
     reason: z
       .string()
       .min(1)
       .max(63)
       .regex(/^[A-Z][A-Za-z0-9]*$/)
-      .describe('Reason for the status, one CamelCase word that programs can rely on.'),
-    message: text({ max: 1024 }).describe('Explanation for people. May change between releases.'),
+      .describe(
+        'The reason for the current status, as a single word in CamelCase. You can use this value in programs.',
+      ),
+    message: text({ max: 1024 }).describe(
+      'A human-readable explanation of the reason. The text can change between releases.',
+    ),
     observedGeneration: z
       .int()
       .min(0)
       .meta({ format: 'int64' })
-      .describe('metadata.generation that the condition is based on.'),
+      .describe('The metadata.generation that the condition applies to.'),
     lastTransitionTime: timestamp().describe(
-      'When status last changed (RFC 3339). A new reason alone does not change it.',
+      'The time (RFC 3339) of the last change of status. A change of the reason does not update this field.',
     ),
   })
-  .describe('One condition of the object, in the shape of metav1.Condition.');
+  .describe('A condition of the object in the format of metav1.Condition.');
 export type Condition = z.infer<typeof Condition>;
 
-/** Status fields that every kind has. */
+/** The status fields that are common to all kinds. */
 export const statusFields = {
   publicId: z
     .string()
     .max(64)
     .describe(
-      'Public id in REST: a prefix and 20 characters of base32. Derived from kind, namespace and name, so a manifest has the same id in every cluster.',
+      'The public id of the object in the REST API. It consists of a prefix and 20 base32 characters. The id is derived from the kind, the namespace and the name, so it is the same in every cluster.',
     )
     .optional(),
   observedGeneration: z
     .int()
     .min(0)
     .meta({ format: 'int64' })
-    .describe('Latest metadata.generation that the controller has reconciled.')
+    .describe('The latest metadata.generation that the controller has reconciled.')
     .optional(),
   conditions: mapList(Condition, 'type', { max: 12 })
     .describe(
-      'Current conditions of the object. Ready is always present; Reconciling and Stalled only while True (kstatus).',
+      'The current conditions of the object. Ready is always present. Reconciling and Stalled are only present if they are True (kstatus).',
     )
     .optional(),
 };

@@ -3,9 +3,9 @@ import { forwardedHeaderName, headerName } from './header-names.ts';
 import { atomicList } from './lists.ts';
 
 /**
- * Request headers that ingress reads for a stream without `contextHeaders`. The first header present wins. Without a
- * header for the event id, ingress creates an `evt_` id. These are not schema defaults, because server-side apply would
- * give the fields of a schema default to the first manager.
+ * The request headers that ingress reads if a stream does not have `contextHeaders`. Ingress uses the first header that
+ * is present. If there is no event id, ingress creates an `evt_` id. The values are not schema defaults because
+ * server-side apply would assign the fields of a schema default to the first manager.
  */
 export const CONTEXT_HEADER_DEFAULTS = {
   eventType: ['x-sluice-event-type', 'ce-type', 'webhook-event'],
@@ -15,34 +15,47 @@ export const CONTEXT_HEADER_DEFAULTS = {
 } as const satisfies Record<string, readonly string[]>;
 
 function described(list: readonly string[]): string {
-  return `Absent: ${list.join(', ')}. Empty: reads none.`;
+  return `Defaults to ${list.join(', ')}. If the list is empty, no header is read.`;
 }
 
 export const ContextHeaders = z
   .object({
-    eventType: atomicList(headerName().describe('Name of a request header, in any case.'), { max: 8 })
+    eventType: atomicList(headerName().describe('The name of a request header. Header names are not case-sensitive.'), {
+      max: 8,
+    })
       .describe(
-        `Headers that may hold the event type. The first one present wins. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
+        `A list of headers that can contain the event type. Ingress uses the first header that is present. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
       )
       .optional(),
-    groupKey: atomicList(headerName().describe('Name of a request header, in any case.'), { max: 8 })
+    groupKey: atomicList(headerName().describe('The name of a request header. Header names are not case-sensitive.'), {
+      max: 8,
+    })
       .describe(
-        `Headers that may hold the group key. The first one present wins. An event without a group key is not routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
+        `A list of headers that can contain the group key. Ingress uses the first header that is present. If an event does not have a group key, it is not routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
       )
       .optional(),
-    eventId: atomicList(headerName().describe('Name of a request header, in any case.'), { max: 8 })
+    eventId: atomicList(headerName().describe('The name of a request header. Header names are not case-sensitive.'), {
+      max: 8,
+    })
       .describe(
-        `Headers that may hold the event id. The first one present wins. Ingress drops repeats of an id within 24 hours, and creates an id if the request has none. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
+        `A list of headers that can contain the event id. Ingress uses the first header that is present. If an id is repeated within 24 hours, ingress drops the event. If the request does not have an id, ingress creates one. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
       )
       .optional(),
-    forward: atomicList(forwardedHeaderName().describe('Name of a request header, in any case.'), { max: 32 })
-      .describe('Other headers to store with the event and forward to receivers. Absent: none.')
+    forward: atomicList(
+      forwardedHeaderName().describe('The name of a request header. Header names are not case-sensitive.'),
+      { max: 32 },
+    )
+      .describe(
+        'A list of additional headers that are stored with the event and forwarded to receivers. Defaults to an empty list.',
+      )
       .optional(),
   })
-  .describe('Request headers that ingress reads from an event. CloudEvents in structured mode need none.');
+  .describe(
+    'The request headers that ingress reads from an event. You do not need to set this field for CloudEvents in structured mode.',
+  );
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 
-/** Header names in lower case for each of the four uses, in the order in which ingress tries them. */
+/** The lowercase header names for each of the four uses, in the order in which ingress reads them. */
 interface HeaderChoice {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];
@@ -50,7 +63,10 @@ interface HeaderChoice {
   readonly forward: readonly string[];
 }
 
-/** Returns the headers that ingress reads for a stream: those it lists, in lower case and once, else the defaults. */
+/**
+ * Returns the headers that ingress reads for a stream. The names are in lowercase and unique. If the stream does not
+ * list any headers, the defaults are returned.
+ */
 export function chooseHeaders(contextHeaders: ContextHeaders | undefined): HeaderChoice {
   const choose = (use: keyof HeaderChoice) => [
     ...new Set((contextHeaders?.[use] ?? CONTEXT_HEADER_DEFAULTS[use]).map(name => name.toLowerCase())),

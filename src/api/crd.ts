@@ -4,27 +4,38 @@ import { conditionColumn, type KindDefinition, type PrinterColumn } from './kind
 import type { CelRule } from './rules.ts';
 
 const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Whether the object is applied.');
-const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'Reason of the Ready condition.');
+const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'The reason of the Ready condition.');
 const LAST_COLUMNS: readonly PrinterColumn[] = [
-  { name: 'ID', type: 'string', jsonPath: '.status.publicId', description: 'Public id in REST.', priority: 1 },
-  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', description: 'Time since creation.' },
+  {
+    name: 'ID',
+    type: 'string',
+    jsonPath: '.status.publicId',
+    description: 'The public id in the REST API.',
+    priority: 1,
+  },
+  {
+    name: 'Age',
+    type: 'date',
+    jsonPath: '.metadata.creationTimestamp',
+    description: 'The time since the object was created.',
+  },
 ];
 
 function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition): PrinterColumn[] {
-  const description = 'Why events do not flow, else the reason of Ready.';
+  const description = 'The reason why events do not flow, or the reason of Ready.';
   const reason = reasonPath === undefined ? REASON_COLUMN : { ...REASON_COLUMN, jsonPath: reasonPath, description };
   return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
 }
 
-// Object names are keys in Redis and parts of paths. A fieldPath may not point into metadata.
+// Object names are used in Redis keys and in paths. A fieldPath cannot refer to metadata.
 const NAME_RULE: CelRule = {
   rule: "self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",
-  message: 'metadata.name must be a DNS label: at most 63 lower-case letters, digits and -, no dots',
+  message: 'metadata.name must be a DNS label with at most 63 lowercase letters, digits and hyphens, and without dots',
 };
 
 /**
- * Builds the CustomResourceDefinition of a kind, as plain data in a stable order. Rules in CEL (rules.ts) carry what a
- * structural schema cannot express.
+ * Builds the CustomResourceDefinition of a kind as plain data with a stable order. The CEL rules in rules.ts contain
+ * the validations that a structural schema does not support.
  */
 export function buildCrd(kind: KindDefinition) {
   return {
@@ -64,8 +75,8 @@ function objectSchema(kind: KindDefinition) {
     required: ['spec'],
     'x-kubernetes-validations': [NAME_RULE, ...(kind.rules ?? [])],
     properties: {
-      apiVersion: { description: `Version of the API: ${GROUP}/${VERSION}.`, type: 'string' },
-      kind: { description: `Kind of the object: ${kind.kind}.`, type: 'string' },
+      apiVersion: { description: `The version of the API, which is ${GROUP}/${VERSION}.`, type: 'string' },
+      kind: { description: `The kind of the object, which is ${kind.kind}.`, type: 'string' },
       metadata: { type: 'object' },
       spec: specSchema(kind.spec),
       status: structuralSchema(kind.status),
@@ -73,13 +84,13 @@ function objectSchema(kind: KindDefinition) {
   };
 }
 
-// Server-side apply leaves null when it removes the last field of an object. With a default, null becomes {} before the
-// rules run, so the user sees the message of the rule that is broken. A default must be valid.
+// If server-side apply removes the last field of an object, the value is null. The default changes null to {} before
+// the rules run, so that users see the message of the rule. A default must be valid.
 function specSchema(spec: z.ZodType): object {
   return structuralSchema(spec.safeParse({}).success ? spec.meta({ default: {} }) : spec);
 }
 
-/** Converts a zod schema to a structural schema. `io: 'input'` makes fields with a default optional. */
+/** Converts a zod schema to a structural schema. With `io: 'input'`, fields with a default are optional. */
 function structuralSchema(schema: z.ZodType): object {
   return orderedNode(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
 }
@@ -91,14 +102,17 @@ function rank(keyword: string): number {
   return FIRST.includes(keyword) ? FIRST.indexOf(keyword) : FIRST.length + 1 + LAST.indexOf(keyword);
 }
 
-// zod orders keywords by how a schema was built. Sort them to keep diffs of CRDs small.
+// The order of keywords in zod depends on how a schema is built. They are sorted to keep the diffs of CRDs small.
 function orderedNode(node: object): object {
   const keywords = Object.entries(node).filter(([keyword]) => keyword !== 'pattern' || !isPatternInRules(node));
   const entries = keywords.toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
   return Object.fromEntries(entries.map(([keyword, value]) => [keyword, orderedKeyword(keyword, value)]));
 }
 
-/** Returns whether a CEL rule repeats the pattern. Its message is better than the API server's for a pattern. */
+/**
+ * Returns whether a CEL rule checks the same condition as the pattern. The message of the rule is more helpful than the
+ * message for a pattern.
+ */
 function isPatternInRules(node: {
   readonly pattern?: string;
   readonly 'x-kubernetes-validations'?: readonly CelRule[];
@@ -106,7 +120,7 @@ function isPatternInRules(node: {
   return node['x-kubernetes-validations']?.some(({ rule }) => rule === `self.matches(r"${node.pattern}")`) === true;
 }
 
-// Fields keep the order of the schema.
+// Fields are in the same order as in the schema.
 function orderedKeyword(keyword: string, value: unknown): unknown {
   if (!isObject(value)) return value;
   if (keyword === 'items' || keyword === 'additionalProperties') return orderedNode(value);

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { timestamp } from './strings.ts';
 
-/** Outcomes of an attempt in the status of a Subscription, with their meanings. The names are stable. */
+/** The outcomes of an attempt in the status of a Subscription with their descriptions. The names are stable. */
 export const ATTEMPT_OUTCOMES = {
   Succeeded: 'a status from 200 to 299',
-  HttpError: 'a status from 300 on',
-  InvalidResponse: 'the response is not HTTP/1.1, or its headers are too large',
-  Timeout: 'no status line before the timeout of the endpoint',
-  ConnectionFailed: 'no connection, or it closed before the response',
-  DnsFailed: 'the name has no address',
+  HttpError: 'a status of 300 or above',
+  InvalidResponse: 'the response is not valid HTTP/1.1, or its headers are too large',
+  Timeout: 'the endpoint did not send a status line within its timeout',
+  ConnectionFailed: 'the connection failed or was closed before the response',
+  DnsFailed: 'the host name has no address',
   TlsFailed: 'the TLS handshake failed, or the certificate is not valid',
-  EndpointRefused: 'the operator does not allow the address or the URL',
+  EndpointRefused: 'the address or the URL is not allowed',
   InvalidRequest: 'a header is not valid in HTTP',
 } as const;
 
@@ -20,31 +20,33 @@ const OUTCOMES = Object.keys(ATTEMPT_OUTCOMES) as [AttemptOutcome, ...AttemptOut
 
 function meanings(): string {
   return Object.entries(ATTEMPT_OUTCOMES)
-    .map(([outcome, meaning]) => `${outcome}: ${meaning}`)
-    .join('. ');
+    .map(([outcome, meaning]) => `${outcome} (${meaning})`)
+    .join(', ');
 }
 
 export const DeliveryStatus = z
   .object({
     lastAttempt: z
       .enum(OUTCOMES)
-      .describe(`Outcome of the last attempt. Absent before the first attempt. ${meanings()}.`)
+      .describe(
+        `The result of the last attempt. This field is not set before the first attempt. The possible values are ${meanings()}.`,
+      )
       .optional(),
-    lastAttemptSince: timestamp().describe('When attempts began to have this outcome (RFC 3339).').optional(),
+    lastAttemptSince: timestamp().describe('The time (RFC 3339) of the first attempt with this result.').optional(),
     deadLetters: z
       .boolean()
-      .describe('Whether the inbox holds dead letters that you can still recover or replay.')
+      .describe('Whether the inbox contains dead letters that you can recover or replay.')
       .optional(),
     backlog: z
       .string()
       .max(16)
       .regex(/^(0|10*\+)$/)
       .describe(
-        'Events that wait in the inbox without an attempt in progress, as a power of ten: 0, 1+, 10+, 100+. A change appears after it has lasted about 10 seconds.',
+        'The number of events that wait in the inbox without an attempt in progress. The value is a power of ten: 0, 1+, 10+ or 100+. It is updated after a change has lasted for about 10 seconds.',
       )
       .optional(),
   })
   .describe(
-    'State of deliveries. The controller writes only changes, for at most 5 Subscriptions a second. If many endpoints change at once, a change can appear later.',
+    'The state of deliveries. The controller updates at most 5 Subscriptions per second. If many endpoints change at the same time, updates can be delayed.',
   );
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;

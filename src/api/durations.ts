@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Go's duration strings, restricted as in Kubernetes' Gateway API (GEP-2257): up to four whole numbers of at most five
- * digits, each with a unit `h`, `m`, `s` or `ms`. No value overflows in Go, CEL or JavaScript.
+ * Go duration strings with the restrictions of the Kubernetes Gateway API (GEP-2257). A duration consists of up to four
+ * whole numbers with at most five digits and a unit of `h`, `m`, `s` or `ms`. This prevents overflows in Go, CEL and
+ * JavaScript.
  */
 const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;
 
@@ -16,9 +17,13 @@ const UNIT_MS: ReadonlyMap<string | undefined, number> = new Map([
   ['ms', 1],
 ]);
 
-/** Parses a duration string to ms: `parseDurationMs('1h30m')` is 5,400,000. @throws RangeError on anything else */
+/**
+ * Parses a duration string to milliseconds. For example, `parseDurationMs('1h30m')` returns 5,400,000. @throws
+ * RangeError if the string is not a valid duration
+ */
 export function parseDurationMs(value: string): number {
-  if (!DURATION_PATTERN.test(value)) throw new RangeError(`not a duration such as 5s, 30m or 1h30m: ${value}`);
+  if (!DURATION_PATTERN.test(value))
+    throw new RangeError(`not a valid duration: ${value}. Use a value such as 5s, 30m or 1h30m`);
   let totalMs = 0;
   for (const [, digits, unit] of value.matchAll(/([0-9]+)(ms|h|m|s)/g)) {
     totalMs += Number(digits) * (UNIT_MS.get(unit) ?? 0);
@@ -27,8 +32,8 @@ export function parseDurationMs(value: string): number {
 }
 
 /**
- * Returns the schema of a duration string: `5s`, `30m`, `168h`. The pattern is for OpenAPI only. The API server checks
- * a rule instead, because it answers a broken pattern with the pattern, and a broken rule with its message.
+ * Returns the schema of a duration string such as `5s`, `30m` or `168h`. The pattern is only used in OpenAPI. The API
+ * server checks a CEL rule instead, because the error for a rule contains a helpful message.
  */
 export function duration(): z.ZodString {
   return withRule(z.string().max(32).meta({ pattern: DURATION_PATTERN.source }), {
@@ -38,13 +43,13 @@ export function duration(): z.ZodString {
   });
 }
 
-/** Returns the schema of a duration string from `min` to `max`, both included. */
+/** Returns the schema of a duration string between `min` and `max`, inclusive. */
 export function durationBetween(min: string, max: string): z.ZodString {
   const [minMs, maxMs] = [parseDurationMs(min), parseDurationMs(max)];
   return withRule(duration(), {
     rule: `!${IS_DURATION} || (duration(self) >= duration('${min}') && duration(self) <= duration('${max}'))`,
     message: `must be from ${min} to ${max}`,
-    // The rule in `duration()` reports a malformed value.
+    // If the value is not valid, the rule in `duration()` reports the error.
     holds: value => !DURATION_PATTERN.test(value) || between(parseDurationMs(value), minMs, maxMs),
   });
 }

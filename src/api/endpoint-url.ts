@@ -3,17 +3,17 @@ import { withRule } from './rules.ts';
 
 const PORT = '6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}';
 
-// The host part has no `@` (user info) and no `\`, which browsers' URL parsers read as `/`.
+// The host cannot contain `@` (user info) or a backslash, which URL parsers in browsers treat as `/`.
 const ENDPOINT_URL = new RegExp(`^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:(${PORT}))?([/?#][!-~]*)?$`);
 
 /**
- * Returns the schema of an endpoint's URL, at most 2,048 characters. The dispatcher checks the address when it
+ * Returns the schema of an endpoint URL with at most 2,048 characters. The dispatcher checks the address when it
  * connects.
  */
 export function endpointUrl(): z.ZodString {
   return withRule(z.string().min(1).max(2048), {
     rule: `self.matches(r'${ENDPOINT_URL.source.replaceAll('\\/', '/')}')`,
-    message: 'must be an absolute http or https URL in ASCII, without user name and password',
+    message: 'must be an absolute http or https URL in ASCII without a user name or password',
     holds: value => ENDPOINT_URL.test(value),
   });
 }

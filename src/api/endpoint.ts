@@ -6,7 +6,7 @@ import { atomicList } from './lists.ts';
 import { withRule } from './rules.ts';
 import { timestamp } from './strings.ts';
 
-/** Defaults of an endpoint. Delays are duration strings. */
+/** The default values of an endpoint. Delays are duration strings. */
 export const ENDPOINT_DEFAULTS = {
   timeoutSeconds: 15,
   secretVersion: 1,
@@ -21,7 +21,7 @@ const SecretKeyRef = z
       .max(253)
       .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)
       .describe(
-        "Name of a Secret in the Subscription's namespace. Types that hold credentials of the cluster or of Sluice are refused.",
+        'The name of a Secret in the namespace of the Subscription. You cannot use Secret types that contain credentials of the cluster or of Sluice.',
       ),
     key: z
       .string()
@@ -29,27 +29,29 @@ const SecretKeyRef = z
       .max(253)
       .regex(/^[-._a-zA-Z0-9]+$/)
       .describe(
-        'Key in the Secret. The value must be visible ASCII and spaces, at most 4,096 characters. One line break at the end is removed.',
+        'The key in the Secret. The value must contain visible ASCII characters and spaces, with at most 4,096 characters. One line break at the end is removed.',
       ),
   })
-  .describe('A key of a Secret.');
+  .describe('A reference to a key of a Secret.');
 type SecretKeyRef = z.infer<typeof SecretKeyRef>;
 
 export const EndpointHeader = withRule(
   z.object({
     name: endpointHeaderName().describe(
-      'Name of the header. Not a header of the connection, content-type, date, traceparent, user-agent, webhook-*, ce-* or x-sluice-*.',
+      'The name of the header. You cannot use connection headers, content-type, date, traceparent, user-agent, webhook-*, ce-* or x-sluice-*.',
     ),
     value: z
       .string()
       .max(1024)
       .regex(/^[\t -~]*$/)
-      .describe('Value in plain text: visible ASCII and spaces, at most 1,024 characters.')
+      .describe(
+        'The value in plain text. It can contain visible ASCII characters and spaces, with at most 1,024 characters.',
+      )
       .optional(),
     valueFrom: z
       .object({ secretKeyRef: SecretKeyRef })
       .describe(
-        'Source of a secret value. Attempts use a changed value after some seconds. While the value is missing, events are kept (Live=False, WaitingForSecret).',
+        'A reference to the value of the header. If you change the value, attempts use the new value after a few seconds. If the value does not exist, events are kept (Live=False, WaitingForSecret).',
       )
       .optional(),
   }),
@@ -58,10 +60,10 @@ export const EndpointHeader = withRule(
     message: 'must have exactly one of value and valueFrom',
     holds: header => (header.value === undefined) !== (header.valueFrom === undefined),
   },
-).describe('A header of every delivery, with its value or the source of its value.');
+).describe('A header that is added to every delivery.');
 export type EndpointHeader = z.infer<typeof EndpointHeader>;
 
-/** Returns the headers that take their value from a Secret, in their order. */
+/** Returns the headers with a value from a Secret, in the same order. */
 export function headersWithSecret(
   headers: readonly EndpointHeader[] | undefined,
 ): { readonly name: string; readonly secret: SecretKeyRef }[] {
@@ -73,31 +75,33 @@ export function headersWithSecret(
 export const Endpoint = z
   .object({
     url: endpointUrl().describe(
-      'Absolute URL to post deliveries to: https, at most 2,048 characters of ASCII, without user info. http works only for addresses in networks that the operator allows (else Live=False, EndpointRefused).',
+      'The absolute URL that receives deliveries. It must use https and can have at most 2,048 ASCII characters, without user info. You can only use http with addresses in networks that the operator allows. Otherwise, Live is False with the reason EndpointRefused.',
     ),
     timeoutSeconds: z
       .int()
       .min(1)
       .max(30)
       .meta({ format: 'int32' })
-      .describe('Timeout of an attempt in seconds, 1 to 30. Absent: 15.')
+      .describe('The timeout of an attempt in seconds, from 1 to 30. Defaults to 15.')
       .optional(),
     maxPerSecond: z
       .int()
       .min(1)
       .max(10_000)
       .meta({ format: 'int32' })
-      .describe('Maximum number of attempts started in a second, 1 to 10,000. Absent: no limit.')
+      .describe('The maximum number of attempts per second, from 1 to 10,000. By default, there is no limit.')
       .optional(),
-    retrySchedule: atomicList(duration().describe('Delay after a failed attempt, for example 5s, 30m or 2h.'), {
+    retrySchedule: atomicList(duration().describe('The delay after a failed attempt, such as 5s, 30m or 2h.'), {
       max: 16,
     })
       .describe(
-        `Delays between attempts, at most 16, each with up to 20 % of jitter. After the last attempt the event is a dead letter. Empty: one attempt. Absent: ${ENDPOINT_DEFAULTS.retrySchedule.join(', ')}.`,
+        `The delays between attempts, with at most 16 entries. Up to 20 % of jitter is added to each delay. If the last attempt fails, the event becomes a dead letter. If the list is empty, there is only one attempt. Defaults to ${ENDPOINT_DEFAULTS.retrySchedule.join(', ')}.`,
       )
       .optional(),
     headers: atomicList(EndpointHeader, { max: 16 })
-      .describe('Headers of every delivery, at most 16, for example the authorization that the endpoint requires.')
+      .describe(
+        'The headers that are added to every delivery, with at most 16 entries. For example, you can set the authorization that the endpoint requires.',
+      )
       .optional(),
     secretVersion: z
       .int()
@@ -105,14 +109,16 @@ export const Endpoint = z
       .max(1_000_000)
       .meta({ format: 'int32' })
       .describe(
-        'Version of the signing secret. To rotate, add one: both versions sign for 24 hours. You cannot lower it. Absent: 1.',
+        'The version of the signing secret. To rotate the secret, increase the version by one. Both versions are used to sign deliveries for 24 hours. You cannot decrease the version. Defaults to 1.',
       )
       .optional(),
     enabledAt: timestamp()
       .describe(
-        'Set it to the current time (RFC 3339) to enable an endpoint that was disabled earlier (410, or five days of failures).',
+        'The time (RFC 3339) when you enabled the endpoint. To enable an endpoint that was disabled, set this field to the current time. An endpoint is disabled after status 410 or after five days of failures.',
       )
       .optional(),
   })
-  .describe('Where to deliver events. Absent: nothing is sent; the partner pulls and acknowledges over REST.');
+  .describe(
+    'The endpoint that receives the events. If this field is not set, no events are sent, and the partner can use the REST API to pull and acknowledge them.',
+  );
 export type Endpoint = z.infer<typeof Endpoint>;

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 
-/** One entry of `x-kubernetes-validations`: CEL over `self` and, in transition rules, `oldSelf`. */
+/** An entry of `x-kubernetes-validations` with a CEL expression over `self`. Transition rules also use `oldSelf`. */
 export interface CelRule {
-  /** CEL expression that must be true. */
+  /** The CEL expression that must be true. */
   rule: string;
-  /** Error message if it is false. */
+  /** The error message if the expression is false. */
   message: string;
-  /** Field that the message is about, relative to the rule's schema, for example `.name`. */
+  /** The field that the message refers to, relative to the schema of the rule. For example, `.name`. */
   fieldPath?: string;
 }
 
@@ -22,8 +22,8 @@ function addRules<S extends z.ZodType>(schema: S, rules: readonly CelRule[]): S 
 }
 
 /**
- * Adds a rule about a value, written twice: `holds` for zod, `rule` in CEL for the API server. Always give both: JSON
- * Schema silently drops zod's refinements.
+ * Adds a validation rule for a value. The function `holds` is used by zod, and the CEL expression `rule` is used by the
+ * API server. You must provide both, because refinements in zod are not included in the JSON Schema.
  */
 export function withRule<S extends z.ZodType>(
   schema: S,
@@ -33,33 +33,35 @@ export function withRule<S extends z.ZodType>(
   return addRules(schema.refine(holds, { error: cel.message }), [cel]);
 }
 
-/** Adds rules about a change, which only the API server can check, to the parent of the fields that they are about. */
+/**
+ * Adds transition rules to the parent of the fields that they validate. Only the API server can check transition rules.
+ */
 export function withTransitions<S extends z.ZodType>(schema: S, ...rules: CelRule[]): S {
   return addRules(schema, rules);
 }
 
-/** Returns the rule that a required field never changes. */
+/** Returns a rule that makes a required field immutable. */
 export function immutable(field: string): CelRule {
   return { rule: `self.${field} == oldSelf.${field}`, message: `${field} is immutable`, fieldPath: `.${field}` };
 }
 
 /**
- * Returns the rule that an optional field never changes once it is set. The rule is for the parent: on the field
- * itself, removing the field and adding it again would pass.
+ * Returns a rule that makes an optional field immutable after it is set. You must add the rule to the parent of the
+ * field. Otherwise, users could remove the field and add it again.
  */
 export function immutableOnceSet(field: string): CelRule {
   return {
     rule: `!has(oldSelf.${field}) || (has(self.${field}) && self.${field} == oldSelf.${field})`,
-    message: `${field} is immutable once set`,
+    message: `${field} is immutable after it is set`,
     fieldPath: `.${field}`,
   };
 }
 
-/** Returns the rule that an optional boolean goes from false (or absent) to true and never back. */
+/** Returns a rule that prevents an optional boolean from changing from true to false. */
 export function oneWay(field: string): CelRule {
   return {
     rule: `!oldSelf.?${field}.orValue(false) || self.?${field}.orValue(false)`,
-    message: `${field} is one-way: once true, it cannot be taken back`,
+    message: `${field} cannot be changed back to false after it is set to true`,
     fieldPath: `.${field}`,
   };
 }

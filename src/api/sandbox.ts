@@ -1,58 +1,67 @@
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
-/** Id of a run, chosen by the caller. */
+/** The id of a run, which the caller chooses. */
 export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"');
 
-/** Query parameters of the sandbox route; it refuses all others. */
+/** The query parameters of the sandbox route. All other parameters are rejected. */
 export const SandboxQuery = z.object({
   sb_fail_code: queryInteger(/^[345]\d\d$/, 'must be a number from 300 to 599', {
     minimum: 300,
     maximum: 599,
-    description: 'Attempts fail with this status, 300 to 599: the first sb_fail_count of them, or all without it.',
+    description:
+      'The status of failed attempts, from 300 to 599. The first sb_fail_count attempts fail with this status. If sb_fail_count is not set, all attempts fail.',
   }),
   sb_fail_count: queryInteger(/^(\d|1\d|20)$/, 'must be a number from 0 to 20', {
     minimum: 0,
     maximum: 20,
-    description: 'Number of attempts that fail before one succeeds, 0 to 20. They fail with sb_fail_code, default 500.',
+    description:
+      'The number of attempts that fail before an attempt succeeds, from 0 to 20. Failed attempts have the status in sb_fail_code, which defaults to 500.',
   }),
   runId: RunId.optional().meta({
-    description: 'Run to add the event to. The first event creates the run. Absent: a new run; the answer has its id.',
+    description:
+      'The id of the run to add the event to. The first event creates the run. If this parameter is not set, a new run is created and the response contains its id.',
   }),
 });
 
-/** Query parameters of a run's report. */
+/** The query parameters for the report of a run. */
 export const RunReportQuery = z.object({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, 'must be a number from 1 to 250', {
     minimum: 1,
     maximum: 250,
-    description: 'Maximum number of events in the answer, 1 to 250. Default 50.',
+    description: 'The maximum number of events in the response, from 1 to 250. Defaults to 50.',
   }),
   cursor: z
     .string()
-    .regex(/^[0-9a-z]{15}\.[a-z0-9-]{1,63}$/, 'must be the nextCursor of the page before')
+    .regex(/^[0-9a-z]{15}\.[a-z0-9-]{1,63}$/, 'must be the nextCursor of the previous page')
     .optional()
-    .meta({ description: 'The nextCursor of the previous page. Absent: the first page.' }),
+    .meta({
+      description: 'The nextCursor of the previous page. If this parameter is not set, the first page is returned.',
+    }),
 });
 
-/** Answer of the production route. */
+/** The response of the production route. */
 export const AcceptedEvent = z
   .object({
-    id: z.string().meta({ description: 'The event id: as sent, or created by ingress.' }),
-    duplicate: z
-      .boolean()
-      .meta({ description: 'True: an event with this id was accepted in the last 24 h. The event is stored once.' }),
+    id: z.string().meta({ description: 'The event id that you sent, or the id that ingress created.' }),
+    duplicate: z.boolean().meta({
+      description:
+        'Whether an event with this id was already accepted in the last 24 hours. Duplicate events are only stored once.',
+    }),
     groupKey: z.string().nullable().meta({
-      description: 'Group key of this request. Null: it has none, and the event is not routed.',
+      description:
+        'The group key of this request. If the value is null, the request does not have a group key and the event is not routed.',
     }),
   })
   .meta({ id: 'AcceptedEvent' });
 
-/** Answer of the sandbox route: the answer of production, and the run. */
+/** The response of the sandbox route, which contains the response of the production route and the run. */
 export const SandboxAcceptedEvent = AcceptedEvent.extend({
-  sandbox: z.literal(true).meta({ description: 'Always true: no endpoint is called, and nothing is charged.' }),
+  sandbox: z
+    .literal(true)
+    .meta({ description: 'This value is always true. No endpoint is called and no tokens are charged.' }),
   runId: z.string().meta({ description: 'The run that the event belongs to.' }),
-  run: z.string().meta({ description: "Path of the run's report." }),
+  run: z.string().meta({ description: 'The path of the report of the run.' }),
 }).meta({ id: 'SandboxAcceptedEvent' });
 
 const time = (description: string) => z.iso.datetime().meta({ description });
@@ -60,49 +69,57 @@ const ms = (description: string) => z.int().min(0).meta({ description });
 
 const ExpectedAttempt = z
   .object({
-    status: z.int().meta({ description: 'HTTP status of the simulated answer.' }),
-    delayMs: ms('Delay of the retry schedule before it, ms; 0 for the first. Production adds up to 20 % of jitter.'),
-    jitteredDelayMs: ms('delayMs with the jitter of this retry, ms.'),
-    compressedDelayMs: ms('Delay in the run, ms.'),
+    status: z.int().meta({ description: 'The HTTP status of the simulated response.' }),
+    delayMs: ms(
+      'The delay in the retry schedule before this attempt, in milliseconds. The value is 0 for the first attempt. In production, up to 20 % of jitter is added.',
+    ),
+    jitteredDelayMs: ms('The value of delayMs including jitter, in milliseconds.'),
+    compressedDelayMs: ms('The delay in the run, in milliseconds.'),
   })
   .meta({ id: 'ExpectedAttempt' });
 
 const ActualAttempt = z
   .object({
-    at: time('Time of the attempt.'),
-    status: z.string().meta({ description: 'HTTP status of the answer.' }),
-    waitedMs: ms('Time since the previous attempt, ms; 0 for the first.'),
+    at: time('The time of the attempt.'),
+    status: z.string().meta({ description: 'The HTTP status of the response.' }),
+    waitedMs: ms('The time since the previous attempt, in milliseconds. The value is 0 for the first attempt.'),
   })
   .meta({ id: 'ActualAttempt' });
 
 const Delivery = z
   .object({
-    subscriptionPublicId: z.string().meta({ description: 'Subscription whose endpoint production would call.' }),
+    subscriptionPublicId: z.string().meta({ description: 'The subscription whose endpoint is called in production.' }),
     state: z
       .enum(['pending', 'inflight', 'retrying', 'delivered', 'dead', 'skipped', 'expired'])
-      .meta({ description: 'State of the delivery.' }),
+      .meta({ description: 'The state of the delivery.' }),
     heldBy: z.enum(['no_endpoint', 'endpoint_held', 'endpoint_disabled']).nullable().meta({
       description:
-        'Why no attempt is made. no_endpoint: the partner pulls. endpoint_held: the endpoint is refused, or waits for a Secret. endpoint_disabled: it is disabled.',
+        'The reason why no attempt is made. The value no_endpoint means that the partner pulls events. The value endpoint_held means that the endpoint is not allowed or waits for a Secret. The value endpoint_disabled means that the endpoint is disabled.',
     }),
-    tokens: z.int().meta({ description: "Tokens that production would charge the producer's account, once." }),
+    tokens: z.int().meta({ description: "The number of tokens that the producer's account is charged in production." }),
     disablesEndpoint: z.boolean().meta({
-      description: 'True: an attempt got 410. Production would disable the endpoint and keep the event.',
+      description:
+        'Whether an attempt received status 410. In production, the endpoint is then disabled and the event is kept.',
     }),
     expected: z
       .object({
-        outcome: z.enum(['delivered', 'dead']).meta({ description: 'How the delivery ends.' }),
-        attempts: z.array(ExpectedAttempt).meta({ description: 'All attempts until then.' }),
+        outcome: z.enum(['delivered', 'dead']).meta({ description: 'The expected final state of the delivery.' }),
+        attempts: z.array(ExpectedAttempt).meta({ description: 'All expected attempts.' }),
       })
       .nullable()
-      .meta({ description: 'Expected result of simulation and retry schedule; null before the first attempt.' }),
-    attempts: z.array(ActualAttempt).meta({ description: 'Attempts so far, oldest first.' }),
+      .meta({
+        description:
+          'The expected result based on the simulation and the retry schedule. The value is null before the first attempt.',
+      }),
+    attempts: z
+      .array(ActualAttempt)
+      .meta({ description: 'The attempts that were made, with the oldest attempt first.' }),
     headers: z
       .array(z.object({ name: z.string(), value: z.string() }))
       .nullable()
       .meta({
         description:
-          'Headers of the last attempt; null before the first. Signatures and the values of the partner\'s own headers are replaced by "…".',
+          'The headers of the last attempt. The value is null before the first attempt. Signatures and the values of the partner\'s headers are replaced by "…".',
       }),
   })
   .meta({ id: 'SandboxDelivery' });
@@ -110,54 +127,69 @@ const Delivery = z
 const Verdict = z
   .object({
     integrationPublicId: z.string().meta({ description: 'The integration.' }),
-    verdict: z
-      .enum(['routed', 'waiting', 'not_routed'])
-      .meta({ description: 'Decision of the gate. waiting: not decided yet, or the subscription is paused.' }),
-    reason: z.string().nullable().meta({ description: 'Why the event is not routed, or what it waits for.' }),
-    delivery: Delivery.nullable().meta({ description: 'The delivery, if the event was routed.' }),
+    verdict: z.enum(['routed', 'waiting', 'not_routed']).meta({
+      description:
+        'The decision of the gate. The value waiting means that there is no decision yet or that the subscription is paused.',
+    }),
+    reason: z.string().nullable().meta({ description: 'The reason why the event is not routed or is waiting.' }),
+    delivery: Delivery.nullable().meta({ description: 'The delivery. This field is set if the event was routed.' }),
   })
   .meta({ id: 'SandboxVerdict' });
 
 const RunEvent = z
   .object({
     id: z.string().meta({ description: 'The event id.' }),
-    queue: z.string().meta({ description: 'Name of the stream.' }),
-    type: z.string().nullable().meta({ description: 'Event type.' }),
-    groupKey: z.string().nullable().meta({ description: 'Group key. Null: the event is not routed.' }),
-    bytes: z.int().meta({ description: 'Size of the body in bytes.' }),
-    acceptedAt: time('When ingress accepted the event.'),
+    queue: z.string().meta({ description: 'The name of the stream.' }),
+    type: z.string().nullable().meta({ description: 'The event type.' }),
+    groupKey: z
+      .string()
+      .nullable()
+      .meta({ description: 'The group key. If the value is null, the event is not routed.' }),
+    bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
+    acceptedAt: time('The time when ingress accepted the event.'),
     failCode: z.int().nullable().meta({ description: 'sb_fail_code.' }),
     failCount: z.int().nullable().meta({ description: 'sb_fail_count.' }),
-    integrations: z
-      .array(Verdict)
-      .meta({ description: 'Decision of the gate for each integration, those that got the event first.' }),
-    moreIntegrations: z.int().meta({ description: 'Number of integrations that the list omits.' }),
+    integrations: z.array(Verdict).meta({
+      description:
+        'The decision of the gate for each integration. Integrations that received the event are listed first.',
+    }),
+    moreIntegrations: z.int().meta({ description: 'The number of integrations that are not included in the list.' }),
   })
   .meta({ id: 'SandboxEvent' });
 
-/** Report of a run, a page of its events. */
+/** The report of a run with one page of its events. */
 export const RunReport = z
   .object({
-    tenantPublicId: z.string().meta({ description: 'The producer workspace.' }),
-    runId: z.string().meta({ description: 'The run.' }),
-    sandbox: z.literal(true).meta({ description: 'Always true: no endpoint was called, and nothing was charged.' }),
-    begunAt: time('When the first event of the run was accepted.'),
-    endsAt: time('When the run is deleted: 24 h after begunAt.'),
+    tenantPublicId: z.string().meta({ description: "The producer's workspace." }),
+    runId: z.string().meta({ description: 'The id of the run.' }),
+    sandbox: z
+      .literal(true)
+      .meta({ description: 'This value is always true. No endpoint was called and no tokens were charged.' }),
+    begunAt: time('The time when the first event of the run was accepted.'),
+    endsAt: time('The time when the run is deleted, which is 24 hours after begunAt.'),
     compression: z.int().meta({
-      description: 'Factor by which retry delays are shorter than in production. With 36,000 an hour is 100 ms.',
+      description:
+        'The factor by which retry delays are shorter than in production. With a factor of 36,000, one hour is 100 ms.',
     }),
     totals: z
       .object({
-        events: z.int().meta({ description: 'Events of the run.' }),
-        deliveries: z.int().meta({ description: 'Number of routed events, counted for each integration.' }),
-        pending: z.int().meta({ description: 'Deliveries that have not ended.' }),
-        delivered: z.int().meta({ description: 'Deliveries that succeeded.' }),
-        dead: z.int().meta({ description: 'Deliveries that used up the retry schedule.' }),
-        tokens: z.int().meta({ description: "Tokens that production would have charged the producer's account." }),
+        events: z.int().meta({ description: 'The number of events in the run.' }),
+        deliveries: z
+          .int()
+          .meta({ description: 'The number of routed events. Each integration is counted separately.' }),
+        pending: z.int().meta({ description: 'The number of deliveries that have not ended.' }),
+        delivered: z.int().meta({ description: 'The number of successful deliveries.' }),
+        dead: z.int().meta({ description: 'The number of deliveries that failed after all retries.' }),
+        tokens: z
+          .int()
+          .meta({ description: "The number of tokens that the producer's account is charged in production." }),
       })
-      .meta({ description: 'Totals of the whole run.' }),
-    data: z.array(RunEvent).meta({ description: 'Events in the order of acceptance.' }),
-    nextCursor: z.string().nullable().meta({ description: 'Cursor of the next page; null on the last one.' }),
+      .meta({ description: 'The totals for the whole run.' }),
+    data: z.array(RunEvent).meta({ description: 'The events in the order in which they were accepted.' }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'The cursor of the next page. The value is null on the last page.' }),
   })
   .meta({ id: 'RunReport' });
 

@@ -15,7 +15,7 @@ it('keeps limits and rules when a description and optional follow', () => {
   expect(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }).properties?.a).toMatchObject({
     description: 'An address.',
     maxLength: 254,
-    'x-kubernetes-validations': [{ message: 'must be an e-mail address such as ada@example.com' }],
+    'x-kubernetes-validations': [{ message: 'must be an email address such as ada@example.com' }],
   });
 });
 

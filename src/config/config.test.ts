@@ -98,19 +98,19 @@ describe('configuration', () => {
   });
 
   test.each(['controller', 'dispatcher', 'all'])('%s does not start without a root key', role => {
-    expect(problemsOf([role], {})).toContain('SLUICE_ROOT_KEY_FILE: needed');
+    expect(problemsOf([role], {})).toContain('SLUICE_ROOT_KEY_FILE: required');
   });
 
   test.each([
     [
       ['router'],
       { SLUICE_REDDIS_URL: 'redis://a' },
-      'SLUICE_REDDIS_URL: no such variable; did you mean SLUICE_REDIS_URL?',
+      'SLUICE_REDDIS_URL: unknown variable; did you mean SLUICE_REDIS_URL?',
     ],
-    [['router'], { SLUICE_QUITE_OTHER: '1' }, 'SLUICE_QUITE_OTHER: no such variable'],
-    [['router'], { SLUICE_INGRES_PORT: '8080' }, 'SLUICE_INGRES_PORT: no such variable; did you mean SLUICE_INGRESS'],
-    [['router'], { SLUICE_SERVICE_HOST: 'sluice.example' }, 'SLUICE_SERVICE_HOST: no such variable'],
-    [['router'], { SLUICE_SERVICE_PORT: 'http' }, 'SLUICE_SERVICE_PORT: no such variable'],
+    [['router'], { SLUICE_QUITE_OTHER: '1' }, 'SLUICE_QUITE_OTHER: unknown variable'],
+    [['router'], { SLUICE_INGRES_PORT: '8080' }, 'SLUICE_INGRES_PORT: unknown variable; did you mean SLUICE_INGRESS'],
+    [['router'], { SLUICE_SERVICE_HOST: 'sluice.example' }, 'SLUICE_SERVICE_HOST: unknown variable'],
+    [['router'], { SLUICE_SERVICE_PORT: 'http' }, 'SLUICE_SERVICE_PORT: unknown variable'],
     [['router'], { SLUICE_REDIS_URL: 'tcp://10.96.3.4:6379' }, 'SLUICE_REDIS_URL: must be redis://'],
     [['router'], { SLUICE_REDIS_URL: 'http://a' }, 'SLUICE_REDIS_URL: must be redis://'],
     [['router'], { SLUICE_SMTP_URL: 'http://mail.example' }, 'SLUICE_SMTP_URL: must be smtp://'],
@@ -121,7 +121,11 @@ describe('configuration', () => {
     [['router'], { SLUICE_OPS_PORT: 'x' }, 'SLUICE_OPS_PORT: '],
     [['router'], { SLUICE_LOG_LEVEL: 'loud' }, 'SLUICE_LOG_LEVEL: '],
     [['router'], { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/33' }, 'SLUICE_ALLOWED_NETWORKS: must be CIDR networks'],
-    [['dispatcher'], { SLUICE_ROOT_KEY_FILE: join(folder, 'short.key') }, 'has 31 bytes, 32 or more are needed'],
+    [
+      ['dispatcher'],
+      { SLUICE_ROOT_KEY_FILE: join(folder, 'short.key') },
+      'has 31 bytes, but at least 32 bytes are required',
+    ],
     [['dispatcher'], { SLUICE_ROOT_KEY_FILE: join(folder, 'none.key') }, 'ENOENT'],
     [['router'], { SLUICE_FACADE_PORT: '-1' }, 'SLUICE_FACADE_PORT: '],
     [['router'], { SLUICE_OIDC_ISSUERS: 'login.example.com' }, 'SLUICE_OIDC_ISSUERS: must be https URLs'],
@@ -149,12 +153,16 @@ describe('configuration', () => {
 
   test('the facade names the missing identity provider and root key', () => {
     const all = problemsOf(['facade'], {});
-    expect(all).toMatch(/SLUICE_ROOT_KEY_FILE: needed.*\nSLUICE_OIDC_ISSUERS: needed.*\nSLUICE_OIDC_AUDIENCE: needed/s);
+    expect(all).toMatch(
+      /SLUICE_ROOT_KEY_FILE: required.*\nSLUICE_OIDC_ISSUERS: required.*\nSLUICE_OIDC_AUDIENCE: required/s,
+    );
     const env = { ...oidc, SLUICE_ROOT_KEY_FILE: rootKey };
     expect(problemsOf(['facade'], { ...env, SLUICE_OIDC_AUDIENCE: undefined as never })).toMatch(
-      /^SLUICE_OIDC_AUDIENCE: needed [^\n]*$/,
+      /^SLUICE_OIDC_AUDIENCE: required [^\n]*$/,
     );
-    expect(problemsOf(['facade'], { ...env, SLUICE_OIDC_ISSUERS: '' })).toMatch(/^SLUICE_OIDC_ISSUERS: needed [^\n]*$/);
+    expect(problemsOf(['facade'], { ...env, SLUICE_OIDC_ISSUERS: '' })).toMatch(
+      /^SLUICE_OIDC_ISSUERS: required [^\n]*$/,
+    );
   });
 
   test('keeps issuers byte for byte; the others have defaults', () => {

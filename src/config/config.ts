@@ -11,7 +11,7 @@ import { readTracing } from './tracing-environment.ts';
 export const ROLES = ['controller', 'facade', 'ingress', 'router', 'dispatcher'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Access tokens that the facade accepts. */
+/** The access tokens that the facade accepts. */
 export interface OidcConfig {
   readonly issuers: readonly string[];
   readonly audience: string;
@@ -19,12 +19,12 @@ export interface OidcConfig {
   readonly clockToleranceSeconds: number;
 }
 
-/** How invitations are mailed. */
+/** The settings for sending invitations by email. */
 interface MailConfig {
   readonly server: SmtpServer;
   readonly from: Mailbox;
   readonly acceptUrl: string | undefined;
-  /** Whether mail may go without TLS to a server that is not on this machine. */
+  /** Whether email can be sent without TLS to a server on another machine. */
   readonly plainText: boolean;
 }
 
@@ -34,25 +34,25 @@ export interface Config {
   readonly ingressPort: number;
   readonly facadePort: number;
   readonly opsPort: number;
-  /** The key itself; undefined if no role needs it. */
+  /** The root key. The value is undefined if no role requires it. */
   readonly rootKey: Uint8Array | undefined;
-  /** Undefined if no role needs it. */
+  /** The value is undefined if no role requires it. */
   readonly oidc: OidcConfig | undefined;
   readonly allowedNetworks: readonly string[];
-  /** Undefined: there is no mail server. */
+  /** The value is undefined if there is no mail server. */
   readonly mail: MailConfig | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly queueMaxBytes: number;
   readonly namespace: string;
-  /** How long a process that accepts requests keeps serving after SIGTERM. */
+  /** The time that a process continues to serve requests after SIGTERM. */
   readonly shutdownDelayMs: number;
-  /** Undefined: nothing is traced. */
+  /** The value is undefined if tracing is disabled. */
   readonly tracing: TracingConfig | undefined;
-  /** Path of a kubeconfig; undefined: in-cluster or the client's own default. */
+  /** The path of a kubeconfig file. If undefined, the client uses the in-cluster configuration or its default. */
   readonly kubeconfig: string | undefined;
 }
 
-/** An invalid configuration. The message names each variable and what to change. */
+/** An error for an invalid configuration. The message contains each variable and the required change. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -61,21 +61,22 @@ const NEEDS_OIDC: readonly Role[] = ['facade'];
 const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatcher'];
 
 /**
- * Reads `argv` (one role, or `all`) and the environment; nothing else reads them. Unknown SLUICE_* variables are
- * errors, because a misspelt one would silently keep the default. Ignores variables that Kubernetes sets for Services.
+ * Reads `argv` (one role, or `all`) and the environment. Unknown SLUICE_* variables are errors, because a misspelled
+ * variable would use the default without a warning. Variables that Kubernetes sets for Services are ignored.
  */
 export function readConfig(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
   const [word, ...rest] = argv;
-  // Without an identity provider `all` runs without REST; kubectl does everything then.
+  // If no identity provider is configured, `all` runs without REST, and you can use kubectl instead.
   const all = ROLES.filter(role => role !== 'facade' || given(env.SLUICE_OIDC_ISSUERS));
   const roles = word === 'all' ? all : ROLES.filter(role => role === word);
-  if (roles.length === 0 || rest.length > 0) problems.push(`usage: sluice ${ROLES.join('|')}|all; see sluice --help`);
+  if (roles.length === 0 || rest.length > 0)
+    problems.push(`usage: sluice ${ROLES.join('|')}|all. For more information, run sluice --help`);
   const names = Object.keys(env).filter(name => name.startsWith('SLUICE_') && !isServiceLink(name, env[name] ?? ''));
   for (const name of names) {
     if (name in ENVIRONMENT) continue;
     const meant = nearestName(name, Object.keys(ENVIRONMENT));
-    problems.push(`${name}: no such variable${meant === undefined ? '' : `; did you mean ${meant}?`}`);
+    problems.push(`${name}: unknown variable${meant === undefined ? '' : `; did you mean ${meant}?`}`);
   }
   const data = parseEnvironment(Object.fromEntries(names.map(name => [name, env[name]])), problems);
   const needs = (those: readonly Role[]) => roles.some(role => those.includes(role));
@@ -106,12 +107,12 @@ function readOidc(data: EnvironmentValues, problems: string[]): OidcConfig | und
   const { SLUICE_OIDC_ISSUERS: issuers, SLUICE_OIDC_AUDIENCE: audience } = data;
   if (issuers.length === 0) {
     problems.push(
-      'SLUICE_OIDC_ISSUERS: needed by the facade; set the identity provider (for example: https://login.example.com)',
+      'SLUICE_OIDC_ISSUERS: required for the facade. Set the URL of your identity provider, for example https://login.example.com',
     );
   }
   if (audience === undefined) {
     problems.push(
-      'SLUICE_OIDC_AUDIENCE: needed by the facade; set the audience of access tokens (for example: sluice)',
+      'SLUICE_OIDC_AUDIENCE: required for the facade. Set the audience of your access tokens, for example sluice',
     );
   }
   if (issuers.length === 0 || audience === undefined) return undefined;

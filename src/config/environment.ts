@@ -15,10 +15,13 @@ function isNetwork(text: string): boolean {
   }
 }
 
-/** Asymmetric algorithms only: an issuer publishes no secrets. */
+/** Only asymmetric algorithms are allowed because an issuer does not publish secrets. */
 const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
-/** Checks an issuer by OpenID Connect Discovery: https without query and fragment; http for loopback only. */
+/**
+ * Checks the URL of an issuer (OpenID Connect Discovery). It must use https without a query or a fragment. Only
+ * loopback addresses can use http.
+ */
 function isIssuer(text: string): boolean {
   if (!URL.canParse(text) || !/^[!-~]{1,512}$/.test(text) || /[?#\\]/.test(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);
@@ -35,7 +38,7 @@ function isSmtpUrl(text: string): boolean {
   }
 }
 
-/** Checks a page URL that a token can be appended to after `#`. */
+/** Checks the URL of a page. A token is added to this URL after `#`. */
 function isPage(text: string): boolean {
   const url = URL.parse(text);
   return /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.password === '' && !text.includes('#');
@@ -48,48 +51,53 @@ const list = z.string().transform(text =>
     .filter(each => each !== ''),
 );
 
-/** Every environment variable of Sluice: name, meaning, default. Renders docs/configuration.md. */
+/**
+ * Defines all environment variables of Sluice with their descriptions and defaults. The page docs/configuration.md is
+ * generated from this schema.
+ */
 export const ENVIRONMENT = {
   SLUICE_REDIS_URL: z
     .string()
     .refine(text => text.split(',').every(each => /^rediss?:\/\/[^/\s]+\/?$/.test(each.trim())), {
-      message: 'must be redis://[user:password@]host:port (rediss:// for TLS), several separated by commas',
+      message: 'must be redis://[user:password@]host:port, or rediss:// for TLS; separate several URLs with commas',
     })
     .default('redis://127.0.0.1:6379')
     .describe(
-      'URL of Redis 7 or newer: redis://[user:password@]host:port, rediss:// for TLS. For a Cluster, several separated by commas.',
+      'The URL of Redis 7 or later, such as redis://[user:password@]host:port. To use TLS, use rediss://. For a Redis Cluster, you can set several URLs, separated by commas.',
     ),
-  SLUICE_INGRESS_PORT: port(8080).describe('TCP port of the ingress role; 0 picks a free one.'),
-  SLUICE_FACADE_PORT: port(8081).describe('TCP port of the facade role; 0 picks a free one.'),
-  SLUICE_OPS_PORT: port(9090).describe('TCP port of /metrics, /healthz and /readyz; 0 picks a free one.'),
+  SLUICE_INGRESS_PORT: port(8080).describe('The TCP port of the ingress role. If the value is 0, a free port is used.'),
+  SLUICE_FACADE_PORT: port(8081).describe('The TCP port of the facade role. If the value is 0, a free port is used.'),
+  SLUICE_OPS_PORT: port(9090).describe(
+    'The TCP port that serves /metrics, /healthz and /readyz. If the value is 0, a free port is used.',
+  ),
   SLUICE_ROOT_KEY_FILE: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'File with the root key, 32 bytes or more. Controller, facade and dispatcher need the same key, and do not start without it.',
+      'The path of the file that contains the root key, with at least 32 bytes. The controller, the facade and the dispatcher require the same key and do not start without it.',
     ),
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {
       message:
-        'must be https URLs without user, query and fragment, such as https://login.example.com, separated by commas; http for loopback only',
+        'must be https URLs without a user, a query or a fragment, such as https://login.example.com, separated by commas; you can only use http for loopback addresses',
     })
     .prefault('')
     .describe(
-      'Identity providers whose access tokens open /waas, separated by commas. Each must equal the iss claim of its tokens, byte for byte. Required by the facade.',
+      'The identity providers whose access tokens are accepted by /waas, separated by commas. Each value must match the iss claim of the tokens byte by byte. This variable is required for the facade.',
     ),
   SLUICE_OIDC_AUDIENCE: z
     .string()
     .min(1)
     .optional()
-    .describe('Audience (aud claim) that access tokens must have. Required by the facade.'),
+    .describe('The audience (aud claim) that access tokens must contain. This variable is required for the facade.'),
   SLUICE_OIDC_ALGORITHMS: list
     .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
       message: `must be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
     })
     .prefault('RS256')
     .describe(
-      `Signing algorithms of access tokens, separated by commas: ${SIGNING_ALGORITHMS.join(', ')}. Default RS256.`,
+      `The signing algorithms that are accepted for access tokens, separated by commas. The supported values are ${SIGNING_ALGORITHMS.join(', ')}. Defaults to RS256.`,
     ),
   SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: z.coerce
     .number()
@@ -97,29 +105,32 @@ export const ENVIRONMENT = {
     .min(0)
     .max(300)
     .default(30)
-    .describe('Tolerated clock difference to an issuer, in seconds, either way; at most 300.'),
+    .describe(
+      'The maximum clock difference between Sluice and an issuer in seconds, in either direction. The maximum value is 300.',
+    ),
   SLUICE_ALLOWED_NETWORKS: list
     .refine(networks => networks.every(isNetwork), {
       message: 'must be CIDR networks separated by commas, such as 10.0.0.0/8',
     })
     .prefault('')
     .describe(
-      'CIDR networks, separated by commas, that endpoints may use in addition to public addresses. Default: none.',
+      'A list of CIDR networks, separated by commas, that endpoints can use in addition to public addresses. By default, only public addresses are allowed.',
     ),
   SLUICE_SMTP_URL: z
     .string()
     .refine(isSmtpUrl, {
-      message: 'must be smtp://[user:password@]host[:port], or smtps:// for TLS; percent-encode user and password',
+      message:
+        'must be smtp://[user:password@]host[:port], or smtps:// for TLS; percent-encode the user and the password',
     })
     .optional()
     .describe(
-      'Mail server for invitations: smtp://[user:password@]host[:port] (port 587, with STARTTLS, which the server must offer unless it is on this machine), or smtps:// for TLS from the start (port 465). Without it the controller writes the invitation token into the Secret <integration>-invitation.',
+      'The mail server for invitations, such as smtp://[user:password@]host[:port]. With smtp://, the default port is 587 and the server must support STARTTLS, unless it runs on the same machine. To use TLS from the start, use smtps://, which has the default port 465. If this variable is not set, the controller writes the invitation token to the Secret <integration>-invitation.',
     ),
   SLUICE_SMTP_ALLOW_PLAIN_TEXT: z
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'true sends invitations and the password of SLUICE_SMTP_URL unencrypted if an smtp:// server does not offer STARTTLS. An attacker on the network can then read both, and can suppress the offer.',
+      'If set to true, invitations and the password in SLUICE_SMTP_URL are sent unencrypted if an smtp:// server does not support STARTTLS. An attacker on the network can then read both of them and can also disable STARTTLS.',
     ),
   SLUICE_SMTP_FROM: z
     .string()
@@ -128,44 +139,46 @@ export const ENVIRONMENT = {
       message: 'must be an address or Name <address>, such as Sluice <sluice@example.com>',
     })
     .optional()
-    .describe('Sender of invitations: address or Name <address>. Default: sluice@ and the host of SLUICE_SMTP_URL.'),
+    .describe(
+      'The sender of invitations, in the format address or Name <address>. Defaults to sluice@ followed by the host of SLUICE_SMTP_URL.',
+    ),
   SLUICE_INVITATION_URL: z
     .string()
     .max(500)
     .refine(isPage, {
-      message: 'must be an http or https URL without user and fragment, such as https://app.example.com/invitations',
+      message: 'must be an http or https URL without a user or a fragment, such as https://app.example.com/invitations',
     })
     .optional()
     .describe(
-      'Page that invitations link to. Sluice appends #token=<token>, which browsers do not send to servers. Without it the mail explains how to accept over REST.',
+      'The page that invitations link to. Sluice appends #token=<token> to the URL, and browsers do not send this part to servers. If this variable is not set, the email explains how to accept the invitation with the REST API.',
     ),
   SLUICE_LOG_LEVEL: z
     .enum(LOG_LEVELS)
     .default('info')
-    .describe(`Lowest level that is logged: ${LOG_LEVELS.join(', ')}.`),
+    .describe(`The minimum level of log messages. The supported values are ${LOG_LEVELS.join(', ')}.`),
   SLUICE_QUEUE_MAX_BYTES: z.coerce
     .number()
     .int()
     .min(1_048_576)
     .default(1_073_741_824)
     .describe(
-      'Quota of one stream, in bytes. Each event counts with its body, metadata (id, type, content type, forwarded headers), group key and 400 bytes of overhead. Above the quota ingress answers 429. Default 1 GiB.',
+      'The quota of a stream in bytes. The size of an event includes its body, its metadata (id, type, content type and forwarded headers), its group key and 400 bytes of overhead. If a stream reaches its quota, ingress responds with 429. Defaults to 1 GiB.',
     ),
   SLUICE_NAMESPACE: z
     .string()
     .regex(
       /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
-      'must be the name of a namespace: lower-case letters, digits and -, such as sluice-system',
+      'must be a valid namespace name with lowercase letters, digits and hyphens, such as sluice-system',
     )
     .default('sluice-system')
-    .describe("Namespace of the controller's Lease."),
+    .describe("The namespace of the controller's Lease."),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()
     .min(0)
     .max(600)
     .default(5)
     .describe(
-      'Seconds that ingress and facade keep serving after SIGTERM while they report not ready, because their Service may still send requests. Set terminationGracePeriodSeconds of the pod to 25 more. SIGINT skips the delay.',
+      'The number of seconds that ingress and the facade continue to serve requests after SIGTERM. During this time, they are not ready, but a Service can still send requests to them. You should set terminationGracePeriodSeconds of the pod to this value plus 25. SIGINT skips the delay.',
     ),
 } as const;
 
@@ -184,7 +197,7 @@ export function parseEnvironment(
   return parsed.data;
 }
 
-/** Returns what to change, for variables without their own message. */
+/** Returns the required change for variables that do not have a custom message. */
 const messageOf: z.core.$ZodErrorMap = issue => {
   if (issue.code === 'invalid_type') return `must be a ${issue.format === 'safeint' ? 'whole ' : ''}number`;
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;

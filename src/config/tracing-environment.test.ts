@@ -76,7 +76,7 @@ test.each([
   [{ ...AT, OTEL_BSP_SCHEDULE_DELAY: '0' }, 'OTEL_BSP_SCHEDULE_DELAY: '],
   [{ ...AT, OTEL_EXPORTER_OTLP_HEADERS: 'authorization' }, 'OTEL_EXPORTER_OTLP_HEADERS: '],
   [{ ...AT, OTEL_RESOURCE_ATTRIBUTES: 'a=%' }, 'OTEL_RESOURCE_ATTRIBUTES: '],
-  [{ ...AT, OTEL_TRACES_SAMPLER: 'jaeger_remote' }, 'OTEL_TRACES_SAMPLER: must be always_on'],
+  [{ ...AT, OTEL_TRACES_SAMPLER: 'jaeger_remote' }, 'OTEL_TRACES_SAMPLER: must be one of always_on'],
   [{ ...AT, OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '5' }, 'OTEL_TRACES_SAMPLER_ARG: '],
 ])('refuses %j and gives the reason', (env, message) => {
   const { config, problems } = read(env);

@@ -1,52 +1,54 @@
 import type { SamplerConfig, TracingConfig } from '../telemetry/tracing-config.ts';
 
-/** The variables of OpenTelemetry that Sluice reads. Renders docs/configuration.md. */
+/** The OpenTelemetry variables that Sluice reads. They are listed in docs/configuration.md. */
 export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: string; readonly meaning: string }>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: '',
     meaning:
-      'Collector of spans over OTLP/HTTP, such as http://collector:4318; /v1/traces is appended. Without this variable and the next one, tracing is off.',
+      'The collector that receives spans over OTLP/HTTP, such as http://collector:4318. Sluice appends /v1/traces to the URL. If neither this variable nor the next variable is set, tracing is disabled.',
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     fallback: '',
-    meaning: 'The same for traces alone: the complete URL, used unchanged.',
+    meaning: 'The complete URL that receives traces. Sluice uses the URL without changes.',
   },
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     fallback: 'http/protobuf',
-    meaning: 'http/protobuf or http/json; grpc is not supported.',
+    meaning: 'The protocol, either http/protobuf or http/json. The value grpc is not supported.',
   },
   OTEL_EXPORTER_OTLP_HEADERS: {
     fallback: '',
-    meaning: 'Headers for the collector: name=value, several separated by commas, percent-encoded.',
+    meaning:
+      'The headers that are sent to the collector, as a list of name=value pairs separated by commas. The values must be percent-encoded.',
   },
-  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'Timeout of one export, ms.' },
+  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'The timeout of an export in milliseconds.' },
   OTEL_TRACES_SAMPLER: {
     fallback: 'parentbased_always_on',
     meaning:
-      'always_on, always_off or traceidratio. With the prefix parentbased_, a trace that has a parent keeps the decision of the parent.',
+      'The sampler, one of always_on, always_off or traceidratio. With the prefix parentbased_, a trace with a parent uses the decision of the parent.',
   },
   OTEL_TRACES_SAMPLER_ARG: {
     fallback: '1',
-    meaning: 'Share of the traces that the ratio samplers record, 0 to 1.',
+    meaning: 'The ratio of traces that the ratio samplers record, from 0 to 1.',
   },
-  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'Delay between two exports of spans, ms.' },
+  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'The delay between two exports of spans in milliseconds.' },
   OTEL_SERVICE_NAME: {
     fallback: '',
-    meaning: 'Name of the service in traces. Default: sluice-<role>, or sluice if one process runs several roles.',
+    meaning:
+      'The name of the service in traces. Defaults to sluice-<role>, or to sluice if a process runs several roles.',
   },
   OTEL_RESOURCE_ATTRIBUTES: {
     fallback: '',
-    meaning: 'Additional attributes of the service: name=value, several separated by commas.',
+    meaning: 'Additional attributes of the service, as a list of name=value pairs separated by commas.',
   },
-  OTEL_TRACES_EXPORTER: { fallback: 'otlp', meaning: 'none turns tracing off.' },
-  OTEL_SDK_DISABLED: { fallback: 'false', meaning: 'true turns tracing off.' },
+  OTEL_TRACES_EXPORTER: { fallback: 'otlp', meaning: 'If set to none, tracing is disabled.' },
+  OTEL_SDK_DISABLED: { fallback: 'false', meaning: 'If set to true, tracing is disabled.' },
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the variables of OpenTelemetry. Returns undefined if tracing is off, without checking the other variables. Adds
- * invalid values to `problems`.
+ * Reads the OpenTelemetry variables. Returns undefined if tracing is disabled, without checking the other variables.
+ * Adds invalid values to `problems`.
  */
 export function readTracing(env: Environment, roles: readonly string[], problems: string[]): TracingConfig | undefined {
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return undefined;
@@ -86,7 +88,7 @@ function given(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === '' ? undefined : value.trim();
 }
 
-/** Reads a variable of the exporter; the one for traces alone takes precedence. */
+/** Reads a variable of the exporter. The variable for traces takes precedence. */
 function ofTraces(env: Environment, name: string): string | undefined {
   return given(env[`OTEL_EXPORTER_OTLP_TRACES_${name}`]) ?? given(env[`OTEL_EXPORTER_OTLP_${name}`]);
 }
@@ -123,7 +125,9 @@ function readSampler(env: Environment, problems: string[]): SamplerConfig | unde
   const name = given(env['OTEL_TRACES_SAMPLER']) ?? 'parentbased_always_on';
   const kind = name.replace(/^parentbased_/, '');
   if (!Object.hasOwn(RATIOS, kind)) {
-    problems.push(`OTEL_TRACES_SAMPLER: must be ${Object.keys(RATIOS).join(', ')}, or one of them after parentbased_`);
+    problems.push(
+      `OTEL_TRACES_SAMPLER: must be one of ${Object.keys(RATIOS).join(', ')}, with or without the prefix parentbased_`,
+    );
     return undefined;
   }
   const ratio = RATIOS[kind] ?? Number(given(env['OTEL_TRACES_SAMPLER_ARG']) ?? 1);

@@ -55,7 +55,7 @@ describe('a Lease that cannot be had', () => {
         reason: 'LeaseUnavailable',
         cause: 'settings',
         message:
-          'Lease apps/sluice-controller cannot be created: namespace apps does not exist. Create it, or set SLUICE_NAMESPACE to the namespace of the Lease.',
+          'Lease apps/sluice-controller cannot be created because namespace apps does not exist. Create the namespace, or set SLUICE_NAMESPACE to the namespace of the Lease.',
       },
     ]);
     state.refusal = undefined;
@@ -96,7 +96,8 @@ describe('a leader that works on nothing', () => {
       {
         reason: 'TermNotStarted',
         cause: 'dependency',
-        message: 'This replica holds the Lease and cannot work: Connection is closed. Check Redis (SLUICE_REDIS_URL).',
+        message:
+          'This replica holds the Lease but cannot start its work: Connection is closed. Check the connection to Redis (SLUICE_REDIS_URL).',
       },
     ]);
     state.failure = new ForeignRedisError('this Redis belongs to the cluster theirs');

@@ -41,7 +41,7 @@ export function createElection(deps: ElectionDeps) {
   async function recordGivenUp(error: unknown): Promise<void> {
     const lease = await client.get<AnyObject>(LEASES, name, { over: 'leases', timeoutMs: 5_000 });
     if (lease === undefined) return;
-    const message = `${identity} releases the Lease so that another replica can try. ${whyNotStarted(error).message}`;
+    const message = `${identity} releases the Lease so that another replica can take over. ${whyNotStarted(error).message}`;
     const resource = LEASES;
     deps.events.record({ resource, metadata: lease.metadata }, { type: 'Warning', reason: 'TermNotStarted', message });
   }
@@ -51,7 +51,7 @@ export function createElection(deps: ElectionDeps) {
 
     /** Records on the Lease that this replica releases it. Never throws. */
     onGivenUp: (error: unknown): void => {
-      recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'an Event of the Lease could not be written'));
+      recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'cannot write an Event for the Lease'));
     },
 
     /** Returns the reasons why this replica cannot lead, or cannot work while it leads. */
@@ -73,19 +73,19 @@ function leaseImpairments({ trouble }: Pick<Elector, 'trouble'>, namespace: stri
   if (isKubeError(error, 404) && times >= REFUSALS) {
     return unavailable(
       'settings',
-      `cannot be created: namespace ${namespace} does not exist. Create it, or set SLUICE_NAMESPACE to the namespace of the Lease.`,
+      `cannot be created because namespace ${namespace} does not exist. Create the namespace, or set SLUICE_NAMESPACE to the namespace of the Lease.`,
     );
   }
   if (isKubeError(error, 403) && times >= REFUSALS) {
     return unavailable(
       'settings',
-      `is forbidden. Bind the Role ${LEASE_NAME}, which allows create, get and update of Leases, in namespace ${namespace}, or set SLUICE_NAMESPACE to the namespace where it is bound.`,
+      `is forbidden. Bind the Role ${LEASE_NAME}, which allows create, get and update of Leases, in namespace ${namespace}. You can also set SLUICE_NAMESPACE to a namespace in which the Role is bound.`,
     );
   }
   if (forMs < USUAL_MS) return [];
   return unavailable(
     'dependency',
-    `can be neither read nor written: ${messageOf(error)}. Check the API server (KUBECONFIG).`,
+    `cannot be read or written: ${messageOf(error)}. Check the connection to the API server (KUBECONFIG).`,
   );
 }
 
@@ -102,15 +102,15 @@ function termImpairments(
 
 function whyNotStarted(error: unknown): Impairment {
   if (error instanceof ForeignRedisError) {
-    const message = `${messageOf(error)}. Set SLUICE_REDIS_URL of this installation to its own Redis.`;
+    const message = `${messageOf(error)}. Set SLUICE_REDIS_URL to a separate Redis for this installation.`;
     return { reason: 'ForeignRedis', cause: 'settings', message };
   }
   const redis = explainRedisFailure(error) instanceof ReconcileError;
   const check = redis
-    ? 'Check Redis (SLUICE_REDIS_URL)'
-    : 'Check the API server (KUBECONFIG) and Redis (SLUICE_REDIS_URL)';
-  const why = error === undefined ? 'it still waits for an answer' : messageOf(error);
-  const message = `This replica holds the Lease and cannot work: ${why}. ${check}.`;
+    ? 'Check the connection to Redis (SLUICE_REDIS_URL)'
+    : 'Check the connections to the API server (KUBECONFIG) and to Redis (SLUICE_REDIS_URL)';
+  const why = error === undefined ? 'it is waiting for a response' : messageOf(error);
+  const message = `This replica holds the Lease but cannot start its work: ${why}. ${check}.`;
   return { reason: 'TermNotStarted', cause: 'dependency', message };
 }
 

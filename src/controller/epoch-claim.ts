@@ -35,7 +35,9 @@ export async function claimEpoch(
   over.throwIfAborted();
   if ('other' in answer) {
     state.held = HELD.foreign;
-    throw new ForeignRedisError(`this Redis belongs to the cluster ${answer.other}: give each cluster its own Redis`);
+    throw new ForeignRedisError(
+      `this Redis belongs to the cluster ${answer.other}. Use a separate Redis for each cluster`,
+    );
   }
   state.epoch = answer.epoch;
   state.held = undefined;

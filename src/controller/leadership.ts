@@ -42,7 +42,7 @@ export function createLeadership(deps: LeadershipDeps) {
     tenants.doubt();
     await syncAll(state);
     for (const name of caches.Account.store.keys()) deps.controllers.enqueue('account', name, 'background');
-    const message = 'routes, gates and keys are in force again; events that lay in Redis are lost';
+    const message = 'routes, gates and keys are in force again. Events that were stored in Redis are lost';
     recordOnWorkspaces(deps, 'Normal', 'ControlStateRebuilt', message);
   }
 
@@ -51,7 +51,8 @@ export function createLeadership(deps: LeadershipDeps) {
     state.applied = false;
     state.failure ??= new ReconcileError('RedisUnavailable', HELD.lost);
     tenants.doubt();
-    const message = 'Redis has lost its control state (routes, gates, keys); ingress answers 503 until it is rebuilt';
+    const message =
+      'Redis has lost its control state (routes, gates and keys). Ingress responds with 503 until the controller has rebuilt it';
     recordOnWorkspaces(deps, 'Warning', 'ControlStateLost', message);
   }
 

@@ -12,7 +12,7 @@ export function registerObjectMetrics(
 ): void {
   new Gauge({
     name: 'sluice_controller_objects',
-    help: 'Objects in the cache, by kind.',
+    help: 'Number of objects in the cache, by kind.',
     labelNames: ['kind'] as const,
     registers: [registry],
     collect() {
@@ -21,7 +21,7 @@ export function registerObjectMetrics(
   });
   new Gauge({
     name: 'sluice_controller_backlogs_at_risk',
-    help: 'Subscriptions whose oldest waiting event is near the end of its retention (BacklogAtRisk). Only the leader reports it.',
+    help: 'Number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). Only the leader reports this metric.',
     registers: [registry],
     collect() {
       this.set(deps.backlogsAtRisk());
@@ -33,7 +33,7 @@ export function registerObjectMetrics(
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({
     name: 'leader_election_master_status',
-    help: 'Whether this replica holds the Lease (1) or not (0). The name is that of client-go.',
+    help: 'Whether this replica holds the Lease (1) or not (0). The metric has the same name as in client-go.',
     labelNames: ['name'] as const,
     registers: [registry],
     collect() {
@@ -42,7 +42,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   });
   new Gauge({
     name: 'sluice_controller_term_started',
-    help: 'Whether this replica leads and reconciles (1); 0 on a standby, and on a leader that cannot start its work.',
+    help: 'Whether this replica is the leader and reconciles (1) or not (0). The value is also 0 if the leader cannot start its work.',
     registers: [registry],
     collect() {
       this.set(runtime.readiness().leading && runtime.works() ? 1 : 0);
@@ -50,7 +50,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   });
   new Gauge({
     name: 'sluice_controller_watch_silence_seconds',
-    help: 'Seconds since the quietest watch received anything, bookmarks included; NaN until all watches have begun. About a minute is usual.',
+    help: 'Number of seconds since the least active watch received an event or a bookmark. A value of about one minute is normal. The value is NaN until all watches have started.',
     registers: [registry],
     collect() {
       this.set((runtime.readiness().silentMs ?? Number.NaN) / 1_000);

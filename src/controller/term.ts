@@ -3,9 +3,10 @@ import { ReconcileError } from './engine/outcome.ts';
 
 /** Why nothing may be written, as statuses report it. */
 export const HELD = {
-  unreached: 'the controller has not reached Redis yet; it tries again',
-  foreign: 'Redis holds the data of another Kubernetes cluster; nothing is written until SLUICE_REDIS_URL is changed',
-  lost: 'Redis has lost its control state; it is rebuilt from the objects, nothing is routed meanwhile',
+  unreached: 'the controller has not connected to Redis yet and will retry',
+  foreign:
+    'Redis contains the data of another Kubernetes cluster. The controller does not write to it until you change SLUICE_REDIS_URL',
+  lost: 'Redis has lost its control state. The controller is rebuilding it from the objects, and no events are routed until this is complete',
 } as const;
 
 /** State of one term with Redis. The next term starts with a new one. */

@@ -20,25 +20,25 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   const registers = [registry];
   const requestSeconds = new Histogram({
     name: 'sluice_facade_request_duration_seconds',
-    help: 'Time from a call of /waas to its answer, by route and status.',
+    help: 'Duration of a call to /waas in seconds, by route and status.',
     labelNames: ['route', 'status'] as const,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   });
   const inFlight = new Gauge({
     name: 'sluice_facade_requests_in_flight',
-    help: 'Calls in progress.',
+    help: 'Number of calls in progress.',
     registers,
   });
   const refused = new Counter({
     name: 'sluice_facade_refused_tokens_total',
-    help: 'Calls refused for their token, by reason; undecided: the keys of the issuer could not be read.',
+    help: 'Number of calls that were rejected because of their token, by reason. The reason undecided means that the keys of the issuer were not available.',
     labelNames: ['reason'] as const,
     registers,
   });
   const operations = new Counter({
     name: 'sluice_facade_inbox_events_total',
-    help: 'Inbox events that partners skipped, acknowledged, pulled, replayed, recovered or sent as tests.',
+    help: 'Number of inbox events that partners skipped, acknowledged, pulled, replayed, recovered or sent as tests.',
     labelNames: ['operation'] as const,
     registers,
   });

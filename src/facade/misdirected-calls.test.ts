@@ -49,8 +49,8 @@ describe('a call that went elsewhere', () => {
   test.each([
     ['POST /events/ten_0123456789abcdefghjk/orders', 'SLUICE_INGRESS_PORT'],
     ['GET /waas/workspaces/', 'remove the last slash'],
-    ['GET /openapi.json/', 'Leave out the slash'],
-    ['GET /problems/none', 'no such problem'],
+    ['GET /openapi.json/', 'Remove the slash'],
+    ['GET /problems/none', 'This problem does not exist'],
   ])('%s: 404 says where to send it', async (line, words) => {
     const answer = await exchange(port, await request(line));
     expect(problemOf(answer)).toBe('404 not_found');
@@ -77,6 +77,6 @@ describe('a call that went elsewhere', () => {
     const body = '{"dryRun":true}';
     const answer = await exchange(port, await request(line, [json, `Content-Length: ${body.length}`], body));
     expect(problemOf(answer)).toBe('422 invalid_request');
-    expect(answer.body).toContain('POST /waas/integrations/{integration}/replay takes a range');
+    expect(answer.body).toContain('Use POST /waas/integrations/{integration}/replay');
   });
 });

@@ -51,7 +51,7 @@ const IdempotencyKey = z
   .string()
   .regex(/^[!-~]{1,255}$/)
   .optional()
-  .meta({ description: 'Id of a replay. Other calls need no key: repeating them is safe.' });
+  .meta({ description: 'The id of a replay. Other calls do not need a key because you can safely repeat them.' });
 
 /** Returns the names of the parameters in a path template. */
 export function parametersOf(path: string): PathParameter[] {
@@ -155,7 +155,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
         version,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description:
-          'Distributes event streams of producers to integration partners. Calls read and write the custom resources of the cluster. A successful answer means that the change is in force.',
+          'Distributes the event streams of producers to integration partners. The calls read and write the custom resources of the cluster. A successful response means that the change is in force.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],
@@ -167,7 +167,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'JWT',
-            description: 'Access token (JWT) of a configured OIDC issuer.',
+            description: 'An access token (JWT) from a configured OIDC issuer.',
           },
         },
       },

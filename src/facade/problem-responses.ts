@@ -5,26 +5,28 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 
 const ProblemSchema = z
   .object({
-    type: z
-      .string()
-      .meta({ description: 'Path of the page about this code, on the same server: /problems/ and the code.' }),
-    title: z.string().meta({ description: 'Meaning of the code; always the same text.' }),
+    type: z.string().meta({
+      description: 'The path of the page for this code on the same server, which consists of /problems/ and the code.',
+    }),
+    title: z.string().meta({ description: 'The meaning of the code. The text is always the same for a code.' }),
     status: z.int().min(400).max(599).meta({ description: 'The HTTP status.' }),
-    detail: z.string().meta({ description: 'What to change in this request.' }),
-    code: z.string().meta({ description: 'Stable code for programs.' }),
+    detail: z.string().meta({ description: 'A description of what you need to change in this request.' }),
+    code: z.string().meta({ description: 'A stable code that you can use in programs.' }),
     errors: z
       .array(
         z.object({
-          pointer: z.string().optional().meta({ description: 'JSON Pointer into the body (RFC 6901).' }),
-          header: z.string().optional().meta({ description: 'Name of a header.' }),
-          parameter: z.string().optional().meta({ description: 'Name of a parameter of the path or the query.' }),
-          detail: z.string().meta({ description: 'What is wrong there. Never contains the value that was sent.' }),
+          pointer: z.string().optional().meta({ description: 'A JSON Pointer into the body (RFC 6901).' }),
+          header: z.string().optional().meta({ description: 'The name of a header.' }),
+          parameter: z.string().optional().meta({ description: 'The name of a path or query parameter.' }),
+          detail: z
+            .string()
+            .meta({ description: 'A description of the error. It does not contain the value that you sent.' }),
         }),
       )
       .optional()
-      .meta({ description: 'Every fault with its place.' }),
+      .meta({ description: 'The errors in the request and their locations.' }),
   })
-  .meta({ id: 'Problem', description: 'Why a call was refused (RFC 9457).' });
+  .meta({ id: 'Problem', description: 'The reason why a call was rejected (RFC 9457).' });
 
 /** Names of the shared responses, by status. */
 const NAMES: Readonly<Record<number, string>> = {
@@ -53,8 +55,12 @@ export const textHeader = (description: string) => ({ description, schema: { typ
 /** Headers that every answer with a status has. */
 const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
   401: { 'WWW-Authenticate': textHeader('The challenge (RFC 6750).') },
-  429: { 'Retry-After': textHeader('Seconds after which to repeat the call.') },
-  503: { 'Retry-After': textHeader('Seconds after which to repeat the call. That is safe.') },
+  429: { 'Retry-After': textHeader('The number of seconds to wait before you repeat the call.') },
+  503: {
+    'Retry-After': textHeader(
+      'The number of seconds to wait before you repeat the call. You can safely repeat the call.',
+    ),
+  },
 };
 
 function byStatus(problems: readonly ProblemCode[]): [number, ProblemCode[]][] {

@@ -44,7 +44,8 @@ const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 
 /** The answer to a browser at the root; its links follow RFC 8631. */
 const ROOT = {
-  detail: 'The root has no content. Open /docs in a browser, or /openapi.json. The calls are under /waas.',
+  detail:
+    'This path does not have any content. Open /docs in a browser, or read /openapi.json. All calls are under /waas.',
   headers: { link: '</docs>; rel="service-doc", </openapi.json>; rel="service-desc"' },
 };
 
@@ -147,7 +148,7 @@ function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void 
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return ROOT;
   if (/^\/events(\/|$)/.test(path)) {
-    return { detail: 'This is the facade role; send events to the ingress role (SLUICE_INGRESS_PORT), at this path.' };
+    return { detail: 'This is the facade role. Send events to this path on the ingress role (SLUICE_INGRESS_PORT).' };
   }
-  return path.endsWith('/') ? { detail: 'Leave out the slash at the end of the path.' } : {};
+  return path.endsWith('/') ? { detail: 'Remove the slash at the end of the path.' } : {};
 }

@@ -11,7 +11,7 @@ const mail = {
 test('an invitation names the producer, the deadline and how to accept', () => {
   const { subject, text } = writeInvitation(mail, undefined);
   expect(subject).toBe('Invitation to receive events from acme');
-  expect(text).toContain('acme invites you to receive its events.');
+  expect(text).toContain('acme has invited you to receive its events.');
   expect(text).toContain('until 5 December 2026, 07:03 UTC');
   expect(text).toContain('POST /waas/invitations/accept');
   expect(text).toContain(`  {"token": "${mail.token}"}`);

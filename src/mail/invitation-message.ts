@@ -1,8 +1,8 @@
-/** Contents and recipient of an invitation. */
+/** The contents and the recipient of an invitation. */
 export interface InvitationMail {
-  /** One plain e-mail address. */
+  /** One plain email address. */
   readonly to: string;
-  /** Name of the Workspace that invites: a DNS label. */
+  /** The name of the Workspace that sends the invitation, which is a DNS label. */
   readonly producer: string;
   readonly token: string;
   /** RFC 3339. */
@@ -16,9 +16,9 @@ export interface Message {
 }
 
 /**
- * Writes the invitation as plain text: it needs no escaping, and opening it fetches nothing.
- *
- * @param acceptUrl page that accepts the token; undefined: the mail explains how to accept over REST
+ * Returns the invitation as plain text, so that it does not require escaping or load external content.
+ * @param acceptUrl the page that accepts the token. If undefined, the email explains how to accept the invitation over
+ * REST
  */
 export function writeInvitation(
   { producer, token, expiresAt }: InvitationMail,
@@ -28,28 +28,31 @@ export function writeInvitation(
   const how =
     acceptUrl === undefined
       ? [
-          `Accept it until ${until}: sign in and send this`,
-          'to the REST API of the service that invites you:',
+          `You can accept the invitation until ${until}.`,
+          'Sign in and send the following request to the REST API of the service:',
           '',
           '  POST /waas/invitations/accept',
           `  {"token": "${token}"}`,
           '',
-          'To decline, send the same to /waas/invitations/decline.',
+          'To decline it, send the same body to /waas/invitations/decline.',
         ]
-      : [`Accept or decline it here until ${until}:`, '', addToken(acceptUrl, token)];
+      : [`You can accept or decline the invitation here until ${until}:`, '', addToken(acceptUrl, token)];
   const text = [
-    `${producer} invites you to receive its events.`,
+    `${producer} has invited you to receive its events.`,
     '',
     ...how,
     '',
-    'Anyone who has the token can use it once: do not forward this mail.',
-    'If you did not expect this invitation, ignore it. It expires.',
+    'Anyone who has the token can use it one time, so do not forward this email.',
+    'If you did not expect this invitation, you can ignore this email.',
     '',
   ];
   return { subject: `Invitation to receive events from ${producer}`, text: text.join('\n') };
 }
 
-/** Adds the token as fragment. Browsers do not send it, so the token reaches neither access logs nor referrers. */
+/**
+ * Adds the token as a fragment. Browsers do not send the fragment, so access logs and referrers do not contain the
+ * token.
+ */
 function addToken(acceptUrl: string, token: string): string {
   const url = new URL(acceptUrl);
   url.hash = `token=${token}`;

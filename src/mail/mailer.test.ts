@@ -85,7 +85,7 @@ describe('a mail server', () => {
     expect(error).toMatchObject({
       code: `${code}`,
       refused,
-      message: `the mail server did not accept the mail: ${code}`,
+      message: `the mail server did not accept the email: ${code}`,
     });
   });
 

@@ -5,27 +5,26 @@ import { type InvitationMail, writeInvitation } from './invitation-message.ts';
 import { isLoopback, type SmtpServer } from './smtp-url.ts';
 
 /**
- * A mail that the server did not accept. Neither message nor properties hold an address, a token or the server's text,
- * which often repeats the address.
+ * An error for an email that the server did not accept. The error does not contain an address, a token or the response
+ * of the server, because responses often contain the address.
  */
 export class MailError extends Error {
   override readonly name = 'MailError';
   /** The SMTP reply code (`550`), or an error code (`ECONNECTION`, `ETIMEDOUT`, …). */
   readonly code: string;
-  /** The server refused this recipient or message, and would refuse it again. */
+  /** Whether the server rejected this recipient or message permanently. */
   readonly refused: boolean;
 
   constructor(code: string, refused: boolean) {
-    super(`the mail server did not accept the mail: ${code}`);
+    super(`the mail server did not accept the email: ${code}`);
     this.code = code;
     this.refused = refused;
   }
 }
 
 /**
- * Mails an invitation; resolves when the server has accepted it.
- *
- * @param signal ends the attempt
+ * Sends an invitation by email and waits until the server has accepted it.
+ * @param signal aborts the attempt
  * @throws MailError
  */
 export type SendInvitation = (mail: InvitationMail, signal?: AbortSignal) => Promise<void>;
@@ -33,17 +32,17 @@ export type SendInvitation = (mail: InvitationMail, signal?: AbortSignal) => Pro
 export interface MailerOptions {
   readonly server: SmtpServer;
   readonly from: Mailbox;
-  /** URL of the page that accepts the token of an invitation. */
+  /** The URL of the page that accepts the token of an invitation. */
   readonly acceptUrl: string | undefined;
-  /** Allow `smtp://` without TLS if a server on another machine does not offer it. Default: false. */
+  /** Allows `smtp://` without TLS if a server on another machine does not support it. Defaults to false. */
   readonly plainText?: boolean;
-  /** Timeout of each SMTP step, ms. Default 10,000. */
+  /** The timeout of each SMTP step in milliseconds. Defaults to 10,000. */
   readonly stepTimeoutMs?: number;
-  /** Timeout of the whole conversation, ms: a server may be slow in many small steps. Default 60,000. */
+  /** The timeout of the whole conversation in milliseconds. Defaults to 60,000. */
   readonly timeoutMs?: number;
 }
 
-/** Creates a mailer that opens a connection for each mail: invitations are rare, and no connection stays half open. */
+/** Creates a mailer that opens a connection for each email. Invitations are rare, so connections are not reused. */
 export function createInvitationMailer(options: MailerOptions): SendInvitation {
   const { server, from, acceptUrl, plainText = false, stepTimeoutMs = 10_000, timeoutMs = 60_000 } = options;
   const { host, port, secure, credentials } = server;
@@ -52,7 +51,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
     host,
     port,
     secure,
-    // Otherwise a man in the middle could remove the offer of TLS, and read the password and the token.
+    // Otherwise, an attacker on the network could disable TLS and read the password and the token.
     requireTLS: !secure && !plainText && !isLoopback(server),
     ...(credentials === undefined ? {} : { auth: { user: credentials.user, pass: credentials.password } }),
     connectionTimeout: stepTimeoutMs,
@@ -64,7 +63,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
   });
 
   return async (mail, signal) => {
-    // The CRD refuses other addresses. A line break here would add headers.
+    // The CRD rejects other addresses. A line break in an address could add headers to the email.
     if (!isPlainAddress(mail.to)) throw new MailError('EENVELOPE', true);
     const { subject, text } = writeInvitation(mail, acceptUrl);
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -75,7 +74,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
         envelope: { from: from.address, to: [mail.to] },
         subject,
         text,
-        // Stable, so that a mail that is sent again after a crash is shown once by most mailboxes.
+        // The id is stable, so that most email clients show an email only once if it is sent again after a crash.
         messageId: `<invitation.${hashInvitationToken(mail.token).slice(0, 32)}@${domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
@@ -86,7 +85,9 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
   };
 }
 
-/** Converts an error, without its cause: loggers print causes, and servers repeat addresses in their replies. */
+/**
+ * Converts an error without its cause, because loggers print causes and servers repeat addresses in their responses.
+ */
 function toMailError(error: unknown): MailError {
   const { code, responseCode, permanent } = error as {
     readonly code?: unknown;
@@ -95,9 +96,9 @@ function toMailError(error: unknown): MailError {
   };
   const word = typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,31}$/.test(code) ? code : 'EUNKNOWN';
   const reply = typeof responseCode === 'number' && responseCode >= 400 ? `${responseCode}` : undefined;
-  // For STARTTLS the error code is more useful than the server's reply.
+  // For STARTTLS, the error code is more helpful than the response of the server.
   if (word === 'ETLS') return new MailError(word, false);
-  // A refused login is not a refusal of this mail: the operator must fix it, and it affects every mail.
+  // A rejected login affects all emails and must be resolved by the operator.
   const refused = permanent === true && (word === 'EENVELOPE' || word === 'EMESSAGE');
   return new MailError(reply ?? word, refused);
 }

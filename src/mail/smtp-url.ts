@@ -20,16 +20,16 @@ const DEFAULT_PORT = { 'smtp:': 587, 'smtps:': 465 } as const;
 export function parseSmtpUrl(text: string): SmtpServer {
   const url = URL.parse(text);
   const protocol = url?.protocol;
-  if (url === null || (protocol !== 'smtp:' && protocol !== 'smtps:')) throw new TypeError('not an smtp URL');
+  if (url === null || (protocol !== 'smtp:' && protocol !== 'smtps:')) throw new TypeError('not a valid smtp URL');
   if (url.hostname === '' || !['', '/'].includes(url.pathname) || url.search !== '' || url.hash !== '') {
-    throw new TypeError('not an smtp URL of a server alone');
+    throw new TypeError('the smtp URL must only contain a server');
   }
   let credentials: SmtpServer['credentials'];
   try {
     const [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
     if (user !== '') credentials = { user, password };
   } catch {
-    throw new TypeError('user and password must be percent-encoded');
+    throw new TypeError('the user and the password must be percent-encoded');
   }
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),

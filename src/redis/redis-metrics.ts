@@ -30,16 +30,14 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
   const registers = [registry];
   const errors = new Counter({
     name: 'sluice_redis_command_errors_total',
-    help:
-      'Commands that failed, by reason: connection (lost, or there was none), timeout, memory (maxmemory is reached), ' +
-      'unavailable (failover, start), refused (any other error).',
+    help: 'Number of Redis commands that failed, by reason: connection (not connected or connection lost), timeout, memory (maxmemory is reached), unavailable (failover or startup), refused (any other error).',
     labelNames: ['reason'] as const,
     registers,
   });
   for (const reason of REDIS_FAILURES) errors.inc({ reason }, 0);
   const durations = createPlainHistogram({
     name: 'sluice_redis_command_duration_seconds',
-    help: 'Time from a command to its reply. One command of a process is timed at once: under load a sample of them.',
+    help: 'Duration of a Redis command in seconds. A process measures one command at a time, so only a sample is measured under load.',
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   });
@@ -85,7 +83,7 @@ export function registerRedisGauges(
   const registers = [registry];
   new Counter({
     name: 'sluice_redis_commands_total',
-    help: 'Commands sent to Redis; a script counts as one.',
+    help: 'Number of commands sent to Redis. A script counts as one command.',
     registers,
     collect() {
       this.reset();
@@ -94,7 +92,7 @@ export function registerRedisGauges(
   });
   const reconnects = new Counter({
     name: 'sluice_redis_reconnects_total',
-    help: 'Times that the connection to Redis was made anew after it was lost.',
+    help: 'Number of times that the connection to Redis was established again after it was lost.',
     registers,
   });
   redis.onReconnect(() => reconnects.inc());
@@ -124,17 +122,17 @@ export function registerRedisGauges(
     });
   gauge(
     'sluice_redis_memory_used_bytes',
-    'Bytes that Redis uses, over all masters; NaN while it does not say. Asked for about every 15 s, when scraped.',
+    'Number of bytes that Redis uses on all masters. The value is updated about every 15 s when the process is scraped. It is NaN if Redis does not report it.',
     seen => seen.usedBytes,
   );
   gauge(
     'sluice_redis_memory_max_bytes',
-    'Bytes that Redis may use (maxmemory), over all masters; 0: a master has no limit.',
+    'Number of bytes that Redis can use on all masters (maxmemory). The value is 0 if a master does not have a limit.',
     seen => seen.maxBytes,
   );
   gauge(
     'sluice_redis_memory_used_ratio',
-    'Used part of maxmemory (0 to 1) of the fullest master; 0 without a limit.',
+    'Ratio of maxmemory (0 to 1) that is used on the master with the highest usage. The value is 0 if there is no limit.',
     seen => seen.usedRatio,
   );
 }

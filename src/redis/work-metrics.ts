@@ -21,7 +21,7 @@ export function registerWorkMetrics(registry: Registry, { redis, nowMs }: Source
   const gauge = (name: string, help: string, of: (work: IndexedWork) => number) =>
     new Gauge({
       name,
-      help: `${help} Every process says the same: take the maximum. Asked for about every 15 s, when scraped; NaN while Redis is away.`,
+      help: `${help} All processes report the same value, so use the maximum. The value is updated about every 15 s when the process is scraped. It is NaN if Redis is unavailable.`,
       labelNames: ['index'] as const,
       registers: [registry],
       async collect() {
@@ -33,13 +33,13 @@ export function registerWorkMetrics(registry: Registry, { redis, nowMs }: Source
     });
   gauge(
     'sluice_work_waiting',
-    'What has something to do now or later, by index: queues (with events to route, or to remove after their retention), subscriptions (with events to deliver or to try again), replays (accounts with replays that are not complete), sandbox (runs).',
+    'Number of items that have work to do now or later, by index: queues (with events to route or to remove), subscriptions (with events to deliver or to retry), replays (accounts with incomplete replays), sandbox (runs).',
     work => work.waiting,
   );
-  gauge('sluice_work_due', 'What is due and nobody has taken up yet, by index.', work => work.due);
+  gauge('sluice_work_due', 'Number of items that are due and are not being processed, by index.', work => work.due);
   gauge(
     'sluice_work_overdue_seconds',
-    'For how long the oldest of what is due has found nobody, by index; 0 when nothing is due. More than some seconds: its role is missing, stuck or overloaded.',
+    'Number of seconds that the oldest due item has been waiting, by index. The value is 0 if no items are due. A value of more than a few seconds means that the role is missing, stuck or overloaded.',
     work => work.overdueMs / 1_000,
   );
 }
@@ -49,7 +49,7 @@ export function registerBacklogMetrics(registry: Registry, { redis, nowMs }: Sou
   const sampler = sample(() => estimateOpenDeliveries(redis, nowMs()));
   new Gauge({
     name: 'sluice_dispatcher_open_deliveries',
-    help: 'Deliveries that are not done yet, of all subscriptions that are sent to now: counted up to some 64 subscriptions, estimated from as many beyond. Every dispatcher says the same: take the maximum. Asked for about every 15 s, when scraped; NaN while Redis is away.',
+    help: 'Number of open deliveries of all subscriptions with an active endpoint. The value is an estimate if there are more than about 64 subscriptions. All processes report the same value, so use the maximum. The value is updated about every 15 s when the process is scraped. It is NaN if Redis is unavailable.',
     registers: [registry],
     async collect() {
       this.set((await sampler.read()) ?? Number.NaN);

@@ -64,5 +64,5 @@ test('names the variable of a port that is taken', async () => {
   const port = await listenAt('SLUICE_OPS_PORT', 0, () => listen(0));
   const taken = listenAt('SLUICE_OPS_PORT', port, () => listen(port));
   await expect(taken).rejects.toBeInstanceOf(ConfigError);
-  await expect(taken).rejects.toThrow(`SLUICE_OPS_PORT: port ${port} is taken by another process`);
+  await expect(taken).rejects.toThrow(`SLUICE_OPS_PORT: port ${port} is already in use`);
 });

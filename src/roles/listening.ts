@@ -1,11 +1,14 @@
 import { createServer } from 'node:net';
 import { ConfigError } from '../config/config.ts';
 
-/** Returns the address for all addresses of this machine: `::`, or `0.0.0.0` if IPv6 is turned off. */
+/**
+ * Returns the address that represents all addresses of this machine. The value is `::`, or `0.0.0.0` if IPv6 is
+ * disabled.
+ */
 export async function anyAddress(): Promise<string> {
   const probe = createServer();
   try {
-    // Without an address Node tries `::` first.
+    // If no address is set, Node uses `::` first.
     await new Promise<void>((resolve, reject) => {
       probe.once('error', reject);
       probe.listen({ port: 0 }, resolve);
@@ -17,17 +20,17 @@ export async function anyAddress(): Promise<string> {
   }
 }
 
-/** Listens at the port of a variable. @throws ConfigError if the port is taken or needs more rights */
+/** Listens on the port of a variable. @throws ConfigError if the port is in use or requires more permissions */
 export async function listenAt<T>(variable: string, port: number, listen: () => Promise<T>): Promise<T> {
   try {
     return await listen();
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE') {
-      throw new ConfigError(`${variable}: port ${port} is taken by another process; stop it, or set another port`);
+      throw new ConfigError(`${variable}: port ${port} is already in use. Stop the other process or set another port`);
     }
     if (code === 'EACCES') {
-      throw new ConfigError(`${variable}: port ${port} needs administrator rights; set one above 1023`);
+      throw new ConfigError(`${variable}: port ${port} requires administrator permissions. Set a port above 1023`);
     }
     throw error;
   }

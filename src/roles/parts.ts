@@ -8,30 +8,30 @@ import type { Tracing } from '../telemetry/tracing.ts';
 
 /** A running role. */
 export interface Running {
-  /** Keeps serving, but closes each connection after its answer. */
+  /** Continues to serve requests, but closes each connection after its response. */
   readonly drain?: () => void;
   readonly stop: () => Promise<void>;
   readonly impairments: ImpairmentCheck;
 }
 
-/** Dependencies that the roles of one process share. */
+/** The dependencies that all roles of a process share. */
 export interface Parts {
   readonly config: Config;
   readonly log: Logger;
   readonly registry: Registry;
   readonly tracing: Tracing | undefined;
-  /** Rejects commands until Redis answers; only the controller starts before that. */
+  /** Rejects commands until Redis responds. Only the controller starts before this. */
   readonly redis: RedisClient;
   readonly redisImpairments: ImpairmentCheck;
-  /** Returns the metrics that all roles with a Kubernetes client share. */
+  /** Returns the metrics of all roles that use a Kubernetes client. */
   readonly kubeMetrics: () => KubeMetrics;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
 }
 
-/** Returns the impairment of a role whose caches of `kinds` are not synced. */
+/** Returns the impairment of a role if its caches of `kinds` are not synced. */
 export function notSynced(kinds: readonly string[]): readonly Impairment[] {
   if (kinds.length === 0) return [];
-  const message = `The caches of ${kinds.join(', ')} are empty or out of date: the API server does not answer or refuses to list them. Check KUBECONFIG and the rights of the service account.`;
+  const message = `The caches of ${kinds.join(', ')} are empty or out of date because the API server does not respond or does not allow the controller to list them. Check KUBECONFIG and the permissions of the service account.`;
   return [{ reason: 'CachesNotSynced', cause: 'dependency', message }];
 }

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 
-/** Returns the health of one part of the process, as `/readyz` shows it. */
+/** Returns the health of a part of the process in the format of `/readyz`. */
 type HealthCheck = () => {
   readonly ready: boolean;
   readonly impairments: readonly { readonly message: string }[];
@@ -30,11 +30,11 @@ export async function startOpsServer(
     };
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.setHeader('allow', 'GET, HEAD');
-      answer(405, 'use GET or HEAD\n');
+      answer(405, 'method not allowed, use GET or HEAD\n');
     } else if (path === '/metrics') {
       registry.metrics().then(
         text => answer(200, text, registry.contentType),
-        () => answer(500, 'metrics could not be collected\n'),
+        () => answer(500, 'cannot collect metrics\n'),
       );
     } else if (path === '/healthz') answer(200, 'ok\n');
     else if (path === '/readyz') {
@@ -42,7 +42,7 @@ export async function startOpsServer(
       const ready = states.every(state => state.ready);
       const lines = states.flatMap(({ name, impairments }) => impairments.map(({ message }) => `${name}: ${message}`));
       answer(ready ? 200 : 503, `${[...(ready ? ['ok'] : []), ...lines].join('\n')}\n`);
-    } else answer(404, 'no such path; use /metrics, /healthz or /readyz\n');
+    } else answer(404, 'path not found, use /metrics, /healthz or /readyz\n');
   });
   server.requestTimeout = 10_000;
   await new Promise<void>((resolve, reject) => {

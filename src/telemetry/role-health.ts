@@ -2,16 +2,16 @@ import type { Logger } from './log.ts';
 
 /** Reasons why a role cannot do its work, as in the label `reason` of `sluice_role_impaired`, with their meaning. */
 export const IMPAIRMENTS = {
-  RedisUnavailable: 'Redis does not answer.',
-  RedisUnsuitable: 'Redis answers, but its settings would lose data or block it.',
-  ForeignRedis: 'Redis holds the data of another Kubernetes cluster.',
-  KubernetesUnavailable: 'The API server does not answer.',
-  Forbidden: 'Kubernetes does not grant all rights that the role needs.',
+  RedisUnavailable: 'Redis does not respond.',
+  RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
+  ForeignRedis: 'Redis contains the data of another Kubernetes cluster.',
+  KubernetesUnavailable: 'The API server does not respond.',
+  Forbidden: 'Kubernetes has not granted all permissions that the role requires.',
   CachesNotSynced: 'The caches of custom resources are empty or out of date.',
-  LeaseUnavailable: 'The Lease cannot be read or written.',
+  LeaseUnavailable: 'The role cannot read or write the Lease.',
   TermNotStarted: 'This replica holds the Lease but cannot start its work.',
-  OutdatedCRDs: 'The CustomResourceDefinitions are older than the program.',
-  RootKeyMismatch: 'The root key differs from that of the leading controller.',
+  OutdatedCRDs: 'The CustomResourceDefinitions are older than this version of Sluice.',
+  RootKeyMismatch: 'The root key is different from the root key of the leading controller.',
 } as const;
 
 export type ImpairmentReason = keyof typeof IMPAIRMENTS;

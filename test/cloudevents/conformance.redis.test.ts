@@ -148,7 +148,7 @@ describe.each(SDKS)('CloudEvents of the SDK for %s', producer => {
       const order = { url: pipeline.eventsUrl, headers: { 'x-api-key': INGRESS_KEY }, mode: 'batch' as const };
       const event = { attributes: { ...(CASES[0] as Case).event.attributes, id: `${producer}-batch` } };
       const answer = await (peers.get(producer) as Peer).produce({ ...order, event });
-      expect(answer).toMatchObject({ status: 415, body: expect.stringContaining('in a request of its own') });
+      expect(answer).toMatchObject({ status: 415, body: expect.stringContaining('in a separate request') });
     });
   });
 });

@@ -7,29 +7,31 @@ import { text } from '../strings.ts';
 
 export const AccountSpec = z
   .object({
-    displayName: text({ max: 128 }).describe('Name for people. At most 128 characters.').optional(),
+    displayName: text({ max: 128 }).describe('A human-readable name with at most 128 characters.').optional(),
     owners: atomicList(Owner, { min: 1, max: 64 }).describe(
-      'Owners and admins of the account and of all its workspaces, 1 to 64.',
+      'The owners and admins of the account and of all its workspaces, with 1 to 64 entries.',
     ),
     plan: z
       .enum(['Free', 'Metered'])
       .default('Free')
-      .describe('Free (default): routing pauses when the included tokens are spent. Metered: tokens are only counted.'),
+      .describe(
+        'The plan of the account. With the Free plan, routing pauses when the included tokens are used. With the Metered plan, tokens are counted without a limit. Defaults to Free.',
+      ),
     includedTokens: z
       .int()
       .min(0)
       .meta({ format: 'int64' })
       .default(10_000)
       .describe(
-        "Tokens of the Free plan over the account's lifetime. Each started 16 KiB of an event costs one, for each integration. Raise it to top up. Default 10000.",
+        'The number of tokens in the Free plan for the lifetime of the account. For each integration, an event costs one token for every 16 KiB, rounded up. To add tokens, increase this value. Defaults to 10000.',
       ),
   })
-  .describe('Who owns the account, and its plan.');
+  .describe('The owners of the account and its plan.');
 export type AccountSpec = z.infer<typeof AccountSpec>;
 
 export const AccountStatus = z
   .object({ ...statusFields })
-  .describe('Observed state of the account. Read balances over REST.');
+  .describe('The observed state of the account. You can read balances in the REST API.');
 export type AccountStatus = z.infer<typeof AccountStatus>;
 
 export const Account = defineKind({
@@ -38,9 +40,9 @@ export const Account = defineKind({
   shortNames: ['acct'],
   scope: 'Cluster',
   description:
-    'Pays for tokens: owners, plan and included tokens of one or more workspaces. You can delete it while workspaces name it: they report WaitingForAccount, with an Event, until you create it again. Meanwhile their events flow until the included tokens are spent.',
+    'An Account pays for the tokens of one or more workspaces. It contains the owners, the plan and the included tokens. You can delete an Account that workspaces refer to. In this case, the workspaces report WaitingForAccount and record an Event until you create the Account again. Their events continue to flow until the included tokens are used.',
   spec: AccountSpec,
   status: AccountStatus,
-  columns: [{ name: 'Plan', type: 'string', jsonPath: '.spec.plan', description: 'Free or Metered.' }],
+  columns: [{ name: 'Plan', type: 'string', jsonPath: '.spec.plan', description: 'The plan, either Free or Metered.' }],
 });
 export type Account = z.infer<typeof Account.schema>;

@@ -6,25 +6,29 @@ import { objectName } from '../strings.ts';
 
 export const BlockSpec = withTransitions(
   z.object({
-    integration: objectName().describe('metadata.name of an Integration of this namespace. Immutable.'),
+    integration: objectName().describe(
+      'The metadata.name of an Integration in this namespace. This field is immutable.',
+    ),
     target: z
       .object({
         kind: z
           .enum(['CatalogStream', 'Package'])
-          .describe('CatalogStream: blocks one stream. Package: blocks all streams of the package.'),
-        name: objectName().describe('metadata.name of the stream or package in this namespace.'),
+          .describe(
+            'The kind of the target. Use CatalogStream to block one stream, or Package to block all streams of a package.',
+          ),
+        name: objectName().describe('The metadata.name of the stream or package in this namespace.'),
       })
-      .describe('The stream or package to keep from the integration. Immutable.'),
+      .describe('The stream or package to block. This field is immutable.'),
     onUnblock: z
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'What happens to the events accepted during the block, once it ends. Continue (default): they are routed in order, as far as the retention reaches. SkipToNow: they are skipped, if all Blocks that cover the subscription until then have SkipToNow; events already in the inbox are delivered.',
+        'Specifies how events that were accepted during the block are handled when it ends. If set to Continue, the events are routed in order, unless their retention period has ended. If set to SkipToNow, the events are skipped, unless another Block of the subscription has a different value. Events that are already in the inbox are delivered. Defaults to Continue.',
       ),
   }),
   immutable('integration'),
   immutable('target'),
-).describe('The stream or package to block, and the integration to block it for.');
+).describe('The stream or package to block, and the integration that it is blocked for.');
 export type BlockSpec = z.infer<typeof BlockSpec>;
 
 export const BlockStatus = z
@@ -35,10 +39,10 @@ export const BlockStatus = z
       .min(0)
       .max(2_147_483_647)
       .meta({ format: 'int32' })
-      .describe("Number of the integration's subscriptions that this Block covers.")
+      .describe('The number of subscriptions of the integration that this Block applies to.')
       .optional(),
   })
-  .describe('Observed state of the block.');
+  .describe('The observed state of the block.');
 export type BlockStatus = z.infer<typeof BlockStatus>;
 
 export const Block = defineKind({
@@ -47,14 +51,14 @@ export const Block = defineKind({
   shortNames: ['blk'],
   scope: 'Namespaced',
   description:
-    'Keeps one stream, or all streams of a package, from one integration. New subscriptions are refused, and live ones pause. A subscription resumes when no Block covers it any more.',
+    'A Block pauses one stream, or all streams of a package, for one integration. New subscriptions are rejected and active subscriptions are paused. A subscription resumes when no Block applies to it.',
   spec: BlockSpec,
   status: BlockStatus,
   columns: [
     { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The integration.' },
-    { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'Kind of the target.' },
-    { name: 'Target', type: 'string', jsonPath: '.spec.target.name', description: 'Name of the target.' },
-    conditionColumn('Enforced', 'Enforced', 'status', 'Whether the data plane enforces it.'),
+    { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'The kind of the target.' },
+    { name: 'Target', type: 'string', jsonPath: '.spec.target.name', description: 'The name of the target.' },
+    conditionColumn('Enforced', 'Enforced', 'status', 'Whether the block is enforced.'),
   ],
 });
 export type Block = z.infer<typeof Block.schema>;

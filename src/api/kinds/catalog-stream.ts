@@ -7,20 +7,24 @@ import { atomicList } from '../lists.ts';
 import { immutableOnceSet, withRule, withTransitions } from '../rules.ts';
 import { text, visibleAscii } from '../strings.ts';
 
-/** Maximum size of a payload schema in bytes of UTF-8: 128 KiB. */
+/** The maximum size of a payload schema, which is 128 KiB of UTF-8. */
 const PAYLOAD_SCHEMA_MAX_BYTES = 131_072;
 
 export const CatalogStreamSpec = withTransitions(
   z.object({
     name: text({ min: 1, max: 128 })
-      .describe('Display name, 1 to 128 characters. Absent: metadata.name. Immutable once set.')
+      .describe(
+        'The display name, with 1 to 128 characters. Defaults to metadata.name. You cannot change this field after you set it.',
+      )
       .optional(),
-    description: text({ max: 1024 }).describe('Description for the catalog. At most 1,024 characters.').optional(),
-    eventTypes: atomicList(visibleAscii(128).describe('One event type, 1 to 128 characters of visible ASCII.'), {
+    description: text({ max: 1024 })
+      .describe('The description that is shown in the catalog, with at most 1,024 characters.')
+      .optional(),
+    eventTypes: atomicList(visibleAscii(128).describe('An event type, with 1 to 128 visible ASCII characters.'), {
       max: 256,
     })
       .describe(
-        'Event types that ingress accepts. It refuses others with 422 unknown_event_type. Absent or empty: all. Duplicates are ignored.',
+        'The event types that ingress accepts. Ingress rejects other types with 422 unknown_event_type. If this field is empty or not set, all types are accepted. Duplicates are ignored.',
       )
       .optional(),
     payloadSchema: withRule(text({ max: PAYLOAD_SCHEMA_MAX_BYTES }), {
@@ -29,50 +33,50 @@ export const CatalogStreamSpec = withTransitions(
       holds: value => new TextEncoder().encode(value).length <= PAYLOAD_SCHEMA_MAX_BYTES,
     })
       .describe(
-        'Schema of the payloads, in any language. Stored and shown verbatim; events are not validated against it. At most 128 KiB. Use server-side apply if the whole object is larger than about 200 KB.',
+        'The schema of the payloads in any schema language, with at most 128 KiB. The schema is stored and shown without changes, and events are not validated against it. If the object is larger than about 200 KB, you must use server-side apply.',
       )
       .optional(),
     public: z
       .boolean()
       .describe(
-        'True: published, in the catalog and open for subscriptions. False or absent: deprecated; existing subscriptions continue.',
+        'If true, the stream is published in the catalog and accepts subscriptions. If false, the stream is deprecated and existing subscriptions continue. Defaults to false.',
       )
       .optional(),
     contextHeaders: ContextHeaders.optional(),
     retention: durationBetween('1h', '720h')
       .default('168h')
       .describe(
-        'How long the stream keeps its events, delivered or not, for retries, pauses and replays: 1h to 720h. Default 168h. Retries that the retry schedule puts after it do not happen.',
+        'The length of time that the stream keeps its events for retries, pauses and replays, from 1h to 720h. This applies to all events, including delivered events. Retries that are scheduled after this time are not made. Defaults to 168h.',
       ),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'What happens to the queue when you delete the stream. Retain (default): it accepts no more events, delivers the rest and is then removed. Delete: it is removed at once.',
+        'Specifies how the queue is handled when you delete the stream. If set to Retain, the queue does not accept new events, and it is removed after the remaining events are delivered. If set to Delete, the queue is removed immediately. Defaults to Retain.',
       ),
   }),
   immutableOnceSet('name'),
-).describe('Desired state of the stream.');
+).describe('The desired state of the stream.');
 export type CatalogStreamSpec = z.infer<typeof CatalogStreamSpec>;
 
 export const CatalogStreamStatus = z
   .object({
     ...statusFields,
-    queue: z.string().max(63).describe('Name of the queue: metadata.name.').optional(),
+    queue: z.string().max(63).describe('The name of the queue, which is the same as metadata.name.').optional(),
     queueVisibility: z
       .enum(['Public'])
       .describe(
-        'Who may subscribe to the queue. Always Public: every partner of the producer, unless a Block covers it. The queue of a deprecated stream stays Public for its existing subscriptions.',
+        'The access to the queue. The value is always Public, so that every partner of the producer can subscribe unless a Block applies. After you deprecate a stream, its queue stays Public for existing subscriptions.',
       )
       .optional(),
     ingressPath: z
       .string()
       .max(256)
-      .describe('Path of the ingress role that accepts events of this stream, for example /events/ten_…/orders.')
+      .describe('The path on which the ingress role accepts events of this stream, such as /events/ten_…/orders.')
       .optional(),
-    tenantPublicId: z.string().max(64).describe('Public id of the workspace, ten_….').optional(),
+    tenantPublicId: z.string().max(64).describe('The public id of the workspace, such as ten_….').optional(),
   })
-  .describe('Observed state of the stream.');
+  .describe('The observed state of the stream.');
 export type CatalogStreamStatus = z.infer<typeof CatalogStreamStatus>;
 
 export const CatalogStream = defineKind({
@@ -81,9 +85,9 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    'A stream of the workspace that owns the namespace, and its entry in the catalog. The first stream makes the workspace a producer. metadata.name is the key of the stream and the name of its queue. REST derives it from the name: a slug of lower-case Latin letters, digits and -. A name without any of these becomes s- and a hash.',
+    'A CatalogStream is a stream of the workspace that owns the namespace. It is also the entry of the stream in the catalog. When you create the first stream, the workspace becomes a producer. The metadata.name is the key of the stream and the name of its queue. The REST API derives it from the name and only uses lowercase Latin letters, digits and hyphens. If the name does not contain any of these characters, the key consists of s- and a hash.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
-  columns: [conditionColumn('Published', 'Published', 'status', 'True: in the catalog. False: deprecated.')],
+  columns: [conditionColumn('Published', 'Published', 'status', 'Whether the stream is in the catalog.')],
 });
 export type CatalogStream = z.infer<typeof CatalogStream.schema>;

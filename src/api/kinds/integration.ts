@@ -9,19 +9,22 @@ export const IntegrationSpec = withTransitions(
     z.object({
       invitedEmail: emailAddress()
         .describe(
-          'E-mail address for the invitation, at most 254 characters. Personal data: shown only here. You can remove it once workspace is set. You cannot change it or add it later.',
+          'The email address that receives the invitation, with at most 254 characters. This is personal data, and it is only shown in this field. You can remove the address after workspace is set. You cannot change it or add it later.',
         )
         .optional(),
       workspace: objectName()
         .describe(
-          'The receiving Workspace. Set when the partner accepts the invitation, or by the producer as a direct grant. Immutable once set. Events go only to Subscriptions in that workspace.',
+          'The name of the receiving Workspace. Only Subscriptions in this workspace receive events. The field is set when the partner accepts the invitation. As the producer, you can also set it to grant access directly. You cannot change this field after it is set.',
         )
         .optional(),
-      declined: z.boolean().describe('True: the partner declined the invitation. One-way. Absent: false.').optional(),
+      declined: z
+        .boolean()
+        .describe('If true, the partner has declined the invitation. You cannot undo this. Defaults to false.')
+        .optional(),
       revoked: z
         .boolean()
         .describe(
-          'True: the producer ended the integration. Nothing is routed or attempted any more. One-way. Absent: false.',
+          'If true, the producer has ended the integration, and no more events are routed or delivered. You cannot undo this. Defaults to false.',
         )
         .optional(),
     }),
@@ -39,7 +42,7 @@ export const IntegrationSpec = withTransitions(
   immutableOnceSet('workspace'),
   oneWay('declined'),
   oneWay('revoked'),
-).describe('The invited or granted partner, and whether the integration has ended.');
+).describe('The partner of the integration, and whether the integration has ended.');
 export type IntegrationSpec = z.infer<typeof IntegrationSpec>;
 
 export const IntegrationStatus = z
@@ -49,17 +52,21 @@ export const IntegrationStatus = z
       .object({
         tokenHash: sha256Hex()
           .describe(
-            'SHA-256 of the invitation token, as 64 hexadecimal digits. The token itself is in the e-mail or, without a mail server, in the Secret <integration>-invitation.',
+            'The SHA-256 hash of the invitation token, with 64 hexadecimal digits. The token is sent by email. If no mail server is configured, the token is stored in the Secret <integration>-invitation.',
           )
           .optional(),
-        issuedAt: timestamp().describe('When the token was issued (RFC 3339).').optional(),
-        expiresAt: timestamp().describe('When the invitation expires (RFC 3339): 14 days after issuedAt.').optional(),
-        sentAt: timestamp().describe('When the invitation was mailed, or its Secret written (RFC 3339).').optional(),
+        issuedAt: timestamp().describe('The time (RFC 3339) when the token was issued.').optional(),
+        expiresAt: timestamp()
+          .describe('The time (RFC 3339) when the invitation expires, which is 14 days after issuedAt.')
+          .optional(),
+        sentAt: timestamp()
+          .describe('The time (RFC 3339) when the invitation was sent or its Secret was written.')
+          .optional(),
       })
-      .describe('The invitation. Absent for a direct grant.')
+      .describe('The state of the invitation. This field is not set for a direct grant.')
       .optional(),
   })
-  .describe('Observed state of the integration.');
+  .describe('The observed state of the integration.');
 export type IntegrationStatus = z.infer<typeof IntegrationStatus>;
 
 export const Integration = defineKind({
@@ -68,12 +75,12 @@ export const Integration = defineKind({
   shortNames: ['intg'],
   scope: 'Namespaced',
   description:
-    'The relation between the producer that owns the namespace and one partner. You invite the partner by e-mail, or grant its workspace directly. The partner sees every published stream. Events flow once it subscribes and group keys are activated.',
+    'An Integration connects the producer that owns the namespace with one partner. You can invite the partner by email or grant access to its workspace directly. The partner can see all published streams. Events flow after the partner subscribes to a stream and you activate group keys.',
   spec: IntegrationSpec,
   status: IntegrationStatus,
   columns: [
-    conditionColumn('Accepted', 'Accepted', 'reason', 'State of the invitation.'),
-    conditionColumn('Admitted', 'Admitted', 'status', 'Whether the receiving workspace agreed.'),
+    conditionColumn('Accepted', 'Accepted', 'reason', 'The state of the invitation.'),
+    conditionColumn('Admitted', 'Admitted', 'status', 'Whether the receiving workspace has accepted.'),
     { name: 'Workspace', type: 'string', jsonPath: '.spec.workspace', description: 'The receiving workspace.' },
   ],
 });

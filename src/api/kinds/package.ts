@@ -9,22 +9,26 @@ export const PackageSpec = withTransitions(
   z.object({
     name: text({ min: 1, max: 128 })
       .describe(
-        'Original name, 1 to 128 characters. Absent: metadata.name. Immutable once set: use displayName to rename.',
+        'The original name, with 1 to 128 characters. Defaults to metadata.name. You cannot change this field after you set it. To rename the package, use displayName.',
       )
       .optional(),
     displayName: text({ max: 128 })
-      .describe('Shown instead of name. At most 128 characters. Immutable once archived.')
-      .optional(),
-    description: text({ max: 1024 }).describe('Description of the package. At most 1,024 characters.').optional(),
-    streams: atomicList(objectName().describe('metadata.name of a CatalogStream of this namespace.'), { max: 500 })
       .describe(
-        'Streams of the package, at most 500. Blocking the package blocks them all. Duplicates are ignored. A name without a stream counts as soon as the stream exists. Once archived, you can only remove streams.',
+        'The name that is shown instead of name, with at most 128 characters. You cannot change it after the package is archived.',
+      )
+      .optional(),
+    description: text({ max: 1024 })
+      .describe('The description of the package, with at most 1,024 characters.')
+      .optional(),
+    streams: atomicList(objectName().describe('The metadata.name of a CatalogStream in this namespace.'), { max: 500 })
+      .describe(
+        'The streams of the package, with at most 500 entries. If you block the package, all of these streams are blocked. Duplicates are ignored. You can add the name of a stream before you create the stream. After the package is archived, you can only remove streams.',
       )
       .optional(),
     archived: z
       .boolean()
       .describe(
-        'True: the package accepts no new streams, names or blocks and is hidden from lists. Its existing blocks stay in force. One-way. Absent: false.',
+        'If true, the package is hidden from lists, and you cannot add streams, blocks or a new name. Existing blocks stay in force. You cannot undo this. Defaults to false.',
       )
       .optional(),
   }),
@@ -32,7 +36,7 @@ export const PackageSpec = withTransitions(
   oneWay('archived'),
   {
     rule: '!oldSelf.?archived.orValue(false) || (has(self.displayName) ? has(oldSelf.displayName) && self.displayName == oldSelf.displayName : !has(oldSelf.displayName))',
-    message: 'displayName is frozen once the package is archived',
+    message: 'displayName cannot be changed after the package is archived',
     fieldPath: '.displayName',
   },
   {
@@ -40,7 +44,7 @@ export const PackageSpec = withTransitions(
     message: 'you can only remove streams from an archived package',
     fieldPath: '.streams',
   },
-).describe('Desired state of the package.');
+).describe('The desired state of the package.');
 export type PackageSpec = z.infer<typeof PackageSpec>;
 
 export const PackageStatus = z
@@ -51,10 +55,10 @@ export const PackageStatus = z
       .min(0)
       .max(500)
       .meta({ format: 'int32' })
-      .describe('Number of streams listed, without duplicates.')
+      .describe('The number of streams in the list, without duplicates.')
       .optional(),
   })
-  .describe('Observed state of the package.');
+  .describe('The observed state of the package.');
 export type PackageStatus = z.infer<typeof PackageStatus>;
 
 export const Package = defineKind({
@@ -63,12 +67,17 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    'A named set of streams. One Block of the package covers them all. A package grants no access, and streams need not be in one. metadata.name is its key. REST derives it from the name: a slug of lower-case Latin letters, digits and -. A name without any of these becomes p- and a hash.',
+    'A Package is a named set of streams. You can use one Block to block all of its streams. A package does not grant access, and a stream does not need to be part of a package. The metadata.name is the key of the package. The REST API derives it from the name and only uses lowercase Latin letters, digits and hyphens. If the name does not contain any of these characters, the key consists of p- and a hash.',
   spec: PackageSpec,
   status: PackageStatus,
   columns: [
-    { name: 'Streams', type: 'integer', jsonPath: '.status.streamCount', description: 'Number of streams listed.' },
-    { name: 'Archived', type: 'boolean', jsonPath: '.spec.archived', description: 'Whether it is archived.' },
+    {
+      name: 'Streams',
+      type: 'integer',
+      jsonPath: '.status.streamCount',
+      description: 'The number of streams in the list.',
+    },
+    { name: 'Archived', type: 'boolean', jsonPath: '.spec.archived', description: 'Whether the package is archived.' },
   ],
 });
 export type Package = z.infer<typeof Package.schema>;

@@ -8,27 +8,29 @@ import { objectName, timestamp } from '../strings.ts';
 
 export const SubscriptionSpec = withTransitions(
   z.object({
-    producer: objectName().describe('Name of the producer Workspace. Immutable.'),
+    producer: objectName().describe("The name of the producer's Workspace. This field is immutable."),
     integration: objectName().describe(
-      "metadata.name of the producer's Integration. Its spec.workspace must name this namespace. Immutable.",
+      "The metadata.name of the producer's Integration. The spec.workspace field of the Integration must contain the name of this namespace. This field is immutable.",
     ),
-    stream: objectName().describe("metadata.name of the producer's CatalogStream. Immutable."),
+    stream: objectName().describe("The metadata.name of the producer's CatalogStream. This field is immutable."),
     endpoint: Endpoint.optional(),
     ordering: z
       .enum(['ByGroupKey', 'None'])
       .default('ByGroupKey')
       .describe(
-        'ByGroupKey (default): an event waits until the one before it with the same group key is delivered, skipped or dead. None: events do not wait for each other. Immutable.',
+        'The order in which events are delivered. With ByGroupKey, an event waits until the previous event with the same group key is delivered, skipped or dead. With None, events do not wait for each other. Defaults to ByGroupKey. This field is immutable.',
       ),
     suspended: z
       .boolean()
-      .describe('True: routing to this subscription pauses. Events are kept within the retention. Absent: false.')
+      .describe(
+        'If true, routing to this subscription is paused. Events are kept until their retention period ends. Defaults to false.',
+      )
       .optional(),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'What happens to the inbox when you delete the subscription. Retain (default): its records stay readable until the retention ends, and nothing more is sent. Delete: they are removed at once.',
+        'Specifies how the inbox is handled when you delete the subscription. If set to Retain, you can read its records until the retention period ends, and no more events are sent. If set to Delete, the inbox is removed immediately. Defaults to Retain.',
       ),
   }),
   immutable('producer'),
@@ -37,17 +39,17 @@ export const SubscriptionSpec = withTransitions(
   immutable('ordering'),
   {
     rule: '!has(oldSelf.endpoint) || !has(self.endpoint) || self.endpoint.?secretVersion.orValue(1) >= oldSelf.endpoint.?secretVersion.orValue(1)',
-    message: 'secretVersion only grows: an older secret may have leaked',
+    message: 'secretVersion cannot be decreased because an older secret might have been exposed',
     fieldPath: '.endpoint.secretVersion',
   },
-).describe('The stream to receive, and how to deliver it.');
+).describe('The stream to receive and how its events are delivered.');
 export type SubscriptionSpec = z.infer<typeof SubscriptionSpec>;
 
 export const SubscriptionStatus = z
   .object({
     ...statusFields,
     admittedAt: timestamp()
-      .describe('When the grant was first found (RFC 3339). Routing starts then, at the earliest.')
+      .describe('The time (RFC 3339) when the controller first found the grant. Routing cannot start before this time.')
       .optional(),
     signing: z
       .object({
@@ -56,38 +58,42 @@ export const SubscriptionStatus = z
           .min(1)
           .max(1_000_000)
           .meta({ format: 'int32' })
-          .describe('Version of the newest signing secret.')
+          .describe('The latest version of the signing secret.')
           .optional(),
         rotatedAt: timestamp()
-          .describe('When this version became the newest (RFC 3339). The one before signs for another 24 hours.')
+          .describe(
+            'The time (RFC 3339) when this version was created. The previous version is used for another 24 hours.',
+          )
           .optional(),
       })
-      .describe('State of the signing secret.')
+      .describe('The state of the signing secret.')
       .optional(),
     endpoint: z
       .object({
         disabledAt: timestamp()
           .describe(
-            'When the endpoint was disabled (RFC 3339, milliseconds). It stays disabled until spec.endpoint.enabledAt is later.',
+            'The time when the endpoint was disabled (RFC 3339 with milliseconds). To enable the endpoint, set spec.endpoint.enabledAt to a later time.',
           )
           .optional(),
         disabledBy: z
           .enum(['Gone', 'Failing'])
-          .describe('Gone: the endpoint answered 410. Failing: no attempt succeeded for five days.')
+          .describe(
+            'The reason why the endpoint is disabled. Gone means that the endpoint returned status 410. Failing means that the endpoint had no successful delivery for five days.',
+          )
           .optional(),
       })
-      .describe('State of the endpoint. Present only while it is disabled.')
+      .describe('The state of the endpoint. This field is only set if the endpoint is disabled.')
       .optional(),
     delivery: DeliveryStatus.optional(),
     reason: z
       .string()
       .max(63)
       .describe(
-        'What `kubectl get` prints as REASON. If the subscription is admitted and not Live, the reason of Live; else the reason of Ready.',
+        'The value that `kubectl get` shows in the REASON column. If the subscription is admitted and not Live, this is the reason of Live. Otherwise, it is the reason of Ready.',
       )
       .optional(),
   })
-  .describe('Observed state of the subscription.');
+  .describe('The observed state of the subscription.');
 export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;
 
 export const Subscription = defineKind({
@@ -96,19 +102,20 @@ export const Subscription = defineKind({
   shortNames: ['wsub'],
   scope: 'Namespaced',
   description:
-    "A partner's request for one stream, with or without an endpoint. Create it in the namespace of the receiving workspace. It takes effect when the producer's Integration grants that workspace.",
+    "A Subscription is a partner's request to receive one stream, with or without an endpoint. You must create it in the namespace of the receiving workspace. It takes effect when the producer's Integration grants access to this workspace.",
   spec: SubscriptionSpec,
   status: SubscriptionStatus,
   rules: [
     {
-      // Removing the endpoint and adding it again would pass the transition rule. The status keeps the version.
+      // If a user removes the endpoint and adds it again, the transition rule does not apply. For this reason, the
+      // version is also stored in the status.
       rule: '!has(self.spec.endpoint) || self.spec.endpoint.?secretVersion.orValue(1) >= self.?status.?signing.?version.orValue(1)',
-      message: 'secretVersion only grows: it must be at least status.signing.version',
+      message: 'secretVersion cannot be lower than status.signing.version',
       fieldPath: '.spec.endpoint.secretVersion',
     },
   ],
   columns: [
-    { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: 'The producer workspace.' },
+    { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: "The producer's workspace." },
     { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: 'The stream.' },
     conditionColumn('Live', 'Live', 'status', 'Whether events flow.'),
   ],
@@ -118,19 +125,19 @@ export const Subscription = defineKind({
       name: 'Last Attempt',
       type: 'string',
       jsonPath: '.status.delivery.lastAttempt',
-      description: 'How the last attempt ended.',
+      description: 'The result of the last attempt.',
     },
     {
       name: 'Dead',
       type: 'boolean',
       jsonPath: '.status.delivery.deadLetters',
-      description: 'Whether the inbox has dead letters.',
+      description: 'Whether the inbox contains dead letters.',
     },
     {
       name: 'Backlog',
       type: 'string',
       jsonPath: '.status.delivery.backlog',
-      description: 'How many events wait, as a power of ten.',
+      description: 'The number of waiting events, as a power of ten.',
     },
   ],
 });

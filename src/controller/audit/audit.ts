@@ -98,7 +98,7 @@ function reportRepair(
     'redis was not as written, repaired',
   );
   if (of.object === undefined) return;
-  const message = `Redis differed from the last written state; rewrote: ${what.join(', ')}`;
+  const message = `Redis was different from the last written state. The controller rewrote ${what.join(', ')}`;
   deps.events.record(
     { resource: resourceOf(of.kind), metadata: of.object.metadata },
     { type: 'Warning', reason: 'DriftRepaired', message },

@@ -149,8 +149,8 @@ export function projectIngressKey({ metadata, data = {} }: SecretObject): Ingres
   const fields = Object.keys(data).toSorted().slice(0, 5).join(', ');
   const message =
     value === undefined
-      ? `This ingress key opens nothing: the Secret has no field "${INGRESS_KEY_FIELD}"${fields === '' ? '' : ` (it has: ${fields})`}; put the key there.`
-      : `This ingress key opens nothing: ${fault}.`;
+      ? `This ingress key is not valid because the Secret does not have a field "${INGRESS_KEY_FIELD}"${fields === '' ? '' : ` (it has: ${fields})`}. Add the key to this field.`
+      : `This ingress key is not valid: ${fault}.`;
   return { namespace, unusable: { message, metadata: { name, namespace, uid, resourceVersion } } };
 }
 

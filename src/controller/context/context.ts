@@ -49,7 +49,7 @@ export function explainRedisFailure(error: unknown): unknown {
     error.message,
   );
   if (!redis && !away) return error;
-  return new OutageError('RedisUnavailable', 'Redis is unreachable or not ready; the controller retries', {
+  return new OutageError('RedisUnavailable', 'Redis is not reachable or not ready. The controller will retry', {
     cause: error,
   });
 }

@@ -7,12 +7,12 @@ import type { Context } from './context.ts';
 const NOTES = {
   redis: {
     reason: 'FinalizerRemovedWithoutRedis',
-    message: 'Redis did not answer for a minute: the finalizer was removed without removing the data in Redis',
+    message: 'Redis did not respond for one minute. The finalizer was removed, but the data in Redis was not removed',
   },
   paused: {
     reason: 'FinalizerRemovedWhilePaused',
     message:
-      'the workspace stayed paused for a minute: the finalizer was removed, and the data in Redis is closed after the pause',
+      'the workspace was paused for one minute. The finalizer was removed, and the data in Redis will be closed after the pause',
   },
 } as const;
 

@@ -3,6 +3,6 @@ import { isReservedWorkspaceName } from '../../api/kinds/workspace.ts';
 /** Returns the message of an object in a namespace that no Workspace owns. */
 export function missingWorkspaceMessage(namespace: string): string {
   return isReservedWorkspaceName(namespace)
-    ? `namespace ${namespace} cannot become a workspace; did you forget -n <workspace>?`
-    : `no Workspace named ${namespace} exists yet; create it, or move the object to the namespace of a workspace`;
+    ? `namespace ${namespace} cannot become a workspace. Check whether you need to set -n <workspace>`
+    : `no Workspace named ${namespace} exists. Create it, or move the object to the namespace of a workspace`;
 }

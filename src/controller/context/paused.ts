@@ -27,7 +27,7 @@ export function planPaused(
   const judged = findCondition(conditions, 'Ready')?.observedGeneration === metadata.generation;
   const failing = findCondition(conditions, 'Reconciling')?.reason === 'Retrying';
   if (judged && !failing) return { status: fields, conditions };
-  const message = `workspace ${workspace} is paused by the annotation ${PAUSED_ANNOTATION}: events flow, and changes that do not close a gate wait until you remove it`;
+  const message = `workspace ${workspace} is paused by the annotation ${PAUSED_ANNOTATION}. Events continue to flow, and changes that do not close a gate wait until you remove the annotation`;
   const kept = conditions.filter(({ type }) => !['Ready', 'Reconciling', 'Stalled'].includes(type));
   return {
     status: fields,

@@ -29,13 +29,13 @@ export function createControllerMetrics(registry: Registry): (controller: string
   const queueMetrics = createQueueMetrics(registry);
   const total = new Counter({
     name: 'controller_runtime_reconcile_total',
-    help: 'Reconciliations, by result',
+    help: 'Total number of reconciliations, by result',
     labelNames: ['controller', 'result'] as const,
     registers,
   });
   const errors = new Counter({
     name: 'controller_runtime_reconcile_errors_total',
-    help: 'Reconciliations that failed',
+    help: 'Total number of reconciliations that failed',
     labelNames,
     registers,
   });
@@ -54,7 +54,7 @@ export function createControllerMetrics(registry: Registry): (controller: string
   });
   const active = new Gauge({
     name: 'controller_runtime_active_workers',
-    help: 'Workers that are processing a key',
+    help: 'Number of workers that are processing a key',
     labelNames,
     registers,
   });

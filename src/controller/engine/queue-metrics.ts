@@ -33,29 +33,39 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
         for (const [queue, state] of states) this.set({ name: queue, controller: queue }, read(state()));
       },
     });
-  gauge('workqueue_depth', 'Keys that wait in the queue', state => state.depth);
+  gauge('workqueue_depth', 'Current number of keys in the queue', state => state.depth);
   gauge(
     'workqueue_unfinished_work_seconds',
-    'Seconds of work in progress, summed over the workers; a large value means that workers are stuck',
+    'Total seconds of work in progress over all workers. A large value indicates workers that are stuck',
     state => state.unfinishedSeconds,
   );
   gauge(
     'workqueue_longest_running_processor_seconds',
-    'Seconds that the longest running worker has been processing its key',
+    'Number of seconds that the longest running worker has been processing its key',
     state => state.longestSeconds,
   );
-  const adds = new Counter({ name: 'workqueue_adds_total', help: 'Keys added', labelNames, registers });
-  const retries = new Counter({ name: 'workqueue_retries_total', help: 'Keys added again', labelNames, registers });
+  const adds = new Counter({
+    name: 'workqueue_adds_total',
+    help: 'Total number of keys that were added to the queue',
+    labelNames,
+    registers,
+  });
+  const retries = new Counter({
+    name: 'workqueue_retries_total',
+    help: 'Total number of keys that were added to the queue again',
+    labelNames,
+    registers,
+  });
   const queued = new Histogram({
     name: 'workqueue_queue_duration_seconds',
-    help: 'Seconds that a key waits in the queue',
+    help: 'Number of seconds that a key waits in the queue',
     labelNames,
     buckets: BUCKETS,
     registers,
   });
   const worked = new Histogram({
     name: 'workqueue_work_duration_seconds',
-    help: 'Seconds that processing a key takes',
+    help: 'Number of seconds to process a key',
     labelNames,
     buckets: BUCKETS,
     registers,

@@ -1,25 +1,27 @@
-/** Attributes that every CloudEvent has (CloudEvents 1.0.2, "REQUIRED Attributes"). */
+/** The attributes that are required for every CloudEvent (CloudEvents 1.0.2, "REQUIRED Attributes"). */
 export const REQUIRED_ATTRIBUTES = ['specversion', 'id', 'source', 'type'] as const;
 
 const NAME = /^[a-z0-9]+$/;
-/** Characters that the type "String" forbids, and lone surrogates, which are not Unicode. */
+/** Characters that are not allowed in the type "String", and lone surrogates, which are not valid Unicode. */
 const FORBIDDEN = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
 const ABSOLUTE_URI = /^[A-Za-z][A-Za-z0-9+.-]*:/;
-/** RFC 3339, 5.6. The second 60 is a leap second. */
+/** RFC 3339, 5.6. The value 60 for seconds represents a leap second. */
 const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
-/** RFC 2045, 5.1: a type with any parameters. */
+/** RFC 2045, 5.1, with any parameters. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;.*)?$/;
 
-/** Returns whether CloudEvents allows the name for an attribute. Names of data are not attributes. */
+/**
+ * Returns whether the name is a valid attribute name in CloudEvents. The names of data members are not attribute names.
+ */
 export function isAttributeName(name: string): boolean {
   return NAME.test(name) && name !== 'data';
 }
 
-/** Returns what is wrong with the decoded text of an attribute; undefined if it is valid. */
+/** Returns an error message for the decoded text of an attribute, or undefined if the text is valid. */
 export function faultOfAttribute(name: string, text: string): string | undefined {
   if (!text.isWellFormed()) return 'is not valid Unicode';
-  if (FORBIDDEN.test(text)) return 'holds a control character or another one that CloudEvents forbids';
+  if (FORBIDDEN.test(text)) return 'contains a control character or another character that CloudEvents does not allow';
   switch (name) {
     case 'specversion':
       return text === '1.0' ? undefined : 'must be 1.0';

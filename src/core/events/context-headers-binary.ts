@@ -3,16 +3,19 @@ import { faultOfAttribute, isAttributeName, REQUIRED_ATTRIBUTES } from './cloude
 import { ATTRIBUTES_MAX, ATTRIBUTES_TOTAL_MAX_LENGTH } from './context-headers-limits.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
-/** Attributes of a CloudEvent in binary mode: names without `ce-`, values as sent, latin1. */
+/**
+ * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are unchanged latin1
+ * text.
+ */
 export type BinaryAttributes = Record<string, string>;
 
 const PREFIX = 'ce-';
 
 /**
- * Reads the CloudEvent of a request in binary mode; undefined if it is not one. A request is one if it has `ce-
- * specversion` or any `ce-` header outside `plain`: those in `plain` also serve other requests.
- *
- * @param errors receives each fault with its header
+ * Reads the CloudEvent of a request in binary mode. Returns undefined if the request is not a CloudEvent. A request is
+ * a CloudEvent if it contains `ce-specversion` or any `ce-` header that is not in `plain`. The headers in `plain` can
+ * also be used in other requests.
+ * @param errors receives the errors and their headers
  */
 export function readBinaryCloudEvent(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -46,7 +49,7 @@ export function readBinaryCloudEvent(
     else errors.push({ header, detail: fault });
   }
   if (sent.length > ATTRIBUTES_MAX)
-    errors.push({ detail: 'a CloudEvent may have at most 64 attributes, including extensions' });
+    errors.push({ detail: 'a CloudEvent can have at most 64 attributes, including extensions' });
   if (total > ATTRIBUTES_TOTAL_MAX_LENGTH) {
     errors.push({ detail: 'the names and values of all ce- headers are longer than 8,192 bytes' });
   }
@@ -54,14 +57,18 @@ export function readBinaryCloudEvent(
 }
 
 function faultOfMissing(name: string): string {
-  if (name !== 'specversion') return 'is missing; CloudEvents requires it';
-  return 'is missing; send 1.0 with a CloudEvent, and no ce- headers without one';
+  if (name !== 'specversion') return 'is missing. CloudEvents requires this attribute';
+  return 'is missing. Send 1.0 with a CloudEvent, or remove all ce- headers';
 }
 
 function faultOfHeader(name: string, value: string): string | undefined {
-  if (name === 'datacontenttype') return 'is sent as content-type in binary mode';
-  if (!isAttributeName(name)) return 'names no attribute: names are lower-case letters and digits, and not data';
-  // Several public packages send "%" unencoded. A value that does not decode stays unchanged, as receivers read it.
+  if (name === 'datacontenttype') return 'cannot be sent in binary mode. Use content-type instead';
+  if (!isAttributeName(name))
+    return 'is not a valid attribute name. Use lowercase letters and digits, and do not use data';
+  // Several public packages do not encode "%". If a value cannot be decoded, it is not changed, because receivers read
+  // it in the same way.
   const text = decodeCloudEventHeader(value) ?? decodeUtf8Header(value);
-  return text === undefined ? 'is not UTF-8; percent-encode what is not ASCII' : faultOfAttribute(name, text);
+  return text === undefined
+    ? 'is not valid UTF-8. Percent-encode all characters that are not ASCII'
+    : faultOfAttribute(name, text);
 }

@@ -1,7 +1,7 @@
 import type { ProblemError } from '../problems/problem.ts';
 import { faultOfAttribute, isAttributeName, REQUIRED_ATTRIBUTES } from './cloudevent-attributes.ts';
 
-/** One CloudEvent as its JSON object. Only the attributes are read, not the data. */
+/** A CloudEvent as a JSON object. Only the attributes are read. */
 export type StructuredCloudEvent = Readonly<Record<string, unknown>>;
 
 const STRUCTURED = /^\s*application\/cloudevents\+json\s*(?:;|$)/i;
@@ -9,31 +9,34 @@ const BATCH = /^\s*application\/cloudevents-batch/i;
 const ANY_FORMAT = /^\s*application\/cloudevents/i;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const INT32 = 2 ** 31;
-/** Maximum number of faults listed per event. */
+/** The maximum number of errors that are returned for an event. */
 const FAULTS_MAX = 20;
 const SHOWN_NAME_MAX = 64;
 
 // Without ignoreBOM: a BOM may precede JSON and is not part of it (RFC 8259, 8.1).
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Returns whether the body is one CloudEvent in structured JSON mode. */
+/** Returns whether the body is a CloudEvent in structured JSON mode. */
 export function isStructuredCloudEvent(contentType: string | undefined): boolean {
   return contentType !== undefined && STRUCTURED.test(contentType);
 }
 
 /**
- * Returns why this content type is not accepted for events; undefined if it is. Sluice refuses batches of CloudEvents,
- * and formats other than JSON, because it cannot read their attributes.
+ * Returns the reason why this content type is not accepted for events, or undefined if it is accepted. Sluice rejects
+ * batches of CloudEvents and formats other than JSON because it cannot read their attributes.
  */
 export function faultOfContentType(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !ANY_FORMAT.test(contentType) || STRUCTURED.test(contentType)) return undefined;
   if (BATCH.test(contentType)) {
-    return 'Batches of CloudEvents are not taken. Send each event in a request of its own, as application/cloudevents+json or in binary mode.';
+    return 'Batches of CloudEvents are not supported. Send each event in a separate request, as application/cloudevents+json or in binary mode.';
   }
-  return 'Of the formats for structured CloudEvents only JSON is taken. Send application/cloudevents+json, or the event in binary mode.';
+  return 'JSON is the only supported format for structured CloudEvents. Send application/cloudevents+json, or send the event in binary mode.';
 }
 
-/** Reads the event in `body`; 'malformed' if it is not UTF-8 JSON, 'invalid' if it is JSON but not an object. */
+/**
+ * Reads the event in `body`. Returns 'malformed' if the body is not UTF-8 JSON, and 'invalid' if the JSON value is not
+ * an object.
+ */
 export function parseStructuredCloudEvent(body: Uint8Array): StructuredCloudEvent | 'malformed' | 'invalid' {
   let value: unknown;
   try {
@@ -48,12 +51,12 @@ function isObject(value: unknown): value is StructuredCloudEvent {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns each member's violation of CloudEvents 1.0.2 and its JSON format; at most 20. */
+/** Returns the violations of CloudEvents 1.0.2 and its JSON format for each member, with at most 20 entries. */
 export function faultsOfStructured(event: StructuredCloudEvent): ProblemError[] {
   const errors: ProblemError[] = [];
   for (const name of REQUIRED_ATTRIBUTES) {
     if (event[name] === undefined || event[name] === null) {
-      errors.push({ pointer: `/${name}`, detail: 'is missing; CloudEvents requires it' });
+      errors.push({ pointer: `/${name}`, detail: 'is missing. CloudEvents requires this attribute' });
     }
   }
   for (const name in event) {
@@ -70,16 +73,19 @@ function faultOfMember(name: string, event: StructuredCloudEvent): string | unde
   const value = event[name];
   if (name === 'data' || value === null) return undefined;
   if (name === 'data_base64') {
-    if (event['data'] !== undefined && event['data'] !== null) return 'stands beside data; send one of the two';
-    return typeof value === 'string' && BASE64.test(value) ? undefined : 'must be base64 (RFC 4648, 4), as a string';
+    if (event['data'] !== undefined && event['data'] !== null)
+      return 'cannot be used together with data. Send only one of them';
+    return typeof value === 'string' && BASE64.test(value)
+      ? undefined
+      : 'must be a base64 string (RFC 4648, section 4)';
   }
-  if (!isAttributeName(name)) return 'is not an attribute name: use lower-case letters and digits';
+  if (!isAttributeName(name)) return 'is not a valid attribute name. Use lowercase letters and digits';
   if (TEXT_ONLY.has(name) && typeof value !== 'string') return 'must be a string';
   const text = readAttribute(event, name);
-  return text === null ? 'must be a string, a boolean or an integer of 32 bits' : faultOfAttribute(name, text ?? '');
+  return text === null ? 'must be a string, a boolean or a 32-bit integer' : faultOfAttribute(name, text ?? '');
 }
 
-/** Returns the JSON Pointer (RFC 6901) of a member, or of the whole if its name is too long to repeat. */
+/** Returns the JSON Pointer (RFC 6901) of a member. If its name is too long, the pointer refers to the whole object. */
 function pointerOf(name: string): string {
   if (name.length > SHOWN_NAME_MAX) return '';
   return `/${name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`;

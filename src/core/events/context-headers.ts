@@ -19,7 +19,7 @@ import {
 import { faultsOfOwnHeaders, ownHeadersOf } from './context-headers-own.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
-/** A stream's lists of request headers to read; the first present header counts. */
+/** The request headers that a stream reads. The first header that is present is used. */
 export interface ContextHeaders {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];
@@ -27,7 +27,10 @@ export interface ContextHeaders {
   readonly forward: readonly string[];
 }
 
-/** Never read and never forwarded, even if a stream lists them: credentials, and headers of one connection. */
+/**
+ * Headers that are not read or forwarded, even if a stream lists them. They contain credentials or belong to a single
+ * connection.
+ */
 const NEVER_LIFTED = new Set([
   'authorization',
   'x-api-key',
@@ -46,28 +49,28 @@ const NEVER_LIFTED = new Set([
   'content-length',
 ]);
 
-/** One source: a header, or in a structured CloudEvent the attribute of the same name. */
+/** A header, or the attribute with the same name in a structured CloudEvent. */
 interface Source {
   readonly header: string;
   readonly attribute: string | undefined;
 }
 
-/** ContextHeaders and event types, prepared once for many events. */
+/** The context headers and event types of a stream in a format that can be used for many events. */
 export interface ExtractionRules {
   readonly eventType: readonly Source[];
   readonly groupKey: readonly Source[];
   readonly eventId: readonly Source[];
   readonly forward: readonly string[];
   readonly eventTypes: ReadonlySet<string>;
-  /** `ce-` headers that requests other than CloudEvents may have too. */
+  /** The `ce-` headers that can also be used in requests that are not CloudEvents. */
   readonly plain: ReadonlySet<string>;
-  /** The `x-sluice-` headers that a request may have. */
+  /** The `x-sluice-` headers that a request can contain. */
   readonly own: ReadonlySet<string>;
 }
 
 /**
- * The parts of a request that its context comes from. `headers` has lower-case names, `rawHeaders` is name, value in
- * turn.
+ * The parts of a request that contain its context. The names in `headers` are in lowercase, and `rawHeaders` contains
+ * alternating names and values.
  */
 interface RequestContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -75,30 +78,36 @@ interface RequestContext {
   readonly body: Uint8Array;
 }
 
-/** The context. `id` is undefined if the sender gave none. Values of `forward` are latin1, as sent. */
+/**
+ * The context of an event. If the sender did not set an id, `id` is undefined. The values of `forward` are unchanged
+ * latin1 text.
+ */
 export interface EventContext {
   readonly id: string | undefined;
   readonly type: string | undefined;
   readonly groupKey: string | undefined;
   readonly forward: Record<string, string>;
-  /** Attributes of a CloudEvent in binary mode. */
+  /** The attributes of a CloudEvent in binary mode. */
   readonly attributes?: BinaryAttributes;
 }
 
-/** Why a request has no context: a problem code, and each fault with its header or attribute. */
+/**
+ * The reason why a request does not have a valid context. It contains a problem code and the errors with their headers
+ * or attributes.
+ */
 interface ContextRefusal {
   readonly code: ProblemCode;
   readonly errors: readonly ProblemError[];
-  /** What to change, if the remedy of the code is not specific enough. */
+  /** The required change, if the remedy of the code is not specific enough. */
   readonly detail?: string;
 }
 
-/** `ce-` headers that a request may have without being a CloudEvent, on every stream. */
+/** The `ce-` headers that requests to all streams can contain without being a CloudEvent. */
 const PLAIN = ['ce-id', 'ce-type', 'ce-partitionkey'];
 
 /**
- * Prepares a stream's lists: lower-case names, defaults for missing lists, no credentials. An empty list reads
- * nothing.
+ * Prepares the lists of a stream. The names are in lowercase, missing lists use the defaults, and credentials are
+ * removed. If a list is empty, no header is read.
  */
 export function compileExtraction(
   contextHeaders: Partial<ContextHeaders>,
@@ -116,19 +125,19 @@ export function compileExtraction(
     ...read,
     forward: names('forward'),
     eventTypes: new Set(eventTypes),
-    // `ce-specversion` alone makes a request a CloudEvent, even if a stream lists the header.
+    // A request with `ce-specversion` is always a CloudEvent, even if a stream lists this header.
     plain: new Set([...PLAIN, ...listed].filter(header => header !== 'ce-specversion')),
     own: ownHeadersOf([...names('eventType'), ...names('groupKey'), ...names('eventId'), ...names('forward')]),
   };
 }
 
-/** The request as a CloudEvent, if it is one: `event` in structured mode, `attributes` in binary mode. */
+/** The CloudEvent of a request. In structured mode, `event` is set. In binary mode, `attributes` is set. */
 interface CloudEventParts {
   readonly event?: StructuredCloudEvent;
   readonly attributes?: BinaryAttributes;
 }
 
-/** Reads and checks the CloudEvent of a request. The content type alone decides on structured mode. */
+/** Reads and validates the CloudEvent of a request. Structured mode is detected by the content type. */
 function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudEventParts | ContextRefusal {
   const contentType = request.headers['content-type'];
   const code = 'malformed_cloudevent';
@@ -136,7 +145,7 @@ function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudE
     const event = parseStructuredCloudEvent(request.body);
     if (event === 'malformed') return { code: 'malformed_body', errors: [], detail: NOT_JSON };
     if (event === 'invalid')
-      return { code, errors: [{ pointer: '', detail: 'must be one CloudEvent as a JSON object' }] };
+      return { code, errors: [{ pointer: '', detail: 'must be a CloudEvent as a JSON object' }] };
     const errors = faultsOfStructured(event);
     return errors.length > 0 ? { code, errors } : { event };
   }
@@ -146,12 +155,13 @@ function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudE
   return attributes === undefined ? {} : { attributes };
 }
 
-const NOT_JSON = 'With content type application/cloudevents+json the body must be one CloudEvent as UTF-8 JSON.';
+const NOT_JSON = 'With the content type application/cloudevents+json, the body must be a CloudEvent in JSON and UTF-8.';
 
 /**
- * Reads id, type, group key and the forwarded headers of a request. The first source that is present counts, even if
- * it is empty: an invalid value is refused (422), never skipped. In a structured CloudEvent the `ce-` sources are the
- * event's own attributes; the body is read, not changed. In binary mode all attributes are kept.
+ * Reads the id, the type, the group key and the forwarded headers of a request. The first source that is present is
+ * used, even if it is empty. If its value is not valid, the request is rejected with 422. In a structured CloudEvent,
+ * the `ce-` sources are the attributes of the event, and the body is not changed. In binary mode, all attributes are
+ * kept.
  */
 export function extractContext(rules: ExtractionRules, request: RequestContext): EventContext | ContextRefusal {
   const contentType = request.headers['content-type'];
@@ -192,7 +202,7 @@ function lift(
     if (typeof sent !== 'string') continue;
     const value = attribute === undefined ? decodeUtf8Header(sent) : decodeCloudEventHeader(sent);
     const fault =
-      // Node joins a repeated header with a comma: two group keys would silently become a third one.
+      // Node joins repeated headers with a comma, so two group keys would be read as a different group key.
       sent.includes(', ') && isHeaderRepeated(request.rawHeaders, header)
         ? 'was sent more than once'
         : value === undefined
@@ -206,7 +216,9 @@ function lift(
 }
 
 function faultOfEncoding(attribute: string | undefined): string {
-  return attribute === undefined ? 'is not UTF-8' : 'is not percent-encoded UTF-8 (CloudEvents HTTP binding)';
+  return attribute === undefined
+    ? 'is not valid UTF-8'
+    : 'is not valid percent-encoded UTF-8 (CloudEvents HTTP binding)';
 }
 
 function liftForwarded(
@@ -236,6 +248,6 @@ function faultOfUnknownType(rules: ExtractionRules, type: string | undefined): P
   const more = rules.eventTypes.size > 10 ? ', …' : '';
   return {
     ...(header === undefined ? {} : { header }),
-    detail: `${type === undefined ? 'no event type was sent' : 'this event type is not declared'}; declared: ${declared}${more}`,
+    detail: `${type === undefined ? 'the event type is missing' : 'the stream does not accept this event type'}; declared: ${declared}${more}`,
   };
 }

@@ -2,30 +2,36 @@ import { publicEventId } from '../ids/public-event-id.ts';
 import { refMs, refOfStreamId } from '../ids/refs.ts';
 import type { EventMeta } from './event-meta.ts';
 
-/** Type of the event that a partner sends to its own endpoint. */
+/** The type of a test event that a partner sends to its endpoint. */
 const TEST_EVENT_TYPE = 'sluice.test';
 
-/** A sequence that no queue reaches: it would need 33 million events in one millisecond before it. */
+/** A sequence that queues do not use. It would require 33 million events in one millisecond. */
 const FIRST_TEST_SEQUENCE = 2 ** 25 - 32;
 /** Such a sequence in a ref, without its last character. */
 const TEST_MARK = 'zzzz';
 const MARK_AT = 10;
 
-/** Returns the ref of a test event requested at `nowMs`; `number` (0 to 31) separates those of one millisecond. */
+/**
+ * Returns the ref of a test event requested at `nowMs`. The `number` (0 to 31) distinguishes test events in the same
+ * millisecond.
+ */
 export function testRef(nowMs: number, number: number): string {
   return refOfStreamId(`${Math.floor(nowMs)}-${FIRST_TEST_SEQUENCE + (number % 32)}`);
 }
 
-/** Returns whether a ref belongs to a test event. Such an event is in no queue; it derives from its ref. */
+/**
+ * Returns whether a ref belongs to a test event. Test events are not stored in a queue, because they are derived from
+ * their ref.
+ */
 export function isTestRef(ref: string): boolean {
   return ref.startsWith(TEST_MARK, MARK_AT);
 }
 
-/** Builds a test event from its ref, as it is signed and sent. It is never stored. */
+/** Creates a test event from its ref in the format in which it is signed and sent. Test events are not stored. */
 export function testEvent(ref: string, subscription: string): { readonly meta: EventMeta; readonly body: Buffer } {
   const time = refMs(ref);
   const timestamp = new Date(time).toISOString();
-  const data = { subscription, message: 'This is a test of your endpoint. No producer has sent it.' };
+  const data = { subscription, message: 'This is a test of your endpoint. It was not sent by a producer.' };
   return {
     meta: {
       id: publicEventId(ref, subscription),

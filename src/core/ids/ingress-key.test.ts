@@ -19,9 +19,18 @@ test.each([
   ['', 'it has 0 bytes; use 20 or more random characters'],
   ['k'.repeat(19), 'it has 19 bytes; use 20 or more random characters'],
   ['k'.repeat(513), 'it has 513 bytes; use 512 at most'],
-  [`${'k'.repeat(30)}\n`, 'no header can carry it: remove line ends, control characters and outer spaces'],
-  [` ${'k'.repeat(30)}`, 'no header can carry it: remove line ends, control characters and outer spaces'],
-  [`${'k'.repeat(30)}\u0000`, 'no header can carry it: remove line ends, control characters and outer spaces'],
+  [
+    `${'k'.repeat(30)}\n`,
+    'it contains characters that headers do not allow. Remove line breaks, control characters and leading or trailing spaces',
+  ],
+  [
+    ` ${'k'.repeat(30)}`,
+    'it contains characters that headers do not allow. Remove line breaks, control characters and leading or trailing spaces',
+  ],
+  [
+    `${'k'.repeat(30)}\u0000`,
+    'it contains characters that headers do not allow. Remove line breaks, control characters and leading or trailing spaces',
+  ],
 ])('%j opens nothing, and the fault says why', (key, fault) => {
   expect(faultOfIngressKey(Buffer.from(key))).toBe(fault);
 });

@@ -4,127 +4,131 @@ import type { ProblemKind } from './problem-kind.ts';
 export const REQUEST_PROBLEMS = {
   malformed_request: {
     status: 400,
-    title: 'The request is not well-formed HTTP',
+    title: 'The request is not valid HTTP',
     remedy: 'Check the request line, the Host header, the other headers and the framing of the body.',
   },
   misplaced_token: {
     status: 400,
     title: 'The bearer token is in the wrong place',
-    remedy: 'Send it once, only as "Authorization: Bearer <token>".',
+    remedy: 'Send the token once, in the header "Authorization: Bearer <token>".',
   },
   missing_token: {
     status: 401,
     title: 'A bearer token is required',
     remedy:
-      'Send an access token of your identity provider as "Authorization: Bearer <token>". Ingress keys do not work here.',
+      'Send an access token of your identity provider as "Authorization: Bearer <token>". You cannot use ingress keys with this API.',
   },
   invalid_token: {
     status: 401,
-    title: 'The bearer token is not accepted',
+    title: 'The bearer token is not valid',
     remedy: 'Get a new access token from a configured issuer for the configured audience.',
   },
   not_found: {
     status: 404,
-    title: 'There is no such path',
+    title: 'The path does not exist',
     remedy:
-      'Check the path and the port. The ingress role (SLUICE_INGRESS_PORT) serves POST /events/{tenant}/{queue}. The facade role (SLUICE_FACADE_PORT) serves /waas. /openapi.json of each lists its routes.',
+      'Check the path and the port. The ingress role (SLUICE_INGRESS_PORT) serves POST /events/{tenant}/{queue}. The facade role (SLUICE_FACADE_PORT) serves /waas. For a list of the routes of a role, see its /openapi.json.',
   },
   method_not_allowed: {
     status: 405,
-    title: 'This path does not support the method',
+    title: 'The path does not support this method',
     remedy: 'Use one of the methods in the Allow header.',
   },
   request_timeout: {
     status: 408,
-    title: 'The request did not arrive in time',
-    remedy: 'Send the whole request without a pause. Sending it again with the same id is safe.',
+    title: 'The request timed out',
+    remedy: 'Send the whole request without a pause. You can safely send the event again with the same id.',
   },
   body_too_large: {
     status: 413,
     title: 'The body is too large',
     remedy:
-      'Send at most 262,144 bytes per event; store larger payloads elsewhere and send a reference. To /waas, send at most 16 KiB, or 1 MiB if the call takes a schema or a list, and at most 5,000 fields and items.',
+      'Send at most 262,144 bytes per event. If your payload is larger, store it elsewhere and send a reference. To /waas, you can send at most 16 KiB, or 1 MiB if the call accepts a schema or a list. A body can have at most 5,000 fields and items.',
   },
   uri_too_long: {
     status: 414,
     title: 'The path is too long',
-    remedy: 'Tenant ids have 24 characters, names of queues have at most 63.',
+    remedy: 'Tenant ids have 24 characters, and names of queues have at most 63 characters.',
   },
   expectation_failed: {
     status: 417,
-    title: 'This Expect header is not supported',
-    remedy: 'Send "Expect: 100-continue" or no Expect header.',
+    title: 'The Expect header is not supported',
+    remedy: 'Send "Expect: 100-continue" or remove the Expect header.',
   },
   headers_too_large: {
     status: 431,
     title: 'The headers are too large',
-    remedy: 'Send at most 16 KiB of headers with an event, and 32 KiB to /waas.',
+    remedy: 'Send at most 16 KiB of headers with an event, and at most 32 KiB to /waas.',
   },
   internal: {
     status: 500,
     title: 'An internal error occurred',
-    remedy: 'Retry, an event with the same id. If the error persists, contact the operator.',
+    remedy: 'Retry the request. If you publish an event, use the same id. If the error persists, contact the operator.',
   },
   missing_permission: {
     status: 500,
-    title: 'The facade lacks a permission in Kubernetes',
-    remedy: 'Ask the operator to bind the ClusterRole sluice-facade. Retrying does not help until then.',
+    title: 'The facade does not have a required Kubernetes permission',
+    remedy: 'Ask the operator to bind the ClusterRole sluice-facade. You cannot resolve this error by retrying.',
   },
   unavailable: {
     status: 503,
-    title: 'The service is not available at the moment',
-    remedy: 'Wait Retry-After seconds, then retry. Repeating a call is safe, and an event is stored once per id.',
+    title: 'The service is temporarily unavailable',
+    remedy:
+      'Wait for the number of seconds in Retry-After, and then retry. You can safely repeat a call, and events are stored only once per id.',
   },
   overloaded: {
     status: 503,
     title: 'Too many requests are waiting',
-    remedy: 'Wait Retry-After seconds, then retry. Repeating a call is safe, and an event is stored once per id.',
+    remedy:
+      'Wait for the number of seconds in Retry-After, and then retry. You can safely repeat a call, and events are stored only once per id.',
   },
   issuer_unavailable: {
     status: 503,
-    title: 'The keys of the token issuer cannot be read',
-    remedy: 'Wait Retry-After seconds, then retry with the same token.',
+    title: 'The keys of the token issuer are not available',
+    remedy: 'Wait for the number of seconds in Retry-After, and then retry with the same token.',
   },
   malformed_body: {
     status: 400,
-    title: 'The body is not JSON',
-    remedy: 'Send one JSON value in UTF-8 (RFC 8259).',
+    title: 'The body is not valid JSON',
+    remedy: 'Send a single JSON value in UTF-8 (RFC 8259).',
   },
   malformed_id: {
     status: 400,
-    title: 'An id in the path is malformed',
-    remedy: 'An id is a prefix such as ten_, followed by 20 characters. Copy it from an answer.',
+    title: 'An id in the path is not valid',
+    remedy: 'Ids consist of a prefix, such as ten_, and 20 characters. Copy the id from a response.',
   },
   malformed_cursor: {
     status: 400,
     title: 'The cursor does not belong to this list',
-    remedy: 'Send the nextCursor of the previous page unchanged, or no cursor to start again.',
+    remedy:
+      'Send the nextCursor of the previous page without changes. To start with the first page, do not send a cursor.',
   },
   ambiguous_request: {
     status: 400,
-    title: 'Body and query contradict each other',
-    remedy: 'Send the fields in the body or as query parameters, or the same values in both.',
+    title: 'The body and the query contain different values',
+    remedy: 'Send the fields either in the body or as query parameters. If you send both, use the same values.',
   },
   forbidden: {
     status: 403,
-    title: 'You may not access this',
+    title: 'You do not have access to this object',
     remedy:
-      'Use an access token of an owner of the workspace or of its account. Objects that do not exist get the same answer.',
+      'Use an access token of an owner of the workspace or of its account. You also receive this error if the object does not exist.',
   },
   unsupported_media_type: {
     status: 415,
-    title: 'This content type is not supported',
+    title: 'The content type is not supported',
     remedy:
-      'Send application/json to /waas. Events may have any content type except CloudEvents batches and CloudEvents formats other than JSON.',
+      'Use application/json for /waas. Events can have any content type except CloudEvents batches and CloudEvents formats other than JSON.',
   },
   invalid_request: {
     status: 422,
-    title: 'The request is invalid',
-    remedy: 'Change the fields that errors lists.',
+    title: 'The request is not valid',
+    remedy: 'Change the fields in errors.',
   },
   rate_limited: {
     status: 429,
     title: 'Too many requests',
-    remedy: 'Wait Retry-After seconds, then retry. The RateLimit headers contain the remaining quota.',
+    remedy:
+      'Wait for the number of seconds in Retry-After, and then retry. The RateLimit headers contain your remaining quota.',
   },
 } as const satisfies Readonly<Record<string, ProblemKind>>;

@@ -27,7 +27,7 @@ export function createDispatcherMetrics(
   const registers = [registry];
   new Gauge({
     name: 'sluice_dispatcher_attempts_in_flight',
-    help: 'Attempts under way in this process.',
+    help: 'Number of attempts in progress in this process.',
     registers,
     collect() {
       this.set(inFlight());
@@ -37,7 +37,7 @@ export function createDispatcherMetrics(
   const ended = createTally<Completion['outcome']>();
   new Counter({
     name: 'sluice_dispatcher_attempts_total',
-    help: 'HTTP attempts by outcome (delivered, failed, disabled) and reason.',
+    help: 'Number of HTTP attempts, by outcome (delivered, failed or disabled) and reason.',
     labelNames: ['outcome', 'reason'] as const,
     registers,
     collect() {
@@ -49,7 +49,7 @@ export function createDispatcherMetrics(
   }).inc({ outcome: 'delivered', reason: 'http_2xx' }, 0);
   const events = new Counter({
     name: 'sluice_dispatcher_events_total',
-    help: 'What became of events that were claimed: delivered, failed (tried again), dead, gone (its endpoint answered 410: kept), expired (retention took it).',
+    help: 'Number of claimed events, by result: delivered, failed (will be retried), dead, gone (the endpoint returned 410 and the event is kept), expired (the retention period ended).',
     labelNames: ['result'] as const,
     registers,
     collect() {
@@ -59,23 +59,23 @@ export function createDispatcherMetrics(
   for (const result of ['delivered', 'failed', 'dead', 'gone', 'expired']) events.inc({ result }, 0);
   const replayed = new Counter({
     name: 'sluice_dispatcher_replayed_total',
-    help: 'Deliveries of replays, which sluice_dispatcher_events_total counts, too.',
+    help: 'Number of deliveries of replays. These deliveries are also included in sluice_dispatcher_events_total.',
     registers,
   });
   const failures = new Counter({
     name: 'sluice_dispatcher_failures_total',
-    help: 'Turns of work on a subscription that failed and were begun again, as while Redis is away.',
+    help: 'Number of times that work on a subscription failed and was retried, for example because Redis was unavailable.',
     registers,
   });
   const latency = createPlainHistogram({
     name: 'sluice_dispatcher_attempt_duration_seconds',
-    help: 'Time of an attempt, from connecting to the end of the answer.',
+    help: 'Duration of an attempt in seconds, from the connection to the end of the response.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   });
   const age = createPlainHistogram({
     name: 'sluice_dispatcher_delivery_age_seconds',
-    help: 'Age of an event when it was delivered, since ingress accepted it, with retries and pauses. Replays and test events are left out.',
+    help: 'Age of an event at delivery in seconds, measured from the time that ingress accepted it. This includes retries and pauses, and it does not include replays and test events.',
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600, 3_600, 86_400, 345_600],
     registers,
   });

@@ -52,15 +52,15 @@ test('a structured CloudEvent that is no JSON is 400', async () => {
   const headers = { 'content-type': 'application/cloudevents+json' };
   expect(await role.send({ headers, body: '{' })).toMatchObject({
     status: 400,
-    document: { code: 'malformed_body', detail: expect.stringContaining('one CloudEvent') },
+    document: { code: 'malformed_body', detail: expect.stringContaining('a CloudEvent') },
   });
 });
 
 describe('415 says what to send instead', () => {
   test.each([
-    ['application/cloudevents-batch+json', 'in a request of its own'],
-    ['Application/CloudEvents-Batch+JSON; charset=utf-8', 'in a request of its own'],
-    ['application/cloudevents-batch', 'in a request of its own'],
+    ['application/cloudevents-batch+json', 'in a separate request'],
+    ['Application/CloudEvents-Batch+JSON; charset=utf-8', 'in a separate request'],
+    ['application/cloudevents-batch', 'in a separate request'],
     ['application/cloudevents+avro', 'application/cloudevents+json'],
     ['application/cloudevents+xml', 'application/cloudevents+json'],
     ['application/cloudevents', 'application/cloudevents+json'],

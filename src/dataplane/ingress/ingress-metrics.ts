@@ -30,7 +30,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   const events = createTally<EventResult>();
   const answered = new Counter({
     name: 'sluice_ingress_requests_total',
-    help: 'Requests answered by ingress, by HTTP status code; 499: the sender went away before the answer.',
+    help: 'Number of requests that ingress answered, by HTTP status code. The code 499 means that the client closed the connection before the response.',
     labelNames: ['code'] as const,
     registers: [registry],
     collect() {
@@ -40,9 +40,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const code of ['202', '401', '429', '503']) answered.inc({ code }, 0);
   const stored = new Counter({
     name: 'sluice_ingress_events_total',
-    help:
-      'Events handed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted, but ' +
-      'routed to nobody), stale (the configuration changed: tried again), closed, full, gone, unavailable.',
+    help: 'Number of events that were passed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted but not routed), stale (retried because the configuration changed), closed, full, gone, unavailable.',
     labelNames: ['result'] as const,
     registers: [registry],
     collect() {
@@ -52,7 +50,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const result of EVENT_RESULTS) stored.inc({ result }, 0);
   const duration = createPlainHistogram({
     name: 'sluice_ingress_request_duration_seconds',
-    help: 'Time from the head of a request being read to its answer being written, in seconds.',
+    help: 'Duration of a request in seconds, from reading its headers to writing its response.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
   });
@@ -67,12 +65,14 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
         this.set(read());
       },
     });
-  gauge('sluice_ingress_held_bytes', 'Bytes of events that are in memory: being received, or not stored yet.', () =>
-    held(),
+  gauge(
+    'sluice_ingress_held_bytes',
+    'Number of bytes of events in memory that are being received or are not stored yet.',
+    () => held(),
   );
   gauge(
     'sluice_ingress_held_bytes_limit',
-    'Bytes of events that may be in memory; beyond them requests are answered 503.',
+    'Maximum number of bytes of events in memory. If this limit is exceeded, ingress responds with 503.',
     () => limit,
   );
   return {

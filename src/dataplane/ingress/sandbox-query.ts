@@ -13,7 +13,7 @@ export interface SandboxRequest {
 
 /**
  * Reads the sandbox parameters of a request target; the faults, where it has some. What production's route would take for
- * one of them, as `RUNID` or ` runId`, has to be spelled as it is here, and other parameters are refused: ignored, they
+ * one of them, as `RUNID` or ` runId`, must be spelled as it is here, and other parameters are refused: ignored, they
  * would simulate the event in another way than its sender thinks.
  */
 export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
@@ -44,5 +44,8 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
 export function unknownParameter(name: string, known: readonly string[]): ProblemError {
   const meant = nearestName(name.toLowerCase(), known);
   const hint = meant === undefined ? '' : `did you mean ${meant}? `;
-  return { parameter: name.slice(0, 64), detail: `is no parameter of this route; ${hint}known: ${known.join(', ')}` };
+  return {
+    parameter: name.slice(0, 64),
+    detail: `is not a parameter of this route; ${hint}known: ${known.join(', ')}`,
+  };
 }

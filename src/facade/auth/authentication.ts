@@ -56,16 +56,16 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
 function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRefused']): void {
   const carries = carriesToken(target);
   if (carries === 'too many') {
-    throw new Refusal('malformed_request', `The query has more than ${MOST_PARAMETERS} parameters.`);
+    throw new Refusal('malformed_request', `The query contains more than ${MOST_PARAMETERS} parameters.`);
   }
   if (carries) {
     onRefused?.('misplaced');
-    throw refuseMisplaced('Tokens are not taken from the query');
+    throw refuseMisplaced('You cannot send tokens in the query');
   }
   try {
     decodeURI(target);
   } catch {
-    throw new Refusal('malformed_request', 'The path or the query is not percent-encoded UTF-8.');
+    throw new Refusal('malformed_request', 'The path or the query is not valid percent-encoded UTF-8.');
   }
 }
 

@@ -56,7 +56,7 @@ test.each(BAD_TOKENS)('$name: refused', async ({ make, statuses }) => {
 test('the challenge and the document give the reason why a token is refused', async () => {
   const parts = { headers: [`Authorization: Bearer ${await material.issuer.sign({ exp: 1 })}`] };
   const { headers, body } = await exchange(server.port, renderRequest(TARGET, parts));
-  const why = 'The token has expired or has no expiry';
+  const why = 'The token has expired or does not have an expiry';
   expect(headers['www-authenticate']).toBe(`Bearer realm="sluice", error="invalid_token", error_description="${why}"`);
   expect(JSON.parse(body)).toMatchObject({ code: 'invalid_token', detail: `${why}.` });
 });

@@ -21,7 +21,7 @@ export function refuseMisplaced(description: string): Refusal {
 
 /** Returns the refusal of a request that the verifying library cannot handle; it also reads Host and path. */
 export function refuseRequest(): Refusal {
-  return challenge('malformed_request', 'invalid_request', 'The Host header or the path is not well-formed');
+  return challenge('malformed_request', 'invalid_request', 'The Host header or the path is not valid');
 }
 
 /** Returns the refusal of a token that cannot be checked now. The cause was logged when the keys were read. */

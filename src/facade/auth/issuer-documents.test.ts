@@ -61,19 +61,23 @@ test('keeps public keys with a name only', async () => {
 });
 
 test.each<[string, (url: string) => Answers, RegExp]>([
-  ['no metadata', () => ({}), /answers 404/],
+  ['no metadata', () => ({}), /returned status 404/],
   ['metadata that are no JSON', () => ({ [METADATA]: '<html>' }), /JSON/],
-  ['metadata that are no object', () => ({ [METADATA]: 'null' }), /not a JSON object/],
-  ['metadata of another', at => ({ [METADATA]: { issuer: `${at}/`, jwks_uri: `${at}/keys` } }), /another issuer/],
+  ['metadata that are no object', () => ({ [METADATA]: 'null' }), /did not return a JSON object/],
+  ['metadata of another', at => ({ [METADATA]: { issuer: `${at}/`, jwks_uri: `${at}/keys` } }), /a different issuer/],
   ['metadata that are elsewhere', at => ({ [METADATA]: moved, '/elsewhere': { issuer: at } }), /fetch failed/],
-  ['no jwks_uri', at => ({ [METADATA]: { issuer: at } }), /no jwks_uri/],
-  ['a jwks_uri of another scheme', at => ({ [METADATA]: { issuer: at, jwks_uri: 'file:///etc/passwd' } }), /not https/],
+  ['no jwks_uri', at => ({ [METADATA]: { issuer: at } }), /does not contain jwks_uri/],
+  [
+    'a jwks_uri of another scheme',
+    at => ({ [METADATA]: { issuer: at, jwks_uri: 'file:///etc/passwd' } }),
+    /does not use https/,
+  ],
   [
     'keys that are elsewhere',
     at => ({ [METADATA]: { issuer: at, jwks_uri: `${at}/keys` }, '/keys': moved }),
     /fetch failed/,
   ],
-  ['no keys', at => ({ [METADATA]: { issuer: at, jwks_uri: `${at}/keys` }, '/keys': {} }), /no keys/],
+  ['no keys', at => ({ [METADATA]: { issuer: at, jwks_uri: `${at}/keys` }, '/keys': {} }), /does not contain any keys/],
   ['too much', () => ({ [METADATA]: 'x'.repeat(10_001) }), /larger than 10000 bytes/],
 ])('%s: an error', async (_, answers, message) => {
   await expect(readKeySet(await serve(answers), LIMITS)).rejects.toThrow(message);

@@ -26,17 +26,17 @@ export async function readKeySet(issuer: string, limits: DocumentLimits): Promis
   const signal = AbortSignal.timeout(limits.timeoutMs);
   const metadata = await readDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal, limits);
   // Section 4.3: the metadata must name exactly the issuer that was requested.
-  if (metadata['issuer'] !== issuer) throw new Error('the metadata names another issuer');
+  if (metadata['issuer'] !== issuer) throw new Error('the metadata contains a different issuer');
   const { keys } = await readDocument(checkKeysUrl(issuer, metadata['jwks_uri']), signal, limits);
-  if (!Array.isArray(keys)) throw new Error('the key set has no keys');
+  if (!Array.isArray(keys)) throw new Error('the key set does not contain any keys');
   return { keys: keys.filter(isPublicKey) };
 }
 
 /** Returns the URL of the key set. It must use https, unless the issuer itself does not. */
 function checkKeysUrl(issuer: string, url: unknown): string {
-  if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the metadata has no jwks_uri');
+  if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the metadata does not contain jwks_uri');
   const { protocol } = new URL(url);
-  if (protocol !== 'https:' && protocol !== new URL(issuer).protocol) throw new Error('jwks_uri is not https');
+  if (protocol !== 'https:' && protocol !== new URL(issuer).protocol) throw new Error('jwks_uri does not use https');
   return url;
 }
 
@@ -54,9 +54,9 @@ async function readDocument(
     if (bytes > maxBytes) throw new Error(`${url} is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
-  if (answer.status !== 200) throw new Error(`${url} answers ${answer.status}`);
+  if (answer.status !== 200) throw new Error(`${url} returned status ${answer.status}`);
   const document: unknown = JSON.parse(Buffer.concat(chunks).toString());
-  if (typeof document !== 'object' || document === null) throw new Error(`${url} is not a JSON object`);
+  if (typeof document !== 'object' || document === null) throw new Error(`${url} did not return a JSON object`);
   return document as Record<string, unknown>;
 }
 

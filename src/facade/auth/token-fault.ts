@@ -16,13 +16,13 @@ export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form',
   type: 'The token is not an access token',
   critical: 'The token requires unsupported extensions',
-  algorithm: 'The signing algorithm of the token is not accepted',
-  key: 'The token is not signed by a key of its issuer',
+  algorithm: 'The signing algorithm of the token is not supported',
+  key: 'The token is not signed with a key of its issuer',
   issuer: 'The issuer of the token is not accepted',
-  audience: 'The token is for another audience',
-  expired: 'The token has expired or has no expiry',
+  audience: 'The token has a different audience',
+  expired: 'The token has expired or does not have an expiry',
   early: 'The token is not valid yet',
-  subject: 'The token has no usable subject',
+  subject: 'The token does not contain a valid subject',
   signature: 'The signature of the token is not valid',
 } as const;
 

@@ -29,7 +29,7 @@ export function createErrorHandler(log: Logger) {
     const known = OF_FASTIFY[error.code];
     if (known === 'body_too_large') {
       const most = (request.routeOptions.bodyLimit ?? BODY_BYTES).toLocaleString('en');
-      return sendProblem(reply, known, { detail: `Send at most ${most} bytes to this call.` });
+      return sendProblem(reply, known, { detail: `Send at most ${most} bytes to this route.` });
     }
     if (known !== undefined) return sendProblem(reply, known);
     if (error.statusCode !== undefined && error.statusCode < 500) return sendProblem(reply, 'malformed_request');

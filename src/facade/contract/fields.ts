@@ -15,7 +15,7 @@ const CALLED: Record<IdKind, string> = {
 
 const EXAMPLE = '0123456789abcdefghjk';
 
-/** Returns the schema of a public id: prefix and 20 characters of lower-case Crockford base32. */
+/** Returns the schema of a public id: prefix and 20 characters of lowercase Crockford base32. */
 export function publicIdField(kind: IdKind) {
   return z
     .string()
@@ -23,7 +23,7 @@ export function publicIdField(kind: IdKind) {
       new RegExp(`^${ID_PREFIX[kind]}[0-9a-hjkmnp-tv-z]{20}$`),
       `must be ${ID_PREFIX[kind]} followed by 20 characters`,
     )
-    .meta({ description: `Public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
+    .meta({ description: `The public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
 }
 
 /** The schema of each path parameter, by name. */
@@ -40,17 +40,20 @@ export const PATH_PARAMETERS = {
     .string()
     .regex(/^evt_[0-9a-hjkmnp-tv-z]{35}$/, 'must be evt_ followed by 35 characters')
     .meta({
-      description: 'Id of the event in the inbox of one subscription, from the list of events.',
+      description: 'The id of the event in the inbox of one subscription. You can find it in the list of events.',
       example: `evt_01mxhs0q0000000${EXAMPLE}`,
     }),
   eventId: z
     .string()
     .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/, 'must be 1 to 256 characters of printable ASCII')
-    .meta({ description: "The producer's id of the event. Deliveries send it as webhook-id.", example: 'order-4711' }),
+    .meta({
+      description: 'The id that the producer set for the event. Deliveries contain it in webhook-id.',
+      example: 'order-4711',
+    }),
   replay: z
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
-    .meta({ description: 'Id of the replay.', example: 'rpl_0123456789abcdefghjk' }),
+    .meta({ description: 'The id of the replay.', example: 'rpl_0123456789abcdefghjk' }),
   key: z
     .string()
     .max(63)
@@ -58,7 +61,7 @@ export const PATH_PARAMETERS = {
       /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
       'must be letters and digits, with ".", "_" and "-" between them',
     )
-    .meta({ description: 'Id of the ingress key.', example: 'key-1' }),
+    .meta({ description: 'The id of the ingress key.', example: 'key-1' }),
 } as const;
 
 export type PathParameter = keyof typeof PATH_PARAMETERS;

@@ -52,10 +52,10 @@ function countValues(bytes: Buffer): number {
 function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
   for (const text of [key, value]) {
     if (typeof text === 'string' && (text.includes('\0') || !text.isWellFormed())) {
-      throw new Refusal('malformed_body', 'Text must be well-formed Unicode without NUL.');
+      throw new Refusal('malformed_body', 'Text must be valid Unicode without NUL characters.');
     }
   }
-  if (key === '__proto__') throw new Refusal('malformed_body', 'A field cannot be called __proto__.');
+  if (key === '__proto__') throw new Refusal('malformed_body', 'A field cannot have the name __proto__.');
   return value;
 }
 

@@ -12,21 +12,22 @@ export const PageQuery = z.strictObject({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `must be a number from 1 to ${MOST}`, {
     minimum: 1,
     maximum: MOST,
-    description: `Maximum number of items in the page, 1 to ${MOST}. Default ${DEFAULT}.`,
+    description: `The maximum number of items to return, from 1 to ${MOST}. Defaults to ${DEFAULT}.`,
     example: 50,
   }),
-  cursor: z
-    .string()
-    .max(1_024)
-    .optional()
-    .meta({ description: 'The nextCursor of the previous page. Absent: the first page.' }),
+  cursor: z.string().max(1_024).optional().meta({
+    description: 'The nextCursor of the previous page. If this parameter is not set, the first page is returned.',
+  }),
 });
 
 /** Returns the schema `{data, nextCursor}` of a list. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({
     data: z.array(item).meta({ description: 'The items of this page.' }),
-    nextCursor: z.string().nullable().meta({ description: 'Cursor for the next page; null on the last page.' }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'The cursor of the next page. The value is null on the last page.' }),
   });
 }
 

@@ -60,7 +60,7 @@ export function validatePath(params: Readonly<Record<string, string>>): void {
   }
   const errors = Object.entries(params).flatMap(([name, value]): ProblemError[] => {
     const parsed = PATH_PARAMETERS[name as PathParameter].safeParse(value);
-    return parsed.success ? [] : [{ parameter: name, detail: parsed.error.issues[0]?.message ?? 'is malformed' }];
+    return parsed.success ? [] : [{ parameter: name, detail: parsed.error.issues[0]?.message ?? 'is not valid' }];
   });
   if (errors.length > 0) throw new Refusal('malformed_id', { errors });
 }

@@ -14,44 +14,53 @@ import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups } from './lookups.ts';
 
-/** The caches of everything that the facade watches, with lookups. */
+/** Contains the caches of all objects that the facade watches, with lookup functions. */
 export interface Caches {
   /** Returns an object by name from the cache. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
-  /** Returns the objects of a namespace, or all for cluster-scoped kinds. They lag by the latency of the watch. */
+  /**
+   * Returns the objects of a namespace, or all objects of a cluster-scoped kind. The list can be out of date by the
+   * latency of the watch.
+   */
   readonly list: <K extends KindName>(kind: K, namespace?: string) => Cached<K>[];
   /**
-   * Finds an object by public id: in the cache, else by one list, which finds objects that another replica has just
-   * created. `namespace` confines the search.
+   * Finds an object by its public id. If the cache does not contain the object, this function lists objects from the
+   * API server, because another replica might have created it. To limit the search, set `namespace`.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
-  /** Runs the lookup of `find` without the cache, so that timing does not reveal whether an object exists. */
+  /**
+   * Runs the same lookup as `find` without the cache. This prevents callers from using the response time to find out
+   * whether an object exists.
+   */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
-  /** Finds an object by a unique index such as `tokenHash`, like `find`. */
+  /** Finds an object by a unique index such as `tokenHash`. The lookup works in the same way as `find`. */
   readonly findBy: <K extends KindName>(kind: K, index: string, value: string) => Promise<Cached<K> | undefined>;
-  /** Reads an object from the API server, with its managed fields. @throws Refusal 503 */
+  /** Reads an object and its managed fields from the API server. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
-  /** Lists from the API server, for decisions that must not rely on caches. More expensive than `live`. */
+  /**
+   * Lists objects from the API server. Use this function if you cannot rely on caches, because it is more expensive
+   * than `live`.
+   */
   readonly listLive: ListLive;
   /**
-   * Returns the objects with `value` in an index such as `integration` (`namespace/name`). They lag by the latency of
-   * the watch.
+   * Returns the objects with `value` in an index such as `integration` (`namespace/name`). The list can be out of date
+   * by the latency of the watch.
    */
   readonly by: <K extends KindName>(kind: K, index: string, value: string) => Cached<K>[];
   readonly reflector: <K extends KindName>(kind: K) => Reflector<Cached<K>>;
-  /** @throws Refusal 503 while a cache is not synced or had no contact for 30 s */
+  /** @throws Refusal 503 if a cache is not synced or has had no contact for 30 s */
   readonly assertCurrent: () => void;
-  /** Returns why `assertCurrent` would throw. */
+  /** Returns the reason why `assertCurrent` would throw an error. */
   readonly staleKinds: () => readonly string[];
-  /** Watches until the signal aborts. */
+  /** Watches objects until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Duration of a watch. Its end proves that the API server is reachable if nothing else does. */
+/** The duration of a watch. When a watch ends, the client knows that the API server is reachable. */
 const WATCH_TIMEOUT_SECONDS = 14;
-/** Longer than any watch: a connection without data for this long is dead. */
+/** This timeout is longer than any watch. If a connection does not receive data for this time, it is closed. */
 const DEAD_AFTER_MS = 25_000;
-/** A cache without contact for this long may be stale: no answer uses it. */
+/** If a cache has no contact for this time, it might be out of date and is not used for responses. */
 const MUST_HEAR_WITHIN_MS = 30_000;
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
@@ -66,7 +75,7 @@ function hashed<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscri
   };
 }
 
-/** Returns the key of a person or machine in the index of accounts. */
+/** Returns the key of a user or a machine in the index of accounts. */
 export function subjectKey(issuer: string, subject: string): string {
   return `${issuer}\0${subject}`;
 }
@@ -167,7 +176,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger): Cac
     staleKinds,
     assertCurrent: () => {
       if (staleKinds().length > 0) {
-        throw new Refusal('unavailable', 'The cache of the custom resources may be stale. Try again.');
+        throw new Refusal('unavailable', 'The cache of the custom resources might be out of date. Try again.');
       }
     },
     run: async signal => {

@@ -6,18 +6,21 @@ import { type ErrorCause, isKubeError, type KubeError } from '../../kube/kube-er
 /** A call to the API server, including its retries. */
 export const CALL_WITHIN_MS = 4_000;
 
-/** Returns `spec.eventTypes[2]` as a JSON Pointer into the object; skips what is not a field path. */
+/**
+ * Converts a path such as `spec.eventTypes[2]` to a JSON Pointer into the object. Ignores values that are not field
+ * paths.
+ */
 function pointerOf(field: string): string {
   const words = field.split(/[.[\]]/).filter(word => word !== '');
   return words.map(word => `/${word.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Returns the manager in a conflict message: `conflict with "kubectl" using …`. */
+/** Returns the manager from a conflict message such as `conflict with "kubectl" using …`. */
 function managerOf({ message }: ErrorCause): string {
   return /^conflict with "([^"]*)"/.exec(message)?.[1] ?? 'another field manager';
 }
 
-/** Returns one fault per field that another manager owns, with the manager's name. */
+/** Returns an error for each field that another manager owns. The error contains the name of the manager. */
 function conflictErrors(error: KubeError): ProblemError[] {
   return error.causes
     .filter(({ reason }) => reason === 'FieldManagerConflict')
@@ -27,22 +30,28 @@ function conflictErrors(error: KubeError): ProblemError[] {
     });
 }
 
-/** Returns a 409 `field_managed` with each manager and field, and the way out. */
+/** Returns a 409 `field_managed` problem with the managers and fields, and explains how to resolve the conflict. */
 export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): Refusal {
   const said = errors.map(({ detail }) => detail).join('; ');
-  const detail = `${said}. Change it there, or apply the object without the field as that manager.`;
+  const detail = `${said}. Change the field with this manager, or apply the object without the field as this manager.`;
   return new Refusal('field_managed', { detail, errors, cause });
 }
 
-/** Matches the text of admission plugins and webhooks in a refusal, with any status. */
+/** Matches the error messages of admission plugins and webhooks with any status. */
 const OF_A_POLICY = /\b(?:Validating|Mutating)AdmissionPolicy '|\badmission webhook "|: exceeded quota: /;
-/** Matches the text of the authorizer: `streams "x" is forbidden: User "y" cannot patch resource "streams" …`. */
+/**
+ * Matches the error messages of the authorizer, such as `streams "x" is forbidden: User "y" cannot patch resource
+ * "streams" …`.
+ */
 const OF_PERMISSIONS = /\bforbidden: User "[^"]*" cannot \w+ resource "/;
 
-/** Returns the refusal for a rule of the cluster; undefined if no rule refused. Retrying does not help. */
+/**
+ * Returns the problem for a request that a cluster policy rejected, or undefined if no policy rejected it. Retries do
+ * not resolve this problem.
+ */
 function ruleRefusal(error: KubeError): Refusal | undefined {
   if (OF_PERMISSIONS.test(error.detail)) return new Refusal('missing_permission', { cause: error });
-  // A namespace that is being deleted resolves with time.
+  // This error is resolved after the namespace is deleted.
   if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return undefined;
   if (!OF_A_POLICY.test(error.detail) && error.status !== 403) return undefined;
   return new Refusal('refused_by_policy', {
@@ -51,7 +60,7 @@ function ruleRefusal(error: KubeError): Refusal | undefined {
   });
 }
 
-/** Returns the problem for a failure of the API server. No input of the caller turns into a 5xx. */
+/** Returns the problem for an error of the API server. Input from the caller never causes a 5xx status. */
 export function kubeRefusal(cause: unknown): Refusal {
   if (cause instanceof Refusal) return cause;
   if (!isKubeError(cause)) return new Refusal('unavailable', { cause });
@@ -64,6 +73,6 @@ export function kubeRefusal(cause: unknown): Refusal {
     const errors = cause.causes.map(({ field, message }) => ({ pointer: pointerOf(field), detail: message }));
     return new Refusal('invalid_request', { errors, cause });
   }
-  // The namespace is missing or being deleted: the workspace does not exist yet, or no longer.
+  // If the namespace is missing or is being deleted, the workspace does not exist.
   return new Refusal('unavailable', { cause });
 }

@@ -2,22 +2,25 @@ import { type Refusal, refuseBecause } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** Kinds of a producer's workspace whose public id is a hash of their name. */
+/** The kinds in a producer's workspace whose public id is a hash of their name. */
 type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';
 
-/** Readable name of each kind. */
+/** The human-readable name of each kind. */
 const CALLED: Record<OwnedKind, string> = {
   CatalogStream: 'stream',
   Package: 'package',
   Integration: 'integration',
 };
 
-/** Returns a 404 that names the kind. */
+/** Returns a 404 problem that contains the name of the kind. */
 export function unknownObject(kind: OwnedKind): Refusal {
-  return refuseBecause('unknown_resource', `This workspace has no such ${CALLED[kind]}.`);
+  return refuseBecause('unknown_resource', `The workspace does not have this ${CALLED[kind]}.`);
 }
 
-/** Finds an object by public id in one workspace, even if another replica has just created it. @throws Refusal 404 */
+/**
+ * Finds an object by its public id in a workspace. This also finds objects that another replica has just created.
+ * @throws Refusal 404
+ */
 export async function findOwned<K extends OwnedKind>(
   caches: Pick<Caches, 'find'>,
   kind: K,

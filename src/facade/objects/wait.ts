@@ -6,9 +6,9 @@ import type { Clock } from '../../time/clock.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** Maximum time that a call waits for the controller. */
+/** The maximum time that a call waits for the controller. */
 const WAIT_MS = 5_000;
-/** When to ask the API server directly, in case the watch is late. */
+/** The time after which the facade reads from the API server, in case the watch is delayed. */
 const LOOK_AT_MS = [1_000, 3_000];
 
 /**
@@ -61,7 +61,9 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
           ({ type }) => type === condition,
         );
         const why = said === undefined ? '' : ` (${condition} is ${said.status}: ${said.message})`;
-        reject(new Refusal('not_in_force', `The change is stored, but not in force within 5 s${why}. Try again.`));
+        reject(
+          new Refusal('not_in_force', `The change is stored, but it was not in force after 5 s${why}. Try again.`),
+        );
       }, WAIT_MS),
     ];
     look(applied);

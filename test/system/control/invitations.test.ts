@@ -141,7 +141,7 @@ it('reports a mail server that refuses it, and sends the same token once it acce
   await until('cleo', 'InvitationSent', 'False/SmtpFailed');
   const refused = await read('cleo');
   expect(refused.status?.conditions?.find(({ type }) => type === 'InvitationSent')?.message).toBe(
-    'the mail server did not accept the invitation (451); the controller retries',
+    'the mail server did not accept the invitation (451). The controller will retry',
   );
   expect(await observer.conditionOf('Integration', 'cleo', PRODUCER)).toBe('True/Pending');
 

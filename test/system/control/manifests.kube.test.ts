@@ -28,7 +28,7 @@ beforeAll(async () => {
   folder = await temporaryFolder('manifests');
   const { kubectl: binary } = await ensureBinaries(['kubectl']);
   kubectl = kubectlFor({ binary, kubeconfig: inject('kubeconfig'), cache: folder.path });
-  // With kubectl, as users do: the rules under test have to be those of the files, byte by byte.
+  // With kubectl, as users do: the rules under test must be those of the files, byte by byte.
   await succeed(['apply', '--server-side', '--force-conflicts', '--field-manager=sluice-tests', `--filename=${CRDS}`]);
   await succeed(['create', 'namespace', RUN]);
 });

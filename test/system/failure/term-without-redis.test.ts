@@ -47,7 +47,7 @@ it('a leader that never reached Redis lets namespaces be deleted, and reports th
   expect(await standby.metric('sluice_controller_term_started')).toBe(0);
   await eventually(
     'the replica is impaired',
-    async () => (await impairments(standby)).includes('holds the Lease and cannot work'),
+    async () => (await impairments(standby)).includes('holds the Lease but cannot start its work'),
     { withinMs: 30_000, everyMs: 500 },
   );
   await eventually(
@@ -62,7 +62,7 @@ it('works when Redis is back', async () => {
   await apply(installed.cluster, [...tenant('late'), stream('late', QUEUE)]);
   await waitForAll(installed.cluster, 'catalogstream', 'late');
   expect(await standby.metric('sluice_controller_term_started')).toBe(1);
-  expect(await impairments(standby)).not.toContain('holds the Lease and cannot work');
+  expect(await impairments(standby)).not.toContain('holds the Lease but cannot start its work');
 });
 
 it('a leader with the Redis of another cluster lets namespaces be deleted, and writes nothing there', async () => {

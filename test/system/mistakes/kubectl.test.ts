@@ -29,7 +29,7 @@ test.each<[string, Manifest, RegExp]>([
   ['a misspelt field', stream({ retension: '24h' }), /\.spec\.retension: field not declared/],
   ['a word for a boolean', stream({ public: 'yes' }), /spec\.public.*boolean/],
   ['a policy that is none', stream({ deletionPolicy: 'Keep' }), /Retain/],
-  ['a name with a dot', stream({}, 'orders.v1'), /no dots/],
+  ['a name with a dot', stream({}, 'orders.v1'), /without dots/],
   ['a name in capitals', stream({}, 'Orders'), /lower case/],
   ['credentials passed on', stream({ contextHeaders: { forward: ['Authorization'] } }), /forward/],
   ['a retry in words', endpoint({ retrySchedule: ['1 sec'] }), /such as 5s, 30m or 168h/],
@@ -37,7 +37,7 @@ test.each<[string, Manifest, RegExp]>([
   ['ftp', endpoint({ url: 'ftp://partner.example/hook' }), /http/],
   ['a URL without a host', endpoint({ url: 'partner.example/hook' }), /http/],
   ['spec.groupkey', activation({ groupkey: 'a' }), /\.spec\.groupkey: field not declared/],
-  ['a group key with spaces', activation({ groupKey: ' a ' }), /without spaces at its ends/],
+  ['a group key with spaces', activation({ groupKey: ' a ' }), /without leading or trailing spaces/],
   ['no group key', object('Activation', 'wrong', { integration: BUYER }, SHOP), /spec\.groupKey: Required/],
   ['a block of nothing', block({}), /spec\.target: Required/],
   ['a block of a subscription', block({ target: { kind: 'Subscription', name: 'a' } }), /CatalogStream/],
@@ -69,9 +69,9 @@ test.each<[string, Manifest, string, RegExp]>([
     'field',
     secret('field', { token: 'a-key-in-the-wrong-field' }),
     'a-key-in-the-wrong-field',
-    /no field "key" \(it has: token\)/,
+    /not have a field "key" \(it has: token\)/,
   ],
-  ['line', secret('line', { key: 'a-key-with-a-line-end\n' }), 'a-key-with-a-line-end', /remove line ends/],
+  ['line', secret('line', { key: 'a-key-with-a-line-end\n' }), 'a-key-with-a-line-end', /Remove line breaks/],
 ])('an ingress key that opens nothing (%s) gets an Event that says why', async (name, manifest, key, words) => {
   const { cluster } = at.world.installation;
   await kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(manifest));
@@ -103,12 +103,12 @@ test.each<[string, Manifest, RegExp]>([
   [
     'a second subscription',
     object('Subscription', 'second', { producer: SHOP, integration: BUYER, stream: 'parcels' }, BUYER),
-    /the older Subscription \S+ is for the same/,
+    /an older Subscription \S+ exists for the same/,
   ],
   [
     'a subscription in the producer’s namespace',
     object('Subscription', 'astray', { producer: SHOP, integration: BUYER, stream: 'parcels' }, SHOP),
-    /or is this the wrong namespace/,
+    /Check the namespace/,
   ],
 ])('%s: Ready says what to change', async (_what, manifest, words) => {
   const { cluster } = at.world.installation;

@@ -42,7 +42,7 @@ test.each<[Method, string, unknown, number, RegExp]>([
   ['POST', '/waas/integrations', { producerTenantPublicId: '{ten}', email: 'ada' }, 422, /such as ada@example\.com/],
   ['POST', '/waas/integrations', { producerTenantPublicId: '{ten}', mail: 'a@example.com' }, 422, /did you mean email/],
   ['POST', '/waas/activations', { ...ACTIVATION, groupKey: undefined }, 422, /groupKey.*is required/],
-  ['POST', '/waas/activations', { ...ACTIVATION, groupKey: ' a' }, 422, /without spaces at its ends/],
+  ['POST', '/waas/activations', { ...ACTIVATION, groupKey: ' a' }, 422, /without leading or trailing spaces/],
   ['POST', '/waas/activations', { ...ACTIVATION, groupKeys: ['a'] }, 422, /did you mean groupKey/],
   ['POST', RANGE, { subscription: '{sub}' }, 422, /\/since.*is required; .*2026-01-31T12:00:00Z/],
   ['POST', RANGE, { ...SINCE, since: '2026-11-22' }, 422, /RFC 3339 date and time such as 2026-01-31T12:00:00Z/],
@@ -58,7 +58,7 @@ test.each<[Method, string, unknown, number, RegExp]>([
   ],
   ['POST', '/waas/integrations/{int}/subscriptions', {}, 422, /is required/],
   ['POST', '/waas/invitations/accept', {}, 422, /\/token.*is required/],
-  ['POST', '/waas/invitations/accept', { token: 'wrong' }, 422, /copy it from the invitation/],
+  ['POST', '/waas/invitations/accept', { token: 'wrong' }, 422, /copy the token from the invitation/],
 ])(
   '%s %s with %j: the answer names what to change, and nothing is changed',
   async (method, path, body, status, words) => {

@@ -73,7 +73,7 @@ const STARTS: readonly [string | undefined, Record<string, string>, readonly Reg
       SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '301',
     },
     [
-      /SLUICE_NAMESPACE: must be .*lower-case/,
+      /SLUICE_NAMESPACE: must be .*lowercase/,
       /SLUICE_SMTP_URL: must be smtp:\/\//,
       /SLUICE_SMTP_FROM: must be an address/,
       /SLUICE_INVITATION_URL: must be an http/,
@@ -83,10 +83,10 @@ const STARTS: readonly [string | undefined, Record<string, string>, readonly Reg
       /SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: must be at most 300/,
     ],
   ],
-  ['controller', {}, [/SLUICE_ROOT_KEY_FILE: needed.*head -c 32/]],
+  ['controller', {}, [/SLUICE_ROOT_KEY_FILE: required.*head -c 32/]],
   ['controller', { SLUICE_ROOT_KEY_FILE: join(folder, 'none.key') }, [/SLUICE_ROOT_KEY_FILE: ENOENT/]],
-  ['dispatcher', { SLUICE_ROOT_KEY_FILE: join(folder, 'short.key') }, [/31 bytes, 32 or more are needed/]],
-  ['facade', KEY, [/SLUICE_OIDC_ISSUERS: needed/, /SLUICE_OIDC_AUDIENCE: needed/]],
+  ['dispatcher', { SLUICE_ROOT_KEY_FILE: join(folder, 'short.key') }, [/31 bytes, but at least 32 bytes are required/]],
+  ['facade', KEY, [/SLUICE_OIDC_ISSUERS: required/, /SLUICE_OIDC_AUDIENCE: required/]],
 ];
 
 test.each(STARTS)('bin/sluice %s with %j says what to change, and does not start', async (role, env, faults) => {

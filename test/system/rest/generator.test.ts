@@ -38,7 +38,7 @@ async function makeTokens(): Promise<Tokens> {
 }
 
 /** Messages about what is stored, which the document cannot know. */
-const ABOUT_THE_STORED = /or null to remove it|no value is stored for this header/;
+const ABOUT_THE_STORED = /or null to remove it|there is no stored value for this header/;
 
 /** A 422 that names a field: what names none is about what is there already, as a seventeenth key. */
 function isRefusedByRule({ status, text }: Received): boolean {

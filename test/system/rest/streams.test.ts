@@ -112,7 +112,7 @@ test('of two names with one key at once, one is answered with the owner of the k
     const winner = JSON.stringify(names[told.indexOf('made')]);
     const { detail } = replies[1 - told.indexOf('made')]?.body ?? {};
     expect(detail).toContain(winner);
-    expect(detail).toContain('Choose a name whose slug is free.');
+    expect(detail).toContain('Choose a name with a different slug.');
   }
 });
 

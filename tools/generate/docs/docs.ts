@@ -39,32 +39,35 @@ function page(name: string, source: string, text: string): GeneratedFile {
 }
 
 const REDIS_SETTINGS: Row[] = [
-  ['`maxmemory-policy noeviction`', 'Any other policy evicts gates and events when memory is short.'],
-  ['`appendonly yes`, `appendfsync always`', 'Acknowledged events survive a restart and a power cut.'],
+  [
+    '`maxmemory-policy noeviction`',
+    'With any other policy, Redis removes gates and events when it runs out of memory.',
+  ],
+  ['`appendonly yes`, `appendfsync always`', 'Acknowledged events are not lost after a restart or a power failure.'],
   [
     '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
-    'Keys with millions of fields expire. Without these settings Redis blocks for seconds while it frees one.',
+    'Some keys have millions of fields and expire. Without these settings, Redis can block for several seconds when it frees these keys.',
   ],
-  ['`maxmemory <bytes>`', 'With a limit, ingress answers `503` before Redis is full. Without one it cannot.'],
+  ['`maxmemory <bytes>`', 'If you set a limit, ingress responds with `503` before Redis runs out of memory.'],
 ];
 
 /** Renders docs/configuration.md: the command's argument and every environment variable. */
 function renderConfiguration(): string {
   return [
     '# Configuration',
-    `\`bin/sluice <role>\` starts one role: ${ROLES.map(role => `\`${role}\``).join(', ')}; \`bin/sluice all\` starts all of them in one process. \`bin/sluice --help\` describes them. An image without a shell starts \`node src/sluice.ts <role>\`, which sets the same flags of Node: controller and facade use three quarters of the container's memory limit as heap, unless \`NODE_OPTIONS\` has \`--max-old-space-size\`. Environment variables configure everything else. If a variable starts with \`SLUICE_\` and is not listed here, the process does not start and suggests the nearest name. Variables that Kubernetes sets for the Services of a namespace, such as \`SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080\`, are ignored.`,
-    table(['Variable', 'Default', 'Meaning'], Object.entries(ENVIRONMENT).map(variableRow)),
-    'A role waits while Redis does not answer, or has settings that would lose data. `/readyz` and a log line a minute give the reason. The role starts when the problem is solved, without a restart. The controller starts at once, but leads only when the CustomResourceDefinitions in the cluster have all fields that it writes. Before you start a new version, apply its CustomResourceDefinitions.',
-    'Sluice connects to the cluster of `KUBECONFIG`, else with the service account of the pod. Only the controller and the facade talk to Kubernetes; see their [permissions](permissions.md).',
-    'All signing secrets, invitation tokens and sealed values in Redis derive from the root key. Create one file (`head -c 32 /dev/urandom > root.key`), back it up, and give it to every controller, facade and dispatcher. A facade, dispatcher or standby controller whose key differs from that of the leading controller is not ready (`RootKeyMismatch`). Such a dispatcher leaves its work to the others. Such a controller still leads when no other does, and then its key applies.',
+    `To start a role, run \`bin/sluice <role>\`, where the role is one of ${ROLES.map(role => `\`${role}\``).join(', ')}. To start all roles in one process, run \`bin/sluice all\`. For a description of the roles, run \`bin/sluice --help\`. If your image does not contain a shell, you can run \`node src/sluice.ts <role>\`, which sets the same Node.js flags. The controller and the facade use three quarters of the container's memory limit as heap, unless \`NODE_OPTIONS\` contains \`--max-old-space-size\`.\n\nYou can configure Sluice with the following environment variables. If a variable starts with \`SLUICE_\` and is not in this list, the process does not start and suggests the most similar name. Sluice ignores the variables that Kubernetes sets for Services in the same namespace, such as \`SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080\`.`,
+    table(['Variable', 'Default', 'Description'], Object.entries(ENVIRONMENT).map(variableRow)),
+    'If Redis does not respond, or if its settings could cause data loss, a role waits. You can find the reason in `/readyz` and in the log, which repeats the message once a minute. After you resolve the problem, the role starts without a restart. The controller starts immediately, but it only becomes the leader if the CustomResourceDefinitions in the cluster contain all fields that it writes. Before you upgrade to a new version, apply its CustomResourceDefinitions.',
+    'Sluice uses `KUBECONFIG` to connect to the cluster. If this variable is not set, Sluice uses the service account of the pod. Only the controller and the facade connect to Kubernetes. For more information, see [Permissions](permissions.md).',
+    'Sluice derives all signing secrets, invitation tokens and encrypted values in Redis from the root key. To create the file, run `head -c 32 /dev/urandom > root.key`. You should back up this file, and you must provide it to every controller, facade and dispatcher. If the key of a facade, a dispatcher or a standby controller is different from the key of the leading controller, it is not ready (`RootKeyMismatch`). Other dispatchers take over the work of such a dispatcher. If no other controller leads, such a controller becomes the leader, and its key applies.',
     '## Redis',
-    'Use Redis 7.0 or newer: one server, or a Cluster. Set on every node, including replicas:',
+    'Sluice requires Redis 7.0 or later, either as a single server or as a Redis Cluster. You must configure the following settings on every node, including replicas:',
     table(['Setting', 'Why'], REDIS_SETTINGS),
-    'A role is not ready while a master has another `maxmemory-policy`. A role turns on lazy freeing by itself (`CONFIG SET`), which lasts until Redis restarts. If `CONFIG SET` is refused, as in some managed services, a role is not ready until you set both lazy freeing settings. If `CONFIG` is not allowed at all, a role cannot check the settings and logs a warning at its start.',
+    'If a master has a different `maxmemory-policy`, the role is not ready. Sluice uses `CONFIG SET` to enable lazy freeing, and this setting is lost when Redis restarts. Some managed services do not allow `CONFIG SET`. In this case, the role is not ready until you enable both lazy freeing settings. If your service does not allow `CONFIG`, the role cannot check the settings and logs a warning when it starts.',
     '## Tracing',
-    'The standard variables of OpenTelemetry configure tracing, which is off by default: see [telemetry](telemetry.md). Each `OTEL_EXPORTER_OTLP_…` also exists as `OTEL_EXPORTER_OTLP_TRACES_…` for traces alone, which takes precedence. The variables for compression and certificates work as specified.',
+    'You can configure tracing with the standard OpenTelemetry variables. By default, tracing is disabled. For more information, see [Telemetry](telemetry.md). For each variable that starts with `OTEL_EXPORTER_OTLP_`, you can also set a variable that starts with `OTEL_EXPORTER_OTLP_TRACES_`, which takes precedence. Sluice also supports the standard variables for compression and certificates.',
     table(
-      ['Variable', 'Default', 'Meaning'],
+      ['Variable', 'Default', 'Description'],
       Object.entries(TRACING_ENVIRONMENT).map(([name, { fallback, meaning }]) => [
         `\`${name}\``,
         fallback === '' ? '' : `\`${fallback}\``,

@@ -29,11 +29,11 @@ const OfQueue = OfTenant.extend({
   queue: z
     .string()
     .regex(/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/)
-    .meta({ description: 'Name of the stream.', example: 'orders' }),
+    .meta({ description: 'The name of the stream.', example: 'orders' }),
 });
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
-    description: 'Id of the run, as you chose it or as the answer to its first event has it.',
+    description: 'The id of the run that you chose, or the id in the response to its first event.',
     example: 'nightly-1',
   }),
 });
@@ -69,7 +69,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      'The body is the event: any content type except a batch of CloudEvents, at most 256 KiB, stored and delivered byte for byte. 202 means that the event is on disk. Until its retention ends, an event counts against the quota of the stream: body, metadata (id, type, content type, forwarded headers, `ce-` attributes), group key and 400 bytes of overhead. A request above the quota gets 429. When any Redis uses 85 % of its memory, this route and the sandbox answer 503 until each uses less than 80 %. The sandbox parameters sb_fail_code, sb_fail_count and runId are refused in every spelling, with or without a value, and nothing is stored.',
+      'The request body is the event. It can have any content type except a batch of CloudEvents, and it can have up to 256 KiB. Sluice stores and delivers the body without changes. The status 202 means that the event is stored on disk. Each event counts towards the quota of the stream until its retention period ends. The size of an event includes its body, its metadata (id, type, content type, forwarded headers and `ce-` attributes), its group key and 400 bytes of overhead. If a request exceeds the quota, the response has status 429. If any Redis uses 85 % of its memory, this route and the sandbox respond with 503 until the usage is below 80 %. You cannot use the sandbox parameters sb_fail_code, sb_fail_count and runId with this route. If a request contains one of these parameters in any spelling, the event is rejected.',
     parameters: OfQueue,
     answer: { status: 202, description: 'The event is stored.', schema: AcceptedEvent },
     problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full'],
@@ -81,7 +81,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Test an event in the sandbox',
     description:
-      'Accepts the same requests as the production route, and puts the event into a sandbox run. Routing, ordering, signing, retries and records are those of production. But no endpoint is called, waits between attempts are 36,000 times shorter, and nothing is charged or counted. Duplicates are found within a run; runs are isolated from each other and from production.',
+      'Adds an event to a sandbox run. This route accepts the same requests as the production route, and it uses the same routing, ordering, signing, retries and records. However, no endpoint is called and no tokens are charged or counted. The waits between attempts are 36,000 times shorter. Duplicates are only detected within a run. Runs are isolated from each other and from production.',
     parameters: OfQueue,
     query: SandboxQuery,
     answer: { status: 202, description: 'The event is stored in the run.', schema: SandboxAcceptedEvent },
@@ -94,10 +94,10 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Read the report of a run',
     description:
-      'Shows where each event of the run went or why not, and for each delivery the expected attempts, the actual attempts and their headers. A run is kept for 24 hours after its first event. Reading a run, or sending it another event, decides waiting events again. A page has at most 1,000 verdicts, so it may have fewer events than `limit`. It shows at most 100 integrations of an event.',
+      'Returns the routing result of each event in the run. For each delivery, the report contains the expected attempts, the actual attempts and their headers. A run is kept for 24 hours after its first event. If you read a run or add an event to it, the gate evaluates waiting events again. A page can have up to 1,000 verdicts, so it can contain fewer events than `limit`. For each event, the page shows up to 100 integrations.',
     parameters: OfRun,
     query: RunReportQuery,
-    answer: { status: 200, description: 'The run, and a page of its events.', schema: RunReport },
+    answer: { status: 200, description: 'The run and a page of its events.', schema: RunReport },
     problems: [
       'malformed_request',
       'unauthenticated',

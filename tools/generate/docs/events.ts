@@ -13,23 +13,25 @@ const header = (description: string) => z.string().optional().meta({ description
 /** Headers of an event's request that ingress reads, unless the stream names others (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
-    'Event id, else the id of the CloudEvent, else Idempotency-Key, else a generated id. The same id within 24 h is a duplicate.',
+    'The event id. If this header is not set, ingress uses the id of the CloudEvent, then Idempotency-Key, and then a generated id. If you send the same id again within 24 hours, the event is a duplicate.',
   ),
-  'x-sluice-event-type': header('Event type, else the type of the CloudEvent, else webhook-event.'),
+  'x-sluice-event-type': header(
+    'The event type. If this header is not set, ingress uses the type of the CloudEvent and then webhook-event.',
+  ),
   'x-sluice-group-key': header(
-    'Group key, else the partitionkey of the CloudEvent. An event without one goes to no partner.',
+    'The group key. If this header is not set, ingress uses the partitionkey of the CloudEvent. Events without a group key are not delivered to partners.',
   ),
-  traceparent: header('Passed on to the partners (W3C Trace Context).'),
+  traceparent: header('The trace context (W3C Trace Context), which is forwarded to the partners.'),
 });
 
 /** Ingress takes any content type; these are named because client generators ignore a wildcard. */
 const EVENT_BODY = {
   'application/json': { schema: { description: 'The event.' } },
   'application/cloudevents+json': {
-    schema: { type: 'object' as const, description: 'One CloudEvent in structured mode.' },
+    schema: { type: 'object' as const, description: 'A CloudEvent in structured mode.' },
   },
   'application/octet-stream': {
-    schema: { type: 'string' as const, format: 'binary', description: 'The event, any bytes, of any content type.' },
+    schema: { type: 'string' as const, format: 'binary', description: 'The event, with any content type.' },
   },
 };
 
@@ -66,7 +68,7 @@ function describeEventRoutes(): OpenApiDocument {
         title: 'Sluice ingress',
         version: VERSION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-        description: 'Accepts events of producers, for production and for the sandbox.',
+        description: 'Accepts events from producers for production and for the sandbox.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }, { apiKey: [] }],
@@ -95,25 +97,25 @@ export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
     '# Publishing events',
-    'The OpenAPI 3.1 document is [events-openapi.json](events-openapi.json). The `ingress` role serves it at `GET /openapi.json`, without a key, and these routes on `SLUICE_INGRESS_PORT`. They need an ingress key of the workspace, as `Authorization: Bearer <key>` or as `x-api-key`. The same key opens the sandbox of the workspace, and nothing under `/waas`.',
-    'Sluice accepts [CloudEvents](cloudevents.md) in binary and structured mode, and delivers them as they were sent. It treats an event of any other content type as bytes. It delivers the content type that you send: `curl -d` alone sends `application/x-www-form-urlencoded`, so set `application/json` if you send JSON.',
-    'Errors are [problem documents](problems.md).',
+    'The OpenAPI 3.1 document is available in [events-openapi.json](events-openapi.json). The `ingress` role serves it at `GET /openapi.json` without a key, and it serves these routes on `SLUICE_INGRESS_PORT`. To authenticate, send an ingress key of the workspace as `Authorization: Bearer <key>` or as `x-api-key`. You can use the same key for the sandbox of the workspace, but you cannot use it for `/waas`.',
+    'Sluice accepts [CloudEvents](cloudevents.md) in binary mode and in structured mode, and it delivers them without changes. Events with any other content type are treated as bytes. Sluice delivers the content type that you send. By default, `curl -d` sends `application/x-www-form-urlencoded`, so you should set `application/json` if you send JSON.',
+    'Errors are returned as [problem documents](problems.md).',
     table(
-      ['Header of an event', 'Meaning'],
+      ['Request header', 'Description'],
       Object.entries(EventHeaders.shape).map(([name, schema]) => [
         `\`${name}\``,
         z.globalRegistry.get(schema)?.description ?? '',
       ]),
     ),
     ...document.tags.flatMap(({ name }) => renderTag(document, name, [])),
-    '## What the sandbox leaves out',
+    '## Limitations of the sandbox',
     [
-      'No endpoint is called. So a run does not show how long an endpoint takes, or whether its address may be called. `maxPerSecond` and the breaker do not slow a run. An endpoint that is already disabled holds its events as in production, and the report shows it.',
-      'After an answer of 410 the report has `disablesEndpoint`, and the retries continue as if the endpoint had been enabled again.',
-      'A run does not wait if the account has no tokens. The report shows what production would charge.',
-      'Attempts are signed, but the report hides the signatures: the endpoint would accept them.',
-      `A run takes ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries; an event that is not routed because of this limit has the reason \`run_full\`. Within 24 hours a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs, with ${SANDBOX_LIMITS.events.toLocaleString('en')} events of ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
-      'Dispatchers drive the runs, one at a time each, with a quarter of their time: production has priority. If a dispatcher crashes, another one continues its run after ten seconds.',
+      'The sandbox does not call endpoints. For this reason, a run does not show how fast an endpoint responds or whether its address is allowed. Runs are not limited by `maxPerSecond` or by the circuit breaker. If an endpoint is already disabled, its events are held as in production, and the report shows this.',
+      'If an attempt receives status 410, the report contains `disablesEndpoint`. The retries continue as if you had enabled the endpoint again.',
+      'If the account does not have enough tokens, a run does not wait. The report shows the tokens that would be charged in production.',
+      'Attempts are signed, but the report does not contain the signatures because the endpoint would accept them.',
+      `A run can have up to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. If an event is not routed because of this limit, the reason is \`run_full\`. Within 24 hours, a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with up to ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries in total.`,
+      'Each dispatcher processes one run at a time and uses up to a quarter of its time for runs, because production has priority. If a dispatcher crashes, another dispatcher continues the run after ten seconds.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

@@ -24,19 +24,21 @@ interface Schema {
   'x-kubernetes-validations'?: readonly { message: string }[];
 }
 
+const CONDITION_HEAD: Row = ['Type', 'Status', 'Reason', 'Description'];
+
 /** Renders docs/kinds.md: every field, rule and condition of every kind. */
 export function renderKinds(): string {
   const names = Object.keys(KINDS) as KindName[];
   return [
     '# The kinds',
-    `API group and version \`${GROUP}/${VERSION}\`. \`kubectl get waas\` lists the namespaced kinds, \`kubectl get waas-admin\` those of the cluster; \`kubectl explain <kind>.spec\` prints the same descriptions.`,
-    'Every object name is a DNS label of at most 63 characters, without dots. Lists are replaced as a whole. Durations are written as `5s`, `30m`, `168h`.',
-    'Every status has `conditions` as Kubernetes writes them, with `observedGeneration`. If a meaning begins with True, False or Unknown, that is the status of the condition. `Ready=True`: the object is applied, also when it closes something. The other conditions describe the effect. `Reconciling` and `Stalled` are present only while True.',
-    'An object that names a missing object waits for it: `Ready=Unknown` with `Reconciling`. After five minutes it fails (`Ready=False` with `Stalled` and the same reason). It resumes when the object appears. An object that waits for a person, for example for a grant or an open invitation, never fails.',
-    'During a Redis outage, applied objects keep their conditions, and changed objects have the reason `RedisUnavailable`. After a minute each Workspace has `DataPlaneReachable=False`.',
+    `The API group and version is \`${GROUP}/${VERSION}\`. To list the namespaced resources, run \`kubectl get waas\`. To list the cluster-scoped resources, run \`kubectl get waas-admin\`. You can also read the descriptions on this page with \`kubectl explain <kind>.spec\`.`,
+    'The name of each object must be a DNS label with at most 63 characters and without dots. When you apply a list, it replaces the previous list. You can write durations as `5s`, `30m` or `168h`.',
+    'The status of each object contains a list of `conditions` with an `observedGeneration`. If `Ready` is True, the object is applied. This also applies to objects that close a gate. The other conditions describe the effect of the object. `Reconciling` and `Stalled` are only present if they are True.',
+    'If an object refers to another object that does not exist, it waits for that object with `Ready=Unknown` and `Reconciling`. After five minutes, `Ready` changes to False, and `Stalled` has the same reason. Reconciliation resumes when you create the missing object. If an object waits for a person, for example to accept an invitation, it does not fail.',
+    'During a Redis outage, applied objects keep their conditions, and changed objects have the reason `RedisUnavailable`. After one minute, each Workspace has `DataPlaneReachable=False`.',
     names.map(name => `- [${name}](#${name.toLowerCase()})`).join('\n'),
     '## Reasons of every kind',
-    table(['Type', 'Reason', 'Meaning'], conditionsOf('Account').filter(isShared)),
+    table(CONDITION_HEAD, conditionsOf('Account').filter(isShared)),
     ...names.flatMap(name => renderKind(name, KINDS[name])),
   ].join('\n\n');
 }
@@ -44,20 +46,22 @@ export function renderKinds(): string {
 function renderKind(name: KindName, kind: KindDefinition): string[] {
   const root = buildCrd(kind).spec.versions[0]?.schema.openAPIV3Schema as Schema | undefined;
   const { spec = {}, status = {} } = root?.properties ?? {};
-  const scope = kind.scope === 'Cluster' ? 'of the cluster' : 'in a namespace';
+  const scope = kind.scope === 'Cluster' ? 'cluster-scoped' : 'namespaced';
   const rules = rulesOf({ ...root, properties: { spec } });
   return [
     `## ${name}`,
     escapeMarkup(kind.description),
-    `\`kubectl get ${kind.plural}\`, short \`${kind.shortNames.join('`, `')}\`; ${scope}; category \`${kind.categories.join('`, `')}\`.`,
+    `This resource is ${scope}. To list its objects, run \`kubectl get ${kind.plural}\`. The short name is \`${kind.shortNames.join('`, `')}\` and the category is \`${kind.categories.join('`, `')}\`.`,
     '### Spec',
-    table(['Field', 'Type', 'Meaning'], fieldsOf('spec', spec)),
-    ...(rules.length === 0 ? [] : ['Rules beyond the types:', rules.map(rule => `- ${escapeMarkup(rule)}`).join('\n')]),
+    table(['Field', 'Type', 'Description'], fieldsOf('spec', spec)),
+    ...(rules.length === 0
+      ? []
+      : ['The following validation rules also apply:', rules.map(rule => `- ${escapeMarkup(rule)}`).join('\n')]),
     '### Status',
-    table(['Field', 'Type', 'Meaning'], fieldsOf('status', withoutConditions(status))),
+    table(['Field', 'Type', 'Description'], fieldsOf('status', withoutConditions(status))),
     '### Conditions',
     table(
-      ['Type', 'Reason', 'Meaning'],
+      CONDITION_HEAD,
       conditionsOf(name).filter(row => !isShared(row)),
     ),
   ];
@@ -77,7 +81,10 @@ function isShared(row: Row): boolean {
 
 function conditionsOf(name: KindName): Row[] {
   return Object.entries(CONDITION_MEANING[name]).flatMap(([type, reasons]) =>
-    Object.entries<string>(reasons).map(([reason, meaning]): Row => [`\`${type}\``, `\`${reason}\``, meaning]),
+    Object.entries<string>(reasons).map(([reason, meaning]): Row => {
+      const [, status = '', text = meaning] = /^((?:True|False|Unknown)(?:, False)?): (.*)$/.exec(meaning) ?? [];
+      return [`\`${type}\``, status, `\`${reason}\``, text];
+    }),
   );
 }
 

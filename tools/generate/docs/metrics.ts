@@ -29,14 +29,14 @@ const SOURCES = { redis: AWAY, nowMs: () => 0 };
 
 /** Registers the same metrics as the roles do, by role. */
 const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
-  'Every process': registry => {
+  'All processes': registry => {
     registerProcessMetrics(registry, '');
     registerRoleHealth(registry, {});
     createRedisMetrics(registry);
     registerRedisGauges(registry, AWAY);
     registerWorkMetrics(registry, SOURCES);
   },
-  'controller and facade': createKubeMetrics,
+  'Controller and facade': createKubeMetrics,
   controller: registry => {
     createControllerMetrics(registry);
     createAuditMetrics(registry);
@@ -78,14 +78,14 @@ export async function renderMetrics(): Promise<string> {
   }
   return [
     '# Metrics',
-    'Every process answers `GET /metrics` on `SLUICE_OPS_PORT` in the text format of Prometheus, with the metrics of its roles. Times are in seconds. No label names a workspace, stream, subscription, event or address, so the number of series does not grow with use. A series whose label values are not known in advance, such as a status code, appears with its first increment.',
-    'See also the [alerts](runbooks.md), the Grafana dashboard in `config/dashboards`, and [traces and logs](telemetry.md).',
-    'Every process also has the usual metrics of a Node process: `process_*` (CPU, memory, open files, start) and `nodejs_*` (event loop, garbage collection, heap).',
+    'Every process serves `GET /metrics` on `SLUICE_OPS_PORT` in the Prometheus text format. The response contains the metrics of all roles of the process. Durations are in seconds. The labels do not contain workspaces, streams, subscriptions, events or addresses, so the number of series does not increase with usage. If a label value is not known in advance, such as a status code, the series appears after its first increment.',
+    'For more information, see the [alerts](runbooks.md), the Grafana dashboard in `config/dashboards`, and the page about [traces and logs](telemetry.md).',
+    'Every process also provides the default metrics of Node.js. The `process_*` metrics cover CPU, memory, open files and the start time. The `nodejs_*` metrics cover the event loop, the garbage collection and the heap.',
     ...sections,
   ].join('\n\n');
 }
 
-const HEAD: Row = ['Metric', 'Type', 'Labels', 'Meaning'];
+const HEAD: Row = ['Metric', 'Type', 'Labels', 'Description'];
 
 async function rowsOf(registry: Registry): Promise<Row[]> {
   const described = await registry.getMetricsAsJSON();

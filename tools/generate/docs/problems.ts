@@ -22,19 +22,22 @@ function renderProblem(code: ProblemCode): string {
     `**${status}**: ${escapeMarkup(title)}.`,
     '## What to do',
     escapeMarkup(remedy),
-    ...(status === 429 || status === 503 ? ['Repeat the call after the seconds in `Retry-After`. That is safe.'] : []),
+    ...(status === 429 || status === 503
+      ? ['Wait for the number of seconds in `Retry-After`, and then repeat the call. You can safely repeat every call.']
+      : []),
     '## Where it occurs',
     answeredBy(code),
     '## Example',
-    `\`Content-Type: ${PROBLEM_CONTENT_TYPE}\` (RFC 9457). \`detail\` has what to change in this request, and \`errors\` where. Both differ from call to call.`,
+    `The \`Content-Type\` is \`${PROBLEM_CONTENT_TYPE}\` (RFC 9457). In the response, \`detail\` describes what you need to change in your request, and \`errors\` lists the affected fields. Both values depend on the request.`,
     `\`\`\`json\n${JSON.stringify(problem(code), null, 2)}\n\`\`\``,
     '[All problems](../problems.md) · [REST interface](../rest.md)',
   ].join('\n\n');
 }
 
 function answeredBy(code: ProblemCode): string {
-  if (WITHOUT_ROUTE.includes(code)) return 'Unknown paths, and methods that a path does not support.';
-  if (OF_EVERY_CALL.includes(code)) return 'Any call.';
+  if (WITHOUT_ROUTE.includes(code))
+    return 'Requests with an unknown path or with a method that the path does not support.';
+  if (OF_EVERY_CALL.includes(code)) return 'All calls.';
   const line = (method: string, path: string, page: string) => `- [\`${method} ${path}\`](../${page})`;
   const ofEvents = EVENT_ROUTES.filter(({ problems }) => problems.includes(code));
   const routes = ROUTES.filter(route => problemsOf(route).includes(code));
@@ -57,9 +60,9 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `Errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with \`type\`, \`title\`, \`status\`, \`detail\`, \`code\`, and \`errors\`: the place and the reason of each fault. Use \`code\` in programs: new codes are added, but a released code never changes its meaning. \`type\` is the path of the code's page on the server that answered, \`/problems/<code>\`. A problem never contains a value that you sent.`,
+    `Errors are returned as problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`). Each document contains \`type\`, \`title\`, \`status\`, \`detail\` and \`code\`. If the request contains invalid fields, \`errors\` lists each field and the reason. You should use \`code\` in your programs. We can add new codes, but we do not change the meaning of existing codes. The \`type\` field contains the path of the page for the code, \`/problems/<code>\`, on the server that sent the response. Problem documents do not contain values from your request.`,
     table(
-      ['Status', 'Code', 'Meaning', 'What to do'],
+      ['Status', 'Code', 'Description', 'What to do'],
       byStatus.map(code => [
         `${PROBLEMS[code].status}`,
         `[\`${code}\`](problems/${code}.md)`,

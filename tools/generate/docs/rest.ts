@@ -46,12 +46,12 @@ export function renderRest(): string {
   const codes = OF_EVERY_CALL.map(code => `[\`${code}\`](problems/${code}.md)`).join(', ');
   return [
     '# REST interface',
-    'The OpenAPI 3.1 document is [openapi.json](openapi.json). The facade serves it at `GET /openapi.json`, and shows it in a browser at `GET /docs`; neither needs a token. Publishing events and the sandbox use ingress keys: see [events.md](events.md).',
-    'Every call of `/waas` needs an access token (bearer) of a configured OIDC issuer. You must be an owner of the Workspace in the path or the body, or of its Account. Objects that are not yours and objects that do not exist get the same answer (403).',
-    'Bodies are JSON in UTF-8, at most 16 KiB, or 1 MiB if the call takes a schema or a list (a stream, a subscription, events to acknowledge). A body has at most 5,000 fields and items, a query at most 64 parameters. Unknown fields are refused; types are not converted. A successful answer means that the change is in force: the call waits for the controller for at most 5 s, then answers 503 `not_in_force`. **You can repeat every call**: it changes nothing the second time and returns the same answer. Three calls are not idempotent: sending a test event, creating an ingress key without an `id`, and enabling an endpoint, which counts from the last call on.',
-    'While a workspace is paused (annotation `sluice.dev/paused`), calls that change it are refused (409 `workspace_paused`). Calls that only close still work at once: block, deactivate, revoke an integration, unsubscribe.',
-    'Lists are `{data, nextCursor}` with 50 items by default (`limit`). They lag by the latency of a watch.',
-    `Errors are [problem documents](problems.md). Any call may answer ${codes}. Unknown paths and methods answer [\`not_found\`](problems/not_found.md) and [\`method_not_allowed\`](problems/method_not_allowed.md).`,
+    'The OpenAPI 3.1 document is available in [openapi.json](openapi.json). The facade also serves it at `GET /openapi.json` and shows it in a browser at `GET /docs`. You do not need a token for these two routes. To publish events and to use the sandbox, you need an ingress key. For more information, see [events.md](events.md).',
+    'Every call to `/waas` requires an access token (bearer) from a configured OIDC issuer. You must be an owner of the Workspace in the path or in the body, or an owner of its Account. If an object does not exist or belongs to another user, the API returns the same response (403).',
+    'Request bodies are JSON in UTF-8 with at most 16 KiB. If the call accepts a schema or a list, such as a stream, a subscription or a list of events to acknowledge, the limit is 1 MiB. A body can have up to 5,000 fields and items, and a query can have up to 64 parameters. The API rejects unknown fields and does not convert types. A successful response means that the change is in force. The API waits for the controller for up to 5 s. If the change is not in force after this time, the API responds with 503 `not_in_force`.\n\n**You can safely repeat every call.** If you repeat a call, it does not change any data and returns the same response. There are three exceptions. You cannot safely repeat calls that send a test event or that create an ingress key without an `id`. If you enable an endpoint again, the time of the last call applies.',
+    'While a workspace is paused with the annotation `sluice.dev/paused`, the API rejects calls that change the workspace with 409 `workspace_paused`. You can still block, deactivate, revoke an integration or unsubscribe, because these calls only close access.',
+    'Lists have the format `{data, nextCursor}` and contain 50 items by default. You can use `limit` to change this number. Lists can be out of date by the latency of a watch.',
+    `Errors are returned as [problem documents](problems.md). All calls can return ${codes}. If the path or the method is unknown, the response is [\`not_found\`](problems/not_found.md) or [\`method_not_allowed\`](problems/method_not_allowed.md).`,
     document.tags.map(({ name }) => `- [${name}](#${anchorOf(name)})`).join('\n'),
     ...document.tags.flatMap(({ name }) => renderTag(document, name)),
   ].join('\n\n');
@@ -85,7 +85,7 @@ function renderOperation(
     `### ${operation.summary}`,
     `\`${line}\`${operation.requestBody?.required === false ? ', the body is optional' : ''}`,
     ...(operation.description === undefined ? [] : [escapeMarkup(operation.description)]),
-    ...(parameters.length === 0 ? [] : [table(['Parameter', 'Type', 'Meaning'], parameters.map(parameterRow))]),
+    ...(parameters.length === 0 ? [] : [table(['Parameter', 'Type', 'Description'], parameters.map(parameterRow))]),
     ...(body === undefined ? [] : renderBody(document, body.schema, body.example)),
     ...Object.entries(operation.responses)
       .filter(([status]) => Number(status) < 400)
@@ -103,7 +103,7 @@ function renderBody(document: OpenApiDocument, schema: Schema, example: unknown)
   // The description of the call covers a body of any form.
   if (fields.length === 0) return [];
   const shown = example === undefined ? [] : [`\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``];
-  return [table(['Body', 'Type', 'Meaning'], fields), ...shown];
+  return [table(['Body', 'Type', 'Description'], fields), ...shown];
 }
 
 function renderAnswer(
@@ -113,7 +113,9 @@ function renderAnswer(
 ): string[] {
   const schema = content?.['application/json']?.schema;
   const said = `**${status}** ${escapeMarkup(description)}`;
-  return schema === undefined ? [said] : [said, table(['Answer', 'Type', 'Meaning'], fieldsOf(document, '', schema))];
+  return schema === undefined
+    ? [said]
+    : [said, table(['Answer', 'Type', 'Description'], fieldsOf(document, '', schema))];
 }
 
 function resolve(document: OpenApiDocument, schema: Schema): Schema {

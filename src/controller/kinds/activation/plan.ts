@@ -24,10 +24,11 @@ export interface ActivationFacts {
 type EffectiveReason = keyof typeof REASON.Activation.Effective;
 
 const EFFECTIVE_MESSAGE: Record<EffectiveReason, string> = {
-  Routing: 'events of the group key may go to the integration',
-  IntegrationPending: 'the integration is not accepted yet; nothing is routed',
+  Routing: 'events of the group key can flow to the integration',
+  IntegrationPending: 'the partner has not accepted the integration yet, so no events are routed',
   Revoked: 'this activation is revoked',
-  RevokedElsewhere: 'another Activation for the same integration and group key is revoked; it closes the pair',
+  RevokedElsewhere:
+    'the group key is closed because another Activation for the same integration and group key is revoked',
   IntegrationClosed: 'the integration is closed',
 };
 

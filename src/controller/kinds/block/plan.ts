@@ -28,7 +28,7 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   if (!facts.integrationExists || !facts.targetExists) {
     const missing = facts.integrationExists ? 'WaitingForTarget' : 'WaitingForIntegration';
     const what = facts.integrationExists ? `${target.kind} ${target.name}` : `integration ${integration}`;
-    const message = `${what} does not exist yet; the block applies as soon as it does`;
+    const message = `${what} does not exist yet. The block takes effect when you create it`;
     const enforced = {
       type: condition.Enforced,
       status: 'Unknown',
@@ -45,7 +45,7 @@ export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
         type: condition.Enforced,
         status: 'True',
         reason: reason.Enforced.Enforced,
-        message: 'no event of the target is routed to the integration; events in the inbox are held',
+        message: 'no events of the target are routed to the integration, and events in the inbox are held',
       },
     ],
   };

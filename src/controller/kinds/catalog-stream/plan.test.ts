@@ -21,10 +21,13 @@ describe('stream', () => {
     ]);
   });
   test.each([
-    ['acme', 'no Workspace named acme exists yet; create it, or move the object to the namespace of a workspace'],
-    ['default', 'namespace default cannot become a workspace; did you forget -n <workspace>?'],
-    ['kube-system', 'namespace kube-system cannot become a workspace; did you forget -n <workspace>?'],
-    ['sluice-system', 'namespace sluice-system cannot become a workspace; did you forget -n <workspace>?'],
+    ['acme', 'no Workspace named acme exists. Create it, or move the object to the namespace of a workspace'],
+    ['default', 'namespace default cannot become a workspace. Check whether you need to set -n <workspace>'],
+    ['kube-system', 'namespace kube-system cannot become a workspace. Check whether you need to set -n <workspace>'],
+    [
+      'sluice-system',
+      'namespace sluice-system cannot become a workspace. Check whether you need to set -n <workspace>',
+    ],
   ])('in a namespace %s without a workspace says what to change', (namespace, message) => {
     const { conditions } = planStream({ ...facts, namespace, workspaceExists: false });
     expect(conditions.map(condition => condition.message)).toEqual([message, message, message]);

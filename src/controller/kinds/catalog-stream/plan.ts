@@ -32,12 +32,18 @@ function publication({ namespace, published, workspaceExists }: StreamFacts): De
     return { type: condition.Published, status: 'Unknown', reason: reason.Published.WaitingForWorkspace, message };
   }
   return published
-    ? { type: condition.Published, status: 'True', reason: reason.Published.Published, message: 'in the catalog' }
+    ? {
+        type: condition.Published,
+        status: 'True',
+        reason: reason.Published.Published,
+        message: 'the stream is in the catalog',
+      }
     : {
         type: condition.Published,
         status: 'False',
         reason: reason.Published.Deprecated,
-        message: 'not in the catalog, no new subscriptions; set spec.public to true to publish it',
+        message:
+          'the stream is not in the catalog and does not accept new subscriptions. To publish it, set spec.public to true',
       };
 }
 
@@ -55,7 +61,7 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
         type: condition.Ready,
         status: 'True',
         reason: reason.Ready.QueueReady,
-        message: `POST events to ${status.ingressPath}`,
+        message: `you can POST events to ${status.ingressPath}`,
       },
       publication(facts),
     ],
@@ -70,7 +76,7 @@ export function planDraining(
   facts: StreamFacts,
   drain: { readonly unrouted: number; readonly open: number },
 ): Exclude<Finalization<CatalogStreamStatus>, 'done'> {
-  const message = `the stream accepts no more events; to deliver: ${drain.open} in inboxes, ${drain.unrouted} to route. Set spec.deletionPolicy to Delete to drop them`;
+  const message = `the stream does not accept new events and is delivering the remaining events: ${drain.open} in inboxes and ${drain.unrouted} to route. To drop these events, set spec.deletionPolicy to Delete`;
   return {
     status: statusOf(facts),
     waitingMs: DRAIN_CHECK_MS,

@@ -49,7 +49,9 @@ onEachRedis(redis => {
       await redis().call('xadd', q.bodies, `${NOW_MS}-0`, 'g', 'red');
       await redis().call('hset', q.meta, 'cur', `${NOW_MS}-0`);
       await redis().call('hset', q.behind, member, '0-0');
-      expect(await finalize()).toBe('the stream accepts no more events; to deliver: 0 in inboxes, 1 to route');
+      expect(await finalize()).toBe(
+        'the stream does not accept new events and is delivering the remaining events: 0 in inboxes and 1 to route',
+      );
       const queues = createQueueStore(redis());
       const ref = { tenant: t.tenant, queue: 'orders' };
       const owned = await queues.own(ref, NOW_MS, 'A');
@@ -69,7 +71,9 @@ onEachRedis(redis => {
       await redis().call('xadd', q.events, `${NOW_MS}-0`, 'g', 'red', 's', 4);
       await redis().call('hset', q.meta, 'cur', `${NOW_MS}-0`);
       await redis().call('zadd', x.pending, 0, 'red\0ref');
-      expect(await finalize()).toBe('the stream accepts no more events; to deliver: 1 in inboxes, 0 to route');
+      expect(await finalize()).toBe(
+        'the stream does not accept new events and is delivering the remaining events: 1 in inboxes and 0 to route',
+      );
     });
   });
 });

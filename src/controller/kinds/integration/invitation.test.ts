@@ -96,6 +96,6 @@ describe('a status says of the invitation', () => {
 
   test('of a failure the code and nothing else', () => {
     const [condition] = planInvitation({ ...facts, delivery: failed }).conditions;
-    expect(condition?.message).toBe('the mail server did not accept the invitation (451); the controller retries');
+    expect(condition?.message).toBe('the mail server did not accept the invitation (451). The controller will retry');
   });
 });

@@ -17,9 +17,10 @@ export type Delivery =
 
 const MESSAGE = {
   Sent: 'the mail server accepted the invitation',
-  SecretWritten: 'no mail server is configured; the token is in the Secret <name>-invitation of this namespace',
+  SecretWritten:
+    'no mail server is configured, so the token is stored in the Secret <name>-invitation in this namespace',
   SmtpFailed: 'the mail server did not accept the invitation',
-  SecretFailed: 'the Secret with the token could not be written',
+  SecretFailed: 'the controller could not write the Secret with the token',
 } as const;
 
 /** Returns the invitation if it is complete. A status that has lost a part of it counts as none. */
@@ -75,7 +76,7 @@ export function planInvitation({ state, invitation, delivery, recorded }: Invita
   if (state !== 'Pending') return { invitation, conditions: [], events: [] };
   if (delivery === undefined)
     return { invitation, conditions: recorded?.status === 'False' ? [kept(recorded)] : [], events: [] };
-  const message = `${MESSAGE[delivery.failed]} (${delivery.code}); the controller retries`;
+  const message = `${MESSAGE[delivery.failed]} (${delivery.code}). The controller will retry`;
   return {
     invitation,
     conditions: [{ type: InvitationSent, status: 'False', reason: reason[delivery.failed], message }],

@@ -26,10 +26,10 @@ export interface IntegrationFacts {
 }
 
 const ACCEPTED_MESSAGE = {
-  Pending: 'the partner has not accepted yet; nothing is routed',
-  Declined: 'the partner declined',
-  Expired: 'the invitation expired without an answer; create another Integration to invite again',
-  Revoked: 'the producer revoked it',
+  Pending: 'the partner has not accepted the invitation yet, so no events are routed',
+  Declined: 'the partner declined the invitation',
+  Expired: 'the invitation has expired. To invite the partner again, create a new Integration',
+  Revoked: 'the producer revoked the integration',
 } as const;
 
 /**
@@ -40,13 +40,20 @@ function admission({ state, accepted, workspace, subscribed }: IntegrationFacts)
   if (state !== 'Active') return [];
   const type = condition.Admitted;
   if (accepted) {
-    return [{ type, status: 'True', reason: reason.Admitted.InvitationAccepted, message: 'the partner accepted' }];
+    return [
+      {
+        type,
+        status: 'True',
+        reason: reason.Admitted.InvitationAccepted,
+        message: 'the partner accepted the invitation',
+      },
+    ];
   }
   if (subscribed) {
-    const message = `workspace ${workspace} subscribes through it`;
+    const message = `workspace ${workspace} has a Subscription that uses this integration`;
     return [{ type, status: 'True', reason: reason.Admitted.Subscribed, message }];
   }
-  const message = `no Subscription of workspace ${workspace} uses it yet, and nothing is routed; check the name in spec.workspace, or ask the partner to subscribe`;
+  const message = `workspace ${workspace} does not have a Subscription that uses this integration, so no events are routed. Check the name in spec.workspace, or ask the partner to subscribe`;
   return [{ type, status: 'False', reason: reason.Admitted.WorkspaceNotAdmitting, message }];
 }
 
@@ -61,7 +68,9 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
           type: condition.Accepted,
           status: 'True' as const,
           reason: facts.accepted ? reason.Accepted.InvitationAccepted : reason.Accepted.DirectGrant,
-          message: facts.accepted ? 'the partner accepted' : 'the producer named the receiving workspace',
+          message: facts.accepted
+            ? 'the partner accepted the invitation'
+            : 'the producer granted access to the receiving workspace',
         }
       : {
           type: condition.Accepted,
@@ -74,7 +83,7 @@ export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationSta
     return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted, ...sent] });
   }
   if (facts.invitation === undefined) {
-    const message = `workspace ${namespace} does not own namespace ${namespace} yet; the invitation is sent when it does`;
+    const message = `workspace ${namespace} does not own namespace ${namespace} yet. The invitation will be sent after it does`;
     return waitingForReference(reason.Ready.WaitingForWorkspace, message, { status, conditions: [accepted] });
   }
   const ready =

@@ -122,7 +122,9 @@ describe('an integration', () => {
       return `${status}/${reason}: ${message?.replaceAll(name, 'W')}`;
     };
     const missing = await said('nowhere');
-    expect(missing).toMatch(/^False\/WorkspaceNotAdmitting: no Subscription of workspace W uses it yet/);
+    expect(missing).toMatch(
+      /^False\/WorkspaceNotAdmitting: workspace W does not have a Subscription that uses this integration/,
+    );
     expect(await said('initech')).toBe(missing);
     expect(await said('initech', subscriptionOf('initech', 'another'), subscriptionOf('umbrella', 'globex'))).toBe(
       missing,

@@ -38,14 +38,14 @@ function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {
       type: condition.StreamsResolved,
       status: 'True',
       reason: reason.StreamsResolved.AllFound,
-      message: 'every listed stream exists',
+      message: 'all streams in the list exist',
     };
   }
   return {
     type: condition.StreamsResolved,
     status: 'False',
     reason: reason.StreamsResolved.StreamsMissing,
-    message: `these streams do not exist yet, and are covered as soon as they do: ${nameSome(missing)}`,
+    message: `these streams do not exist yet and will be included when you create them: ${nameSome(missing)}`,
   };
 }
 
@@ -73,7 +73,7 @@ export function planStillBlocking(
   facts: PackageFacts,
   blocks: readonly string[],
 ): Exclude<Finalization<PackageStatus>, 'done'> {
-  const message = `the package is being deleted, and still covers its streams; delete the Blocks that name it: ${nameSome(blocks)}`;
+  const message = `the package is being deleted but still applies to its streams. Delete the Blocks that refer to it: ${nameSome(blocks)}`;
   const { StillBlocking } = reason.Ready;
   return {
     status: statusOf(facts),

@@ -27,11 +27,11 @@ const condition = CONDITION.Subscription;
 const reason = REASON.Subscription.EndpointFailing;
 
 const HOW_TO_ENABLE =
-  'events are kept and nothing is sent until you enable it: set spec.endpoint.enabledAt to a later time, or use REST, POST .../subscriptions/{subscription}/enable';
+  'events are kept until you enable the endpoint. Set spec.endpoint.enabledAt to a later time, or call POST .../subscriptions/{subscription}/enable';
 
 const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
-  Gone: 'the endpoint answered 410 Gone',
-  Failing: 'no attempt succeeded for five days',
+  Gone: 'the endpoint returned 410 Gone',
+  Failing: 'the endpoint had no successful delivery for five days',
 };
 
 const FAILING = { 1: reason.FailingOneDay, 3: reason.FailingThreeDays, 4: reason.FailingFourDays } as const;
@@ -83,13 +83,20 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   if (days !== undefined && sinceMs !== undefined && !disabled) {
     const since = timestampOf(sinceMs);
     const until = timestampOf(sinceMs + FAILING_LIMIT_MS);
-    const message = `no attempt succeeded since ${since}; the endpoint is disabled at ${until}, or by the first attempt that fails after it`;
+    const message = `the endpoint has had no successful delivery since ${since}. It will be disabled at ${until}, or by the first failed attempt after this time`;
     return [{ type, status: 'True', reason: FAILING[days], message }];
   }
   if (facts.recordedFailing === undefined || !facts.exists) return [];
   if (disabled)
-    return [{ type, status: 'False', reason: reason.EndpointDisabled, message: 'the endpoint is disabled; see Live' }];
-  const message = 'an attempt succeeded, or the endpoint was enabled again';
+    return [
+      {
+        type,
+        status: 'False',
+        reason: reason.EndpointDisabled,
+        message: 'the endpoint is disabled. For more information, see the Live condition',
+      },
+    ];
+  const message = 'an attempt succeeded, or you enabled the endpoint again';
   return [{ type, status: 'False', reason: reason.Recovered, message }];
 }
 
@@ -104,7 +111,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
     notes.push({
       type: 'Normal',
       reason: 'EndpointEnabled',
-      message: 'the endpoint is enabled again; waiting events are sent',
+      message: 'the endpoint is enabled again, and waiting events are sent',
     });
   }
   const [failing] = failingCondition(facts);

@@ -59,31 +59,31 @@ describe('subscription', () => {
 
   test('a refused endpoint says what to change', () => {
     const verdict = { ready: 'Admitted', live: 'EndpointRefused', detail: 'plain_http_refused' } as const;
-    expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain('use https');
+    expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain('Use https');
   });
 
   test('a header without a value says which one, and where it is looked for', () => {
     const about = 'header Authorization, Secret orders-endpoint, key token';
     const verdict = { ready: 'Admitted', live: 'WaitingForSecret', detail: 'key_missing', about } as const;
     expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toBe(
-      'a header of the endpoint has no value yet; events are kept in the inbox: the Secret has no such key (header Authorization, Secret orders-endpoint, key token)',
+      'a header of the endpoint does not have a value yet, and events are kept in the inbox: the Secret does not contain this key (header Authorization, Secret orders-endpoint, key token)',
     );
   });
 
   test.each([
-    ['globex', 'ask it to name globex in spec.workspace of its Integration'],
-    ['acme', 'or is this the wrong namespace? A Subscription belongs to the receiving workspace'],
+    ['globex', 'Ask the producer to set spec.workspace of its Integration to globex'],
+    ['acme', 'Check the namespace, because a Subscription must be in the namespace of the receiving workspace'],
   ])('without a grant in the namespace %s, it says which one is asked for', (namespace, words) => {
     const verdict = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
     const [ready] = planSubscription({ ...facts, namespace, verdict }).conditions;
     expect(ready?.message).toMatch(new RegExp(`${words.replaceAll('?', String.raw`\?`)}.*$`));
-    expect(ready?.message.includes('wrong namespace')).toBe(namespace === 'acme');
+    expect(ready?.message.includes('Check the namespace')).toBe(namespace === 'acme');
   });
 
   test('of two for one stream, the younger names the older', () => {
     const verdict = { ready: 'Duplicate', live: 'NotAdmitted', about: 'acme-orders' } as const;
     expect(planSubscription({ ...facts, name: 'again', verdict }).conditions[0]?.message).toBe(
-      'the older Subscription acme-orders is for the same integration and stream; change that one, and delete this one',
+      'an older Subscription acme-orders exists for the same integration and stream. Change the older Subscription and delete this one',
     );
   });
 

@@ -39,42 +39,44 @@ export interface SubscriptionFacts {
 }
 
 const WRONG_NAMESPACE =
-  '; or is this the wrong namespace? A Subscription belongs to the receiving workspace, not to the producer';
+  '. Check the namespace, because a Subscription must be in the namespace of the receiving workspace';
 
 const WAITING_MESSAGE = {
   WaitingForWorkspace: (facts: SubscriptionFacts) => `the producer's workspace ${facts.producer} does not exist yet`,
   WaitingForGrant: (facts: SubscriptionFacts) =>
-    `${facts.producer} grants this workspace no integration of that name; ask it to name ${facts.namespace} in spec.workspace of its Integration${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
+    `${facts.producer} has not granted this workspace an integration with that name. Ask the producer to set spec.workspace of its Integration to ${facts.namespace}${facts.namespace === facts.producer ? WRONG_NAMESPACE : ''}`,
   WaitingForStream: (facts: SubscriptionFacts) => `stream ${facts.stream} does not exist yet`,
 } as const;
 
 const REFUSED_MESSAGE = {
   Duplicate: ({ about }: SubscriptionVerdict) =>
-    `the older Subscription ${about} is for the same integration and stream; change that one, and delete this one`,
+    `an older Subscription ${about} exists for the same integration and stream. Change the older Subscription and delete this one`,
   StreamDeprecated: () =>
-    'the stream is deprecated and accepts no new subscriptions; ask the producer to publish it, or delete this one',
+    'the stream is deprecated and does not accept new subscriptions. Ask the producer to publish the stream, or delete this Subscription',
 } as const;
 
 const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
   Live: 'events flow',
-  Blocked: 'the producer blocks the stream; routing pauses, and events are kept within the retention',
-  Suspended: 'spec.suspended is true; routing pauses, and events are kept within the retention',
-  EndpointDisabled: 'the endpoint is disabled; events are kept in the inbox',
-  EndpointRefused: 'the endpoint may not be called; events are kept in the inbox',
-  WaitingForSecret: 'a header of the endpoint has no value yet; events are kept in the inbox',
+  Blocked:
+    'routing is paused because the producer blocks the stream. Events are kept until their retention period ends',
+  Suspended: 'routing is paused because spec.suspended is true. Events are kept until their retention period ends',
+  EndpointDisabled: 'the endpoint is disabled, and events are kept in the inbox',
+  EndpointRefused: 'the endpoint is not allowed, and events are kept in the inbox',
+  WaitingForSecret: 'a header of the endpoint does not have a value yet, and events are kept in the inbox',
   InsufficientTokens:
-    "the producer's account has too few tokens; routing pauses, and events are kept within the retention",
+    "routing is paused because the producer's account does not have enough tokens. Events are kept until their retention period ends",
   IntegrationClosed: 'the integration is closed',
-  NotAdmitted: 'not admitted; see Ready',
+  NotAdmitted: 'the Subscription is not admitted. For more information, see the Ready condition',
 };
 
 const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
-  address_refused: 'its address is in a network that the operator does not allow',
-  plain_http_refused: 'http works only for addresses (not names) in networks that the operator allows; use https',
-  secret_missing: 'the Secret does not exist in this namespace, or its type is never sent',
-  key_missing: 'the Secret has no such key',
-  secret_unread: 'the controller cannot read the Secret and retries',
-  header_value_refused: 'the value must be visible ASCII and spaces, at most 4,096 characters',
+  address_refused: 'its address is in a network that is not allowed',
+  plain_http_refused:
+    'you can only use http with addresses in allowed networks and not with host names. Use https instead',
+  secret_missing: 'the Secret does not exist in this namespace, or its type is not allowed',
+  key_missing: 'the Secret does not contain this key',
+  secret_unread: 'the controller cannot read the Secret and will retry',
+  header_value_refused: 'the value must be visible ASCII characters and spaces, with at most 4,096 characters',
 };
 
 function readiness(facts: SubscriptionFacts): DesiredCondition[] {
@@ -107,8 +109,9 @@ function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
 }
 
 const BACKLOG_MESSAGE = {
-  NearRetention: 'the oldest waiting event is older than 80 % of the retention; it is lost when the retention ends',
-  WithinRetention: 'all waiting events are well within the retention',
+  NearRetention:
+    'the oldest waiting event is older than 80 % of the retention period and will be lost when the period ends',
+  WithinRetention: 'no waiting event is close to the end of its retention period',
 } as const;
 
 /** Returns the condition of a subscription that was ever at risk. Most subscriptions never have it. */

@@ -45,7 +45,7 @@ describe('a signing secret that cannot be mirrored', () => {
       status: 'False',
       reason: 'NameTaken',
       message:
-        'a Secret acme-orders-signing of type Opaque exists; delete or rename it, then the controller writes the signing secret',
+        'a Secret acme-orders-signing of type Opaque already exists. Delete or rename it so that the controller can write the signing secret',
     });
   });
 

@@ -29,10 +29,10 @@ async function faultOf(
 ) {
   const found = await context.client.get<AnyObject & { readonly type?: string }>(SECRETS, target);
   if (found !== undefined && found.type !== SIGNING_SECRET_TYPE) {
-    const message = `a Secret ${target.name} of type ${found.type ?? 'Opaque'} exists; delete or rename it, then the controller writes the signing secret`;
+    const message = `a Secret ${target.name} of type ${found.type ?? 'Opaque'} already exists. Delete or rename it so that the controller can write the signing secret`;
     return { reason: 'NameTaken', message } as const;
   }
-  const message = `the API server refuses the Secret ${target.name}; check the quotas and policies of the namespace: ${error.message}`;
+  const message = `the API server rejected the Secret ${target.name}. Check the quotas and policies of the namespace: ${error.message}`;
   return { reason: 'Refused', message } as const;
 }
 

@@ -21,10 +21,13 @@ test('of a good key its digest is kept, and nothing else', () => {
 });
 
 test.each([
-  [undefined, 'the Secret has no field "key"; put the key there'],
-  [{ token: base64('an-ingress-key-of-the-shop') }, 'the Secret has no field "key" (it has: token); put the key there'],
+  [undefined, 'the Secret does not have a field "key". Add the key to this field'],
+  [
+    { token: base64('an-ingress-key-of-the-shop') },
+    'the Secret does not have a field "key" (it has: token). Add the key to this field',
+  ],
   [{ key: base64('abc') }, 'it has 3 bytes; use 20 or more'],
-  [{ key: base64('an-ingress-key-of-the-shop\n') }, 'remove line ends'],
+  [{ key: base64('an-ingress-key-of-the-shop\n') }, 'Remove line breaks'],
 ])('%j opens nothing: no digest of it comes into force, and the message says why, without the key', (data, words) => {
   const { sha256, unusable } = project(data);
   expect(sha256).toBeUndefined();

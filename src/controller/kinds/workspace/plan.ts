@@ -32,11 +32,11 @@ export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'data
   const reasons = REASON.Workspace.DataPlaneReachable;
   if (facts.dataPlaneAway) {
     const message =
-      'Redis has not answered for a minute: events are not accepted, and changes wait; check that Redis is up and reachable';
+      'Redis has not responded for one minute, so events are not accepted and changes are delayed. Check that Redis is running and reachable';
     return [{ type, status: 'False', reason: reasons.RedisUnavailable, message }];
   }
   if (facts.dataPlaneReachable === undefined) return [];
-  return [{ type, status: 'True', reason: reasons.RedisAnswers, message: 'Redis answers again' }];
+  return [{ type, status: 'True', reason: reasons.RedisAnswers, message: 'Redis is available again' }];
 }
 
 /** Returns the condition during and after a shortage, and none for an account that never had one. */
@@ -45,7 +45,8 @@ function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredC
   const reasons = REASON.Workspace.InsufficientTokens;
   if (short === undefined) return before === undefined ? [] : [before];
   if (short) {
-    const message = "the account's tokens are spent: routing pauses, no event is dropped; raise spec.includedTokens";
+    const message =
+      'routing is paused because the account has used all of its tokens. No events are dropped. To resume routing, increase spec.includedTokens';
     return [{ type, status: 'True', reason: reasons.TokensSpent, message }];
   }
   if (before === undefined) return [];
@@ -71,7 +72,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   const reasons = REASON.Workspace.Ready;
   const status = { publicId: tenantId(name), namespace: name, producer: facts.producer };
   if (facts.namespace === 'foreign') {
-    const message = `namespace ${name} exists without the label of this workspace; label it ${WORKSPACE_LABEL}=${name}, or choose another name`;
+    const message = `namespace ${name} exists but does not have the label of this workspace. Add the label ${WORKSPACE_LABEL}=${name}, or choose another name`;
     return {
       status: { ...status, namespace: undefined },
       conditions: [
@@ -89,7 +90,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     });
   }
   if (!facts.accountExists) {
-    const message = `account ${facts.account} does not exist; create it. If it was deleted, events flow until its included tokens are spent`;
+    const message = `account ${facts.account} does not exist. Create the account. If you deleted it, events continue to flow until its included tokens are used`;
     return waitingForReference(reasons.WaitingForAccount, message, {
       status,
       // A new workspace may be created before its account.

@@ -60,7 +60,7 @@ async function refuseIfRevokedElsewhere({ caches }: Facade, { metadata, spec }: 
   const live = await Promise.all(others.map(other => caches.live('Activation', other.metadata)));
   const names = live.flatMap(object => (object?.spec.revoked === true ? [object.metadata.name] : [])).toSorted();
   if (names.length === 0) return;
-  const detail = `Revoked by the Activation ${names.join(', ')} in the namespace ${namespace}. Unset revoked there, or delete it.`;
+  const detail = `The activation is revoked by ${names.join(', ')} in the namespace ${namespace}. Set revoked to false or delete the object.`;
   throw new Refusal('revoked_elsewhere', detail);
 }
 

@@ -27,7 +27,7 @@ test('the fields come from the body, from the query, or the same from both', () 
 test('what differs is named, and is a 400', () => {
   const { code, facts } = refusalOf(() => resolvePair(pair, { ...pair, groupKey: 'store 17/Ä' }));
   expect(code).toBe('ambiguous_request');
-  expect(facts.errors).toEqual([{ parameter: 'groupKey', detail: 'differs from the body' }]);
+  expect(facts.errors).toEqual([{ parameter: 'groupKey', detail: 'is different from the value in the body' }]);
 });
 
 test('what is missing is named, and is a 422', () => {

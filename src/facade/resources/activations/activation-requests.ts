@@ -8,23 +8,23 @@ const Pair = z.strictObject({
   producerTenantPublicId: publicIdField('Workspace'),
   groupKey: groupKey().meta({
     description:
-      'Group key: 1 to 256 bytes of UTF-8, compared byte by byte; no control characters, no leading or trailing spaces.',
+      'The group key, with 1 to 256 bytes of UTF-8. It must not contain control characters, leading spaces or trailing spaces. Group keys are compared byte by byte.',
     example: 'store-17',
   }),
   integrationPublicId: publicIdField('Integration'),
 });
 type Pair = z.output<typeof Pair>;
 
-/** A body that names one group key and one integration of a producer. */
-export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'One group key and one integration.' });
+/** A request body with one group key and one integration of a producer. */
+export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'A group key and an integration.' });
 
-/** Returns a body field as an optional query parameter with the same description. */
+/** Returns a field of the body as an optional query parameter with the same description. */
 function parameter<S extends z.ZodType>(field: S) {
   const { description = '', example } = field.meta() ?? {};
   return field.optional().meta({ description, example });
 }
 
-/** The same fields as query parameters, all optional. */
+/** The same fields as optional query parameters. */
 export const PairQuery = z.strictObject({
   producerTenantPublicId: parameter(Pair.shape.producerTenantPublicId),
   groupKey: parameter(Pair.shape.groupKey),
@@ -40,7 +40,7 @@ export function resolvePair(body: Pair | undefined, query: z.output<typeof PairQ
   const fields = Object.keys(query) as (keyof Pair)[];
   const errors = fields
     .filter(field => query[field] !== undefined && query[field] !== body[field])
-    .map(field => ({ parameter: field, detail: 'differs from the body' }));
+    .map(field => ({ parameter: field, detail: 'is different from the value in the body' }));
   if (errors.length > 0) throw new Refusal('ambiguous_request', { errors });
   return body;
 }

@@ -4,9 +4,9 @@ import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 import { conditionFor } from '../../objects/wait.ts';
 
-const ActivationState = z
-  .enum(['Active', 'Revoked'])
-  .meta({ description: 'Revoked if at least one object of the pair has `revoked: true`.' });
+const ActivationState = z.enum(['Active', 'Revoked']).meta({
+  description: 'The status of the activation. It is Revoked if at least one of its objects has `revoked: true`.',
+});
 
 export const ActivatedKey = z
   .object({
@@ -18,26 +18,33 @@ export const ActivatedKey = z
 
 export const ActivationEntry = ActivatedKey.extend({
   integrationPublicId: publicIdField('Integration'),
-  effective: z.boolean().meta({ description: 'Whether events of the group key may go to the integration.' }),
-  reason: z.string().meta({ description: 'Reason of the condition Effective, or else of Ready.' }),
-  objects: z
-    .array(z.string())
-    .meta({ description: 'Names of the Activation objects of this pair. One revoked object closes the pair.' }),
+  effective: z.boolean().meta({ description: 'Whether the integration can receive events of the group key.' }),
+  reason: z.string().meta({ description: 'The reason of the condition Effective or Ready.' }),
+  objects: z.array(z.string()).meta({
+    description:
+      'The names of the Activation objects of this activation. If one of them is revoked, the group key is closed.',
+  }),
 }).meta({ id: 'Activation' });
 
 type ActivationObject = Pick<Cached<'Activation'>, 'metadata' | 'spec' | 'status'>;
 
-/** Returns the identity of a pair within a workspace, which is also its sort key. Names contain no slash. */
+/**
+ * Returns the identity of an activation in a workspace, which is also used as its sort key. Names do not contain
+ * slashes.
+ */
 export function pairOf({ spec }: ActivationObject): string {
   return `${spec.integration}/${spec.groupKey}`;
 }
 
-/** Returns `Revoked` if one object of the pair is revoked: closing always works. @param pair at least one */
+/**
+ * Returns `Revoked` if one of the objects is revoked, because closing a group key takes precedence. @param pair a list
+ * with at least one object
+ */
 export function pairStatus(pair: readonly ActivationObject[]): z.output<typeof ActivationState> {
   return pair.some(({ spec }) => spec.revoked === true) ? 'Revoked' : 'Active';
 }
 
-/** Returns the entry of one pair, from all its objects and the last conditions of the controller. */
+/** Returns the entry of an activation from its objects and the last conditions of the controller. */
 export function activationEntry(
   pair: readonly [ActivationObject, ...ActivationObject[]],
 ): z.output<typeof ActivationEntry> {
@@ -61,11 +68,14 @@ export function activationEntry(
 /** The controller's result for an applied activation. */
 type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_closed' | 'unknown';
 
-/** Reads the controller's result from the conditions. @param generation of the apply; older conditions do not count */
+/**
+ * Reads the result of the controller from the conditions. @param generation the generation of the apply. Conditions of
+ * earlier generations are ignored
+ */
 export function judgeActivation(object: ActivationObject, generation: number): Judgement {
   if (object.spec.revoked === true) return 'superseded';
   switch (conditionFor(object, 'Effective', generation)?.reason) {
-    // Before the partner has accepted, the gate is open but nothing passes it.
+    // Before the partner accepts the invitation, the gate is open but no events are routed.
     case 'Routing':
     case 'IntegrationPending':
       return 'open';

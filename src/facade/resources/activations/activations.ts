@@ -23,7 +23,7 @@ const activateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Open a group key for an integration',
   description:
-    'Opens the group key for all streams. Idempotent: a pair keeps its id, even after it was closed. Events accepted after the answer are routed. Nothing is routed before the partner accepts the integration, and those events are not routed later.',
+    'Opens the group key for all streams of the producer. You can safely repeat this call, and the activation keeps its id even if you closed it before. Sluice routes events that it accepts after the response. If the partner has not accepted the integration yet, events are not routed, and they are not routed later.',
   body: PairBody,
   answers: { 200: { description: 'The gate is open.', schema: ActivatedKey } },
   problems: ['unknown_resource', 'integration_closed', 'revoked_elsewhere', 'superseded'],
@@ -44,7 +44,7 @@ const deactivateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Close a group key for an integration',
   description:
-    'Takes its fields in the body or as query parameters. After the answer, no event of the group key is routed and no attempt starts. A pair that does not exist gets the same answer.',
+    'You can send the fields in the body or as query parameters. After the response, no more events of the group key are routed and no more attempts start. The response is the same if the activation does not exist.',
   query: PairQuery,
   body: PairBody,
   bodyOptional: true,
@@ -60,10 +60,16 @@ const deactivateRoute = defineRoute({
 });
 
 const ActivationsQuery = PageQuery.extend({
-  integration: publicIdField('Integration').optional().meta({ description: 'Only activations of this integration.' }),
-  groupKey: z.string().optional().meta({ description: 'Only activations of this group key.', example: 'store-17' }),
+  integration: publicIdField('Integration')
+    .optional()
+    .meta({ description: 'Returns only activations of this integration.' }),
+  groupKey: z
+    .string()
+    .optional()
+    .meta({ description: 'Returns only activations of this group key.', example: 'store-17' }),
   status: z.enum(['Active', 'Revoked', 'all']).optional().meta({
-    description: 'Only activations with this status. Default Active. Revoked ones are kept for 30 days.',
+    description:
+      'Returns only activations with this status. Defaults to Active. Revoked activations are kept for 30 days.',
     example: 'Active',
   }),
 });
@@ -84,7 +90,10 @@ const listActivations = defineRoute({
   summary: 'List activations',
   query: ActivationsQuery,
   answers: {
-    200: { description: 'A page of activations, by integration and group key.', schema: pageOf(ActivationEntry) },
+    200: {
+      description: 'A page of activations, sorted by integration and group key.',
+      schema: pageOf(ActivationEntry),
+    },
   },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { tenant, query }) {
@@ -93,7 +102,7 @@ const listActivations = defineRoute({
     const ofKey = groupKey === undefined ? objects : objects.filter(({ spec }) => spec.groupKey === groupKey);
     const pairs = [...Map.groupBy(ofKey, pairOf).values()] as Group[];
     const wanted = pairs.filter(pair => status === 'all' || pairStatus(pair) === status);
-    // Build entries for one page only: there may be 100,000 pairs.
+    // Entries are only built for one page because there can be 100,000 activations.
     const { data, nextCursor } = paginate(wanted, ([first]) => pairOf(first), query);
     return { status: 200, body: { data: data.map(activationEntry), nextCursor } };
   },
@@ -112,7 +121,8 @@ const getActivation = defineRoute({
     const known = caches
       .by('Activation', 'publicId', params.activation)
       .filter(({ metadata }) => metadata.namespace === tenant.name);
-    // Find an object that another replica has just created by its name: listing all would take too long.
+    // An object that another replica has just created is read by its name, because a list of all objects would take too
+    // long.
     const own = { namespace: tenant.name, name: activationObjectNameOf(params.activation) };
     const made = known.length > 0 ? undefined : await caches.live('Activation', own);
     const [first = made, ...rest] = known;
@@ -120,7 +130,7 @@ const getActivation = defineRoute({
       first === undefined ||
       activationId(tenant.name, first.spec.integration, first.spec.groupKey) !== params.activation
     ) {
-      throw new Refusal('unknown_resource', 'This workspace has no such activation.');
+      throw new Refusal('unknown_resource', 'The workspace does not have this activation.');
     }
     return { status: 200, body: activationEntry([first, ...rest]) };
   },

@@ -7,21 +7,21 @@ import type { Cached } from '../../objects/cached.ts';
 export const BlockEntry = z
   .object({
     publicId: publicIdField('Block'),
-    target: z.enum(['stream', 'package']).meta({ description: 'Kind of the target.' }),
+    target: z.enum(['stream', 'package']).meta({ description: 'The kind of the target.' }),
     catalogEntryPublicId: publicIdField('CatalogStream')
       .nullable()
-      .meta({ description: 'The blocked stream; null for a package.' }),
+      .meta({ description: 'The blocked stream. The value is null for a package.' }),
     packagePublicId: publicIdField('Package')
       .nullable()
-      .meta({ description: 'The blocked package; null for a stream.' }),
-    key: z.string().meta({ description: 'Key of the stream or the package.' }),
+      .meta({ description: 'The blocked package. The value is null for a stream.' }),
+    key: z.string().meta({ description: 'The key of the stream or the package.' }),
     enforced: z.boolean().meta({ description: 'Whether the block is in force.' }),
     pausedSubscriptions: z
       .int()
-      .meta({ description: "Number of the integration's subscriptions that the block covers." }),
-    objects: z
-      .array(z.string())
-      .meta({ description: 'Names of the Block objects of this target. The block ends when all are deleted.' }),
+      .meta({ description: 'The number of subscriptions of the integration that the block applies to.' }),
+    objects: z.array(z.string()).meta({
+      description: 'The names of the Block objects for this target. The block ends after all of them are deleted.',
+    }),
   })
   .meta({ id: 'Block' });
 

@@ -15,7 +15,10 @@ import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
 type TargetKind = BlockSpec['target']['kind'];
 type Pair = Pick<BlockSpec, 'integration' | 'target'>;
 
-/** The target of a call: one integration and one stream or package of a workspace, by public ids. */
+/**
+ * The target of a call, which is an integration and a stream or package of a workspace. The target is identified by
+ * public ids.
+ */
 interface Asked {
   readonly namespace: string;
   readonly integration: string;
@@ -23,7 +26,7 @@ interface Asked {
   readonly target: string;
 }
 
-/** Reads the Blocks of a pair that REST did not create from the API server. */
+/** Reads the Blocks of other managers for the same target from the API server. */
 async function readOthers({ caches }: Facade, namespace: string, { integration, target }: Pair, own: string) {
   const known = caches.by('Block', 'publicId', blockId(namespace, integration, target.kind, target.name));
   const others = known.filter(({ metadata }) => metadata.namespace === namespace && metadata.name !== own);
@@ -35,7 +38,7 @@ async function readOthers({ caches }: Facade, namespace: string, { integration, 
   ) as Cached<'Block'>[];
 }
 
-/** Checks that a new Block's target exists and may be blocked. @throws Refusal 404; 409 */
+/** Checks that the target of a new Block exists and can be blocked. @throws Refusal 404; 409 */
 async function assertBlockable({ caches }: Facade, namespace: string, { integration, target }: Pair): Promise<void> {
   const [grantee, kept] = await Promise.all([
     caches.live('Integration', { namespace, name: integration }),
@@ -44,7 +47,8 @@ async function assertBlockable({ caches }: Facade, namespace: string, { integrat
   if (grantee === undefined) throw unknownObject('Integration');
   if (kept === undefined) throw unknownObject(target.kind);
   if (target.kind === 'CatalogStream') return;
-  // A stream that is being deleted still delivers, so it may be blocked. A Block would keep a package forever.
+  // A stream that is being deleted still delivers events, so it can be blocked. A Block on a package would prevent its
+  // deletion.
   if (kept.metadata.deletionTimestamp !== undefined) throw new Refusal('being_deleted');
   if ((kept as Cached<'Package'>).spec.archived === true) throw new Refusal('package_archived');
 }
@@ -61,7 +65,7 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
       try {
         await assertBlockable(facade, namespace, pair);
       } catch (error) {
-        // A Block of another manager is enough, even if a new Block would be refused.
+        // If another manager has created a Block, it is sufficient, even if a new Block would be rejected.
         const [standing] = await readOthers(facade, namespace, pair, object.name);
         if (standing === undefined) throw error;
         return standing;
@@ -95,16 +99,19 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
   const others = await readOthers(facade, namespace, pair, object.name);
   if (others.length > 0) {
     const names = others.map(({ metadata }) => metadata.name).toSorted();
-    const detail = `Delete the Block ${names.join(', ')} in the namespace ${namespace} where it is managed. Nothing was changed.`;
+    const detail = `No changes were made. Delete the Block ${names.join(', ')} in the namespace ${namespace} with the tool that manages it.`;
     throw new Refusal('managed_elsewhere', detail);
   }
   const own = await caches.live('Block', object);
   if (own !== undefined) {
-    // Another manager owns fields of this object too, so REST must not delete it.
+    // Another manager also owns fields of this object, so REST cannot delete it.
     const holders = otherManagers(own, FIELD_MANAGER.facade, 'target');
     if (holders.length > 0) {
       const where = `Block ${object.name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;
-      throw new Refusal('managed_elsewhere', `${where}. Delete it there. Nothing was changed.`);
+      throw new Refusal(
+        'managed_elsewhere',
+        `${where}. No changes were made. Delete the Block with its field manager.`,
+      );
     }
     await writer.remove('Block', own);
   }
@@ -112,9 +119,9 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
 }
 
 const UNTIL_WHEN =
-  'After the answer, none of its events is routed to the integration and no attempt starts. Events wait for at most the retention.';
+  'After the response, the events of the target are not routed to the integration and no more attempts start. Events are kept until their retention period ends.';
 const RESUMES =
-  'Subscriptions that no block covers any more resume a moment later, where they stopped. A target that is not blocked gets the same answer.';
+  'If no other block applies to a subscription, it resumes shortly after the response at the position where it stopped. The response is the same if the target is not blocked.';
 
 const blockStream = defineRoute({
   method: 'POST',
@@ -138,8 +145,8 @@ const unblockStream = defineRoute({
   operation: 'unblockStream',
   tag: 'Blocks',
   summary: 'Unblock a stream for an integration',
-  description: `${RESUMES} A block of a package that contains the stream stays.`,
-  answers: { 204: { description: 'This block is gone.' } },
+  description: `${RESUMES} This call does not remove blocks of packages that contain the stream.`,
+  answers: { 204: { description: 'The block does not exist.' } },
   problems: ['managed_elsewhere'],
   handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
     unblock(facade, { namespace: tenant.name, integration, kind: 'CatalogStream', target }),
@@ -152,7 +159,7 @@ const blockPackage = defineRoute({
   operation: 'blockPackage',
   tag: 'Blocks',
   summary: 'Block a package for an integration',
-  description: `Blocks all streams of the package, including those added later. ${UNTIL_WHEN}`,
+  description: `Blocks all streams of the package, including streams that you add later. ${UNTIL_WHEN}`,
   closes: true,
   answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
   problems: ['unknown_resource', 'package_archived'],
@@ -167,8 +174,8 @@ const unblockPackage = defineRoute({
   operation: 'unblockPackage',
   tag: 'Blocks',
   summary: 'Unblock a package for an integration',
-  description: `${RESUMES} Blocks of single streams and of other packages stay.`,
-  answers: { 204: { description: 'This block is gone.' } },
+  description: `${RESUMES} This call does not remove blocks of single streams and of other packages.`,
+  answers: { 204: { description: 'The block does not exist.' } },
   problems: ['managed_elsewhere'],
   handle: (facade, { tenant, params: { integration, pkg: target } }) =>
     unblock(facade, { namespace: tenant.name, integration, kind: 'Package', target }),
@@ -182,7 +189,7 @@ const listBlocks = defineRoute({
   tag: 'Blocks',
   summary: 'List the blocks of an integration',
   query: PageQuery,
-  answers: { 200: { description: 'A page of blocks, by public id.', schema: pageOf(BlockEntry) } },
+  answers: { 200: { description: 'A page of blocks, sorted by public id.', schema: pageOf(BlockEntry) } },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle({ caches }, { tenant, params, query }) {
     const { metadata } = await findOwned(caches, 'Integration', tenant.name, params.integration);

@@ -11,22 +11,22 @@ const SentTest = z.object({ id: PATH_PARAMETERS.event }).meta({ id: 'SentTest' }
 
 const Recover = z
   .strictObject({
-    since: instant('Only events accepted at or after this time'),
+    since: instant('Returns only events accepted at or after this time'),
     cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous call.' }),
   })
   .meta({ id: 'Recover' });
 
 const Recovered = z
   .object({
-    count: z.int().meta({ description: 'Deliveries that this call made due.' }),
-    nextCursor: z
-      .string()
-      .nullable()
-      .meta({ description: 'Not null: there are more; repeat the call with this cursor.' }),
+    count: z.int().meta({ description: 'The number of deliveries that this call made due.' }),
+    nextCursor: z.string().nullable().meta({
+      description:
+        'If the value is not null, there are more deliveries. To continue, repeat the call with this cursor.',
+    }),
   })
   .meta({ id: 'Recovered' });
 
-/** Seconds until one of the open tests has ended, unless the endpoint is very slow. */
+/** The number of seconds until one of the open tests has ended, unless the endpoint is very slow. */
 const TESTS_END_AFTER_SECONDS = '15';
 
 const sendTest = defineRoute({
@@ -37,9 +37,9 @@ const sendTest = defineRoute({
   tag: 'Receiving',
   summary: 'Send a test event to the endpoint',
   description:
-    'Makes one attempt with an event of type sluice.test. It goes through the dispatcher and is signed like any delivery. A test event is free, needs no activation, waits for no other event and delays none. Read the returned event for the result.',
+    'Sends a test event of type sluice.test to the endpoint in a single attempt. The dispatcher processes and signs the event like any other delivery. Test events are free and do not require an activation. They do not wait for other events and do not delay them. To get the result, read the returned event.',
   dataPlane: true,
-  answers: { 202: { description: 'The test event is queued; read the event for the result.', schema: SentTest } },
+  answers: { 202: { description: 'The test event is queued. To get the result, read the event.', schema: SentTest } },
   problems: ['unknown_resource', 'no_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const opened = await openInbox(facade, integration, params.subscription);
@@ -53,12 +53,18 @@ const sendTest = defineRoute({
       case 'PULLED':
         // The data plane does not get a refused endpoint: it looks as if there were none.
         if (opened.subscription.spec.endpoint === undefined) throw new Refusal('no_endpoint');
-        throw new Refusal('subscription_not_live', 'Its endpoint may not be called: see the reason in its status.');
+        throw new Refusal(
+          'subscription_not_live',
+          'The endpoint is not allowed. For the reason, see the status of the subscription.',
+        );
       case 'HELD':
-        throw new Refusal('subscription_not_live', 'Its endpoint may not be called: see the reason in its status.');
+        throw new Refusal(
+          'subscription_not_live',
+          'The endpoint is not allowed. For the reason, see the status of the subscription.',
+        );
       case 'MANY':
         throw new Refusal('rate_limited', {
-          detail: 'Ten test events for this endpoint are open. Wait until they have ended.',
+          detail: 'There are already ten open test events for this endpoint. Wait until they end.',
           headers: { 'retry-after': TESTS_END_AFTER_SECONDS },
         });
       default:
@@ -75,7 +81,7 @@ const recover = defineRoute({
   tag: 'Receiving',
   summary: 'Retry failed deliveries now',
   description:
-    'Use it after an outage of the endpoint. Deliveries that wait for a retry become due now. Dead letters are open again with a full retry schedule, each at its place in the order of its group key. Free: these are retries, not replays.',
+    'You can use this call after an outage of your endpoint. Deliveries that wait for a retry become due immediately. Dead letters are opened again with a full retry schedule and keep their position in the order of their group key. This call is free because these are retries and not replays.',
   body: Recover,
   dataPlane: true,
   answers: { 202: { description: 'The deliveries are due.', schema: Recovered } },

@@ -18,46 +18,62 @@ const described = {
   eventId: z
     .string()
     .nullable()
-    .meta({ description: "The producer's id of the event. Deliveries send it as webhook-id." }),
-  type: z.string().nullable().meta({ description: 'Event type; null if it has none.' }),
-  groupKey: z.string().nullable().meta({ description: 'Group key; null if it is no longer known.' }),
-  acceptedAt: time('When ingress accepted it'),
-  bytes: z.int().nullable().meta({ description: 'Size of the body in bytes; null if it is no longer known.' }),
+    .meta({ description: 'The id that the producer set for the event. Deliveries contain it in webhook-id.' }),
+  type: z
+    .string()
+    .nullable()
+    .meta({ description: 'The event type. The value is null if the event does not have a type.' }),
+  groupKey: z
+    .string()
+    .nullable()
+    .meta({ description: 'The group key. The value is null if it is no longer available.' }),
+  acceptedAt: time('The time when ingress accepted the event'),
+  bytes: z
+    .int()
+    .nullable()
+    .meta({ description: 'The size of the body in bytes. The value is null if it is no longer available.' }),
 };
 
 const body = {
-  contentType: z.string().nullable().meta({ description: 'Content type as the producer sent it, or null.' }),
+  contentType: z.string().nullable().meta({
+    description: 'The content type that the producer sent. The value is null if the producer did not send one.',
+  }),
   headers: z.record(z.string(), z.string()).meta({
     description:
-      "Headers of a delivery: the `ce-…` headers of the CloudEvent (none if it is structured or its body is withheld), and the headers of the producer's request that Sluice passes on.",
+      "The headers of a delivery. They contain the `ce-…` headers of the CloudEvent and the headers of the producer's request that Sluice forwards. There are no `ce-…` headers if the event is structured or if its body is hidden.",
   }),
-  body: z
-    .string()
-    .nullable()
-    .meta({ description: 'The body in bodyEncoding; null if it is no longer kept or not shown.' }),
-  bodyEncoding: z
-    .enum(['utf8', 'base64'])
-    .nullable()
-    .meta({ description: 'utf8: the body is text. base64 (RFC 4648): the body is binary.' }),
+  body: z.string().nullable().meta({
+    description:
+      'The body in the format of bodyEncoding. The value is null if the body is no longer available or is hidden.',
+  }),
+  bodyEncoding: z.enum(['utf8', 'base64']).nullable().meta({
+    description: 'The encoding of the body. The value is utf8 for text and base64 (RFC 4648) for binary data.',
+  }),
 };
 
 const progress = {
   state: z.enum(EVENT_STATES).meta({
     description:
-      'pending: waits for its first attempt. inflight: an attempt is running. retrying: waits for the next attempt. All others are final.',
+      'The state of the event. The value is pending before the first attempt, inflight during an attempt, and retrying before the next attempt. All other states are final.',
   }),
-  attempts: z.int().meta({ description: 'Number of attempts so far.' }),
-  nextAttemptAt: time('When the next attempt is due').nullable(),
-  endedAt: time('When it ended').nullable(),
-  reason: z.string().nullable().meta({ description: 'Why it ended: an HTTP status or a reason code.' }),
+  attempts: z.int().meta({ description: 'The number of attempts that were made.' }),
+  nextAttemptAt: time('The time of the next attempt').nullable(),
+  endedAt: time('The time when the delivery ended').nullable(),
+  reason: z
+    .string()
+    .nullable()
+    .meta({ description: 'The reason why the delivery ended, which is an HTTP status or a reason code.' }),
 };
 
-const replayId = z.string().nullable().meta({ description: 'Id of the replay; null for the first delivery.' });
+const replayId = z
+  .string()
+  .nullable()
+  .meta({ description: 'The id of the replay. The value is null for the first delivery.' });
 
 export const EventEntry = z
   .object({
     ...described,
-    tokens: z.int().nullable().meta({ description: 'Price of a replay in tokens.' }),
+    tokens: z.int().nullable().meta({ description: 'The price of a replay in tokens.' }),
     replayId,
     ...progress,
   })
@@ -65,44 +81,50 @@ export const EventEntry = z
 
 const Attempt = z
   .object({
-    at: time('When it ended'),
-    result: z.string().meta({ description: 'HTTP status, or a reason code if there was no answer.' }),
-    latencyMs: z.number().meta({ description: 'Duration in milliseconds.' }),
+    at: time('The time when the delivery ended'),
+    result: z.string().meta({ description: 'The HTTP status, or a reason code if there was no response.' }),
+    latencyMs: z.number().meta({ description: 'The duration in milliseconds.' }),
   })
   .meta({ id: 'Attempt' });
 
 const Delivery = z.object({
   replayId,
   ...progress,
-  history: z.array(Attempt).meta({ description: 'The last attempts, oldest first.' }),
+  history: z.array(Attempt).meta({ description: 'The last attempts, with the oldest attempt first.' }),
 });
 
 export const EventDetail = EventEntry.extend({
   ...body,
   bodyWithheld: z.string().nullable().meta({
     description:
-      'Reason code if the body is hidden: it was not delivered yet, and may not be delivered now. Else null.',
+      'The reason code if the body is hidden because the event was not delivered and cannot be delivered now. Otherwise, the value is null.',
   }),
-  history: z.array(Attempt).meta({ description: 'The last attempts, oldest first.' }),
-  replays: z.array(Delivery).meta({ description: 'Replays of the event: the last 20, and all open ones.' }),
+  history: z.array(Attempt).meta({ description: 'The last attempts, with the oldest attempt first.' }),
+  replays: z
+    .array(Delivery)
+    .meta({ description: 'The replays of the event. The list contains the last 20 replays and all open replays.' }),
   responses: z
     .array(
       z.object({
         replayId,
-        attempt: z.int().meta({ description: 'Number of the attempt, from 1.' }),
-        body: z.string().meta({ description: 'Body of the answer, at most 16 KiB, in bodyEncoding.' }),
-        bodyEncoding: z.enum(['utf8', 'base64']).meta({ description: 'utf8 or base64.' }),
-        truncated: z.boolean().meta({ description: 'Whether the answer was longer or incomplete.' }),
+        attempt: z.int().meta({ description: 'The number of the attempt, starting with 1.' }),
+        body: z
+          .string()
+          .meta({ description: 'The body of the response in the format of bodyEncoding, with at most 16 KiB.' }),
+        bodyEncoding: z
+          .enum(['utf8', 'base64'])
+          .meta({ description: 'The encoding of the body, either utf8 or base64.' }),
+        truncated: z.boolean().meta({ description: 'Whether the response was longer or incomplete.' }),
       }),
     )
-    .meta({ description: 'Answers to failed attempts, as far as they are still kept.' }),
+    .meta({ description: 'The responses to failed attempts that are still available.' }),
 }).meta({ id: 'InboxEventDetail' });
 
 export const PulledEntry = z.object({ ...described, replayId, ...body }).meta({ id: 'PulledEvent' });
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Encodes bytes for JSON: as text if they are valid UTF-8, else as base64. */
+/** Encodes bytes for JSON. The result is text if the bytes are valid UTF-8 and base64 otherwise. */
 export function bodyText(bytes: Uint8Array): { readonly body: string; readonly bodyEncoding: 'utf8' | 'base64' } {
   try {
     return { body: decoder.decode(bytes), bodyEncoding: 'utf8' };
@@ -160,7 +182,7 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
     replayId: null,
     ...progressOf(event.progress),
     contentType: meta?.contentType ?? null,
-    // Attributes reveal the content: they are withheld with the body.
+    // Attributes can contain the content of the event, so they are hidden together with the body.
     headers: meta === undefined || event.withheld !== undefined ? { ...meta?.forward } : headersOf(meta),
     ...(event.body === undefined ? { body: null, bodyEncoding: null } : bodyText(event.body)),
     bodyWithheld: event.withheld ?? null,

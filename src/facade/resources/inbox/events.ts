@@ -12,7 +12,7 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { EventDetail, EventEntry, eventDetail, eventEntry } from './event-views.ts';
 import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
-/** Pages that one call scans for a match: most events may be in other states. */
+/** The number of pages that a call reads to find matching events, because most events can have other states. */
 const PAGES_AT_ONCE = 20;
 
 const Instant = z.iso
@@ -37,20 +37,23 @@ const States = z
   )
   .optional()
   .meta({
-    description: `Only events in these states, comma-separated: ${EVENT_STATES.join(', ')}.`,
+    description: `Returns only events in these states, as a list separated by commas. The supported values are ${EVENT_STATES.join(', ')}.`,
     example: 'dead',
   });
 
 const EventQuery = PageQuery.extend({
   subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
   state: States,
-  since: Instant.optional().meta(instantMeta('Only events accepted at or after this time')),
-  until: Instant.optional().meta(instantMeta('Only events accepted before this time')),
-  order: z.enum(['asc', 'desc']).optional().meta({ description: 'asc (default): oldest first. desc: newest first.' }),
+  since: Instant.optional().meta(instantMeta('Returns only events accepted at or after this time')),
+  until: Instant.optional().meta(instantMeta('Returns only events accepted before this time')),
+  order: z.enum(['asc', 'desc']).optional().meta({
+    description:
+      'The sort order. Use asc to return the oldest events first, or desc to return the newest events first. Defaults to asc.',
+  }),
   wait: queryInteger(/^([12]?\d|30)$/, 'must be a number of seconds from 0 to 30', {
     minimum: 0,
     maximum: 30,
-    description: 'Seconds to wait if there is no event, 0 to 30. Default 0.',
+    description: 'The number of seconds to wait if there are no events, from 0 to 30. Defaults to 0.',
     example: 20,
   }),
 });
@@ -58,7 +61,8 @@ const EventQuery = PageQuery.extend({
 const EventPage = pageOf(EventEntry)
   .extend({
     resumeCursor: z.string().nullable().meta({
-      description: 'Cursor for the events after this page, also later ones; null if the inbox has been empty so far.',
+      description:
+        'The cursor for events after this page, including future events. The value is null if the inbox does not contain any events yet.',
     }),
   })
   .meta({ id: 'InboxEventPage' });
@@ -66,7 +70,10 @@ const EventPage = pageOf(EventEntry)
 type Query = z.output<typeof EventQuery>;
 type Page = Extract<EventList, { readonly answer: 'OK' }>;
 
-/** Reads the next page that has events, within `PAGES_AT_ONCE`. A subscription without an inbox has no events. */
+/**
+ * Reads the next page that contains events, up to `PAGES_AT_ONCE` pages. A subscription without an inbox does not have
+ * events.
+ */
 async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query, cursor = query.cursor): Promise<Page> {
   const { state: states, since: fromMs, until: toMs, order, limit = 50 } = query;
   const options = {
@@ -102,10 +109,13 @@ const listEvents = defineRoute({
   tag: 'Inbox',
   summary: 'List the events of a subscription',
   description:
-    'Lists events in the order of acceptance. Free. With `wait`, the call answers as soon as there is an event, or empty after that time; to follow the inbox, call again with `resumeCursor`. Replays are listed only if `state` names only open states, or only dead, skipped and expired. Test events are not listed: read them by id.',
+    'Returns the events in the order in which they were accepted. This call is free. If you set `wait`, the call returns when there is an event or when the time has passed. To follow the inbox, repeat the call with `resumeCursor`. Replays are only listed if `state` contains only open states, or only dead, skipped and expired. Test events are not listed, but you can read them by id.',
   query: EventQuery,
   answers: {
-    200: { description: 'A page of events. A page below `limit` may still have a nextCursor.', schema: EventPage },
+    200: {
+      description: 'A page of events. If a page contains fewer than `limit` events, it can still have a nextCursor.',
+      schema: EventPage,
+    },
   },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { integration, query, signal }) {
@@ -138,7 +148,7 @@ const getEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Read one event with its body, attempts and answers',
   description:
-    'Free. The body is hidden if it was not delivered yet and may not be delivered now; `bodyWithheld` has the reason.',
+    'This call is free. The body is hidden if the event was not delivered yet and cannot be delivered now. In this case, `bodyWithheld` contains the reason.',
   answers: { 200: { description: 'The event.', schema: EventDetail } },
   problems: ['unknown_event'],
   async handle(facade, { integration, params }) {

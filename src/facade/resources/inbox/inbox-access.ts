@@ -60,7 +60,10 @@ export function inboxRefusal(
       const { producer, integration } = subscription.spec;
       const grant = caches.get('Integration', { namespace: producer, name: integration });
       return grant !== undefined && integrationStatus(grant, wallMs()) === 'Active'
-        ? new Refusal('subscription_not_live', 'The subscription has no inbox yet: see the reason in its status.')
+        ? new Refusal(
+            'subscription_not_live',
+            'The subscription does not have an inbox yet. For the reason, see its status.',
+          )
         : new Refusal('integration_not_active');
     }
     case 'INACTIVE':

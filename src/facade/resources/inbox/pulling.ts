@@ -20,24 +20,28 @@ const Pull = z
       .min(1)
       .max(MOST)
       .optional()
-      .meta({ description: `Maximum number of events, 1 to ${MOST}. Default ${DEFAULT}.` }),
+      .meta({ description: `The maximum number of events, from 1 to ${MOST}. Defaults to ${DEFAULT}.` }),
     all: z.boolean().optional().meta({
       description:
-        'False (default): the first event of each group key. True: later events too, in order; acknowledge them in this order.',
+        'If false, the call returns only the first event of each group key. If true, it also returns later events in order, and you must acknowledge them in this order. Defaults to false.',
     }),
     waitSeconds: z
       .int()
       .min(0)
       .max(30)
       .optional()
-      .meta({ description: 'Seconds to wait if there is no event, 0 to 30. Default 0.' }),
+      .meta({ description: 'The number of seconds to wait if there are no events, from 0 to 30. Defaults to 0.' }),
   })
   .meta({ id: 'Pull' });
 
 const Pulled = z
   .object({
-    data: z.array(PulledEntry).meta({ description: 'Events, longest waiting first; about 4 MiB at most.' }),
-    more: z.boolean().meta({ description: 'Whether there may be more. Acknowledge these, then pull again.' }),
+    data: z
+      .array(PulledEntry)
+      .meta({ description: 'The events, with at most about 4 MiB. The event that has waited the longest is first.' }),
+    more: z.boolean().meta({
+      description: 'Whether there can be more events. To get them, acknowledge the current events and then pull again.',
+    }),
   })
   .meta({ id: 'PulledEvents' });
 
@@ -58,7 +62,7 @@ const Acknowledge = z
       )
       .min(1)
       .max(MOST)
-      .meta({ description: `Events, 1 to ${MOST}, in any order.` }),
+      .meta({ description: `The events to acknowledge, with 1 to ${MOST} entries in any order.` }),
   })
   .meta({ id: 'Acknowledge' });
 
@@ -70,10 +74,10 @@ const pull = defineRoute({
   tag: 'Inbox',
   summary: 'Pull events',
   description:
-    'Returns events of a subscription without an endpoint. Pulling removes nothing: events come again until you acknowledge them. Free.',
+    'Returns events of a subscription that does not have an endpoint. Pulling does not remove events, so the same events are returned until you acknowledge them. This call is free.',
   body: Pull,
   dataPlane: true,
-  answers: { 200: { description: 'Events with their bodies.', schema: Pulled } },
+  answers: { 200: { description: 'The events and their bodies.', schema: Pulled } },
   problems: ['unknown_resource', 'has_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, body, signal }) {
     const { limit = DEFAULT, all = false, waitSeconds = 0 } = body;
@@ -101,7 +105,7 @@ const acknowledge = defineRoute({
   tag: 'Inbox',
   summary: 'Acknowledge pulled events',
   description:
-    'Marks events as delivered. If some cannot be acknowledged, `errors` lists them; the others are acknowledged. Repeating the call is safe.',
+    'Marks events as delivered. If some events cannot be acknowledged, `errors` lists them, and all other events are acknowledged. You can safely repeat this call.',
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,

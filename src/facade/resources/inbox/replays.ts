@@ -14,22 +14,33 @@ import { instant } from './events.ts';
 import { inboxRefusal, type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 const price = {
-  events: z.int().meta({ description: 'Number of events to replay.' }),
-  tokens: z.int().meta({ description: 'Price in tokens, charged to the account of the receiving workspace.' }),
+  events: z.int().meta({ description: 'The number of events to replay.' }),
+  tokens: z
+    .int()
+    .meta({ description: 'The price in tokens, which is charged to the account of the receiving workspace.' }),
 };
 const nextCursor = z
   .string()
   .nullable()
-  .meta({ description: `For a range of more than ${REPLAYED_AT_ONCE} events: cursor for the next replay. Else null.` });
+  .meta({
+    description: `The cursor for the next replay if the range contains more than ${REPLAYED_AT_ONCE} events. Otherwise, the value is null.`,
+  });
 
 const ReplayEntry = z
   .object({
-    replayId: z.string().nullable().meta({ description: 'Id of the replay; null if there was nothing to replay.' }),
+    replayId: z
+      .string()
+      .nullable()
+      .meta({ description: 'The id of the replay. The value is null if there were no events to replay.' }),
     subscriptionPublicId: publicIdField('Subscription'),
     ...price,
-    complete: z.boolean().meta({ description: 'Whether all events are in the inbox. False: charged and in progress.' }),
-    taken: z.int().meta({ description: 'Number of events in the inbox so far.' }),
-    refunded: z.int().meta({ description: 'Tokens refunded for events that retention removed meanwhile.' }),
+    complete: z
+      .boolean()
+      .meta({ description: 'Whether all events are in the inbox. If false, the replay is charged and in progress.' }),
+    taken: z.int().meta({ description: 'The number of events that are already in the inbox.' }),
+    refunded: z
+      .int()
+      .meta({ description: 'The number of tokens that were refunded because the retention period of events ended.' }),
     nextCursor,
   })
   .meta({ id: 'Replay' });
@@ -39,18 +50,20 @@ const ReplayPrice = z.object({ ...price, nextCursor }).meta({ id: 'ReplayPrice' 
 const ReplayRange = z
   .strictObject({
     subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
-    since: instant('Only events accepted at or after this time'),
-    until: instant('Only events accepted before this time').meta({ example: '2099-12-31T00:00:00Z' }),
+    since: instant('Returns only events accepted at or after this time'),
+    until: instant('Returns only events accepted before this time').meta({ example: '2099-12-31T00:00:00Z' }),
     states: z
       .array(z.enum(REPLAYABLE_STATES))
       .min(1)
       .optional()
-      .meta({ description: `Only events that ended in these states. Default all: ${REPLAYABLE_STATES.join(', ')}.` }),
+      .meta({
+        description: `Replays only events that ended in these states. By default, all of these states are included: ${REPLAYABLE_STATES.join(', ')}.`,
+      }),
     cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous replay.' }),
-    dryRun: z
-      .boolean()
-      .optional()
-      .meta({ description: 'True: returns the count and the price, and replays nothing. Default false.' }),
+    dryRun: z.boolean().optional().meta({
+      description:
+        'If true, the call returns the number of events and the price without replaying them. Defaults to false.',
+    }),
   })
   .meta({ id: 'ReplayRange' });
 
@@ -68,7 +81,7 @@ function replayEntry(subscription: string, replay: Replay): z.output<typeof Repl
   };
 }
 
-/** Returns the account that pays: the account of the receiving workspace. */
+/** Returns the account of the receiving workspace, which pays for the replay. */
 const payerOf = ({ recipient }: OwnedIntegration) => publicId('Account', '', recipient.workspace.spec.account);
 
 async function startReplay(
@@ -112,7 +125,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  "A replay costs each event's tokens again, charged once, before anything is sent. Idempotency-Key is the id of the replay. Without a key, the id derives from the request, and repeating the call does not replay twice. To replay the same events again, send a new key. Deliveries keep `webhook-id` and add `webhook-replay`.";
+  'A replay costs the tokens of each event again, and Sluice charges them once before it sends any events. The Idempotency-Key header is the id of the replay. If you do not send a key, Sluice derives the id from the request, and a repeated call does not start a second replay. To replay the same events again, send a new key. Deliveries have the same `webhook-id` and an additional `webhook-replay` header.';
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',
@@ -120,7 +133,7 @@ const REFUSED = [
   'integration_not_active',
   'replay_conflict',
 ] as const;
-const LOCATION = { Location: 'Path of the replay.' };
+const LOCATION = { Location: 'The path of the replay.' };
 
 const replayEvent = defineRoute({
   method: 'POST',
@@ -130,9 +143,10 @@ const replayEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Replay one event',
   description: CHARGED,
-  bodyElsewhere: 'POST /waas/integrations/{integration}/replay takes a range and dryRun, which returns the price.',
+  bodyElsewhere:
+    'Use POST /waas/integrations/{integration}/replay to replay a range. You can set dryRun to get the price.',
   dataPlane: true,
-  answers: { 202: { description: 'Charged and started.', schema: ReplayEntry, headers: LOCATION } },
+  answers: { 202: { description: 'The replay is charged and started.', schema: ReplayEntry, headers: LOCATION } },
   problems: ['unknown_event', 'event_open', 'event_expired', 'group_key_inactive', ...REFUSED],
   async handle(facade, { integration, params, idempotencyKey }) {
     const { ref, ...opened } = await openEvent(facade, integration, params.event);
@@ -147,12 +161,12 @@ const replayEvents = defineRoute({
   operation: 'replayEvents',
   tag: 'Inbox',
   summary: 'Replay a time range, or price it (dryRun)',
-  description: `Replays events in order, except those whose group key is not active. ${CHARGED}`,
+  description: `Replays events in order. Events are not replayed if their group key is not active. ${CHARGED}`,
   body: ReplayRange,
   dataPlane: true,
   answers: {
-    202: { description: 'Charged and started.', schema: ReplayEntry, headers: LOCATION },
-    200: { description: 'Dry run: the number of events and the price.', schema: ReplayPrice },
+    202: { description: 'The replay is charged and started.', schema: ReplayEntry, headers: LOCATION },
+    200: { description: 'The number of events and the price of the dry run.', schema: ReplayPrice },
   },
   problems: ['unknown_resource', 'malformed_cursor', ...REFUSED],
   async handle(facade, { integration, body, idempotencyKey }) {
@@ -180,7 +194,7 @@ const getReplay = defineRoute({
   async handle(facade, { integration, params }) {
     const found = await fromRedis(facade.replays.read(payerOf(integration), params.replay));
     if (found?.inbox.integration !== integration.publicId) {
-      throw new Refusal('unknown_resource', 'This integration has no replay with this id.');
+      throw new Refusal('unknown_resource', 'The integration does not have a replay with this id.');
     }
     return { status: 200, body: replayEntry(found.inbox.sub, found.replay) };
   },

@@ -10,7 +10,7 @@ const ReplayOf = z.strictObject({
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
     .optional()
-    .meta({ description: 'The replay to skip. Absent: the first delivery.' }),
+    .meta({ description: 'The replay to skip. If this field is not set, the first delivery is skipped.' }),
 });
 
 const skipEvent = defineRoute({
@@ -21,7 +21,7 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    'Ends the event undelivered and releases the events that wait for it. Free. Skipping during an attempt ends the event as skipped, whatever the attempt returns. You can replay a skipped event.',
+    'Ends the delivery of the event and releases the events that wait for it. This call is free. If you skip an event during an attempt, its state is skipped regardless of the result of the attempt. You can replay skipped events.',
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,
@@ -38,19 +38,19 @@ const skipEvent = defineRoute({
 
 const SkipMany = z
   .strictObject({
-    upTo: PATH_PARAMETERS.event.meta({ description: 'Id of the last event to skip.' }),
-    groupKey: z.string().min(1).max(256).optional().meta({ description: 'Only events of this group key.' }),
+    upTo: PATH_PARAMETERS.event.meta({ description: 'The id of the last event to skip.' }),
+    groupKey: z.string().min(1).max(256).optional().meta({ description: 'Skips only events of this group key.' }),
     cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous call.' }),
   })
   .meta({ id: 'SkipEvents' });
 
 const Skipped = z
   .object({
-    skipped: z.int().meta({ description: 'Number of events that this call skipped.' }),
-    nextCursor: z
-      .string()
-      .nullable()
-      .meta({ description: 'Not null: there are more; repeat the call with this cursor.' }),
+    skipped: z.int().meta({ description: 'The number of events that this call skipped.' }),
+    nextCursor: z.string().nullable().meta({
+      description:
+        'If the value is not null, there are more deliveries. To continue, repeat the call with this cursor.',
+    }),
   })
   .meta({ id: 'SkippedEvents' });
 
@@ -65,7 +65,7 @@ const skipEvents = defineRoute({
   tag: 'Inbox',
   summary: 'Skip all open events up to one',
   description:
-    "Skips the open events of the event's subscription up to and including this event, or only those of one group key. Free. Replays stay.",
+    'Skips all open events of the subscription up to and including this event. You can limit the call to one group key. This call is free and does not skip replays.',
   body: SkipMany,
   dataPlane: true,
   answers: { 200: { description: 'The events are skipped.', schema: Skipped } },

@@ -19,15 +19,18 @@ export const Reason = z.enum([...NotRouted.options, ...HELD]);
 
 /** A readable name beside the id. Never the invited address. */
 export const IntegrationName = z.string().meta({
-  description: "Name of the Integration in the producer's namespace.",
+  description: "The name of the Integration in the producer's namespace.",
   example: 'globex',
 });
 
 const verdict = {
-  wouldRoute: z.boolean().meta({ description: 'Whether an event accepted now would be routed to the inbox.' }),
-  reason: Reason.nullable().meta({ description: 'Why not; null if it would be routed.' }),
+  wouldRoute: z.boolean().meta({ description: 'Whether an event that is accepted now would be routed to the inbox.' }),
+  reason: Reason.nullable().meta({
+    description: 'The reason why the event would not be routed. The value is null if it would be routed.',
+  }),
   held: z.boolean().meta({
-    description: 'True: the event would wait, and be routed when the reason ends. False: it would never be routed.',
+    description:
+      'If true, the event would wait and then be routed after the cause is resolved. If false, it would not be routed later.',
   }),
 };
 
@@ -35,26 +38,29 @@ const GateEntry = z
   .object({
     integrationPublicId: publicIdField('Integration'),
     integrationName: IntegrationName,
-    subscriptionPublicId: publicIdField('Subscription')
-      .nullable()
-      .meta({ description: 'The subscription; null if the integration does not subscribe.' }),
+    subscriptionPublicId: publicIdField('Subscription').nullable().meta({
+      description: 'The subscription. The value is null if the integration does not subscribe to the stream.',
+    }),
     ...verdict,
     inForce: z.object(verdict).meta({
       description:
-        'The same, as the data plane decides now. It differs only until a change is in force. The data plane knows one reason, paused, for blocked_stream, blocked_package and suspended.',
+        'The current decision of the data plane. It is only different until a change is in force. For blocked_stream, blocked_package and suspended, the data plane returns the reason paused.',
     }),
   })
   .meta({
     id: 'Gate',
-    description: 'The verdict for one integration by its custom resources, and the verdict in force.',
+    description: 'The decision for an integration based on its custom resources, and the decision that is in force.',
   });
 
 const Explanation = pageOf(GateEntry)
   .extend({
     stream: StreamName.extend({
-      acceptsEvents: z.boolean().meta({ description: 'Whether ingress accepts events of the stream now.' }),
+      acceptsEvents: z.boolean().meta({ description: 'Whether ingress currently accepts events of the stream.' }),
     }).meta({ description: 'The stream of the event.' }),
-    groupKey: z.string().nullable().meta({ description: 'Group key of the event; null: an event without one.' }),
+    groupKey: z
+      .string()
+      .nullable()
+      .meta({ description: 'The group key of the event. The value is null for an event without a group key.' }),
   })
   .meta({ id: 'Explanation' });
 
@@ -73,7 +79,10 @@ export function factsInForce(
   return { groupKey, integration, activated, subscription: subscription === 'open' ? (short ?? 'open') : subscription };
 }
 
-/** Returns why the balance cannot pay for a queue: no tokens are left, or fewer than its next event costs. */
+/**
+ * Returns the reason why the balance is not sufficient for a queue. Either there are no tokens left, or the next event
+ * costs more tokens.
+ */
 export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
   if (balance === undefined) return 'state_missing';
   const { remainingTokens, shortages } = balance;
@@ -92,7 +101,9 @@ export async function shortage(
   return shortageOf(await fromRedis(reading), `${tenant}:${stream}`);
 }
 
-/** Returns the facts of the objects, limited by the balance: no object contains the remaining tokens. */
+/**
+ * Returns the facts of the objects, limited by the balance. The objects do not contain the number of remaining tokens.
+ */
 export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
   const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';
   return unpaid ? { ...wanted, subscription: short } : wanted;
@@ -106,16 +117,19 @@ const explainRouting = defineRoute({
   tag: 'Events',
   summary: 'Explain where an event would go',
   description:
-    'Evaluates the gate without an event. For each integration, returns whether an event of this stream and group key would be routed now, or why not.',
+    'Evaluates the gate without sending an event. For each integration, the response shows whether an event of this stream and group key would be routed, and the reason if it would not be routed.',
   query: PageQuery.extend({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({
-      description: 'Group key of the event. Absent: an event without one, which is never routed.',
+      description:
+        'The group key of the event. If this parameter is not set, the call explains an event without a group key, which is not routed.',
       example: 'store-17',
     }),
-    integration: publicIdField('Integration').optional().meta({ description: 'Only this integration. Default all.' }),
+    integration: publicIdField('Integration')
+      .optional()
+      .meta({ description: 'Returns only this integration. By default, all integrations are returned.' }),
   }),
-  answers: { 200: { description: 'A page of verdicts, by integration.', schema: Explanation } },
+  answers: { 200: { description: 'A page of decisions, sorted by integration.', schema: Explanation } },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { tenant, query }) {
     const { groupKey: key } = query;

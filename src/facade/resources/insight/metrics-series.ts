@@ -10,7 +10,7 @@ import { chooseStream, StreamChoice, StreamName, streamName } from '../streams/s
 const HistoryChoice = z
   .enum(HISTORIES)
   .optional()
-  .meta({ description: 'Time range: the last hour, day or week. Default 24h.', example: '24h' });
+  .meta({ description: 'The time range, which is the last hour, day or week. Defaults to 24h.', example: '24h' });
 
 const time = (description: string) =>
   z
@@ -23,20 +23,23 @@ const count = (description: string, example: number) => z.int().min(0).meta({ de
 
 const SeriesBucket = z
   .object({
-    timestamp: time('Start of the bucket'),
-    eventsIn: count('Events that ingress accepted. An id repeated within 24 hours counts once.', 120),
+    timestamp: time('The start of the bucket'),
+    eventsIn: count(
+      'The number of events that ingress accepted. An id that is repeated within 24 hours is counted once.',
+      120,
+    ),
     deliveries: count(
-      'Successful first deliveries, one per event and integration: answered with 2xx, or acknowledged after a pull.',
+      'The number of successful first deliveries for each event and integration. A delivery is successful if the endpoint responds with 2xx or if the partner acknowledges a pulled event.',
       240,
     ),
     failures: count(
-      'Failed attempts of first deliveries, including the last ones. HTTP deliveries plus failures are all attempts.',
+      'The number of failed attempts of first deliveries, including the last attempt. The sum of HTTP deliveries and failures is the total number of attempts.',
       3,
     ),
-    notRouted: count('Events that the router sent to no integration and that wait for none.', 1),
-    bytes: count('Bytes of the bodies of accepted events.', 98_304),
+    notRouted: count('The number of events that were not routed to any integration and are not waiting for one.', 1),
+    bytes: count('The total size of the bodies of accepted events in bytes.', 98_304),
     tokens: count(
-      'Tokens that the producer paid for distribution, counted when an event is routed to an integration.',
+      'The number of tokens that the producer paid for distribution. Tokens are counted when an event is routed to an integration.',
       240,
     ),
   })
@@ -45,13 +48,15 @@ const SeriesBucket = z
 const MetricsSeries = z
   .object({
     producerTenantPublicId: publicIdField('Workspace'),
-    history: z.enum(HISTORIES).meta({ description: 'Time range of the request.' }),
-    granularitySeconds: z.int().meta({ description: 'Width of a bucket in seconds: 60, 900 or 3600.', example: 900 }),
-    start: time('Start of the first bucket'),
-    end: time('End of the last bucket, which is the current one'),
+    history: z.enum(HISTORIES).meta({ description: 'The time range of the request.' }),
+    granularitySeconds: z
+      .int()
+      .meta({ description: 'The width of a bucket in seconds, which is 60, 900 or 3600.', example: 900 }),
+    start: time('The start of the first bucket'),
+    end: time('The end of the last bucket, which is the current bucket'),
     series: z
       .array(SeriesBucket)
-      .meta({ description: 'All 60, 96 or 168 buckets, oldest first, also those that are 0.' }),
+      .meta({ description: 'All 60, 96 or 168 buckets, including empty buckets, with the oldest bucket first.' }),
   })
   .meta({ id: 'MetricsSeries' });
 
@@ -81,7 +86,7 @@ const getMetricsSeries = defineRoute({
   tag: 'Metrics',
   summary: 'Read traffic over time',
   description:
-    "Traffic of all the producer's streams and integrations, in buckets aligned to UTC. An event counts when it is accepted, a delivery or failed attempt when it ends, tokens and `notRouted` when the event is routed. Counts are exact. They may appear some seconds late, longer after a crash, but always in their own bucket. Replays, test events and the sandbox do not count.",
+    'Returns the traffic of all streams and integrations of the producer in buckets that are aligned to UTC. An event is counted when it is accepted. Deliveries and failed attempts are counted when they end, and tokens and `notRouted` are counted when the event is routed. The counts are exact, but they can be delayed by a few seconds, or longer after a crash. A delayed count is always added to the correct bucket. Replays, test events and sandbox events are not included.',
   query: z.strictObject({ history: HistoryChoice }),
   answers: { 200: { description: 'The series.', schema: MetricsSeries } },
   async handle(facade, { tenant, query }) {
@@ -94,13 +99,13 @@ const getMetricsSeries = defineRoute({
 const REASONS = Object.keys(NOT_ROUTED) as NotRoutedReason[];
 
 const ABOUT: Record<NotRoutedReason, string> = {
-  missing_group_key: 'The event has no group key. This reason counts once per event.',
+  missing_group_key: 'The event does not have a group key. This reason is counted once per event.',
   not_activated: 'The group key was not active for the integration.',
-  not_subscribed: 'The subscription was deleted or re-created before the event was routed.',
-  integration_pending: 'The integration had not accepted its invitation.',
-  integration_closed: 'The integration was declined, expired or revoked.',
-  skipped_to_now: 'The event came before the subscription, or during a pause whose backlog was skipped.',
-  expired: 'Retention removed the event while the subscription was held or behind.',
+  not_subscribed: 'The subscription was deleted or created again before the event was routed.',
+  integration_pending: 'The partner had not accepted the invitation.',
+  integration_closed: 'The integration was declined or revoked, or it had expired.',
+  skipped_to_now: 'The event was accepted before the subscription existed, or during a pause with a skipped backlog.',
+  expired: 'The retention period of the event ended while the subscription was paused or delayed.',
 };
 
 const ReasonCount = z
@@ -109,7 +114,7 @@ const ReasonCount = z
       description: REASONS.map(reason => `${reason}: ${ABOUT[reason]}`).join(' '),
       example: 'not_activated',
     }),
-    count: count('Number of occurrences.', 1),
+    count: count('The number of occurrences.', 1),
   })
   .meta({ id: 'NotRoutedCount' });
 
@@ -117,19 +122,23 @@ const NotRoutedSeries = z
   .object({
     producerTenantPublicId: publicIdField('Workspace'),
     stream: StreamName.meta({ description: 'The stream of the request.' }),
-    history: z.enum(HISTORIES).meta({ description: 'Time range of the request.' }),
-    granularitySeconds: z.int().meta({ description: 'Width of a bucket in seconds.', example: 3_600 }),
-    start: time('Start of the first bucket: the full hour in which the time range begins'),
-    end: time('End of the last bucket, which is the current one'),
-    reasons: z.array(ReasonCount).meta({ description: 'Totals of all buckets: every reason, also those that are 0.' }),
+    history: z.enum(HISTORIES).meta({ description: 'The time range of the request.' }),
+    granularitySeconds: z.int().meta({ description: 'The width of a bucket in seconds.', example: 3_600 }),
+    start: time('The start of the first bucket, which is the full hour in which the time range begins'),
+    end: time('The end of the last bucket, which is the current bucket'),
+    reasons: z
+      .array(ReasonCount)
+      .meta({ description: 'The totals of all buckets for each reason, including reasons with a count of 0.' }),
     series: z
       .array(
         z.object({
-          timestamp: time('Start of the bucket'),
-          reasons: z.array(ReasonCount).meta({ description: 'Counts of this hour: only reasons above 0.' }),
+          timestamp: time('The start of the bucket'),
+          reasons: z
+            .array(ReasonCount)
+            .meta({ description: 'The counts of this hour. Only reasons with a count above 0 are included.' }),
         }),
       )
-      .meta({ description: 'All 2, 25 or 169 hours, oldest first, also those without counts.' }),
+      .meta({ description: 'All 2, 25 or 169 hours, including hours without counts, with the oldest hour first.' }),
   })
   .meta({ id: 'NotRoutedSeries' });
 
@@ -166,9 +175,9 @@ const getNotRouted = defineRoute({
   tag: 'Metrics',
   summary: 'Count events that were not routed, by reason',
   description:
-    'For one stream, counts how often a subscribed integration did not get an event, by reason and UTC hour of routing. An event that three integrations did not get counts three times. Waiting events do not count. For a single event use `GET …/events/{eventId}`; to predict one use `GET …/explain`.',
+    'Returns how often a subscribed integration did not receive an event of a stream, grouped by the reason and the UTC hour of routing. If three integrations did not receive an event, it is counted three times. Waiting events are not counted. To get the result for a single event, use `GET …/events/{eventId}`. To get a prediction for an event, use `GET …/explain`.',
   query: z.strictObject({ stream: StreamChoice, history: HistoryChoice }),
-  answers: { 200: { description: 'Counts by reason.', schema: NotRoutedSeries } },
+  answers: { 200: { description: 'The counts for each reason.', schema: NotRoutedSeries } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, query }) {
     const { history = '24h' } = query;

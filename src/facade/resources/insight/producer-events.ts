@@ -31,33 +31,48 @@ const DispositionEntry = z
   .object({
     integrationPublicId: publicIdField('Integration'),
     integrationName: IntegrationName,
-    subscriptionPublicId: publicIdField('Subscription')
-      .nullable()
-      .meta({ description: 'The subscription; null if the integration does not subscribe.' }),
+    subscriptionPublicId: publicIdField('Subscription').nullable().meta({
+      description: 'The subscription. The value is null if the integration does not subscribe to the stream.',
+    }),
     disposition: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
-        'routed: the event is or was in the inbox. waiting: it may still be routed. not_routed: it will not be routed.',
+        'The disposition of the event. The value is routed if the event is or was in the inbox, waiting if it can still be routed, and not_routed if it will not be routed.',
     }),
     reason: Reason.nullable().meta({
-      description: 'Why it was not routed, or what it waits for; null if it was routed or will be routed soon.',
+      description:
+        'The reason why the event is not routed or is waiting. The value is null if it was routed or will be routed soon.',
     }),
-    state: z.enum(EVENT_STATES).nullable().meta({ description: 'State of the delivery; null if not routed.' }),
-    attempts: z.int().meta({ description: 'Number of attempts so far.' }),
-    nextAttemptAt: time('When the next attempt is due').nullable(),
-    endedAt: time('When it ended').nullable(),
-    endedBy: z.string().nullable().meta({ description: 'Why it ended: an HTTP status or a reason code.' }),
+    state: z
+      .enum(EVENT_STATES)
+      .nullable()
+      .meta({ description: 'The state of the delivery. The value is null if the event was not routed.' }),
+    attempts: z.int().meta({ description: 'The number of attempts that were made.' }),
+    nextAttemptAt: time('The time of the next attempt').nullable(),
+    endedAt: time('The time when the delivery ended').nullable(),
+    endedBy: z
+      .string()
+      .nullable()
+      .meta({ description: 'The reason why the delivery ended, which is an HTTP status or a reason code.' }),
   })
   .meta({ id: 'EventDisposition' });
 
 const ProducedEvent = pageOf(DispositionEntry)
   .extend({
-    eventId: z.string().meta({ description: "The producer's id of the event. Deliveries send it as webhook-id." }),
+    eventId: z
+      .string()
+      .meta({ description: 'The id that the producer set for the event. Deliveries contain it in webhook-id.' }),
     stream: StreamName.meta({ description: 'The stream of the event.' }),
-    type: z.string().nullable().meta({ description: 'Event type; null if it has none.' }),
-    groupKey: z.string().nullable().meta({ description: 'Group key; null if it has none.' }),
-    acceptedAt: time('When ingress accepted it'),
-    bytes: z.int().meta({ description: 'Size of the body in bytes.' }),
-    tokens: z.int().meta({ description: 'Price in tokens for each integration.' }),
+    type: z
+      .string()
+      .nullable()
+      .meta({ description: 'The event type. The value is null if the event does not have a type.' }),
+    groupKey: z
+      .string()
+      .nullable()
+      .meta({ description: 'The group key. The value is null if the event does not have a group key.' }),
+    acceptedAt: time('The time when ingress accepted the event'),
+    bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
+    tokens: z.int().meta({ description: 'The price in tokens for each integration.' }),
   })
   .meta({ id: 'ProducedEvent' });
 
@@ -83,7 +98,10 @@ function dispositionEntry(
   };
 }
 
-/** Finds an event and its stream; of several, that in the first stream by key. @throws Refusal 404 `unknown_event` */
+/**
+ * Finds an event and its stream. If several streams contain the event, the first stream by key is returned. @throws
+ * Refusal 404 `unknown_event`
+ */
 async function findEvent(
   facade: Facade,
   tenant: string,
@@ -124,7 +142,9 @@ function formerInbox(
 
 const ageOf = ({ metadata }: Cached<'Subscription'>) => Date.parse(metadata.creationTimestamp ?? '') || 0;
 
-/** Returns what an event waits for, or why it cannot be routed now; undefined: it will be routed soon. */
+/**
+ * Returns the reason why an event is waiting or cannot be routed. Returns undefined if the event will be routed soon.
+ */
 function waitsFor({ reason }: GateVerdict, short: HeldReason | undefined): GateVerdict['reason'] {
   return reason ?? short;
 }
@@ -137,15 +157,17 @@ const getProducedEvent = defineRoute({
   tag: 'Events',
   summary: 'Find out where an event went',
   description:
-    "Returns the accepted event, and for each integration its disposition: routed with the state of the delivery, waiting, or not routed with a reason. The producer's ids are found for at least 24 hours, inbox ids (`evt_` and 35 characters) as long as the event is kept. If an id was used again, the call returns the newest event.",
+    "Returns the accepted event and its disposition for each integration. If the event was routed, the response contains the state of the delivery. Otherwise, it contains the reason. You can find events by the producer's id for at least 24 hours. You can find events by inbox id (`evt_` and 35 characters) until their retention period ends. If an id was used several times, the call returns the latest event.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
-      description: 'The stream: its public id or its key. Default: all streams.',
+      description: 'The public id or the key of the stream. By default, the call searches all streams.',
     }),
-    integration: publicIdField('Integration').optional().meta({ description: 'Only this integration. Default all.' }),
+    integration: publicIdField('Integration')
+      .optional()
+      .meta({ description: 'Returns only this integration. By default, all integrations are returned.' }),
   }),
   answers: {
-    200: { description: 'The event, and a page of its dispositions, by integration.', schema: ProducedEvent },
+    200: { description: 'The event and a page of its dispositions, sorted by integration.', schema: ProducedEvent },
   },
   problems: ['unknown_resource', 'unknown_event', 'malformed_cursor'],
   async handle(facade, { tenant, params, query }) {

@@ -9,17 +9,17 @@ type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
   description:
-    'Pending: the partner has not answered yet; Expired after 14 days. Active: accepted. Declined: by the partner. Revoked: by the producer.',
+    'The status of the integration. The value is Pending until the partner responds, Expired after 14 days without a response, Active after the partner accepts, Declined after the partner declines, and Revoked after the producer ends the integration.',
   example: 'Pending',
 });
 
 export const InvitedIntegration = z
   .object({
     publicId: publicIdField('Integration'),
-    invitedEmail: z
-      .string()
-      .nullable()
-      .meta({ description: 'Invited address as you sent it; null for a direct grant.', example: 'ada@example.com' }),
+    invitedEmail: z.string().nullable().meta({
+      description: 'The invited email address as you sent it. The value is null for a direct grant.',
+      example: 'ada@example.com',
+    }),
     status: IntegrationStatus,
   })
   .meta({ id: 'InvitedIntegration' });
@@ -28,22 +28,26 @@ const time = (description: string) =>
   z
     .string()
     .nullable()
-    .meta({ format: 'date-time', description: `${description} (RFC 3339), or null.`, example: '2026-01-31T12:00:00Z' });
+    .meta({
+      format: 'date-time',
+      description: `${description} (RFC 3339). The value can be null.`,
+      example: '2026-01-31T12:00:00Z',
+    });
 
 export const IntegrationEntry = InvitedIntegration.extend({
   name: z.string().meta({
-    description: "Name of the custom resource in the producer's namespace.",
+    description: "The name of the custom resource in the producer's namespace.",
     example: 'int-0123456789abcdefghjk',
   }),
   receivingTenantPublicId: publicIdField('Workspace')
     .nullable()
-    .meta({ description: 'The receiving workspace; null until there is one.' }),
-  issuedAt: time('When the invitation was issued'),
-  sentAt: time('When the invitation was mailed or its Secret was written'),
-  expiresAt: time('When the invitation expires'),
+    .meta({ description: 'The receiving workspace. The value is null until the partner accepts.' }),
+  issuedAt: time('The time when the invitation was issued'),
+  sentAt: time('The time when the invitation was sent or its Secret was written'),
+  expiresAt: time('The time when the invitation expires'),
 }).meta({ id: 'Integration' });
 
-/** Returns whether the partner has accepted, or still can. */
+/** Returns whether the partner has accepted the invitation or can still accept it. */
 export function isOpen(integration: Stated, nowMs: number): boolean {
   const state = integrationStatus(integration, nowMs);
   return state === 'Pending' || state === 'Active';
@@ -61,7 +65,7 @@ export function invitedIntegration(
   };
 }
 
-/** Returns an integration as its producer sees it. */
+/** Returns an integration in the format for its producer. */
 export function integrationEntry(integration: Cached<'Integration'>, nowMs: number): z.output<typeof IntegrationEntry> {
   const { metadata, spec, status } = integration;
   const { issuedAt = null, sentAt = null, expiresAt = null } = status?.invitation ?? {};

@@ -19,14 +19,15 @@ const Invite = z
   .strictObject({
     producerTenantPublicId: publicIdField('Workspace'),
     email: emailAddress().meta({
-      description: 'Address of the partner, at most 254 characters. Anyone who gets the mail can accept.',
+      description:
+        'The email address of the partner, with at most 254 characters. Anyone who receives the email can accept the invitation.',
       format: 'email',
       example: 'ada@example.com',
     }),
   })
   .meta({ id: 'Invite' });
 
-const LOCATION = { Location: 'Path of the integration.' };
+const LOCATION = { Location: 'The path of the integration.' };
 
 const invite = defineRoute({
   method: 'POST',
@@ -36,12 +37,12 @@ const invite = defineRoute({
   tag: 'Integrations',
   summary: 'Invite a partner',
   description:
-    'Invites an address (case-insensitive). If the address has an open or accepted invitation, the call returns it (200). After a declined, revoked or expired one, the call creates a new one. The call answers when the invitation is issued; the mail follows. Of concurrent equal calls several may answer 201, all with the same body.',
+    'Sends an invitation to an email address, which is not case-sensitive. If the address already has an open or accepted invitation, the call returns it with status 200. If the previous invitation was declined or revoked or has expired, the call creates a new one. The call returns after the invitation is issued, and the email is sent later. If you send several identical calls at the same time, more than one of them can return 201 with the same body.',
   body: Invite,
   answers: {
     201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },
     200: {
-      description: 'The address has an open or accepted invitation already.',
+      description: 'The email address already has an open or accepted invitation.',
       schema: InvitedIntegration,
       headers: LOCATION,
     },
@@ -66,9 +67,12 @@ const listIntegrations = defineRoute({
   operation: 'listIntegrations',
   tag: 'Integrations',
   summary: "List the producer's integrations",
-  description: 'Oldest first. Direct grants have no invitation, so their `invitedEmail` is null.',
+  description:
+    'Returns the integrations with the oldest first. Direct grants do not have an invitation, so their `invitedEmail` is null.',
   query: PageQuery.extend({
-    status: IntegrationStatus.optional().meta({ description: 'Only integrations with this status. Default all.' }),
+    status: IntegrationStatus.optional().meta({
+      description: 'Returns only integrations with this status. By default, all integrations are returned.',
+    }),
   }),
   answers: { 200: { description: 'A page of integrations.', schema: pageOf(IntegrationEntry) } },
   problems: ['malformed_cursor'],
@@ -111,7 +115,7 @@ const revoke = defineRoute({
   tag: 'Integrations',
   summary: 'Revoke an integration',
   description:
-    'Permanent, for accepted and pending integrations. After the answer, no event is routed to the partner and no attempt starts. You can invite the same address again.',
+    'Ends an accepted or pending integration permanently. After the response, no more events are routed to the partner and no more attempts start. You can invite the same email address again.',
   closes: true,
   answers: { 204: { description: 'The integration is revoked.' } },
   problems: ['unknown_resource'],

@@ -8,14 +8,14 @@ import type { Cached } from '../../objects/cached.ts';
 import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-/** Returns whether an account names the caller in person as an owner. A group's account does not count. */
+/** Returns whether the caller is listed as an owner of the account. Membership in a group is not sufficient. */
 function isOwn({ spec }: Pick<Cached<'Account'>, 'spec'>, { issuer, subject }: Identity): boolean {
   return spec.owners.some(owner => owner.issuer === issuer && owner.subject === subject && owner.role === 'Owner');
 }
 
 /**
- * Returns the Free accounts that the caller owns in person, except the one that the facade creates. A second Free
- * account would include tokens a second time.
+ * Returns the Free accounts that the caller owns personally, except the account that the facade creates. A second Free
+ * account would include additional tokens.
  */
 export function otherFreeAccounts(
   accounts: readonly Pick<Cached<'Account'>, 'metadata' | 'spec'>[],
@@ -44,11 +44,17 @@ export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identi
       if (mayActForAccount(identity, before) === undefined) throw new Refusal('forbidden');
       if (before.spec.plan === 'Free') return name;
       const id = publicId('Account', '', name);
-      throw new Refusal('free_account_exists', `Your account ${id} is no longer Free. Send its id as accountPublicId.`);
+      throw new Refusal(
+        'free_account_exists',
+        `The plan of your account ${id} is no longer Free. Send its id as accountPublicId.`,
+      );
     }
     const others = otherFreeAccounts(caches.by('Account', 'subject', subjectKey(issuer, subject)), identity, name);
     if (others.length > 0) {
-      throw new Refusal('free_account_exists', `You own ${others.join(', ')}. Send one of them as accountPublicId.`);
+      throw new Refusal(
+        'free_account_exists',
+        `You own the accounts ${others.join(', ')}. Send one of them as accountPublicId.`,
+      );
     }
     await writer.apply(
       'Account',
@@ -57,7 +63,7 @@ export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identi
         manager: FIELD_MANAGER.facade,
         before,
         concern: ['owners'],
-        // Leave plan and tokens to the defaults of the kind: the operator may change them.
+        // The plan and the tokens use the defaults of the kind because the operator can change them.
         spec: { owners: [{ issuer, subject, role: 'Owner' }] },
       },
     );

@@ -29,10 +29,10 @@ async function repeatAcceptance(
   if (workspace === undefined || !(await ownership.owns(identity, workspace))) throw new Refusal('invitation_used');
   const { account } = workspace.spec;
   if (named === undefined || named === account) return { integration, workspace: name, account };
-  throw new Refusal('invitation_used', 'You have already accepted it for another account.');
+  throw new Refusal('invitation_used', 'You have already accepted this invitation for another account.');
 }
 
-/** Creates the receiving workspace on an account; waits until it is in force. Returns its name. */
+/** Creates the receiving workspace for an account and waits until it is in force. Returns the name of the workspace. */
 async function makeReceiver(
   { caches, writer }: Facade,
   account: string,

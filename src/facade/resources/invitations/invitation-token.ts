@@ -10,9 +10,10 @@ import { assertNotPaused } from '../../objects/paused.ts';
 
 export const InvitationToken = z
   .string()
-  .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'must be sinv_ followed by 43 characters; copy it from the invitation')
+  .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'must be sinv_ followed by 43 characters; copy the token from the invitation')
   .meta({
-    description: 'Token of the invitation, from the e-mail or the Secret. Valid once.',
+    description:
+      'The token of the invitation, which you can find in the email or in the Secret. You can use a token one time.',
     example: `sinv_${'A'.repeat(43)}`,
   });
 

@@ -10,9 +10,9 @@ import { findInvitation, InvitationToken, integrationName, whyAnswered } from '.
 const Acceptance = z
   .strictObject({
     token: InvitationToken,
-    accountPublicId: publicIdField('Account')
-      .optional()
-      .meta({ description: 'An account that you own or administer. Absent: your own Free account.' }),
+    accountPublicId: publicIdField('Account').optional().meta({
+      description: 'An account that you own or administer. If this field is not set, your own Free account is used.',
+    }),
   })
   .meta({ id: 'Acceptance' });
 
@@ -21,12 +21,16 @@ const AcceptedInvitation = z
     integrationPublicId: publicIdField('Integration'),
     status: z.literal('Active').meta({ description: 'The integration is active.' }),
     workspacePublicId: publicIdField('Workspace').meta({
-      description: 'The receiving workspace, on the account that accepted.',
+      description: 'The receiving workspace, which belongs to the account that accepted the invitation.',
     }),
-    accountPublicId: publicIdField('Account').meta({ description: 'The account that accepted. It pays for replays.' }),
+    accountPublicId: publicIdField('Account').meta({
+      description: 'The account that accepted the invitation. It pays for replays.',
+    }),
     producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
-    catalogPath: z.string().meta({ description: 'Next step: list the streams (GET).' }),
-    subscriptionsPath: z.string().meta({ description: 'Then subscribe to them (POST).' }),
+    catalogPath: z.string().meta({ description: 'The path of the list of streams. Use GET to list the streams.' }),
+    subscriptionsPath: z
+      .string()
+      .meta({ description: 'The path of the subscriptions. Use POST to subscribe to a stream.' }),
   })
   .meta({ id: 'AcceptedInvitation' });
 
@@ -47,13 +51,14 @@ const accept = defineRoute({
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
-    'Anyone with the token can accept it once, for their own account. The call creates a receiving workspace there and makes the integration Active. Without `accountPublicId` it uses your own Free account, and creates it if needed. If you own another Free account in person, you must name it (`free_account_exists`). Repeating the call as the same owner returns the same answer. A second person gets `invitation_used`; the empty workspace and the Free account that the call created for them stay.',
+    'Accepts an invitation for your account. Anyone who has the token can accept it one time. The call creates a receiving workspace in the account and makes the integration Active. If you do not send `accountPublicId`, the call uses your own Free account and creates it if necessary. If you personally own another Free account, you must send its id (`free_account_exists`). If you repeat the call as the same owner, you receive the same response. If another person uses the token again, the response is `invitation_used`. In this case, the empty workspace and the Free account that were created for this person are kept.',
   body: Acceptance,
-  answers: { 200: { description: 'Accepted, and in force.', schema: AcceptedInvitation } },
+  answers: { 200: { description: 'The invitation is accepted and in force.', schema: AcceptedInvitation } },
   problems: ['forbidden', 'unknown_invitation', 'invitation_used', 'invitation_expired', 'free_account_exists'],
   async handle(facade, { identity, body }) {
     const { token, accountPublicId } = body;
-    // Check the account first: a caller who does not own it must learn nothing about the invitation.
+    // Check the account first, because a caller who does not own it must not receive any information about the
+    // invitation.
     const named =
       accountPublicId === undefined ? undefined : (await facade.ownership.account(identity, accountPublicId)).name;
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named);
@@ -84,7 +89,7 @@ const decline = defineRoute({
   tag: 'Invitations',
   summary: 'Decline an invitation',
   description:
-    'Permanent. Anyone with the token can decline the invitation until it is accepted. Repeating the call returns the same answer.',
+    'Declines an invitation permanently. Anyone who has the token can decline the invitation until it is accepted. If you repeat the call, you receive the same response.',
   body: Refused,
   answers: { 200: { description: 'Declined.', schema: DeclinedInvitation } },
   problems: ['unknown_invitation', 'invitation_used', 'invitation_expired'],

@@ -10,7 +10,7 @@ import { readForChange, turnOf } from './packages.ts';
 /** Limit of the custom resource. */
 const MOST_STREAMS = 500;
 
-/** The whole list has one field manager. */
+/** The whole list belongs to one field manager. */
 const LIST_OF_STREAMS = { manager: FIELD_MANAGER.facadeStreams, exactly: true, concern: ['streams'] } as const;
 
 const PackageMember = z
@@ -25,9 +25,9 @@ const addStream = defineRoute({
   tag: 'Packages',
   summary: 'Add a stream to a package',
   description:
-    'Blocks of the package cover the stream from the answer on. A stream that is already in the package gets the same answer, even if the package is archived.',
+    'After the response, the blocks of the package apply to the stream. If the stream is already in the package, the response is the same, even if the package is archived.',
   body: PackageMember,
-  answers: { 204: { description: 'The stream is in the package, and its blocks cover it.' } },
+  answers: { 204: { description: 'The stream is in the package, and the blocks of the package apply to it.' } },
   problems: ['unknown_resource', 'package_archived'],
   async handle({ caches, writer }, { tenant, params, body: { catalogEntryPublicId } }) {
     const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
@@ -41,7 +41,7 @@ const addStream = defineRoute({
       if (streams.length > MOST_STREAMS) {
         throw new Refusal(
           'invalid_request',
-          `A package has at most ${MOST_STREAMS} streams. Remove a stream from this package first.`,
+          `A package can have at most ${MOST_STREAMS} streams. Remove a stream from this package first.`,
         );
       }
       return writer.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
@@ -58,8 +58,11 @@ const removeStream = defineRoute({
   operation: 'removeStreamFromPackage',
   tag: 'Packages',
   summary: 'Remove a stream from a package',
-  description: 'Works for archived packages too. A stream that is not in the package gets the same answer.',
-  answers: { 204: { description: 'The stream is not in the package, and its blocks do not cover it.' } },
+  description:
+    'You can also use this call for archived packages. If the stream is not in the package, the response is the same.',
+  answers: {
+    204: { description: 'The stream is not in the package, and the blocks of the package do not apply to it.' },
+  },
   async handle({ caches, writer }, { tenant, params: { pkg, catalogEntryPublicId } }) {
     const found = await caches.find('Package', pkg, tenant.name);
     if (found === undefined) return { status: 204 };
@@ -74,7 +77,8 @@ const removeStream = defineRoute({
       const streams = [...new Set(before.spec.streams)].filter(name => name !== listed).toSorted();
       return writer.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
-    // Wait even if nothing changed: the call may repeat one that was stored but not in force in time.
+    // Wait even if there are no changes, because a previous call might have stored the change without waiting until it
+    // was in force.
     if (applied !== undefined) await writer.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };
   },
@@ -88,7 +92,7 @@ const archivePackage = defineRoute({
   tag: 'Packages',
   summary: 'Archive a package',
   description:
-    'Permanent. An archived package takes no new streams, names or blocks. Lists leave it out by default, and its key stays taken. Its existing blocks stay: remove them one by one.',
+    'Archives a package permanently. You cannot add streams, blocks or a new name to an archived package. By default, lists do not include archived packages, and their keys cannot be used again. Existing blocks are kept, and you can remove them individually.',
   answers: { 204: { description: 'The package is archived.' } },
   problems: ['unknown_resource'],
   async handle({ caches, writer }, { tenant, params }) {

@@ -3,22 +3,22 @@ import { publicId } from '../../../core/ids/ids.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 
-const PackageState = z
-  .enum(['Active', 'Archived'])
-  .meta({ description: 'Archived: the package takes no new streams, names or blocks.' });
+const PackageState = z.enum(['Active', 'Archived']).meta({
+  description: 'The status of the package. You cannot add streams, blocks or a new name to an archived package.',
+});
 
 export const CreatedPackage = z
   .object({
     publicId: publicIdField('Package'),
-    key: z.string().meta({ description: 'Key of the package: the slug of its first name.' }),
-    name: z.string().meta({ description: 'Current name.' }),
+    key: z.string().meta({ description: 'The key of the package, which is the slug of its first name.' }),
+    name: z.string().meta({ description: 'The current name.' }),
     status: PackageState,
   })
   .meta({ id: 'CreatedPackage' });
 
 export const PackageEntry = CreatedPackage.extend({
-  description: z.string().nullable().meta({ description: 'What the package is for, or null.' }),
-  streamCount: z.int().meta({ description: 'Number of different streams in the package.' }),
+  description: z.string().nullable().meta({ description: 'A description of the package. The value can be null.' }),
+  streamCount: z.int().meta({ description: 'The number of different streams in the package.' }),
 }).meta({ id: 'PackageEntry' });
 
 export const PackageDetail = PackageEntry.extend({
@@ -26,12 +26,12 @@ export const PackageDetail = PackageEntry.extend({
     .array(
       z.object({
         catalogEntryPublicId: publicIdField('CatalogStream'),
-        key: z
-          .string()
-          .meta({ description: 'Key of the stream. A manifest may name a stream that does not exist yet.' }),
+        key: z.string().meta({
+          description: 'The key of the stream. A manifest can contain the key of a stream that does not exist yet.',
+        }),
       }),
     )
-    .meta({ description: 'Streams, by key.' }),
+    .meta({ description: 'The streams, sorted by key.' }),
 }).meta({ id: 'Package' });
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;

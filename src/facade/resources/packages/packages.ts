@@ -29,7 +29,7 @@ const PackageCreation = z
   .strictObject({
     name: name.meta({
       description:
-        'Name of the package, 1 to 128 characters. Its slug (lower-case Latin letters, digits and -) becomes the immutable key. A name without such characters gets the key p- and a hash.',
+        'The name of the package, with 1 to 128 characters. The slug of the name becomes the key, which you cannot change. A slug contains lowercase Latin letters, digits and hyphens. If the name does not contain any of these characters, the key consists of p- and a hash.',
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
@@ -38,12 +38,15 @@ const PackageCreation = z
 
 const PackageUpdate = z
   .strictObject({
-    name: name.meta({ description: 'New name, 1 to 128 characters. The key does not change.', example: 'The basics' }),
+    name: name.meta({
+      description: 'The new name, with 1 to 128 characters. The key does not change.',
+      example: 'The basics',
+    }),
     description: description.meta({ example: 'What every partner needs.' }),
   })
   .meta({
     id: 'PackageUpdate',
-    description: 'New name and description. An absent description is cleared.',
+    description: 'The new name and description. If the description is not set, it is removed.',
   });
 
 /** Reads a package from the API server, to change it. @throws Refusal 404; 409 `being_deleted` */
@@ -62,11 +65,14 @@ export function turnOf({ namespace = '', name }: ObjectName): string {
 function keyTaken(pkg: Cached<'Package'>): Refusal {
   const { key, status } = createdPackage(pkg);
   const leaving = pkg.metadata.deletionTimestamp === undefined ? '' : ', being deleted';
-  const detail = `The key ${key} belongs to ${packageId(pkg)}, ${JSON.stringify(packageName(pkg))} (${status}${leaving}).`;
-  return new Refusal('package_key_conflict', `${detail} Use that package, or choose a name with another slug.`);
+  const detail = `The key ${key} is used by ${packageId(pkg)}, ${JSON.stringify(packageName(pkg))} (${status}${leaving}).`;
+  return new Refusal('package_key_conflict', `${detail} Use this package, or choose a name with a different slug.`);
 }
 
-/** Returns whether a package is being deleted while a Block still holds it: that can take forever. */
+/**
+ * Returns whether a package is being deleted but is still used by a Block. In this case, the deletion can take an
+ * unlimited time.
+ */
 async function isKept(caches: Facade['caches'], { metadata }: Cached<'Package'>): Promise<boolean> {
   if (metadata.deletionTimestamp === undefined) return false;
   const { namespace = '', name } = metadata;
@@ -85,13 +91,13 @@ const createPackage = defineRoute({
   tag: 'Packages',
   summary: 'Create a package',
   description:
-    'Repeating the call returns the same answer, unless the package was renamed, described differently or archived since. Keys are never reused, even after archiving.',
+    'If you repeat the call, you receive the same response, unless the package was renamed, archived or given a different description. You cannot use the key of a package again, even if the package is archived.',
   body: PackageCreation,
   answers: {
     201: {
       description: 'The package exists.',
       schema: CreatedPackage,
-      headers: { Location: 'Path of the package.' },
+      headers: { Location: 'The path of the package.' },
     },
   },
   problems: ['package_key_conflict'],
@@ -125,7 +131,7 @@ const updatePackage = defineRoute({
   tag: 'Packages',
   summary: 'Rename or describe a package',
   body: PackageUpdate,
-  answers: { 200: { description: 'The changed package.', schema: PackageDetail } },
+  answers: { 200: { description: 'The package after the change.', schema: PackageDetail } },
   problems: ['unknown_resource', 'package_archived'],
   async handle({ caches, writer }, { tenant, params, body }) {
     const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
@@ -161,11 +167,11 @@ const listPackages = defineRoute({
   summary: 'List packages',
   query: PageQuery.extend({
     status: z.enum(['Active', 'Archived', 'all']).optional().meta({
-      description: 'Only packages with this status. Default Active.',
+      description: 'Returns only packages with this status. Defaults to Active.',
       example: 'Active',
     }),
   }),
-  answers: { 200: { description: 'A page of packages, by key.', schema: pageOf(PackageEntry) } },
+  answers: { 200: { description: 'A page of packages, sorted by key.', schema: pageOf(PackageEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { tenant, query }) {
     const { status = 'Active' } = query;
@@ -185,7 +191,7 @@ const getPackage = defineRoute({
   operation: 'getPackage',
   tag: 'Packages',
   summary: 'Read one package',
-  answers: { 200: { description: 'The package with its streams.', schema: PackageDetail } },
+  answers: { 200: { description: 'The package and its streams.', schema: PackageDetail } },
   problems: ['unknown_resource'],
   async handle({ caches }, { tenant, params }) {
     return { status: 200, body: packageDetail(await findOwned(caches, 'Package', tenant.name, params.pkg)) };

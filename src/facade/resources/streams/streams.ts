@@ -18,7 +18,7 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        'Name of the stream, 1 to 128 characters. Its slug (lower-case Latin letters, digits and -) becomes the key and the name of the queue. A name without such characters gets the key s- and a hash.',
+        'The name of the stream, with 1 to 128 characters. The slug of the name becomes the key and the name of the queue. A slug contains lowercase Latin letters, digits and hyphens. If the name does not contain any of these characters, the key consists of s- and a hash.',
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
@@ -27,53 +27,64 @@ const StreamApply = z
     isPublic: z
       .boolean()
       .optional()
-      .meta({ description: 'True: Published. False or absent: Deprecated.', example: true }),
+      .meta({ description: 'If true, the stream is Published. If false or not set, it is Deprecated.', example: true }),
   })
-  .meta({ id: 'StreamApply', description: 'The desired stream. Absent optional fields are cleared.' });
+  .meta({
+    id: 'StreamApply',
+    description: 'The desired state of the stream. Optional fields that are not set are removed.',
+  });
 
 const StreamState = z.enum(['Published', 'Deprecated']).meta({
   description:
-    'Published: in the catalog and open for subscriptions. Deprecated: only existing subscriptions continue.',
+    'The status of the stream. Published streams are in the catalog and accept subscriptions. Deprecated streams only keep their existing subscriptions.',
 });
 
 const AppliedStream = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Key of the stream and name of its queue.', example: 'orders' }),
+    key: z
+      .string()
+      .meta({ description: 'The key of the stream, which is also the name of its queue.', example: 'orders' }),
     status: StreamState,
   })
   .meta({ id: 'AppliedStream' });
 
 /** A catalog entry in a list, without its schema: the schemas of a page could be 32 MiB. */
 const ListedCatalogEntry = AppliedStream.extend({
-  name: z.string().meta({ description: 'Name of the stream.' }),
-  description: z.string().nullable().meta({ description: 'What the stream carries, or null.' }),
-  eventTypes: z.array(z.string()).meta({ description: 'Accepted event types. Empty: any type.' }),
-  payloadSchemaBytes: z
-    .int()
-    .min(0)
-    .nullable()
-    .meta({ description: 'Size of the payloadSchema in bytes of UTF-8; null if there is none.', example: 17 }),
+  name: z.string().meta({ description: 'The name of the stream.' }),
+  description: z.string().nullable().meta({ description: 'A description of the stream. The value can be null.' }),
+  eventTypes: z
+    .array(z.string())
+    .meta({ description: 'The event types that the stream accepts. If the list is empty, all types are accepted.' }),
+  payloadSchemaBytes: z.int().min(0).nullable().meta({
+    description: 'The size of the payloadSchema in bytes of UTF-8. The value is null if there is no schema.',
+    example: 17,
+  }),
   payloadSchemaSha256: z.string().nullable().meta({
-    description: 'SHA-256 of the payloadSchema as UTF-8, in hex; null if there is none.',
+    description:
+      'The SHA-256 hash of the payloadSchema in UTF-8, in hexadecimal. The value is null if there is no schema.',
   }),
   queue: z
     .object({
-      name: z.string().meta({ description: 'Name of the queue: the key of the stream.', example: 'orders' }),
-      visibility: z.literal('Public').meta({ description: 'Public: every integration can see the stream.' }),
+      name: z
+        .string()
+        .meta({ description: 'The name of the queue, which is the key of the stream.', example: 'orders' }),
+      visibility: z.literal('Public').meta({
+        description: 'The visibility of the stream. With the value Public, all integrations can see the stream.',
+      }),
     })
     .meta({ description: 'The queue of the stream.' }),
-  ingressPath: z.string().meta({ description: 'Path of ingress for events of the stream.' }),
+  ingressPath: z.string().meta({ description: 'The ingress path for events of the stream.' }),
 }).meta({ id: 'ListedCatalogEntry' });
 
 const CatalogEntry = ListedCatalogEntry.extend({
   payloadSchema: z
     .string()
     .nullable()
-    .meta({ description: 'Schema of the payloads, verbatim; null if there is none.' }),
+    .meta({ description: 'The schema of the payloads without changes. The value is null if there is no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
-/** Returns the status of a stream in the words of the specification. */
+/** Returns the status of a stream with the terms of the specification. */
 function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
   return spec.public === true ? 'Published' : 'Deprecated';
 }
@@ -128,7 +139,7 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Creates or changes the stream to match the body. Declarative and idempotent. The first stream makes the workspace a producer. The call answers when ingress accepts events of the stream.',
+    'Creates or updates a stream to match the request body. This call is declarative, and you can safely repeat it. When you create the first stream, the workspace becomes a producer. The call returns when ingress accepts events of the stream.',
   body: StreamApply,
   largeBody: true,
   answers: { 200: { description: 'The stream matches the body and is in force.', schema: AppliedStream } },
@@ -138,7 +149,7 @@ const applyStream = defineRoute({
     const applied = await writer.edit(async () => {
       const before = await caches.live('CatalogStream', object);
       if (before !== undefined && (before.spec.name ?? object.name) !== body.name) {
-        const detail = `The stream ${JSON.stringify(before.spec.name ?? object.name)} has the key ${object.name}.`;
+        const detail = `The stream ${JSON.stringify(before.spec.name ?? object.name)} already uses the key ${object.name}.`;
         throw refuseBecause('stream_name_conflict', detail);
       }
       const { description, payloadSchema } = body;
@@ -170,14 +181,14 @@ const listCatalog = defineRoute({
   tag: 'Streams',
   summary: "List the producer's streams",
   description:
-    'Entries leave out the payload schema; read a single entry to get it. A page ends at `limit` entries or at 1 MiB, whichever comes first.',
+    'The entries do not contain the payload schema. To get the schema, read a single entry. A page ends when it reaches `limit` entries or 1 MiB.',
   query: PageQuery.extend({
     status: z
       .enum(['Published', 'Deprecated', 'all'])
       .optional()
-      .meta({ description: 'Only streams with this status. Default Published.' }),
+      .meta({ description: 'Returns only streams with this status. Defaults to Published.' }),
   }),
-  answers: { 200: { description: 'A page of catalog entries, by key.', schema: pageOf(ListedCatalogEntry) } },
+  answers: { 200: { description: 'A page of catalog entries, sorted by key.', schema: pageOf(ListedCatalogEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { tenant, query }) {
     const { status = 'Published' } = query;

@@ -15,28 +15,36 @@ import { listedEntry } from '../streams/streams.ts';
 const ListedPartnerEntry = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
-    name: z.string().meta({ description: 'Name of the stream.' }),
-    description: z.string().nullable().meta({ description: 'What the stream carries, or null.' }),
+    key: z.string().meta({ description: 'The key of the stream.', example: 'orders' }),
+    name: z.string().meta({ description: 'The name of the stream.' }),
+    description: z.string().nullable().meta({ description: 'A description of the stream. The value can be null.' }),
     status: z
       .enum(['Published', 'Deprecated'])
-      .meta({ description: 'Deprecated: the stream takes no new subscriptions.' }),
-    eventTypes: z.array(z.string()).meta({ description: 'Event types of the stream. Empty: any type.' }),
+      .meta({ description: 'The status of the stream. Deprecated streams do not accept new subscriptions.' }),
+    eventTypes: z
+      .array(z.string())
+      .meta({ description: 'The event types of the stream. If the list is empty, all types are possible.' }),
     payloadSchemaBytes: z.int().min(0).nullable().meta({
-      description: 'Size of the payloadSchema in bytes of UTF-8; null if there is none.',
+      description: 'The size of the payloadSchema in bytes of UTF-8. The value is null if there is no schema.',
       example: 17,
     }),
     payloadSchemaSha256: z.string().nullable().meta({
-      description: 'SHA-256 of the payloadSchema as UTF-8, in hex; null if there is none.',
+      description:
+        'The SHA-256 hash of the payloadSchema in UTF-8, in hexadecimal. The value is null if there is no schema.',
     }),
     subscribed: z.boolean().meta({ description: 'Whether this integration subscribes to the stream.' }),
-    subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, or null.' }),
+    subscriptionPublicId: publicIdField('Subscription')
+      .nullable()
+      .meta({ description: 'The subscription. The value can be null.' }),
     blocked: z.boolean().meta({ description: 'Whether the producer blocks the stream for this integration.' }),
   })
   .meta({ id: 'ListedPartnerCatalogEntry' });
 
 const PartnerCatalogEntry = ListedPartnerEntry.extend({
-  payloadSchema: z.string().nullable().meta({ description: 'The schema as the producer wrote it, or null.' }),
+  payloadSchema: z
+    .string()
+    .nullable()
+    .meta({ description: 'The schema that the producer set. The value can be null.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
 /** Returns the cached subscriptions of one integration in its receiving workspace. */
@@ -67,9 +75,9 @@ const listPartnerCatalog = defineRoute({
   tag: 'Receiving',
   summary: 'List the streams you can subscribe to',
   description:
-    "The producer's published streams, and the deprecated streams that you subscribe to. Blocked streams are listed too, but take no subscription until the producer unblocks them. Entries leave out the payload schema; read a single entry to get it. A page ends at `limit` entries or at 1 MiB, whichever comes first.",
+    'Returns the published streams of the producer and the deprecated streams that you subscribe to. The list also contains blocked streams, but you cannot subscribe to them until the producer removes the block. The entries do not contain the payload schema. To get the schema, read a single entry. A page ends when it reaches `limit` entries or 1 MiB.',
   query: PageQuery,
-  answers: { 200: { description: 'A page of streams, by key.', schema: pageOf(ListedPartnerEntry) } },
+  answers: { 200: { description: 'A page of streams, sorted by key.', schema: pageOf(ListedPartnerEntry) } },
   problems: ['malformed_cursor', 'integration_not_active'],
   async handle(facade, { integration, query }) {
     const view = await openCatalog(facade, integration);
@@ -96,7 +104,7 @@ const getPartnerCatalogEntry = defineRoute({
   },
 });
 
-/** Returns a producer's catalog as one partner sees it. @throws Refusal 409 `integration_not_active` */
+/** Returns the catalog of a producer in the format for one partner. @throws Refusal 409 `integration_not_active` */
 async function openCatalog(facade: Facade, integration: OwnedIntegration) {
   const { caches } = facade;
   const { producer, name } = integration;

@@ -12,7 +12,7 @@ const PartnerIntegration = z
   .object({
     publicId: publicIdField('Integration'),
     producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
-    receivingTenantPublicId: publicIdField('Workspace').meta({ description: 'Your workspace, which receives.' }),
+    receivingTenantPublicId: publicIdField('Workspace').meta({ description: 'Your receiving workspace.' }),
     status: IntegrationStatus,
   })
   .meta({ id: 'PartnerIntegration' });

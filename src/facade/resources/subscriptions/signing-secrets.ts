@@ -20,24 +20,25 @@ const secret = (description: string) => z.string().meta({ description, example: 
 
 const SigningSecrets = z
   .object({
-    secretVersion: version('Version of the secret. Each rotation adds 1.'),
-    secret: secret('Secret that signs deliveries (Standard Webhooks): whsec_ and base64.'),
+    secretVersion: version('The version of the secret. Each rotation increases the version by one.'),
+    secret: secret('The secret that is used to sign deliveries (Standard Webhooks). It consists of whsec_ and base64.'),
     previous: z
       .object({
-        secret: secret('The previous secret. It signs as well until then.'),
-        until: z
-          .string()
-          .meta({ format: 'date-time', description: 'Until when it signs (RFC 3339): 24 hours after the rotation.' }),
+        secret: secret('The previous secret, which is also used to sign deliveries until this time.'),
+        until: z.string().meta({
+          format: 'date-time',
+          description: 'The time (RFC 3339) until the secret is used, which is 24 hours after the rotation.',
+        }),
       })
       .nullable()
-      .meta({ description: 'The previous secret for 24 hours after a rotation; else null.' }),
+      .meta({ description: 'The previous secret for 24 hours after a rotation. After that, the value is null.' }),
   })
   .meta({ id: 'SigningSecrets' });
 
 const Rotation = z
   .strictObject({
     secretVersion: version(
-      'Version to rotate to: the current version plus 1. Works within 24 hours of the last rotation too.',
+      'The version to rotate to, which must be the current version plus 1. You can also use this field within 24 hours of the last rotation.',
     ).optional(),
   })
   .meta({ id: 'Rotation' });
@@ -109,7 +110,9 @@ const getSecret = defineRoute({
   operation: 'getSigningSecret',
   tag: 'Receiving',
   summary: 'Read the signing secret',
-  answers: { 200: { description: 'The secret, and the previous one while both sign.', schema: SigningSecrets } },
+  answers: {
+    200: { description: 'The current secret, and the previous secret if it is still used.', schema: SigningSecrets },
+  },
   problems: ['unknown_resource', 'no_endpoint'],
   async handle(facade, { integration, params }) {
     const subscription = await readSubscription(facade, integration, params.subscription);
@@ -125,10 +128,10 @@ const rotateSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Rotate the signing secret',
   description:
-    'Both secrets sign for 24 hours after the answer. Within these 24 hours, repeating the call returns the same secrets. To rotate again earlier, send the next version as `secretVersion`; the secret before the last rotation stops signing.',
+    'Creates a new signing secret. Both secrets are used to sign deliveries for 24 hours after the response. If you repeat the call within these 24 hours, it returns the same secrets. To rotate the secret again earlier, send the next version as `secretVersion`. In this case, the secret from before the last rotation is no longer used.',
   body: Rotation,
   bodyOptional: true,
-  answers: { 200: { description: 'Both secrets sign.', schema: SigningSecrets } },
+  answers: { 200: { description: 'Both secrets are used to sign deliveries.', schema: SigningSecrets } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params, body }) {
     const wanted = body?.secretVersion;
@@ -152,7 +155,7 @@ const enableEndpoint = defineRoute({
   tag: 'Receiving',
   summary: 'Enable a disabled endpoint',
   description:
-    'Marks the endpoint as available from now on. Earlier reasons to disable it (a 410, days of failures) no longer count.',
+    'Enables the endpoint from the time of the call. Previous failures and 410 responses no longer disable it.',
   answers: { 200: { description: 'The endpoint is enabled.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {

@@ -15,7 +15,7 @@ import { matchesRequest, requestedFields, type SubscriptionRequest } from './sub
 /** Fields of a Subscription that the REST interface writes. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
 
-/** Returns whether a Block covers a stream for the integration, by the caches or by the API server. */
+/** Returns whether a Block applies to a stream for the integration, according to the caches or the API server. */
 async function isCovered(
   { caches }: Facade,
   { producer, name }: OwnedIntegration,
@@ -30,8 +30,7 @@ async function isCovered(
 }
 
 /**
- * Checks a new subscription against the API server: a block that another replica has just created must count.
- *
+ * Checks a new subscription against the API server, so that a block that another replica has just created is included.
  * @throws Refusal 404, 409 `integration_not_active`, `stream_blocked`, `stream_deprecated`
  */
 async function assertNew(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
@@ -46,7 +45,7 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
   await assertPublished(facade, producer, stream, covered);
 }
 
-/** Refuses an existing subscription while its stream is blocked. The API server confirms what the caches report. */
+/** Rejects an existing subscription if its stream is blocked. The API server confirms the result of the caches. */
 async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
   if (!(await isCovered(facade, integration, stream, 'cache'))) return;
   if (await isCovered(facade, integration, stream, 'live')) throw new Refusal('stream_blocked');
@@ -79,9 +78,12 @@ export async function subscribe(
       const id = publicId('Subscription', object.namespace, object.name);
       const help =
         before.spec.ordering === (requested.ordering ?? 'ByGroupKey')
-          ? 'Change it with PUT'
-          : 'The ordering is immutable: delete the subscription, then subscribe again';
-      throw new Refusal('subscription_exists', `${id} exists with another endpoint or ordering. ${help}.`);
+          ? 'Use PUT to change it'
+          : 'You cannot change the ordering. To use a different ordering, delete the subscription and subscribe again';
+      throw new Refusal(
+        'subscription_exists',
+        `The subscription ${id} already exists with a different endpoint or ordering. ${help}.`,
+      );
     }
     await assertNew(facade, integration, stream);
     const spec: Partial<SubscriptionSpec> = {

@@ -101,6 +101,6 @@ test('a header without a value keeps the stored one, wherever its value is; othe
 test('a header without a value needs a stored one', () => {
   const change = { endpoint: { url, headers: [{ name: 'x-b' }, { name: 'x-z' }] } };
   expect(errorsOf(() => requestOfChange(change, withHeaders))?.errors).toEqual([
-    { pointer: '/endpoint/headers/1/value', detail: expect.stringContaining('no value is stored') },
+    { pointer: '/endpoint/headers/1/value', detail: expect.stringContaining('no stored value') },
   ]);
 });

@@ -5,7 +5,7 @@ import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { EndpointChange, EndpointRequest } from './subscription-views.ts';
 
-/** A subscription as a caller requests it. */
+/** A subscription in the format of the request. */
 export interface SubscriptionRequest {
   readonly endpoint?: EndpointWithHeaders | undefined;
   readonly ordering?: SubscriptionSpec['ordering'] | undefined;
@@ -17,7 +17,7 @@ type EndpointWithHeaders = Omit<EndpointRequest, 'headers'> & {
   readonly headers?: readonly EndpointHeader[] | undefined;
 };
 
-/** A change that a caller requests. A null endpoint removes it. */
+/** A change to a subscription. If the endpoint is null, it is removed. */
 interface WantedChange {
   readonly endpoint?: EndpointChange | null | undefined;
   readonly suspended?: boolean | undefined;
@@ -40,7 +40,10 @@ function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers 
   };
 }
 
-/** Returns whether a subscription matches the request. Fields that no request names (suspended, secret) may differ. */
+/**
+ * Returns whether a subscription matches the request. Fields that are not part of requests, such as suspended and
+ * secret, can be different.
+ */
 export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, requested: SubscriptionRequest): boolean {
   const { secretVersion: _version, enabledAt: _enabledAt, ...present }: Partial<Endpoint> = endpoint ?? {};
   const wanted = requested.endpoint === undefined ? {} : endpointOf(requested.endpoint);
@@ -82,7 +85,7 @@ function keepValues(
     if (value !== undefined) return { name, value };
     const kept = stored.find(header => header.name.toLowerCase() === name.toLowerCase());
     if (kept === undefined) {
-      const detail = 'is required: no value is stored for this header';
+      const detail = 'is required because there is no stored value for this header';
       errors.push({ pointer: `/endpoint/headers/${i}/value`, detail });
     }
     return { ...kept, name };
@@ -92,16 +95,15 @@ function keepValues(
 }
 
 /**
- * Returns the subscription that a change asks for. Only null removes an endpoint: a caller who sends `suspended` alone
- * does not mean to remove it.
- *
- * @throws Refusal 422 if the change leaves out an existing endpoint, or a header value that is not stored
+ * Returns the subscription after a change. The endpoint is only removed if it is null, because a caller who only sends
+ * `suspended` does not intend to remove the endpoint.
+ * @throws Refusal 422 if the change does not include an existing endpoint, or if a header value is not stored
  */
 export function requestOfChange({ endpoint, suspended }: WantedChange, present: SubscriptionSpec): SubscriptionRequest {
   if (endpoint === null) return { suspended };
   if (endpoint === undefined) {
     if (present.endpoint === undefined) return { suspended };
-    const detail = 'is required: send the complete endpoint, or null to remove it';
+    const detail = 'is required. Send the complete endpoint, or null to remove it';
     throw new Refusal('invalid_request', { errors: [{ pointer: '/endpoint', detail }] });
   }
   const { maxPerSecond, headers, ...rest } = endpoint;

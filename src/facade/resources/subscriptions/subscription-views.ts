@@ -10,14 +10,17 @@ const header = EndpointHeader.shape;
 const namesOf = (headers: readonly { readonly name: string }[]) => headers.map(({ name }) => name.toLowerCase());
 
 const value = header.value.unwrap();
-const hidden = 'visible ASCII and spaces, at most 1,024 characters. No answer shows it.';
+const hidden =
+  'The value can contain visible ASCII characters and spaces, with at most 1,024 characters. It is not included in responses.';
 const HeaderRequest = z.strictObject({
   name: header.name,
-  value: value.meta({ description: `Value: ${hidden}` }),
+  value: value.meta({ description: `The value of the header. ${hidden}` }),
 });
 const HeaderChange = z.strictObject({
   name: header.name,
-  value: value.optional().meta({ description: `Value: ${hidden} Absent: the stored value is kept.` }),
+  value: value
+    .optional()
+    .meta({ description: `The value of the header. ${hidden} If this field is not set, the stored value is kept.` }),
 });
 
 function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(requested: H) {
@@ -26,15 +29,16 @@ function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(request
     .max(16)
     .refine(
       headers => new Set(namesOf(headers)).size === headers.length,
-      'each header may be named once; names are case-insensitive',
+      'contains the same header name more than once. Header names are not case-sensitive',
     )
     .optional()
     .meta({
-      description: 'Headers to send with every delivery, at most 16. For example the authorization of the endpoint.',
+      description:
+        'The headers that are sent with every delivery, with at most 16 entries. For example, you can set the authorization that your endpoint requires.',
     });
 }
 
-/** An endpoint as a caller requests it. */
+/** An endpoint in the format of the request. */
 export const EndpointRequest = z
   .strictObject({
     url: endpoint.url.meta({ example: 'https://partner.example/hooks/orders' }),
@@ -45,34 +49,35 @@ export const EndpointRequest = z
   })
   .meta({
     id: 'EndpointRequest',
-    description: 'The endpoint that receives the events. Absent fields take their defaults.',
+    description: 'The endpoint that receives the events. Fields that are not set use their defaults.',
   });
 export type EndpointRequest = z.output<typeof EndpointRequest>;
 
 /** The same for an endpoint that may exist. It accepts what `GET` returns, unchanged. */
 export const EndpointChange = EndpointRequest.extend({
-  maxPerSecond: endpoint.maxPerSecond
-    .unwrap()
-    .nullable()
-    .optional()
-    .meta({ description: 'Maximum attempts started per second. Absent or null: no limit.' }),
+  maxPerSecond: endpoint.maxPerSecond.unwrap().nullable().optional().meta({
+    description: 'The maximum number of attempts per second. If this field is null or not set, there is no limit.',
+  }),
   headers: headersOf(HeaderChange),
 }).meta({
   id: 'EndpointChange',
   description:
-    'The complete endpoint. Absent fields take their defaults, so absent headers are removed. A header without a value keeps its stored value.',
+    'The complete endpoint. Fields that are not set use their defaults, and headers that are not included are removed. If a header does not have a value, the stored value is kept.',
 });
 export type EndpointChange = z.output<typeof EndpointChange>;
 
 const SubscribedEndpoint = z
   .object({
-    url: z.string().meta({ description: 'URL that receives the deliveries (POST).' }),
-    timeoutSeconds: z.int().meta({ description: 'Seconds until an attempt fails.' }),
-    maxPerSecond: z.int().nullable().meta({ description: 'Maximum attempts started per second; null: no limit.' }),
-    retrySchedule: z.array(z.string()).meta({ description: 'Delays between a failed attempt and the next one.' }),
+    url: z.string().meta({ description: 'The URL that receives deliveries as POST requests.' }),
+    timeoutSeconds: z.int().meta({ description: 'The timeout of an attempt in seconds.' }),
+    maxPerSecond: z
+      .int()
+      .nullable()
+      .meta({ description: 'The maximum number of attempts per second. If the value is null, there is no limit.' }),
+    retrySchedule: z.array(z.string()).meta({ description: 'The delays after failed attempts.' }),
     headers: z
-      .array(z.object({ name: z.string().meta({ description: 'Name of the header.' }) }))
-      .meta({ description: 'Headers of every delivery, without their values.' }),
+      .array(z.object({ name: z.string().meta({ description: 'The name of the header.' }) }))
+      .meta({ description: 'The headers of every delivery, without their values.' }),
   })
   .meta({ id: 'SubscribedEndpoint' });
 
@@ -83,27 +88,33 @@ export const SubscriptionEntry = z
     publicId: publicIdField('Subscription'),
     integrationPublicId: publicIdField('Integration'),
     catalogEntryPublicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
-    endpoint: SubscribedEndpoint.nullable().meta({ description: 'The endpoint; null: you pull the events.' }),
-    ordering: z
-      .enum(['ByGroupKey', 'None'])
-      .meta({ description: 'ByGroupKey: later events of a group key wait for earlier ones. None: no event waits.' }),
+    key: z.string().meta({ description: 'The key of the stream.', example: 'orders' }),
+    endpoint: SubscribedEndpoint.nullable().meta({
+      description: 'The endpoint. If the value is null, you pull the events.',
+    }),
+    ordering: z.enum(['ByGroupKey', 'None']).meta({
+      description:
+        'The order of deliveries. With ByGroupKey, events wait for earlier events of the same group key. With None, events do not wait.',
+    }),
     suspended: z.boolean().meta({ description: 'Whether you paused the subscription.' }),
     status: z.enum(STATUSES).meta({
       description:
-        'Live: events flow. Paused: events are kept; `reason` has the cause. Pending: not admitted yet. Closed: the integration has ended.',
+        'The status of the subscription. The value is Live if events flow, and Paused if events are kept because of `reason`. The value is Pending if the subscription is not admitted yet, and Closed if the integration has ended.',
     }),
     reason: z.string().meta({
       description:
-        'Reason of the status: Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, InsufficientTokens, IntegrationClosed, or what a Pending one waits for.',
+        'The reason of the status. The value is Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, InsufficientTokens, IntegrationClosed, or the reason why the subscription is pending.',
       example: 'Live',
     }),
-    message: z.string().meta({ description: 'The reason as a sentence.' }),
+    message: z.string().meta({ description: 'A human-readable description of the reason.' }),
     endpointWarning: z.string().nullable().meta({
       description:
-        'After a day without a successful attempt: when the failures began, and when Sluice will disable the endpoint. Else null.',
+        'The failures of the endpoint, which are shown after one day without a successful attempt. They contain the time of the first failure and the time when Sluice will disable the endpoint. Otherwise, the value is null.',
     }),
-    createdAt: z.string().nullable().meta({ format: 'date-time', description: 'When it was created (RFC 3339).' }),
+    createdAt: z
+      .string()
+      .nullable()
+      .meta({ format: 'date-time', description: 'The time (RFC 3339) when the subscription was created.' }),
   })
   .meta({ id: 'Subscription' });
 
@@ -118,7 +129,11 @@ export function subscriptionStatus({ status }: Pick<Subscription, 'status'>, clo
   const said = (type: string) => status?.conditions?.find(condition => condition.type === type);
   const flows = said(CONDITION.Subscription.Live);
   if (flows === undefined)
-    return { status: 'Pending', reason: 'Progressing', message: 'the controller has not handled the subscription yet' };
+    return {
+      status: 'Pending',
+      reason: 'Progressing',
+      message: 'the controller has not processed the subscription yet',
+    };
   const { reason, message } = flows;
   if (flows.status === 'True') return { status: 'Live', reason, message };
   if (reason === live.IntegrationClosed) return { status: 'Closed', reason, message };

@@ -20,11 +20,12 @@ const Subscribe = z
   .strictObject({
     catalogEntryPublicId: publicIdField('CatalogStream'),
     endpoint: EndpointRequest.optional().meta({
-      description: 'The endpoint that receives the events. Absent: you pull and acknowledge them.',
+      description:
+        'The endpoint that receives the events. If this field is not set, you can pull and acknowledge the events.',
     }),
     ordering: z.enum(['ByGroupKey', 'None']).optional().meta({
       description:
-        'ByGroupKey (default): a later event of a group key waits until the earlier one has ended. None: no event waits. Immutable.',
+        'The order of deliveries. With ByGroupKey, an event waits until the previous event of the same group key has ended. With None, events do not wait. Defaults to ByGroupKey. You cannot change this field later.',
     }),
   })
   .meta({ id: 'Subscribe' });
@@ -33,15 +34,16 @@ const SubscriptionChange = z
   .strictObject({
     endpoint: EndpointChange.nullable().optional().meta({
       description:
-        'The complete endpoint. null: remove it and pull the events. Required if the subscription has an endpoint.',
+        'The complete endpoint. To remove the endpoint and pull the events, send null. This field is required if the subscription has an endpoint.',
     }),
     suspended: z.boolean().optional().meta({
-      description: 'True: routing pauses, and events wait for at most the retention. Default false.',
+      description:
+        'If true, routing is paused, and events are kept until their retention period ends. Defaults to false.',
     }),
   })
   .meta({ id: 'SubscriptionChange' });
 
-const unknownSubscription = () => new Refusal('unknown_resource', 'This integration has no such subscription.');
+const unknownSubscription = () => new Refusal('unknown_resource', 'The integration does not have this subscription.');
 
 /** Finds a subscription of this integration by its public id. @throws Refusal 404 */
 export async function findSubscription(
@@ -76,16 +78,16 @@ const subscribeRoute = defineRoute({
   tag: 'Receiving',
   summary: 'Subscribe to a stream',
   description:
-    'An integration has one subscription per stream. Repeating the call returns the existing one (200). While the stream is blocked, the call is refused and changes nothing. An endpoint that the operator does not allow is stored; `reason` is then EndpointRefused.',
+    'Creates a subscription. An integration can have one subscription per stream. If you repeat the call, it returns the existing subscription with status 200. If the stream is blocked, the call is rejected and does not change any data. If the operator does not allow the endpoint, the subscription is stored with the reason EndpointRefused.',
   body: Subscribe,
   largeBody: true,
   answers: {
     201: {
-      description: 'Subscribed. Events accepted from now on arrive.',
+      description: 'The subscription is created. You receive events that are accepted from this point on.',
       schema: SubscriptionEntry,
-      headers: { Location: 'Path of the subscription.' },
+      headers: { Location: 'The path of the subscription.' },
     },
-    200: { description: 'The same subscription existed already.', schema: SubscriptionEntry },
+    200: { description: 'The same subscription already exists.', schema: SubscriptionEntry },
   },
   problems: [
     'unknown_resource',
@@ -118,7 +120,7 @@ const listSubscriptions = defineRoute({
   tag: 'Receiving',
   summary: 'List the subscriptions of an integration',
   query: PageQuery,
-  answers: { 200: { description: 'A page of subscriptions, by stream.', schema: pageOf(SubscriptionEntry) } },
+  answers: { 200: { description: 'A page of subscriptions, sorted by stream.', schema: pageOf(SubscriptionEntry) } },
   problems: ['malformed_cursor'],
   async handle(facade, { integration, query }) {
     const all = subscriptionsOf(facade.caches, integration);
@@ -151,7 +153,7 @@ const changeSubscription = defineRoute({
   tag: 'Receiving',
   summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'Declarative: send `endpoint` and `suspended` as reading the subscription returned them, with your changes. A header without a value keeps its stored value. Only null removes an endpoint; a call that leaves out an existing endpoint is refused (422). An absent `suspended` means false. The signing secret stays.',
+    'This call is declarative. Read the subscription, change the values of `endpoint` and `suspended`, and send them back. If a header does not have a value, the stored value is kept. To remove the endpoint, you must send null. If you do not send an existing endpoint, the call is rejected with 422. If `suspended` is not set, it is false. The signing secret does not change.',
   body: SubscriptionChange,
   largeBody: true,
   answers: { 200: { description: 'The change is in force.', schema: SubscriptionEntry } },
@@ -187,9 +189,9 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'Delete a subscription',
   description:
-    'Deliveries stop, and the inbox is gone. An unknown subscription gets the same answer. Subscribing again starts with version 1 of the signing secret: if that has leaked, rotate it before events flow.',
+    'Deletes a subscription. Deliveries stop, and the inbox is removed. If the subscription does not exist, the response is the same. If you subscribe again, the signing secret starts with version 1. If this secret has been exposed, rotate it before events flow.',
   closes: true,
-  answers: { 204: { description: 'The subscription does not exist (any more).' } },
+  answers: { 204: { description: 'The subscription does not exist.' } },
   async handle({ caches, writer }, { integration, params }) {
     const { producer, name, recipient } = integration;
     const found = await caches.find('Subscription', params.subscription, recipient.name);

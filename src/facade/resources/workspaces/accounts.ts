@@ -10,18 +10,18 @@ import type { Cached } from '../../objects/cached.ts';
 
 const Plan = z.enum(['Free', 'Metered']).meta({
   description:
-    'Free: distribution pauses when the included tokens are spent. Metered: tokens are only counted, without a limit.',
+    'The plan of the account. With the Free plan, distribution pauses when the included tokens are used. With the Metered plan, tokens are counted without a limit.',
 });
 
 const AccountEntry = z
   .object({
     publicId: publicIdField('Account'),
-    name: z.string().meta({ description: 'Name of the account.', example: 'shop' }),
-    displayName: z.string().nullable().meta({ description: 'Display name, or null.' }),
+    name: z.string().meta({ description: 'The name of the account.', example: 'shop' }),
+    displayName: z.string().nullable().meta({ description: 'The display name. The value can be null.' }),
     plan: Plan,
     role: z
       .enum(['Owner', 'Admin'])
-      .meta({ description: 'Role of the caller. An Admin can do everything except change owners.' }),
+      .meta({ description: 'The role of the caller. An Admin has all permissions except changing the owners.' }),
   })
   .meta({ id: 'Account' });
 
@@ -29,19 +29,20 @@ const TokenBalance = z
   .object({
     accountPublicId: publicIdField('Account'),
     plan: Plan,
-    includedTokens: z
-      .int()
-      .min(0)
-      .meta({ description: "Tokens included in the Free plan, over the account's lifetime.", example: 10_000 }),
+    includedTokens: z.int().min(0).meta({
+      description: 'The number of tokens that the Free plan includes for the lifetime of the account.',
+      example: 10_000,
+    }),
     usedTokens: z.int().min(0).meta({
-      description: 'Tokens spent on distribution and replays over the lifetime. May lag by some seconds.',
+      description:
+        'The number of tokens that were used for distribution and replays. The value can be delayed by a few seconds.',
       example: 250,
     }),
-    remainingTokens: z
-      .int()
-      .min(0)
-      .nullable()
-      .meta({ description: 'Tokens left; null for the Metered plan, which has no limit.', example: 9_750 }),
+    remainingTokens: z.int().min(0).nullable().meta({
+      description:
+        'The number of remaining tokens. The value is null for the Metered plan, which does not have a limit.',
+      example: 9_750,
+    }),
   })
   .meta({ id: 'TokenBalance' });
 
@@ -69,7 +70,7 @@ const listAccounts = defineRoute({
   tag: 'Accounts',
   summary: 'List your accounts',
   query: PageQuery,
-  answers: { 200: { description: 'A page of accounts, by name.', schema: pageOf(AccountEntry) } },
+  answers: { 200: { description: 'A page of accounts, sorted by name.', schema: pageOf(AccountEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
     const accounts = caches
@@ -106,15 +107,15 @@ const getTokens = defineRoute({
   tag: 'Accounts',
   summary: 'Read the token balance of an account',
   description:
-    "One token pays for each started 16 KiB of an event. The producer's account pays for the first delivery to each integration; the partner's account pays for replays.",
+    "An event costs one token for every 16 KiB, rounded up. The producer's account pays for the first delivery to each integration. The partner's account pays for replays.",
   answers: { 200: { description: 'The balance.', schema: TokenBalance } },
   async handle({ readBalance }, { account }) {
     const balance = await readBalance(account.publicId).catch((cause: unknown) => {
       throw new Refusal('unavailable', { cause });
     });
-    // The account is new, or Redis lost its balance: the controller writes it again.
+    // If the account is new or Redis has lost its balance, the controller writes the balance again.
     if (balance === undefined)
-      throw new Refusal('unavailable', 'The balance of the account is not in Redis yet. Try again.');
+      throw new Refusal('unavailable', 'The balance of the account is not available in Redis yet. Try again.');
     return { status: 200, body: tokenBalance(account.publicId, balance) };
   },
 });

@@ -47,7 +47,10 @@ export async function addIngressKey(facade: Facade, name: string, key: IngressKe
   return editKeys(facade, name, ({ spec: { ingressKeys = [] } }, own) => {
     if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');
     if (ingressKeys.length >= MOST_KEYS) {
-      throw new Refusal('invalid_request', `A workspace has at most ${MOST_KEYS} ingress keys. Delete one first.`);
+      throw new Refusal(
+        'invalid_request',
+        `A workspace can have at most ${MOST_KEYS} ingress keys. Delete a key first.`,
+      );
     }
     return [...own, key];
   });

@@ -11,11 +11,14 @@ import { addIngressKey, removeIngressKey } from './ingress-key-list.ts';
 
 const NewIngressKey = z
   .strictObject({
-    id: PATH_PARAMETERS.key
-      .optional()
-      .meta({ description: 'Id of the key, unique in the workspace. Absent: Sluice generates one.', example: 'key-1' }),
+    id: PATH_PARAMETERS.key.optional().meta({
+      description:
+        'The id of the key, which must be unique in the workspace. If this field is not set, Sluice generates an id.',
+      example: 'key-1',
+    }),
     expiresAt: z.iso.datetime({ offset: true }).optional().meta({
-      description: 'When the key expires (RFC 3339), in the future. Absent: never.',
+      description:
+        'The time (RFC 3339) when the key expires, which must be in the future. If this field is not set, the key does not expire.',
       example: '2099-12-31T00:00:00Z',
     }),
   })
@@ -24,15 +27,17 @@ const NewIngressKey = z
 const IngressKeyEntry = z
   .object({
     id: PATH_PARAMETERS.key,
-    expiresAt: z
-      .string()
-      .nullable()
-      .meta({ format: 'date-time', description: 'When the key expires (RFC 3339); null: never.' }),
+    expiresAt: z.string().nullable().meta({
+      format: 'date-time',
+      description: 'The time (RFC 3339) when the key expires. If the value is null, the key does not expire.',
+    }),
   })
   .meta({ id: 'IngressKey' });
 
 const CreatedIngressKey = IngressKeyEntry.extend({
-  key: z.string().meta({ description: 'The key. Only this answer shows it.', example: `slk_${'A'.repeat(43)}` }),
+  key: z
+    .string()
+    .meta({ description: 'The ingress key. It is only included in this response.', example: `slk_${'A'.repeat(43)}` }),
 }).meta({ id: 'CreatedIngressKey' });
 
 /** Removes a key that did not come into force. The caller has not seen it and can repeat the call. */
@@ -42,7 +47,7 @@ async function withdraw(facade: Facade, workspace: string, id: string, cause: un
     () => false,
   );
   const what = withdrawn ? 'was removed. Try again' : `cannot be shown. Delete ${id} and try again`;
-  return new Refusal('unavailable', { detail: `The key did not come into force within 5 s and ${what}.`, cause });
+  return new Refusal('unavailable', { detail: `The key was not in force after 5 s and ${what}.`, cause });
 }
 
 const createKey = defineRoute({
@@ -53,14 +58,14 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    'The answer shows the key once; Sluice stores only its SHA-256. The key works from the answer on, beside all others; a workspace has at most 16. An existing id is refused, because its key cannot be shown again: delete it, or choose another id.',
+    'Creates an ingress key. The key is only shown in this response because Sluice stores only its SHA-256 hash. You can use the key immediately, and existing keys remain valid. A workspace can have at most 16 keys. If the id already exists, the call is rejected because an existing key cannot be shown again. In this case, delete the key or choose another id.',
   body: NewIngressKey,
   bodyOptional: true,
   answers: {
     201: {
-      description: 'The key. It works now.',
+      description: 'The ingress key, which you can use immediately.',
       schema: CreatedIngressKey,
-      headers: { Location: 'Path of the key.' },
+      headers: { Location: 'The path of the key.' },
     },
   },
   problems: ['ingress_key_exists'],
@@ -97,9 +102,10 @@ const listKeys = defineRoute({
   operation: 'listIngressKeys',
   tag: 'Ingress keys',
   summary: 'List the ingress keys of a workspace',
-  description: 'Lists ids and expiry, without keys or hashes. Keys that are Secrets in the namespace are not listed.',
+  description:
+    'Returns the ids and expiry times of keys. The response does not contain the keys or their hashes, and it does not include keys that are stored in Secrets in the namespace.',
   query: PageQuery,
-  answers: { 200: { description: 'A page of keys, by id.', schema: pageOf(IngressKeyEntry) } },
+  answers: { 200: { description: 'A page of keys, sorted by id.', schema: pageOf(IngressKeyEntry) } },
   problems: ['malformed_cursor'],
   async handle(_facade, { tenant, query }) {
     const keys = (tenant.workspace.spec.ingressKeys ?? []).map(({ id, expiresAt = null }) => ({ id, expiresAt }));
@@ -115,8 +121,8 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Idempotent. Ingress caches a key for at most 5 s; after that the key is rejected. A key with another field manager (such as Git) must be removed there.',
-  answers: { 204: { description: 'The key does not exist (any more).' } },
+    'Deletes an ingress key. You can safely repeat this call. Ingress caches keys for at most 5 s and then rejects the deleted key. If the key has another field manager, such as Git, you must remove it there.',
+  answers: { 204: { description: 'The key does not exist.' } },
   async handle(facade, { tenant, params }) {
     const workspace = await removeIngressKey(facade, tenant.name, params.key);
     await facade.writer.waitFor('Workspace', workspace);

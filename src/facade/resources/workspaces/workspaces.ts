@@ -23,12 +23,15 @@ const EnabledProducer = z
 const WorkspaceEntry = z
   .object({
     publicId: publicIdField('Workspace'),
-    name: z.string().meta({ description: 'Name of the workspace and of its namespace.', example: 'shop' }),
-    accountPublicId: publicIdField('Account').meta({ description: 'The account that pays.' }),
+    name: z.string().meta({ description: 'The name of the workspace and of its namespace.', example: 'shop' }),
+    accountPublicId: publicIdField('Account').meta({ description: 'The account that pays for the tokens.' }),
     role: z
       .enum(['Owner', 'Admin'])
-      .meta({ description: 'Role of the caller. An Admin can do everything except change owners.' }),
-    producer: z.boolean().meta({ description: 'Whether it is a producer: it is marked as one, or it has a stream.' }),
+      .meta({ description: 'The role of the caller. An Admin has all permissions except changing the owners.' }),
+    producer: z.boolean().meta({
+      description:
+        'Whether the workspace is a producer. This is the case if it is marked as a producer or has a stream.',
+    }),
   })
   .meta({ id: 'Workspace' });
 
@@ -60,7 +63,7 @@ const listWorkspaces = defineRoute({
   tag: 'Workspaces',
   summary: 'List your workspaces',
   query: PageQuery,
-  answers: { 200: { description: 'A page of workspaces, by name.', schema: pageOf(WorkspaceEntry) } },
+  answers: { 200: { description: 'A page of workspaces, sorted by name.', schema: pageOf(WorkspaceEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
     const workspaces = caches
@@ -95,7 +98,8 @@ const enableProducer = defineRoute({
   operation: 'enableProducer',
   tag: 'Workspaces',
   summary: 'Mark a workspace as a producer',
-  description: 'Only needed before the first stream, which does the same. REST cannot undo it.',
+  description:
+    'You only need this call before you create the first stream, which also marks the workspace as a producer. You cannot undo this with the REST API.',
   body: EnableProducer,
   answers: { 200: { description: 'The workspace is a producer.', schema: EnabledProducer } },
   async handle({ caches, writer }, { tenant }) {

@@ -5,7 +5,7 @@ const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Activation',
   groupKey: 'customer-42',
 });
 
-const GROUP_KEY = 'must be 1 to 256 bytes of UTF-8 without control characters and without spaces at its ends';
+const GROUP_KEY = 'must be 1 to 256 bytes of UTF-8 without control characters and without leading or trailing spaces';
 
 export const activationCases = [
   accepts('integration and group key', {}),

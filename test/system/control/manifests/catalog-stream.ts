@@ -70,8 +70,13 @@ export const catalogStreamCases = [
     'changing the name',
     { name: 'Orders' },
     { name: 'Sales' },
-    'spec.name: Invalid value: name is immutable once set',
+    'spec.name: Invalid value: name is immutable after it is set',
   ),
-  refusesChange('taking the name away, to set another one after', { name: 'Orders' }, {}, 'name is immutable once set'),
+  refusesChange(
+    'taking the name away, to set another one after',
+    { name: 'Orders' },
+    {},
+    'name is immutable after it is set',
+  ),
   acceptsChange('publishing, and un-publishing', { public: true }, { public: false }),
 ];

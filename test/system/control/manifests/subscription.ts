@@ -7,7 +7,7 @@ const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Subscription
 });
 
 const url = 'https://hooks.globex.example/orders';
-const URL_MESSAGE = 'must be an absolute http or https URL in ASCII, without user name and password';
+const URL_MESSAGE = 'must be an absolute http or https URL in ASCII without a user name or password';
 
 const endpoint = (fields: object) => ({ endpoint: { url, ...fields } });
 
@@ -95,14 +95,19 @@ export const subscriptionCases = [
     'an older secret',
     endpoint({ secretVersion: 3 }),
     endpoint({ secretVersion: 2 }),
-    'secretVersion only grows',
+    'secretVersion cannot be decreased',
   ),
-  refusesChange('the first secret again', endpoint({ secretVersion: 3 }), endpoint({}), 'secretVersion only grows'),
+  refusesChange(
+    'the first secret again',
+    endpoint({ secretVersion: 3 }),
+    endpoint({}),
+    'secretVersion cannot be decreased',
+  ),
   refusesChange(
     'an older secret, after taking the endpoint away',
     {},
     endpoint({ secretVersion: 2 }),
-    'secretVersion only grows: it must be at least status.signing.version',
+    'secretVersion cannot be lower than status.signing.version',
     { signing: { version: 3 } },
   ),
 ];

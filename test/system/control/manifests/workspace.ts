@@ -3,7 +3,7 @@ import { casesOf } from './case.ts';
 const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Workspace', { account: 'acme' });
 
 const sha256 = 'a'.repeat(64);
-const SYSTEM = 'default, kube-* and sluice-* are namespaces of the system';
+const SYSTEM = 'metadata.name cannot be default, kube-* or sluice-*';
 
 export const workspaceCases = [
   accepts('an account only', {}),

@@ -31,7 +31,7 @@ export function createDeadLetterEvents(): DeadLetterEvents {
       return {
         type: 'Warning',
         reason: 'DeadLetter',
-        message: `event ${id} is a dead letter: its last attempt failed. Inspect it with GET /waas/integrations/{integration}/events/${id}, then recover or replay it. Other dead letters of this hour have no Event.`,
+        message: `event ${id} is a dead letter because its last attempt failed. To inspect it, call GET /waas/integrations/{integration}/events/${id}. You can then recover or replay the event. Sluice does not record Events for other dead letters in the same hour.`,
       };
     },
     begin(nowMs) {

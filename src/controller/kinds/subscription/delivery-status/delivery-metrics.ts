@@ -9,7 +9,7 @@ export function createDeliveryMetrics(registry: Registry, waiting: () => number)
   const registers = [registry];
   new Gauge({
     name: 'sluice_controller_delivery_status_waiting',
-    help: 'Subscriptions whose status.delivery does not show the current state of deliveries yet, as the leader sees it.',
+    help: 'Number of subscriptions whose status.delivery does not show the current state of deliveries yet. Only the leader reports this metric.',
     registers,
     collect() {
       this.set(waiting());
@@ -17,7 +17,7 @@ export function createDeliveryMetrics(registry: Registry, waiting: () => number)
   });
   const writes = new Counter({
     name: 'sluice_controller_delivery_status_writes_total',
-    help: 'Writes of a changed status.delivery: at most 5 a second.',
+    help: 'Number of updates of status.delivery, with at most 5 per second.',
     registers,
   });
   return { wrote: () => writes.inc() };
