@@ -14,33 +14,35 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Runtime } from './engine/runtime.ts';
 
-/** Options of the controller role. */
+/** The options of the controller role. */
 export interface ControllerOptions {
   readonly client: KubeClient;
   readonly control: ControlStore;
   readonly backlogs: BacklogStore;
   readonly readDeliveries: ReadDeliveries;
-  /** Creates a reader of the control state, which awaits `pace` before each command. */
+  /** Creates a reader of the control state. The reader waits for `pace` before each command. */
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
   readonly purger: ControlSweep;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
   /**
-   * Calls back with a slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that another role found without control state, an
-   * account (`a:acc_…`) whose shortage of tokens began or ended, an inbox whose endpoint was disabled
-   * (`h:int_…/sub_….inc`), or an inbox whose state of deliveries changed (`d:int_…/sub_….inc`).
+   * Registers a listener for the alarms of other roles. The listener is called with one of the following values:
+   * - A slot (`t:ten_…`, `q:ten_…:queue`, `i:int_…`) that was found without control state.
+   * - An account (`a:acc_…`) if a shortage of tokens began or ended.
+   * - An inbox (`h:int_…/sub_….inc`) if its endpoint was disabled.
+   * - An inbox (`d:int_…/sub_….inc`) if the state of its deliveries changed.
    */
   readonly onAlarm: (listener: (slot: string) => void) => void;
   readonly onReconnect: (listener: () => void) => void;
-  /** Redis's clock, ms. */
+  /** The time according to the clock of Redis, in milliseconds. */
   readonly nowMs: () => number;
   readonly rootKey: Uint8Array;
-  /** Undefined: no mail server is configured, and invitations go into Secrets. */
+  /** Undefined if no mail server is configured. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
   readonly compile: Omit<CompileOptions, 'nowMs'>;
-  /** Namespace of the Lease. */
+  /** The namespace of the Lease. */
   readonly namespace: string;
-  /** Unique to this process. */
+  /** The identity of this process, which must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -48,10 +50,10 @@ export interface ControllerOptions {
   readonly tracing?: Tracing | undefined;
 }
 
-/** The controller role. */
+/** ControllerRole is the interface of the controller role. */
 export interface ControllerRole extends Runtime {
-  /** Returns whether this replica leads and applies objects. */
+  /** Returns true if this replica is the leader and can apply objects. */
   readonly works: () => boolean;
-  /** Reasons why it cannot lead, or cannot work while it leads. */
+  /** Returns the reasons why this replica cannot become the leader, or cannot apply objects while it is the leader. */
   readonly impairments: ImpairmentCheck;
 }

@@ -39,12 +39,13 @@ import { registerObjectMetrics } from './state-metrics.ts';
 import { createTerms } from './term.ts';
 
 /**
- * Pauses between tries of what failed. They are short: a change that Redis or the API server held up is applied within
- * seconds of its return, and a deletion that waits for Redis ends near its bound (`FINALIZER_TIMEOUT_MS`).
+ * The backoff for retries. It is short so that changes are applied within seconds after Redis or the API server is
+ * available again. It also ensures that an object that is being deleted does not wait much longer than
+ * `FINALIZER_TIMEOUT_MS`.
  */
 const RETRY: Backoff = { firstMs: 5, mostMs: 5_000 };
 
-/** What the parts of the controller share. */
+/** Creates the components that are shared by all parts of the controller. */
 function createBasis(options: ControllerOptions) {
   const { client, clock, log, registry } = options;
   const caches = createCaches(client, clock, log);
@@ -52,7 +53,7 @@ function createBasis(options: ControllerOptions) {
   const shortages = createShortages({
     registry,
     exists: account => caches.Account.store.get(account) !== undefined,
-    // The statuses of its workspaces follow, and those of the subscriptions to them through the routes.
+    // This also updates the statuses of the subscriptions to these workspaces, because they depend on the routes.
     onNews: (account, turned) => {
       for (const name of workspacesOf(caches, account)) {
         controllers.enqueue('workspace', name, 'background');
@@ -72,7 +73,7 @@ function createBasis(options: ControllerOptions) {
 
 type Basis = ReturnType<typeof createBasis>;
 
-/** Creates the routes of the tenants, from the caches to Redis. */
+/** Creates the component that compiles the routes of each tenant from the caches and writes them to Redis. */
 function createRoutes(options: ControllerOptions, basis: Basis) {
   const { client, nowMs, log } = options;
   const { caches, controllers, shortages, terms, locks } = basis;
@@ -100,7 +101,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
 
 type Tenants = ReturnType<typeof createRoutes>;
 
-/** Creates the controllers of all kinds, and the one that applies the routes of each changed tenant. */
+/** Adds the controllers of all kinds, and the controller that applies the routes when a tenant changes. */
 function addControllers(
   options: ControllerOptions,
   basis: Basis,
@@ -157,7 +158,10 @@ function addControllers(
   );
 }
 
-/** Creates the controller role: caches, election, the controllers of the kinds, and the audit. */
+/**
+ * Creates the controller role, which consists of the caches, the leader election, the controllers of all kinds and the
+ * audit.
+ */
 export function createController(options: ControllerOptions): ControllerRole {
   const { clock, log, registry } = options;
   const basis = createBasis(options);

@@ -14,25 +14,31 @@ import { ForeignRedisError } from './epoch-claim.ts';
 import type { Leadership } from './leadership.ts';
 
 const LEASE_NAME = 'sluice-controller';
-/** Usual time until a term begins or the API server answers, ms. */
+/** The time within which a term normally begins or the API server normally responds, in milliseconds. */
 const USUAL_MS = 10_000;
-/** Refusals before they are reported. A single one may follow a deletion of the Lease. */
+/**
+ * The number of rejected requests before they are reported. A single one is ignored because it can be caused by the
+ * deletion of the Lease.
+ */
 const REFUSALS = 2;
 
 export interface ElectionDeps {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'update'>;
   readonly leading: Pick<Leadership, 'works' | 'failure'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Namespace of the Lease. */
+  /** The namespace of the Lease. */
   readonly namespace: string;
-  /** Unique to this process. */
+  /** The identity of this process, which must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random?: () => number;
   readonly log: Logger;
 }
 
-/** Creates the leader election, and reports what keeps this replica from leading or from working as the leader. */
+/**
+ * Creates the leader election. It also reports the reasons why this replica cannot become the leader or cannot work as
+ * the leader.
+ */
 export function createElection(deps: ElectionDeps) {
   const { client, leading, namespace, identity, log } = deps;
   const name = { namespace, name: LEASE_NAME };
@@ -49,12 +55,12 @@ export function createElection(deps: ElectionDeps) {
   return {
     elector,
 
-    /** Records on the Lease that this replica releases it. Never throws. */
+    /** Records an Event on the Lease when this replica releases it. Errors are logged and are not thrown. */
     onGivenUp: (error: unknown): void => {
       recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'cannot write an Event for the Lease'));
     },
 
-    /** Returns the reasons why this replica cannot lead, or cannot work while it leads. */
+    /** Returns the reasons why this replica cannot become the leader, or cannot work while it is the leader. */
     impairments: (): readonly Impairment[] => [
       ...leaseImpairments(elector, namespace),
       ...termImpairments(elector, leading),

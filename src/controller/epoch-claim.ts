@@ -4,24 +4,28 @@ import { NAMESPACES } from '../kube/resource.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import { HELD, type TermState } from './term.ts';
 
-/** Redis holds the routes of another Kubernetes cluster. Leadership would overwrite them. */
+/**
+ * This error is thrown if Redis contains the routes of another Kubernetes cluster. The routes would be overwritten if
+ * this replica became the leader.
+ */
 export class ForeignRedisError extends Error {
   override readonly name = 'ForeignRedisError';
 }
 
-/** Timeout of one try to read the identity of the cluster, ms. */
+/** The timeout for one attempt to read the identity of the cluster, in milliseconds. */
 const READ_CLUSTER_WITHIN_MS = 5_000;
 
 /**
  * Claims the fencing epoch for the term.
  *
- * @throws ForeignRedisError; or when the term has ended meanwhile: a claim would fence the present leader
+ * @throws ForeignRedisError if Redis belongs to another cluster. An error is also thrown if the term has ended, because
+ * the claim would fence the current leader.
  */
 export async function claimEpoch(
   deps: {
     readonly client: Pick<KubeClient, 'get'>;
     readonly control: Pick<ControlStore, 'lead'>;
-    /** Redis's clock, ms. */
+    /** The time according to the clock of Redis, in milliseconds. */
     readonly nowMs: () => number;
   },
   state: TermState,

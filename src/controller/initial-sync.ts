@@ -4,14 +4,17 @@ import { aborted } from '../time/clock.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { markApplied, type TermState, type Terms } from './term.ts';
 
-/** Number of tenants applied at once, so that one that hangs does not block the others. */
+/**
+ * The number of tenants that are applied concurrently. This ensures that a tenant that hangs does not block the others.
+ */
 const TENANTS_AT_ONCE = 16;
 
 /**
- * Applies every tenant once, then marks the control state as ready. A tenant that fails, for example on a shard that is
- * away, does not block the others: it is enqueued, and retried during the term.
+ * Applies each tenant once and then marks the control state as ready. A tenant may fail, for example because its shard
+ * is not available. In this case, it is enqueued and retried during the term, so that the other tenants are not
+ * blocked.
  *
- * @throws when no tenant could be applied, and when the term is over
+ * @throws if all tenants fail, or if the term has ended
  */
 export async function syncEveryTenant(
   deps: {

@@ -28,8 +28,8 @@ export interface LeadershipDeps {
 }
 
 /**
- * Manages the leader's term with Redis: claims the fencing epoch, applies everything once, and rebuilds the control
- * state when Redis loses it.
+ * Manages the term of the leader in Redis. It claims the fencing epoch and applies all tenants once. If the control
+ * state in Redis is lost, it is rebuilt.
  */
 export function createLeadership(deps: LeadershipDeps) {
   const { terms, caches, tenants } = deps;
@@ -57,7 +57,7 @@ export function createLeadership(deps: LeadershipDeps) {
   }
 
   return {
-    /** Begins a term; rejects until Redis can be brought up to date, and is called again then. */
+    /** Starts a term. If Redis cannot be updated, this function fails and should be called again. */
     begin: async (term: Term, over: AbortSignal = term.signal): Promise<void> => {
       const state = terms.begin(term, over);
       await attempt(state, async () => {
@@ -74,13 +74,13 @@ export function createLeadership(deps: LeadershipDeps) {
       });
     },
 
-    /** Returns whether this replica has a term and applies objects in it. */
+    /** Returns true if this replica has a term and applies objects in it. */
     works: (): boolean => {
       const state = terms.lasting();
       return state !== undefined && state.applied && state.failure === undefined;
     },
 
-    /** Returns why this term, or the last one, does not work; undefined when nothing failed. */
+    /** Returns the error of the current term or of the last one. Returns undefined if there was no error. */
     failure: terms.failure,
 
     onAlarm: createSlotAlarm({
@@ -92,7 +92,10 @@ export function createLeadership(deps: LeadershipDeps) {
       },
     }),
 
-    /** Reads everything again: writes in flight may be lost, and Redis may have come back with older data. */
+    /**
+     * Applies all tenants again after Redis has reconnected. This is required because writes in progress may have been
+     * lost, or Redis may have been restored with older data.
+     */
     onReconnect: (): void => {
       if (!hasEpoch()) return;
       tenants.forget('all');
@@ -109,7 +112,7 @@ function everyTenant({ tenants, caches }: Pick<LeadershipDeps, 'tenants' | 'cach
   return names;
 }
 
-/** Runs `work` and keeps its error as the reason why the term does not work. */
+/** Runs `work`. If it fails, the error is stored as the reason why the term does not work. */
 async function attempt(state: TermState, work: () => Promise<void>): Promise<void> {
   try {
     await work();

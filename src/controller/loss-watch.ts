@@ -2,23 +2,26 @@ import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
-/** Pause between the loss and the rebuild, ms: Redis may still be starting. */
+/** The time to wait between the loss and the rebuild, in milliseconds. We wait because Redis may still be starting. */
 const REBUILD_AFTER_MS = 2_000;
 const CHECK_EVERY_MS = 1_000;
 
 export interface LossWatchDeps {
   readonly readCluster: ControlStore['readCluster'];
-  /** Called at the loss: stop writing, and report the loss on the objects. */
+  /** Called when the control state is lost. The callback should stop all writes and report the loss on the objects. */
   readonly onLost: () => void;
-  /** Starts to rebuild everything; resolves when it has started. */
+  /** Starts to rebuild the control state. The promise is resolved when the rebuild has started. */
   readonly onRebuild: () => Promise<void>;
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** Ends the watch: nothing is called after it aborts. */
+  /** Stops the watch when it is aborted. After that, the callbacks are not called anymore. */
   readonly over: AbortSignal;
   readonly log: Logger;
 }
 
-/** Detects that Redis has lost its control state (a flush, an empty disk), even without events. */
+/**
+ * Detects if Redis has lost its control state, for example because it was flushed or because the disk is empty. This
+ * works even if there are no events.
+ */
 export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps): Promise<void> {
   async function isLost(): Promise<boolean> {
     try {

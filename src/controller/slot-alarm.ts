@@ -3,19 +3,22 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Caches } from './caches/caches.ts';
 
-/** Alarms of the same tenant within this time are dropped, ms. */
+/**
+ * If there is more than one alarm for a tenant within this time, only the first one is handled. The value is in
+ * milliseconds.
+ */
 const SAME_ALARM_MS = 1_000;
 
 /**
- * Returns a listener for slots without control state that another role found. It applies their tenant again. If
- * everything is lost, the loss watch rebuilds it.
+ * Returns a listener for slots that another role found without control state. The listener applies the tenant of the
+ * slot again. If all data has been lost, it is rebuilt by the loss watch instead.
  */
 export function createSlotAlarm(deps: {
   readonly caches: Pick<Caches, 'Integration' | 'Workspace'>;
   readonly control: Pick<ControlStore, 'readCluster'>;
-  /** Returns whether this replica has claimed an epoch in a term that lasts. */
+  /** Returns true if this replica has claimed an epoch and its term has not ended. */
   readonly hasEpoch: () => boolean;
-  /** Reads and applies the tenant again. */
+  /** Reads the tenant from Redis and applies it again. */
   readonly reapply: (tenant: string) => void;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly log: Pick<Logger, 'debug'>;

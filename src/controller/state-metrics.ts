@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from '../telemetry/metrics.ts';
 import type { ControllerRole } from './controller-options.ts';
 
-/** Registers the objects in the controller's caches by kind, and the backlogs at risk. */
+/** Registers metrics for the number of objects in the caches by kind, and for the backlogs that are at risk. */
 export function registerObjectMetrics(
   registry: Registry,
   deps: {
@@ -29,7 +29,7 @@ export function registerObjectMetrics(
   });
 }
 
-/** Registers whether this replica leads and works, and how fresh its caches are. */
+/** Registers metrics that show whether this replica is the leader and works, and whether its caches are up to date. */
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({
     name: 'leader_election_master_status',

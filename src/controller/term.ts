@@ -1,7 +1,7 @@
 import type { Term } from './engine/elector.ts';
 import { ReconcileError } from './engine/outcome.ts';
 
-/** Why nothing may be written, as statuses report it. */
+/** The reasons why writes are not allowed, as they are shown in statuses. */
 export const HELD = {
   unreached: 'the controller has not connected to Redis yet and will retry',
   foreign:
@@ -9,18 +9,21 @@ export const HELD = {
   lost: 'Redis has lost its control state. The controller is rebuilding it from the objects, and no events are routed until this is complete',
 } as const;
 
-/** State of one term with Redis. The next term starts with a new one. */
+/** The state of one term in Redis. A new state is created for each term. */
 export interface TermState {
   readonly term: Term;
-  /** Aborts when the lease is lost or the process stops: nothing more is started. */
+  /** Aborted when the lease is lost or when the process stops. After that, no more work is started. */
   readonly over: AbortSignal;
-  /** The fencing epoch, once Redis has given one. */
+  /** The fencing epoch. Undefined until Redis has returned one. */
   epoch: number | undefined;
-  /** Why nothing may be written; undefined: writes are allowed. */
+  /** The reason why writes are not allowed. Undefined if writes are allowed. */
   held: string | undefined;
-  /** A tenant is applied, or there is none. */
+  /** True if at least one tenant has been applied or if there are no tenants. */
   applied: boolean;
-  /** Why the term does not work: the last failure to begin or to rebuild, or the loss that is being rebuilt. */
+  /**
+   * The reason why the term does not work. This is the last error when it was started or rebuilt, or the loss that is
+   * being rebuilt.
+   */
   failure: unknown;
 }
 
@@ -30,16 +33,19 @@ export function markApplied(state: TermState): void {
   state.failure = undefined;
 }
 
-/** Creates the record of this replica's terms: the current one, its fencing epoch, and why it does not work. */
+/**
+ * Creates the state of the terms of this replica. It contains the current term, its fencing epoch and the reason if it
+ * does not work.
+ */
 export function createTerms() {
   let current: TermState | undefined;
 
-  /** Returns the state of a term that lasts. */
+  /** Returns the state of the current term if it has not ended. */
   function lasting(): TermState | undefined {
     return current === undefined || current.term.signal.aborted ? undefined : current;
   }
 
-  /** Returns the fencing epoch of this term. @throws without a term, and while nothing may be written */
+  /** Returns the fencing epoch of the current term. @throws if there is no term or if writes are not allowed */
   const fence = (): number => {
     const state = lasting();
     if (state === undefined) throw new Error('not leading');
@@ -51,14 +57,14 @@ export function createTerms() {
 
   return {
     lasting,
-    /** Returns the state of the term, a new one for a new term. */
+    /** Returns the state of the given term. A new state is created for a new term. */
     begin(term: Term, over: AbortSignal): TermState {
       if (current?.term.signal !== term.signal) {
         current = { term, over, epoch: undefined, held: HELD.unreached, applied: false, failure: undefined };
       }
       return current;
     },
-    /** Returns why this term, or the last one, does not work; undefined when nothing failed. */
+    /** Returns the error of the current term or of the last one. Returns undefined if there was no error. */
     failure: (): unknown => current?.failure,
     fence,
   };

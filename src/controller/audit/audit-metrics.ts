@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from '../../telemetry/metrics.ts';
 import { DRIFTED, type Drifted } from './drift.ts';
 
-/** Kinds of orphaned data that garbage collection removes. */
+/** The kinds of orphaned data that are removed by garbage collection. */
 const SWEPT = ['queue', 'inbox', 'integration', 'tenant'] as const;
 export type Swept = (typeof SWEPT)[number];
 

@@ -7,13 +7,15 @@ import type { Difference } from './drift.ts';
 import type { GarbageCollector } from './garbage-collector.ts';
 
 /**
- * Time between the starts of two passes, with 20 % of jitter, ms. With the second comparison, damage is repaired within
- * 65 s.
+ * The time between the start of two passes, in milliseconds. A jitter of 20% is applied. Together with the second
+ * comparison, this ensures that damage is repaired within 65 seconds.
  */
 const PASS_EVERY_MS = 48_000;
-/** Pause before the second comparison, ms: writes in flight arrive by then. */
+/**
+ * The time to wait before the second comparison, in milliseconds. This allows writes that are in progress to complete.
+ */
 const SECOND_COMPARISON_MS = 2_000;
-/** Accounts in one batch. */
+/** The number of accounts in each batch. */
 const ACCOUNTS_AT_ONCE = 500;
 
 export interface AuditPassDeps {
@@ -30,12 +32,17 @@ export interface AuditPassDeps {
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Creates the leader's periodic pass over all of Redis: first for damage, then for orphans. */
+/**
+ * Creates the pass that the leader runs periodically over all data in Redis. It first checks for damage and then for
+ * orphans.
+ */
 export function createAuditPass(deps: AuditPassDeps) {
   const { audit, clock, log, random = Math.random } = deps;
   let over = new AbortController();
 
-  /** Returns undefined when `work` fails: the next pass tries again. */
+  /**
+   * Runs `work` and returns its result. Returns undefined if it fails, in which case it is retried in the next pass.
+   */
   async function attempt<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
@@ -49,7 +56,9 @@ export function createAuditPass(deps: AuditPassDeps) {
     const listed = await deps.readTenants();
     const suspects = new Map<string, { readonly found: Difference[]; readonly atMs: number }>();
 
-    /** Repairs suspects that are old enough, also in the middle of a long pass. */
+    /**
+     * Repairs the suspects that are old enough. This is also called during a pass, because a pass may take a long time.
+     */
     async function repair(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
       const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_COMPARISON_MS);
       if (due.length + accounts.size === 0) return;
@@ -97,7 +106,7 @@ export function createAuditPass(deps: AuditPassDeps) {
   }
 
   return {
-    /** Starts over, until the signal aborts. */
+    /** Restarts the passes, which then run until the signal is aborted. */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();

@@ -25,12 +25,12 @@ export interface AuditingDeps {
   readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;
-  /** Makes the reader; `pace` is awaited before each of its commands. */
+  /** Creates the reader of the control state. The reader waits for `pace` before each command. */
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
   readonly purger: ControlSweep;
   readonly fence: () => number;
   readonly controllers: Pick<Controllers, 'enqueue' | 'isPending'>;
-  /** At the end of each pass. */
+  /** Called at the end of each pass. */
   readonly onPass: () => void;
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
   readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
@@ -41,7 +41,7 @@ export interface AuditingDeps {
   readonly registry: Registry;
 }
 
-/** The periodic audit and garbage collection of the leader, put together. */
+/** Creates the audit and the garbage collection that the leader runs periodically. */
 export function createAuditing(deps: AuditingDeps): AuditPass {
   const { client, caches, tenants, control, controllers, nowMs, clock, log } = deps;
   const metrics = createAuditMetrics(deps.registry);

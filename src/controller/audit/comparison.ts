@@ -16,15 +16,18 @@ export interface ComparisonDeps {
   readonly enqueueTenant: (name: string) => void;
   readonly isPairPending: (key: string) => boolean;
   readonly isAccountPending: (name: string) => boolean;
-  /** Notes the endpoint health of these subscriptions (`sub_…`). Endpoints that work have no text. */
+  /**
+   * Records the endpoint health of the given subscriptions (`sub_…`). If there is no text for a subscription, its
+   * endpoint works.
+   */
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
-  /** Notes the state of deliveries, by `sub_…`. */
+  /** Records the state of deliveries by subscription id (`sub_…`). */
   readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
-  /** Redis's clock, ms. */
+  /** The time according to the clock of Redis, in milliseconds. */
   readonly nowMs: () => number;
 }
 
-/** Returns the differences of a tenant. @param listed tenants that are listed as having control state */
+/** Returns the differences of a tenant. @param listed the tenants that are listed with control state in Redis */
 export async function compareTenant(
   deps: ComparisonDeps,
   name: string,
@@ -32,7 +35,7 @@ export async function compareTenant(
 ): Promise<Difference[]> {
   const { caches, store, tenants } = deps;
   const stored = tenants.stored(name);
-  // Not known: a worker is processing or retrying it.
+  // The state is not known if a worker is processing or retrying the tenant.
   if (stored === undefined || deps.isPaused(name) || isEmpty(stored.routes)) return [];
   if (!tenants.isCurrent(name)) {
     deps.enqueueTenant(name);
@@ -50,7 +53,7 @@ export async function compareTenant(
   return differences;
 }
 
-/** Returns the accounts that differ, with their differences. */
+/** Returns the differences of each account. Accounts without differences are not included. */
 export async function compareAccounts(
   { caches, store, isAccountPending }: ComparisonDeps,
   names: readonly string[],

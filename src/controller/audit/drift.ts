@@ -1,6 +1,9 @@
 import type { PatchOp, RoutesPlan } from '../../redis/control-plan.ts';
 
-/** Parts of the control state that may differ: labels of the metric, and names in the Event. */
+/**
+ * The parts of the control state that are compared. They are used as labels of the metric and are also included in the
+ * Event.
+ */
 export const DRIFTED = [
   'tenant',
   'keys',
@@ -17,21 +20,21 @@ export const DRIFTED = [
 ] as const;
 export type Drifted = (typeof DRIFTED)[number];
 
-/** One difference between Redis and the last written state. */
+/** A difference between the data in Redis and the last state that was written. */
 export interface Difference {
-  /** Identifies the difference across two comparisons. */
+  /** Identifies the difference, so that it can be found again in a second comparison. */
   readonly id: string;
   readonly what: Drifted;
-  /** The pair whose worker repairs it; absent: the worker of the tenant's routes does. */
+  /** The pair that needs to be repaired. If this is not set, the routes of the tenant are repaired. */
   readonly pair?: { readonly integration: string; readonly groupKey: string };
-  /** True for an open gate that no object in the caches opens. */
+  /** True if Redis contains an open gate that is not opened by an object in the caches. */
   readonly removes: boolean;
 }
 
-/** Fields with the time of the repair, which are not part of the difference. */
+/** These fields contain the time of the repair, so they are ignored in the comparison. */
 const MOMENTARY = new Set(['since', 'skipTo']);
 
-/** Returns what a plan would still write, as one difference for each key. */
+/** Returns the changes of a plan that have not been written yet. There is one difference for each key. */
 export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches' | 'ready'>): Difference[] {
   const differences: Difference[] = [];
   for (const { meta } of ready) differences.push({ id: `ready ${meta}`, what: 'ready', removes: false });
@@ -46,14 +49,17 @@ export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches'
   return differences;
 }
 
-/** Returns the fields that the operation writes or deletes. */
+/** Returns the fields that are written or deleted by the operation. */
 function fieldsOf({ command, args }: PatchOp): string[] {
   if (command === 'HDEL') return args.map(field => `-${field}`);
   if (command !== 'HSET') return [];
   return args.flatMap((field, i) => (i % 2 === 1 || MOMENTARY.has(String(field)) ? [] : [`${field}=${args[i + 1]}`]));
 }
 
-/** Classifies a key by its tag and the word after it: `{i:int_…}:s:sub_…` is a subscription. */
+/**
+ * Returns the part of the control state that a key belongs to. This is determined by the tag and the word after it. For
+ * example, `{i:int_…}:s:sub_…` belongs to a subscription.
+ */
 function whatOf(key: string): Drifted {
   const [, slot, kind] = /^\{(\w):.*?\}:(\w+)/.exec(key) ?? [];
   if (slot === 'q') return 'queue';
@@ -62,7 +68,10 @@ function whatOf(key: string): Drifted {
   return kind === 'subs' ? 'subscribers' : 'tenant';
 }
 
-/** Returns the differences that the second comparison found again. Others were writes in flight. */
+/**
+ * Returns the differences that are found in both comparisons. Other differences are ignored, because they were caused
+ * by writes in progress.
+ */
 export function inBoth(first: readonly Difference[], second: readonly Difference[]): Difference[] {
   const ids = new Set(first.map(({ id }) => id));
   return second.filter(({ id }) => ids.has(id));

@@ -14,22 +14,23 @@ export interface GarbageCollectorDeps extends OrphanRemovalDeps {
   readonly control: Pick<ControlStore, 'patch' | 'readTenant'>;
   readonly isPaused: (tenant: string) => boolean;
   readonly fence: () => number;
-  /** Lists from the quorum again all objects that own something. */
+  /** Lists all objects that can own data in Redis from the quorum. */
   readonly relist: (what: 'routes') => Promise<void>;
   readonly enqueueTenant: (name: string) => void;
 }
 
-/** Maximum number of tenants in one pass. */
+/** The maximum number of tenants that are processed in one pass. */
 const MOST_TENANTS = 50;
 
 /**
- * Removes orphans from Redis: data of objects that were deleted without cleanup, because their finalizer was removed
- * during an outage or because they have none. Never removes a queue with undelivered events, nor an inbox within its
- * retention. An orphan counts at the second pass that finds it, with caches that match the quorum.
+ * Removes orphaned data from Redis. An orphan is the data of an object that was deleted without a cleanup. This can
+ * happen if the finalizer was removed during an outage, or if the object does not have a finalizer. Queues with
+ * undelivered events and inboxes within their retention are not removed. An orphan must be found in two passes before
+ * it is removed, and the caches must match the quorum.
  */
 export function createGarbageCollector(deps: GarbageCollectorDeps) {
   const { caches, tenants, store, purger } = deps;
-  /** Orphans of the last pass, by tenant. */
+  /** The orphans that were found in the last pass, by tenant. */
   let seen = new Map<string, ReadonlySet<string>>();
 
   function suspectOf(tenant: string, names: ReadonlyMap<string, string>): Suspect {
@@ -37,7 +38,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(caches, name) };
   }
 
-  /** Returns the tenants with an orphan that the last pass found, too. */
+  /** Returns the tenants with an orphan that was also found in the last pass. */
   async function findSuspects(listed: ReadonlySet<string>): Promise<string[]> {
     const names = namesById(deps);
     const found = new Map<string, ReadonlySet<string>>();
@@ -68,15 +69,15 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
   }
 
   return {
-    /** Forgets what the last pass found, at the start of a term. */
+    /** Removes the results of the last pass. This is called at the start of a term. */
     forget: (): void => {
       seen = new Map();
     },
-    /** Runs one pass over the tenants that are listed as having control state. */
+    /** Runs one pass over the tenants that are listed with control state in Redis. */
     async pass(listed: ReadonlySet<string>): Promise<void> {
       const uids = knownUids(caches);
       for (const name of tenants.prune(uid => uids.has(uid))) {
-        // A Subscription may have named anything.
+        // The tenant may not exist at all, because a Subscription can name any producer.
         if (!listed.has(tenantId(name))) await purger.purgeTenant(deps.fence(), tenantId(name), deps.nowMs(), false);
       }
       const again = await findSuspects(listed);
@@ -90,7 +91,10 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
 
 export type GarbageCollector = ReturnType<typeof createGarbageCollector>;
 
-/** Returns `ten_…` → name of every workspace that exists, has objects, or is named by one. */
+/**
+ * Returns the names of workspaces by id (`ten_…`). This includes all workspaces that exist, contain objects, or are
+ * named by an object.
+ */
 function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 'tenants'>): Map<string, string> {
   const names = new Set(tenants.names());
   for (const { metadata } of caches.Workspace.store.values()) names.add(metadata.name);
@@ -101,7 +105,7 @@ function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 't
   return new Map([...names].map(name => [tenantId(name), name]));
 }
 
-/** Returns the UIDs of objects that may still be reconciled. */
+/** Returns the UIDs of all objects that may still be reconciled. */
 function knownUids(caches: Pick<Caches, 'CatalogStream' | 'Subscription'>): Set<string> {
   const uids = new Set<string>();
   for (const kind of ['CatalogStream', 'Subscription'] as const) {

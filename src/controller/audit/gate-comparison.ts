@@ -10,13 +10,13 @@ import { createGateProbe, parseGate } from './gate-probe.ts';
 export interface CompareGatesDeps {
   readonly caches: Pick<Caches, 'Workspace' | 'Integration' | 'Activation'>;
   readonly store: Pick<ControlAudit, 'probe' | 'scanActivations' | 'scanGates'>;
-  /** Returns whether the pair is queued or to be retried. Then a difference is no damage. */
+  /** Returns true if the pair is queued or will be retried. In this case, a difference is expected. */
   readonly isPending: (pair: string) => boolean;
 }
 
 /**
- * Compares the open group keys of a tenant in both places in Redis with its objects, one part at a time. Keeps only
- * differences in memory.
+ * Compares the open group keys of a tenant in Redis with its objects. Redis stores the group keys in two places and
+ * both are compared. They are read in parts, so that only the differences are kept in memory.
  */
 export async function compareGates(
   deps: CompareGatesDeps,
@@ -33,7 +33,7 @@ export async function compareGates(
   for (const [integration, name] of names) {
     await probe.expect(integration, name === undefined ? [] : openGroupKeys(caches, namespace, name));
   }
-  // Read everything only of places with more than expected.
+  // We only read all group keys from a place if it contains more of them than expected.
   for (const place of await probe.finish()) {
     if (place === tenant) {
       for await (const gates of store.scanGates(tenant)) {
@@ -48,7 +48,10 @@ export async function compareGates(
   return differences.all();
 }
 
-/** Returns `int_…` → name of every integration with an object or a route; undefined if the object is gone. */
+/**
+ * Returns the names of all integrations that have an object or a route, by id (`int_…`). The name is undefined if the
+ * object does not exist.
+ */
 function integrationNames(
   { Integration }: Pick<Caches, 'Integration'>,
   namespace: string,
@@ -63,7 +66,7 @@ function integrationNames(
   return names;
 }
 
-/** Yields every open group key of an integration in the caches once. */
+/** Returns each open group key of an integration in the caches without duplicates. */
 function* openGroupKeys(caches: Pick<Caches, 'Activation'>, namespace: string, integration: string): Generator<string> {
   for (const activation of caches.Activation.store.byIndex('integration', `${namespace}/${integration}`)) {
     const { groupKey } = activation.spec;

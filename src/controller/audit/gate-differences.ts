@@ -3,10 +3,13 @@ import { pairKey } from '../caches/caches.ts';
 import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 
-/** Maximum number of differences of single pairs. With more, the tenant is repaired as a whole. */
+/**
+ * The maximum number of pairs that are repaired separately. If there are more differences, the whole tenant is
+ * repaired.
+ */
 const MOST_PAIRS = 1_000;
 
-/** A place in Redis with open group keys: those of an integration, or the index of the tenant. */
+/** A place in Redis that contains open group keys. This is either an integration or the index of the tenant. */
 export type Place = 'activation' | 'gate';
 
 /** Returns the Activations of a pair from the caches. */
@@ -20,14 +23,14 @@ export function activationsOf(
 }
 
 /**
- * Collects the group keys of a tenant that differ between Redis and its objects.
+ * Collects the group keys of a tenant that are different in Redis and in its objects.
  *
- * @param names `int_…` → name of the integration; undefined if the object is gone
+ * @param names the name of each integration by id (`int_…`). The name is undefined if the object does not exist.
  */
 export function createGateDifferences(
   deps: {
     readonly caches: Pick<Caches, 'Workspace' | 'Activation'>;
-    /** Returns whether the pair is queued or to be retried. Then a difference is no damage. */
+    /** Returns true if the pair is queued or will be retried. In this case, a difference is expected. */
     readonly isPending: (pair: string) => boolean;
   },
   namespace: string,
@@ -36,12 +39,15 @@ export function createGateDifferences(
   const hasWorker = deps.caches.Workspace.store.get(namespace) !== undefined;
   const differences: Difference[] = [];
   return {
-    /** Adds a group key that is missing in Redis, or that only Redis has (`removes`). */
+    /**
+     * Adds a group key that is different. If `removes` is set, the group key only exists in Redis. Otherwise, it is
+     * missing from Redis.
+     */
     add(what: Place, integration: string, groupKey: string, removes: boolean): void {
       if (differences.length > MOST_PAIRS) return;
       const name = names.get(integration);
       const objects = name === undefined ? [] : activationsOf(deps.caches, namespace, name, groupKey);
-      // Changed since the probe.
+      // The pair has changed since it was read from Redis.
       if (isOpen(objects) === removes) return;
       if (name !== undefined && deps.isPending(pairKey(namespace, name, groupKey))) return;
       const versions = objects.map(({ metadata }) => `${metadata.uid}@${metadata.generation}`).join();
@@ -54,8 +60,8 @@ export function createGateDifferences(
     },
     all(): Difference[] {
       if (differences.length <= MOST_PAIRS) return differences;
-      // Too many: one difference for all of them, with the same id in each comparison. Not all were kept, so assume
-      // that some remove.
+      // There are too many differences, so we return one difference for each place. It has the same id in each
+      // comparison. We must assume that some of the differences are removals, because not all of them were kept.
       return (['activation', 'gate'] as const).flatMap(what =>
         differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
       );

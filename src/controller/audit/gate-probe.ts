@@ -1,17 +1,20 @@
 import type { ControlAudit, Probe } from '../../redis/control-audit.ts';
 import type { Place } from './gate-differences.ts';
 
-/** Maximum number of names in a probe. */
+/** The maximum number of names in one probe. */
 const PROBE_NAMES = 500;
 
-/** Reports a group key of an integration (`int_…`) that does not exist in a place in Redis. */
+/** Called with a group key of an integration (`int_…`) that is missing from a place in Redis. */
 type OnMissing = (what: Place, integration: string, groupKey: string) => void;
 
-/** Asks Redis whether the expected open group keys of a tenant exist, one part at a time. */
+/**
+ * Creates a probe that checks whether the expected open group keys of a tenant exist in Redis. They are checked in
+ * parts.
+ */
 export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: string, onMissing: OnMissing) {
-  /** `int_…` or `ten_…` → number of group keys that exist there. */
+  /** The number of group keys in Redis for each integration (`int_…`) or tenant (`ten_…`). */
   const sizes = new Map<string, number>();
-  /** The same, of the expected ones. */
+  /** The number of expected group keys that exist in Redis. */
   const present = new Map<string, number>();
   let batch: Probe[] = [];
   let names = 0;
@@ -41,7 +44,10 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: stri
   }
 
   return {
-    /** Expects these group keys of an integration, and no others. Call it once for each integration. */
+    /**
+     * Sets the expected group keys of an integration. This must be called once for each integration with all of its
+     * group keys.
+     */
     async expect(integration: string, groupKeys: Iterable<string>): Promise<void> {
       let part: string[] = [];
       let isAsked = false;
@@ -54,7 +60,10 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: stri
       }
       if (part.length > 0 || !isAsked) await expectPart(integration, part);
     },
-    /** Ends the probe. Returns the integrations, or the tenant, with more group keys in Redis than expected. */
+    /**
+     * Finishes the probe. Returns the integrations for which Redis contains more group keys than expected. The tenant
+     * is also included if this applies to its index.
+     */
     async finish(): Promise<string[]> {
       batch.push({ tenant, gates: [] });
       await flush();
@@ -63,7 +72,7 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: stri
   };
 }
 
-/** Parses `group key\0integration`. */
+/** Parses a gate in the form `group key\0integration`. */
 export function parseGate(gate: string): [integration: string, groupKey: string] {
   const end = gate.lastIndexOf('\0');
   return [gate.slice(end + 1), gate.slice(0, end)];

@@ -8,11 +8,11 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { AuditMetrics, Swept } from './audit-metrics.ts';
 import { findOrphans, type Owned } from './orphans.ts';
 
-/** A tenant with orphans. */
+/** A tenant that may have orphans. */
 export interface Suspect {
-  /** `ten_…` */
+  /** The id of the tenant (`ten_…`). */
   readonly tenant: string;
-  /** Undefined: no object refers to it. */
+  /** The name of the tenant. Undefined if there is no object that refers to it. */
   readonly name: string | undefined;
   readonly owned: Owned;
 }
@@ -22,16 +22,16 @@ export interface OrphanRemovalDeps {
   readonly control: Pick<ControlStore, 'patch'>;
   readonly purger: ControlSweep;
   readonly metrics: Pick<AuditMetrics, 'swept'>;
-  /** Redis's clock, ms. */
+  /** The time according to the clock of Redis, in milliseconds. */
   readonly nowMs: () => number;
   readonly log: Pick<Logger, 'info'>;
 }
 
 /**
- * Removes the orphans of a tenant, but neither a queue with undelivered events nor an inbox within its retention.
+ * Removes the orphans of a tenant. Queues with undelivered events and inboxes within their retention are kept.
  *
- * @param dryRun only counts them
- * @returns how many were removed
+ * @param dryRun if true, the orphans are counted but not removed
+ * @returns the number of orphans that were removed
  */
 export async function removeOrphans(
   deps: OrphanRemovalDeps,
@@ -73,7 +73,7 @@ export async function removeOrphans(
   }
   if (ops.length > 0) await control.patch(fence, [{ meta: t.meta, ops }]);
   if (!orphans.tenant || Object.keys(index).length > 0) return count;
-  // In a dry run, the index in Redis still has the entries that would be removed.
+  // In a dry run, the index in Redis still contains the entries that would have been removed.
   if (dryRun) return count + 1;
   if (await purger.purgeTenant(fence, tenant, nowMs, dryRun)) {
     const delist: PatchOp = { command: 'SREM', key: CLUSTER_KEYS.tenants, args: [tenant] };
@@ -83,7 +83,7 @@ export async function removeOrphans(
   return count;
 }
 
-/** Returns whether an inbox that stays has open references to events of the queue. */
+/** Returns true if an inbox that is kept has open references to events of the queue. */
 async function hasOpenReferences(
   purger: Pick<ControlSweep, 'countOpen'>,
   routes: TenantRoutes,

@@ -4,14 +4,14 @@ import type { AnyObject } from '../../kube/object.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { Caches } from '../caches/caches.ts';
 
-/** What the objects of a tenant own in Redis, applied or not. */
+/** The data in Redis that is owned by the objects of a tenant. This includes objects that have not been applied yet. */
 export interface Owned {
   readonly queues: ReadonlySet<string>;
-  /** `int_…` */
+  /** The ids of the integrations (`int_…`). */
   readonly integrations: ReadonlySet<string>;
-  /** `sub_….inc` */
+  /** The ids of the inboxes in the form `sub_….inc`. */
   readonly inboxes: ReadonlySet<string>;
-  /** The workspace exists, or any object in its namespace. */
+  /** True if the workspace exists or if there is an object in its namespace. */
   readonly exists: boolean;
 }
 
@@ -19,12 +19,12 @@ export const OWNS_NOTHING: Owned = { queues: new Set(), integrations: new Set(),
 
 type OwnerCaches = Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
 
-/** Returns the routes of a tenant without objects. */
+/** Returns the routes of a tenant that does not have any objects. */
 export function emptyRoutes(tenant: string): TenantRoutes {
   return { tenant, payer: '', plan: '', keys: {}, queues: {}, integrations: {} };
 }
 
-/** Returns what the objects of a workspace own. */
+/** Returns the data that is owned by the objects of a workspace. */
 export function ownedBy(caches: OwnerCaches, name: string): Owned {
   const queues = new Set(caches.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
   const integrations = new Set(
@@ -46,18 +46,20 @@ export interface Orphans {
   readonly inboxes: readonly (InboxRef & { readonly retentionMs: number })[];
   readonly queues: readonly { readonly queue: string; readonly gen: string }[];
   readonly integrations: readonly string[];
-  /** No object owns anything of the tenant. */
+  /** True if the tenant does not have any data that is owned by an object. */
   readonly tenant: boolean;
 }
 
-/** The maximum retention, used if the retention is not known any more, ms. */
+/** The maximum retention in milliseconds. It is used if the retention is no longer known. */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 /**
- * Returns the orphans of a tenant: entries of its index that no object owns. Pure.
+ * Returns the orphans of a tenant, which are the entries of its index that are not owned by an object. This is a pure
+ * function.
  *
- * @param index the tenant's index: `q:<queue>` → gen, `i:<integration>`, `s:<integration>:<sub>` → inc
- * @param routes the routes that were read by the index
+ * @param index the index of the tenant, with the keys `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. The
+ * value is the generation of the queue or of the subscription.
+ * @param routes the routes that were read for the entries of the index
  */
 export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Orphans {
   const inboxes: (InboxRef & { readonly retentionMs: number })[] = [];
@@ -81,7 +83,7 @@ export function findOrphans(index: Readonly<Record<string, string>>, routes: Ten
   return { inboxes, queues, integrations, tenant: !owned.exists };
 }
 
-/** Returns the names of the orphans, the same in two passes. */
+/** Returns the names of the orphans. The names are the same in each pass. */
 export function namesOf({ inboxes, queues, integrations, tenant }: Orphans): string[] {
   return [
     ...inboxes.map(({ sub, inc }) => `${sub}.${inc}`),

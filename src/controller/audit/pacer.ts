@@ -1,11 +1,14 @@
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** Pause between two commands, ms: at most 200 a second. */
+/** The maximum time between two commands, in milliseconds. It limits short passes to 200 commands per second. */
 const LONGEST_GAP_MS = 5;
-/** Target duration of a pass with many commands, ms. */
+/** The target duration of a pass with many commands, in milliseconds. */
 const PASS_MS = 20_000;
 
-/** Spreads the commands of a pass over time, by the count of the last pass. */
+/**
+ * Distributes the commands of a pass over time. The interval is calculated from the number of commands in the last
+ * pass.
+ */
 export function createPacer(clock: Pick<Clock, 'setTimer'>) {
   let count = 0;
   let gapMs = LONGEST_GAP_MS;
@@ -14,7 +17,7 @@ export function createPacer(clock: Pick<Clock, 'setTimer'>) {
       count++;
       await sleep(clock, gapMs);
     },
-    /** Ends a pass. */
+    /** This must be called at the end of each pass. */
     next: (): void => {
       gapMs = Math.min(LONGEST_GAP_MS, PASS_MS / Math.max(1, count));
       count = 0;

@@ -4,9 +4,9 @@ import type { Difference } from './drift.ts';
 
 export interface StaleCachesDeps {
   readonly caches: Pick<Caches, 'Activation'>;
-  /** Lists from the quorum again: all objects of routes and accounts, or the activations. */
+  /** Lists objects from the quorum. This can be all objects of routes and accounts, or the activations. */
   readonly relist: (what: 'routes' | 'activations') => Promise<void>;
-  /** Reads the pair's objects from the quorum. */
+  /** Reads the objects of a pair from the quorum. */
   readonly readPair: (
     namespace: string,
     integration: string,
@@ -14,10 +14,13 @@ export interface StaleCachesDeps {
   ) => Promise<readonly Cached<'Activation'>[]>;
 }
 
-/** Maximum number of pairs to read one by one. For more, everything is listed. */
+/** The maximum number of pairs that are read separately. If there are more, all activations are listed. */
 const MOST_PAIRS_READ = 20;
 
-/** Returns the differences without those from a stale cache of activations. Lists a stale cache again. */
+/**
+ * Returns the differences that were not caused by a stale cache of activations. If the cache is stale, the activations
+ * are listed again.
+ */
 export async function withoutStale(
   { caches, relist, readPair }: StaleCachesDeps,
   name: string,

@@ -4,12 +4,15 @@ import type { ControlStore } from '../../redis/control-store.ts';
 import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 import { emptyRoutes } from './orphans.ts';
 
-/** Closes the routes and gates of a tenant (`ten_…`) that no object names, and that has no worker for this reason. */
+/**
+ * Closes the routes and gates of a tenant (`ten_…`) that is not named by any object. This is done here because there is
+ * no worker for the tenant.
+ */
 export async function closeUnnamedTenant(
   deps: {
     readonly store: Pick<ControlAudit, 'probe'>;
     readonly control: Pick<ControlStore, 'patch' | 'readTenant'>;
-    /** Redis's clock, ms. */
+    /** The time according to the clock of Redis, in milliseconds. */
     readonly nowMs: () => number;
   },
   tenant: string,

@@ -23,14 +23,17 @@ import { createPartSharing } from '../../kube/shared-parts.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 
-/** An object of a kind in the caches. */
+/** An object of the given kind in the caches. */
 export type Cached<K extends KindName> = KubeObject<ObjectOf<K>['spec'], NonNullable<ObjectOf<K>['status']>>;
 
-/** What the cache keeps of an ingress-key Secret: never the key. Has either `sha256` or `unusable`. */
+/**
+ * The fields of an ingress key Secret that are kept in the cache. The key itself is not kept. Either `sha256` or
+ * `unusable` is set.
+ */
 export interface IngressKeySecret {
   readonly namespace: string;
   readonly sha256?: string;
-  /** Why it is not usable, and the metadata for the Event. */
+  /** The reason why the Secret cannot be used, and the metadata that is required for the Event. */
   readonly unusable?: {
     readonly message: string;
     readonly metadata: Pick<AnyObject['metadata'], 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
@@ -42,27 +45,27 @@ type SecretObject = AnyObject & {
   readonly data?: Readonly<Record<string, string>>;
 };
 
-/** What the cache keeps of a mirrored signing secret. */
+/** The fields of a mirrored signing secret that are kept in the cache. */
 export interface SigningSecretMirror {
   readonly namespace: string;
-  /** base64 */
+  /** The value of the Secret, encoded in base64. */
   readonly data: string | undefined;
-  /** Name of the Subscription that it belongs to. */
+  /** The name of the Subscription that owns the Secret. */
   readonly owner: string | undefined;
 }
 
-/** What the cache keeps of an invitation Secret: never the token. */
+/** The fields of an invitation Secret that are kept in the cache. The token is not kept. */
 export interface InvitationSecret {
   readonly namespace: string;
-  /** Undefined: it is empty. */
+  /** The hash of the token. Undefined if the Secret is empty. */
   readonly sha256: string | undefined;
-  /** Name of the Integration that it belongs to. */
+  /** The name of the Integration that owns the Secret. */
   readonly owner: string | undefined;
 }
 
-/** A Secret that a header may take its value from, without its data. */
+/** A Secret that may be used as the value of a header. The data of the Secret is not included. */
 export interface HeaderSecret {
-  /** `namespace/name` */
+  /** The key in the form `namespace/name`. */
   readonly key: string;
   readonly resourceVersion: string;
 }
@@ -76,7 +79,10 @@ export function resourceOf(kind: KindName): Resource {
 
 const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
 
-/** Returns the key of an activation's pair. Integration names have no slash. */
+/**
+ * Returns the key for the pair of an Activation. The key can be parsed because the names of integrations do not contain
+ * a slash.
+ */
 export function pairKey(namespace: string, integration: string, groupKey: string): string {
   return `${namespace}/${integration}/${groupKey}`;
 }
@@ -85,12 +91,12 @@ export function pairKeyOf({ metadata, spec }: Cached<'Activation'>): string {
   return pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey);
 }
 
-/** Returns the index entry of a Block's target. */
+/** Returns the index entry for the target of a Block. */
 export function targetKey(namespace: string, kind: 'CatalogStream' | 'Package', name: string): string {
   return `${namespace}/${kind}/${name}`;
 }
 
-/** Indexes of the caches by kind. */
+/** The indexes of the cache of each kind. */
 export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   Account: { publicId: ({ metadata }) => [publicId('Account', '', metadata.name)] },
   Workspace: {
@@ -116,7 +122,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
     producer: object => [object.spec.producer],
     integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
     publicId: ({ metadata }) => [publicId('Subscription', metadata.namespace ?? '', metadata.name)],
-    // Subscriptions with headers from a Secret: by the Secret, and by the producer.
+    // The Subscriptions with a header from a Secret are indexed by the Secret and by the producer.
     secret: ({ metadata, spec }) => [
       ...new Set(headersWithSecret(spec.endpoint?.headers).map(({ secret }) => `${metadata.namespace}/${secret.name}`)),
     ],
@@ -129,18 +135,23 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   },
 };
 
-/** Fields of a spec that have the same value in many objects of the kind. */
+/** The fields of a spec that often have the same value in many objects of the kind. */
 const SHARED_FIELDS: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
   Activation: ['integration'],
   Subscription: ['producer', 'integration', 'stream'],
 };
 
-/** Returns the SHA-256 of a Secret's value in hexadecimal. @param value base64, as in Kubernetes */
+/**
+ * Returns the SHA-256 hash of a value in a Secret, encoded in hexadecimal. @param value the value, encoded in base64
+ */
 function sha256Of(value: string | undefined): string | undefined {
   return value === undefined ? undefined : createHash('sha256').update(Buffer.from(value, 'base64')).digest('hex');
 }
 
-/** Returns what the cache keeps of an ingress-key Secret: its digest, or why it is not usable. */
+/**
+ * Returns the fields of an ingress key Secret that are kept in the cache. This is either the hash or the reason why the
+ * Secret cannot be used.
+ */
 export function projectIngressKey({ metadata, data = {} }: SecretObject): IngressKeySecret {
   const { name, namespace = '', uid, resourceVersion } = metadata;
   const value = data[INGRESS_KEY_FIELD];
@@ -154,7 +165,7 @@ export function projectIngressKey({ metadata, data = {} }: SecretObject): Ingres
   return { namespace, unusable: { message, metadata: { name, namespace, uid, resourceVersion } } };
 }
 
-/** The caches of the controller: one reflector for each kind, over one connection. */
+/** The caches of the controller. There is one reflector for each kind and all reflectors use the same connection. */
 export type Caches = ReturnType<typeof createCaches>;
 
 export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
@@ -177,7 +188,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     Block: reflect('Block'),
     Subscription: reflect('Subscription'),
     Activation: reflect('Activation'),
-    /** Namespaces with the label of a workspace. */
+    /** The namespaces that have the label of a workspace. */
     namespaces: createReflector<AnyObject, { readonly workspace: string; readonly deleting: boolean }>({
       ...connection,
       resource: NAMESPACES,
@@ -187,7 +198,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
         deleting: metadata.deletionTimestamp !== undefined,
       }),
     }),
-    /** Mirrors of signing secrets, to be restored after a change or deletion; base64, as in Kubernetes. */
+    /** The mirrored signing secrets. They are cached so that they can be restored if they are changed or deleted. */
     signingSecrets: createReflector<SecretObject, SigningSecretMirror>({
       ...connection,
       resource: SECRETS,
@@ -198,7 +209,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
         owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Subscription')?.name,
       }),
     }),
-    /** Secrets with invitations, to be restored or emptied. */
+    /** The Secrets with invitations. They are cached so that they can be restored or emptied. */
     invitationSecrets: createReflector<SecretObject, InvitationSecret>({
       ...connection,
       resource: SECRETS,
@@ -209,7 +220,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
         owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Integration')?.name,
       }),
     }),
-    /** Name and version of the Secrets that headers may name, without their data. */
+    /** The names and versions of Secrets that can be used in headers. The data of the Secrets is not cached. */
     headerSecrets: createReflector<AnyObject, HeaderSecret>({
       ...connection,
       resource: SECRETS,

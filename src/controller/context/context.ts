@@ -9,7 +9,7 @@ import type { Tenants } from '../routes/tenants.ts';
 import type { DataPlane } from './data-plane.ts';
 import type { DeletionTimes } from './deletion-times.ts';
 
-/** What the reconcilers of all kinds share: caches, stores and clocks. */
+/** Context contains the caches, the stores and the clocks that are shared by the reconcilers of all kinds. */
 export interface Context {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'apply'>;
   readonly caches: Caches;
@@ -17,31 +17,36 @@ export interface Context {
   readonly control: ControlStore;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
-  /** Which accounts have queues that wait for tokens; undefined: not known yet. */
+  /** Keeps track of the accounts that have queues waiting for tokens. The value is undefined if it is not known yet. */
   readonly shortages: {
     readonly isShort: (account: string) => boolean | undefined;
     readonly note: (account: string, short: boolean) => void;
   };
-  /** This leader's fencing epoch; throws while it has none. */
+  /** Returns the fencing epoch of this leader. It throws an error if there is no epoch. */
   readonly fence: () => number;
-  /** Redis's clock, ms. */
+  /** The time according to the clock of Redis, in milliseconds. */
   readonly nowMs: () => number;
-  /** The wall clock, for timestamps in statuses, ms. */
+  /** Returns the time of the wall clock in milliseconds. It is used for timestamps in statuses. */
   readonly wallMs: () => number;
-  /** Time since this process first saw that the object is being deleted, ms. */
+  /** Returns the time since this process first saw that the object is being deleted, in milliseconds. */
   readonly deletingForMs: DeletionTimes['deletingForMs'];
   readonly dataPlane: Pick<DataPlane, 'awayForMs' | 'note'>;
   readonly rootKey: Uint8Array;
-  /** Whether the backlog of a Subscription may soon be lost; undefined before the first check. */
+  /** Returns true if the backlog of a Subscription may be lost soon. Returns undefined before the first check. */
   readonly isBacklogAtRisk: (tenant: string, uid: string) => boolean | undefined;
   readonly explain: (error: unknown) => unknown;
-  /** Runs a write of activations, but not while those of the tenant are being restored. */
+  /**
+   * Runs a function that writes activations. It waits if the activations of the tenant are currently being restored.
+   */
   readonly shared: <T>(tenant: string, run: () => Promise<T>) => Promise<T>;
-  /** Records the Event of an object whose finalizer was removed without waiting for Redis or for the end of a pause. */
+  /**
+   * Records an Event for an object with a finalizer that was removed early. This happens if the controller did not wait
+   * for Redis or for the end of a pause.
+   */
   readonly recordForcedRemoval: (kind: KindName, object: AnyObject, waitedFor?: 'redis' | 'paused') => void;
 }
 
-/** Returns the error that statuses show for a failure of Redis; returns other errors unchanged. */
+/** Returns the error that is shown in statuses if Redis has failed. Other errors are returned unchanged. */
 export function explainRedisFailure(error: unknown): unknown {
   if (error instanceof ReconcileError || !(error instanceof Error)) return error;
   const redis = /^(ReplyError|MaxRetriesPerRequestError|ClusterAllFailedError|FencedError)$/.test(error.name);
@@ -54,7 +59,9 @@ export function explainRedisFailure(error: unknown): unknown {
   });
 }
 
-/** Returns whether the workspace of that name owns its namespace, and neither is being deleted. */
+/**
+ * Returns true if the workspace with the given name owns its namespace. Returns false if one of them is being deleted.
+ */
 export function ownsNamespace(caches: Pick<Caches, 'Workspace' | 'namespaces'>, name: string): boolean {
   const workspace = caches.Workspace.store.get(name);
   const home = caches.namespaces.store.get(name);
@@ -62,10 +69,13 @@ export function ownsNamespace(caches: Pick<Caches, 'Workspace' | 'namespaces'>, 
   return stays && home?.workspace === name && !home.deleting;
 }
 
-/** How long a deletion waits for Redis before its finalizer is removed anyway: a namespace must not get stuck. */
+/**
+ * The time after which a finalizer is removed even if Redis does not respond. This prevents the deletion of a namespace
+ * from getting stuck.
+ */
 export const FINALIZER_TIMEOUT_MS = 60_000;
 
-/** Formats a time as RFC 3339 in whole seconds, as Kubernetes does. */
+/** Formats a time as RFC 3339 with a precision of one second, which is the format that Kubernetes uses. */
 export function timestampOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -3,29 +3,44 @@ import type { Clock } from '../../time/clock.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
 
-/** How long Redis may be away before Workspaces report it, ms. A failover takes less. */
+/**
+ * The duration of an outage of Redis before it is reported on Workspaces, in milliseconds. It is longer than a
+ * failover.
+ */
 export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 
-/** Interval between two checks of Redis, ms. */
+/** The time between two checks of Redis, in milliseconds. */
 const CHECK_EVERY_MS = 5_000;
 
 export interface DataPlane {
-  /** Returns for how long Redis has not answered for the workspace, ms; 0 while it answers. */
+  /** Returns how long Redis has not responded for the workspace, in milliseconds. Returns 0 if it responds. */
   readonly awayForMs: (workspace: string) => number;
-  /** Notes whether Redis answered for the workspace. A part of a Redis Cluster may be away. */
+  /**
+   * Records whether Redis responded for the workspace. This is needed because only a part of a Redis Cluster may be
+   * unavailable.
+   */
   readonly note: (workspace: string, answered: boolean) => void;
-  /** Adds every Workspace when an outage is to be reported, and when it is over. Runs while this replica leads. */
+  /**
+   * A source that enqueues all Workspaces when an outage should be reported and when it has ended. It is only used
+   * while this replica is the leader.
+   */
   readonly source: KeySource;
 }
 
-/** Watches whether Redis answers. Reports an outage once, only on Workspaces, and never for a failover. */
+/**
+ * Checks whether Redis responds. An outage is reported once and only on Workspaces. Failovers are not reported because
+ * they are too short.
+ */
 export function createDataPlane(deps: {
   readonly caches: Pick<Caches, 'Workspace'>;
   readonly control: Pick<ControlStore, 'readCluster'>;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DataPlane {
   const { caches, control, clock } = deps;
-  /** Workspace → when its part of Redis stopped answering, ms of the monotonic clock. */
+  /**
+   * The time when the part of Redis that a workspace uses stopped responding, by workspace. The time is in milliseconds
+   * of the monotonic clock.
+   */
   const since = new Map<string, number>();
   let awaySinceMs: number | undefined;
   let reported = false;

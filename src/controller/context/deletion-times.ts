@@ -3,23 +3,26 @@ import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Caches } from '../caches/caches.ts';
 
-/** The kinds with a finalizer. */
+/** The kinds that have a finalizer. */
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 
 export interface DeletionTimes {
-  /** Returns the time since this process first saw that the object is being deleted, ms. */
+  /** Returns the time since this process first saw that the object is being deleted, in milliseconds. */
   readonly deletingForMs: (object: AnyObject) => number;
 }
 
 /**
- * Notes when this process first saw that an object is being deleted. A deletionTimestamp has the API server's clock: a
- * pod whose clock is an hour behind would hold a namespace for an hour. Replicas that do not lead note it, too.
+ * Records when this process first saw that an object is being deleted. We do not use the deletionTimestamp because it
+ * is set by the clock of the API server. If the clock of this pod was an hour behind, the deletion of a namespace would
+ * be delayed by an hour. The time is also recorded on replicas that are not the leader.
  */
 export function createDeletionTimes(
   caches: { readonly [K in (typeof PROTECTED)[number]]: Pick<Caches[K], 'subscribe'> },
   clock: Pick<Clock, 'nowMs'>,
 ): DeletionTimes {
-  /** uid → when its deletion was first seen, ms of the monotonic clock. */
+  /**
+   * The time when the deletion of an object was first seen, by uid. The time is in milliseconds of the monotonic clock.
+   */
   const seen = new Map<string, number>();
 
   function note({ metadata }: AnyObject): number {

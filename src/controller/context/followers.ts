@@ -4,7 +4,10 @@ import { keysInNamespace } from '../caches/related-keys.ts';
 import { findCondition } from '../engine/conditions.ts';
 import type { Controllers } from '../engine/controllers.ts';
 
-/** Enqueues the objects whose statuses depend on the routes of tenant `name`: those with the given UIDs, or all. */
+/**
+ * Enqueues the objects that have a status which depends on the routes of the tenant `name`. This can be limited to the
+ * objects with the given UIDs.
+ */
 export function enqueueFollowers(
   { caches, controllers }: { readonly caches: Caches; readonly controllers: Pick<Controllers, 'enqueue'> },
   name: string,
@@ -18,7 +21,7 @@ export function enqueueFollowers(
   enqueue('subscription', keysOf(caches.Subscription.store.byIndex('producer', name)));
   enqueue('block', keysOf(caches.Block.store.byIndex('namespace', name)));
   if (uids !== 'all') return;
-  // Those that failed meanwhile would wait for their backoff.
+  // If these objects were not enqueued, the ones that failed in the meantime would have to wait for their backoff.
   enqueue('activation', unsettledPairs(caches, name));
   enqueue('workspace', [name]);
   enqueue('catalogstream', keysInNamespace(caches, 'CatalogStream', name));
@@ -26,7 +29,7 @@ export function enqueueFollowers(
   enqueue('integration', keysInNamespace(caches, 'Integration', name));
 }
 
-/** Returns the pairs of a namespace with an activation whose current generation is not applied yet. */
+/** Returns the pairs in a namespace that have an Activation with a generation that has not been applied yet. */
 function unsettledPairs(caches: Caches, namespace: string): string[] {
   return caches.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
     const ready = findCondition(activation.status?.conditions, 'Ready');

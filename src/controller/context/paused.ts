@@ -9,15 +9,19 @@ import type { CommonStatus } from '../engine/status-writer.ts';
 import type { InForce } from '../routes/closing.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from './context.ts';
 
-/** Returns whether the workspace is paused. One that is being deleted is not, because its routing must close. */
+/**
+ * Returns true if the workspace is paused. A workspace that is being deleted is not considered paused, because its
+ * routes must be closed.
+ */
 export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boolean {
   const metadata = caches.Workspace.store.get(name)?.metadata;
   return metadata?.annotations?.[PAUSED_ANNOTATION] === 'true' && metadata.deletionTimestamp === undefined;
 }
 
 /**
- * Returns the status of an object while its workspace is paused. It stays if it is of the current generation. Otherwise
- * Ready reports the pause, and the other conditions stay, marked with the older generation.
+ * Returns the status of an object while its workspace is paused. The status is unchanged if it belongs to the current
+ * generation. Otherwise, the Ready condition shows the pause. The other conditions are kept with the generation that
+ * they were observed at.
  */
 export function planPaused(
   { metadata, status }: AnyObject & { readonly status?: CommonStatus | undefined },
@@ -35,12 +39,12 @@ export function planPaused(
   };
 }
 
-/** Requeue interval of a deletion in a paused workspace, ms. */
+/** The requeue interval for an object that is being deleted in a paused workspace, in milliseconds. */
 const PAUSED_CHECK_MS = 5_000;
 
 export interface Pausable<K extends KindName> {
   readonly kind: K;
-  /** Returns the name of the workspace whose pause affects the object. */
+  /** Returns the name of the workspace that can pause the object. */
   readonly workspaceOf: (object: Cached<K>) => string;
 }
 
@@ -49,8 +53,8 @@ function inNamespace<K extends KindName>(kind: K): Pausable<K> {
 }
 
 /**
- * The kinds whose reconciling waits for a pause. Activations (by pairs) and Subscriptions (by producer) handle it
- * themselves. Blocks only close, and Accounts belong to no workspace.
+ * The kinds that are not reconciled during a pause. Activations and Subscriptions are not included because they handle
+ * the pause in their reconcilers. Blocks can only close routes, and Accounts do not belong to a workspace.
  */
 export const PAUSABLE = {
   Workspace: { kind: 'Workspace', workspaceOf: ({ metadata }) => metadata.name } satisfies Pausable<'Workspace'>,
@@ -62,10 +66,10 @@ export const PAUSABLE = {
 type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
 
 /**
- * Wraps `reconcile`: objects of a paused workspace only report the pause. They are enqueued again when its routes are
- * applied.
+ * Wraps `reconcile` so that objects in a paused workspace are not reconciled. Only their status is updated to show the
+ * pause. They are enqueued when the routes of the workspace are applied.
  *
- * @param closes returns whether the object only closes; such objects are reconciled regardless
+ * @param closes returns true if the object only closes routes, in which case it is also reconciled during a pause
  */
 export function unlessPaused<K extends KindName>(
   { caches }: Pick<Context, 'caches'>,
@@ -80,7 +84,10 @@ export function unlessPaused<K extends KindName>(
   };
 }
 
-/** Waits until the routes of the object are applied; in a paused workspace, only what closes. */
+/**
+ * Waits until the routes of the object have been applied. If the workspace is paused, only the changes that close
+ * routes are applied.
+ */
 export function settled(
   { caches, tenants }: Pick<Context, 'caches' | 'tenants'>,
   name: string,
@@ -89,7 +96,10 @@ export function settled(
   return isPaused(caches, name) ? tenants.closedBy(name, object) : tenants.inForce(name, object);
 }
 
-/** Wraps `finalize`: in a paused workspace it waits for the end of the pause, at most as long as for Redis. */
+/**
+ * Wraps `finalize` so that it waits for the end of the pause if the workspace is paused. The maximum time is the same
+ * as for Redis.
+ */
 export function finalizeUnlessPaused<K extends KindName>(
   context: Pick<Context, 'caches' | 'deletingForMs' | 'recordForcedRemoval'>,
   { kind, workspaceOf }: Pausable<K>,

@@ -2,16 +2,16 @@ import type { Condition } from '../../api/conditions.ts';
 
 export type { Condition };
 
-/** A condition as a kind plans it. The engine adds the time and the generation. */
+/** A condition that was determined by a kind. The engine sets the transition time and the observed generation. */
 export type DesiredCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'> & {
-  /** Only for a condition that is kept from an older generation. */
+  /** Set this only for a condition that is kept from an older generation. */
   readonly observedGeneration?: number;
 };
 
-/** The limit in the CRDs. */
+/** The maximum length of a condition message, as defined in the CRDs. */
 const LONGEST_MESSAGE = 1024;
 
-/** Ready of an object whose kind does not plan it. */
+/** The Ready condition of an object if the kind does not plan one. */
 const UNJUDGED: DesiredCondition = {
   type: 'Ready',
   status: 'Unknown',
@@ -19,15 +19,16 @@ const UNJUDGED: DesiredCondition = {
   message: 'not reconciled yet',
 };
 
-/** kstatus: these two are absent unless True. */
+/** These conditions follow the kstatus convention, so they are only present while they are True. */
 const ONLY_WHILE_TRUE = new Set(['Reconciling', 'Stalled']);
 
 /**
- * Returns the conditions to write: exactly the desired ones, Ready always and first, Reconciling and Stalled only while
- * True. Keeps `lastTransitionTime` unless the status changes (metav1.Condition). If a type occurs twice, the last wins.
+ * Returns the conditions that should be written to the status. The Ready condition is always present and comes first.
+ * Reconciling and Stalled are only included while they are True. The `lastTransitionTime` is kept unless the status
+ * changes. If a type occurs more than once, the last one is used.
  *
- * @param existing the object's conditions now; types that are not desired any more are dropped
- * @param nowMs milliseconds since the epoch; stored in whole seconds, as in Kubernetes
+ * @param existing the current conditions of the object. Types that are no longer desired are removed.
+ * @param nowMs milliseconds since the epoch. The time is stored in whole seconds, as in Kubernetes.
  */
 export function mergeConditions(
   existing: readonly Condition[],
@@ -51,12 +52,12 @@ export function mergeConditions(
     });
 }
 
-/** Cuts a message, but never within a character. */
+/** Truncates a message without splitting a character. */
 function cut(message: string): string {
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** Returns the condition of that type, if the object has one. */
+/** Returns the condition with the given type, or undefined if the object does not have one. */
 export function findCondition<C extends Pick<Condition, 'type'>>(
   conditions: readonly C[] | undefined,
   type: string,

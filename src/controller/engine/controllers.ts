@@ -1,8 +1,9 @@
 import type { Controller } from './keyed-controller.ts';
 
 /**
- * The controllers of a process, by name. Parts that notice work name the controller it is for, so no part needs a
- * reference to another one. A key for a controller that is not added yet is dropped: a start works on every key.
+ * Holds the controllers of a process by name. This allows a component to enqueue work for another controller without a
+ * reference to it. If the controller has not been added yet, the key is dropped, because every key is enqueued when a
+ * controller starts.
  */
 export function createControllers() {
   const byName = new Map<string, Controller>();

@@ -1,8 +1,10 @@
 import type { Clock } from '../../time/clock.ts';
 
-/** Keys with the time at which they become ready: a binary heap with at most one live entry for each key. */
+/**
+ * A binary heap of keys, ordered by the time at which they become ready. There is at most one live entry for each key.
+ */
 type DelayHeap = {
-  /** Adds a key. One that already waits keeps the earlier time. */
+  /** Adds a key. If the key is already waiting, the earlier of the two times is used. */
   readonly add: (key: string, readyAtMs: number) => void;
   readonly nextMs: () => number | undefined;
   /** Removes and returns one key that is ready at `nowMs`. */
@@ -15,7 +17,8 @@ type Entry = { readonly key: string; readonly atMs: number };
 
 export function createDelayHeap(): DelayHeap {
   const heap: Entry[] = [];
-  // Key → time of its live entry. An entry that an earlier one replaced stays in the heap until it reaches the top.
+  // This map holds the time of the live entry of each key. If an entry has been replaced by an earlier one, it stays in
+  // the heap until it reaches the top.
   const live = new Map<string, number>();
 
   const atMs = (index: number): number => heap[index]?.atMs ?? Number.POSITIVE_INFINITY;
@@ -76,7 +79,7 @@ export function createDelayHeap(): DelayHeap {
   };
 }
 
-/** Calls `onReady` with each key once its delay has passed. Keeps one timer for all keys. */
+/** Calls `onReady` with each key after its delay has passed. A single timer is used for all keys. */
 export function createDelayedKeys(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onReady: (key: string) => void) {
   const heap = createDelayHeap();
   let cancelTimer = () => {};
@@ -98,7 +101,7 @@ export function createDelayedKeys(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onRe
   }
 
   return {
-    /** Adds a key. One that already waits keeps the earlier time. */
+    /** Adds a key. If the key is already waiting, the earlier of the two times is used. */
     add(key: string, delayMs: number): void {
       heap.add(key, clock.nowMs() + delayMs);
       arm();

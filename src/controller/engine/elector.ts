@@ -6,66 +6,78 @@ import { withDeadline } from '../../time/deadline.ts';
 import { createLeaseHold, type LeaseHold } from './lease-hold.ts';
 
 export type Term = {
-  /** How often the lease has changed its holder. */
+  /** The number of times that the holder of the lease has changed. */
   readonly transitions: number;
-  /** Aborts when leadership is lost, before another process can get it. */
+  /** This signal is aborted when leadership is lost, before another process can acquire the lease. */
   readonly signal: AbortSignal;
 };
 
 export type Elector = {
   /**
-   * Contends for the lease, leads, and contends again after losing it, until `stop` aborts. Then it waits for
-   * `onStartedLeading` to settle and releases the lease.
+   * Acquires the lease and leads until leadership is lost, and then tries to acquire the lease again. This is repeated
+   * until `stop` is aborted. The lease is released after `onStartedLeading` has returned.
    */
   readonly run: (
     stop: AbortSignal,
     callbacks: {
       /**
-       * The work of the leader. Must end soon after `term.signal` or `stop` has aborted. If it rejects, the lease is
-       * released, and another contender gets time to take it.
+       * Called when this process becomes the leader. It must return soon after `term.signal` or `stop` is aborted. If
+       * it fails, the lease is released so that another process can acquire it.
        */
       readonly onStartedLeading: (term: Term) => Promise<void>;
     },
   ) => Promise<void>;
   readonly isLeader: () => boolean;
-  /** Identity of the last seen holder; undefined if the lease is free. */
+  /** The identity of the last observed holder, or undefined if the lease is free. */
   readonly holder: () => string | undefined;
-  /** How long this process has led, ms; undefined while it does not lead. */
+  /** How long this process has been the leader, in milliseconds. Undefined if this process is not the leader. */
   readonly leadingForMs: () => number | undefined;
-  /** Whether this process released the lease because its work failed, and waits for others to take it. */
+  /**
+   * Returns true if this process released the lease because its work failed, and is waiting for other processes to
+   * acquire it.
+   */
   readonly standsAside: () => boolean;
-  /** Why the lease cannot be read or written; undefined after a try that got an answer. */
+  /** The reason why the lease cannot be read or written. Undefined if the last attempt received a response. */
   readonly trouble: () => LeaseTrouble | undefined;
 };
 
 type LeaseTrouble = {
-  /** Error of the last try. */
+  /** The error of the last attempt. */
   readonly error: unknown;
-  /** Failures in a row. */
+  /** The number of consecutive failures. */
   readonly times: number;
-  /** Time since the first of them, ms. */
+  /** The time since the first failure, in milliseconds. */
   readonly forMs: number;
 };
 
 export type ElectorOptions = {
   readonly leases: LeaseStore;
-  /** Unique to this process, e.g. host name and UUID: two with the same identity would both lead. */
+  /**
+   * The identity of this process, for example a host name and a UUID. The identity must be unique, because two
+   * processes with the same identity could lead at the same time.
+   */
   readonly identity: string;
-  /** How long others wait after the last renewal that they saw. Default 15 s. */
+  /** How long other processes wait after the last renewal that they observed. Defaults to 15 seconds. */
   readonly leaseDurationMs?: number;
-  /** How long the leader leads after its last renewal. Default 10 s; must be shorter than the lease. */
+  /**
+   * How long the leader continues after the last renewal. This must be shorter than the lease duration. Defaults to 10
+   * seconds.
+   */
   readonly renewDeadlineMs?: number;
-  /** Pause between two tries. Default 2 s. */
+  /** The time to wait between two attempts. Defaults to 2 seconds. */
   readonly retryPeriodMs?: number;
   readonly clock: Clock;
   readonly random?: () => number;
   readonly log: Logger;
 };
 
-/** Contenders spread their tries over this factor of the period (client-go's JitterFactor). */
+/**
+ * Jitter is added to the retry period so that the processes do not all retry at the same time. The value is the same as
+ * in client-go.
+ */
 const JITTER = 1.2;
 
-/** Returns the periods, or their defaults. @throws when they contradict each other */
+/** Returns the configured periods or their defaults. @throws if the periods are not consistent */
 function periodsOf(options: ElectorOptions) {
   const { leaseDurationMs = 15_000, renewDeadlineMs = 10_000, retryPeriodMs = 2_000 } = options;
   if (leaseDurationMs <= renewDeadlineMs || renewDeadlineMs <= retryPeriodMs * JITTER) {
@@ -74,18 +86,21 @@ function periodsOf(options: ElectorOptions) {
   return { leaseDurationMs, renewDeadlineMs, retryPeriodMs };
 }
 
-/** Creates tries to get or renew the lease, and remembers why they fail. */
+/** Creates a function that tries to acquire or renew the lease, and records why it fails. */
 function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
   let failing: { readonly error: unknown; readonly times: number; readonly fromMs: number } | undefined;
   return {
-    /** Tries once within `timeoutMs`, even if the API ignores the signal. Returns whether the lease is ours. */
+    /**
+     * Tries once to acquire or renew the lease. Returns true if this process holds the lease. The attempt ends after
+     * `timeoutMs`, even if the API client ignores the signal.
+     */
     attempt: async (timeoutMs: number, leads: boolean): Promise<boolean> => {
       try {
         const ours = await withDeadline(timeoutMs, signal => hold.take(signal, leads), clock);
         failing = undefined;
         return ours;
       } catch (err) {
-        // A conflict is an answer, not a failure.
+        // A conflict means that the API server responded, so it is not counted as a failure.
         if (isKubeError(err, 409)) failing = undefined;
         else failing = { error: err, times: (failing?.times ?? 0) + 1, fromMs: failing?.fromMs ?? clock.nowMs() };
         log.debug({ err }, 'cannot acquire the Lease');
@@ -98,10 +113,10 @@ function createTries(hold: LeaseHold, clock: Clock, log: Logger) {
 }
 
 /**
- * Implements client-go's leader election. Stricter than client-go: the leader's deadline counts from when it sent the
- * last renewal, so a slow answer cannot make two leaders.
+ * Creates an elector that implements the leader election of client-go. The deadline of the leader is calculated from
+ * the time when the last renewal was sent. This ensures that a slow response cannot result in two leaders.
  *
- * @throws when the periods contradict each other
+ * @throws if the periods are not consistent
  */
 export function createElector(options: ElectorOptions): Elector {
   const { leases, identity, clock, random = Math.random } = options;
@@ -112,11 +127,11 @@ export function createElector(options: ElectorOptions): Elector {
   let leadingFromMs: number | undefined;
   let aside = false;
 
-  /** Renews until the deadline passes, another holds the lease, or `over` aborts. */
+  /** Renews the lease until the deadline passes, another process holds the lease, or `over` is aborted. */
   async function renew(over: AbortSignal): Promise<void> {
     while (!over.aborted) {
       await sleep(clock, Math.min(retryPeriodMs, hold.leftMs()), over);
-      // Timers count whole milliseconds and cannot wait for a fraction.
+      // We return here because a timer cannot wait for a fraction of a millisecond.
       if (over.aborted || hold.leftMs() < 1) return;
       const renewed = await attempt(Math.min(renewDeadlineMs / 2, hold.leftMs()), true);
       if (!renewed && hold.holder() !== undefined && hold.holder() !== identity) return;
@@ -126,7 +141,7 @@ export function createElector(options: ElectorOptions): Elector {
   const release = () =>
     hold.release().catch((err: unknown) => log.debug({ err }, 'cannot release the Lease; it expires'));
 
-  /** Leads, then releases the lease. Returns whether the work failed. */
+  /** Runs the work of the leader and then releases the lease. Returns true if the work failed. */
   async function lead(work: (term: Term) => Promise<void>): Promise<boolean> {
     const lost = new AbortController();
     const over = new AbortController();
@@ -158,7 +173,7 @@ export function createElector(options: ElectorOptions): Elector {
   return {
     run: async (stop, { onStartedLeading }) => {
       while (!stop.aborted) {
-        // Won while stopping: do not begin a term.
+        // Do not start a term if the process is already stopping.
         if (await attempt(renewDeadlineMs, false)) {
           if (stop.aborted) await release();
           else if (await lead(onStartedLeading)) {

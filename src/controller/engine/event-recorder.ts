@@ -7,36 +7,41 @@ import type { Clock } from '../../time/clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
 import type { EventNote } from './outcome.ts';
 
-/** The object that an Event is about. */
+/** The object that is the subject of an Event. */
 type Regarding = {
   readonly resource: Resource;
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
 };
 
 export type EventRecorder = {
-  /** Queues an Event and returns at once. Never throws: an Event may be lost. */
+  /**
+   * Adds an Event to the queue without waiting for it to be sent. This function does not throw errors, and Events may
+   * be dropped.
+   */
   readonly record: (object: Regarding, note: EventNote) => void;
-  /** Resolves when all Events recorded so far have been sent or dropped. */
+  /** Resolves when all Events that have been recorded so far have been sent or dropped. */
   readonly flush: () => Promise<void>;
 };
 
-/** client-go's correlator: repeats within 10 minutes are one Event with a count. */
+/** Identical Events within 10 minutes are combined into one Event with a count, as in client-go. */
 const SAME_EVENT_MS = 600_000;
-/** client-go's spam filter: a burst of 25 Events for an object, then one every 5 minutes. */
+/** The spam filter allows a burst of 25 Events for each object and then one Event every 5 minutes, as in client-go. */
 const BURST = 25;
 const REFILL_MS = 300_000;
-/** client-go's cache size. The oldest entries are dropped. */
+/** The size of the cache is the same as in client-go. The oldest entries are dropped if the cache is full. */
 const MOST_REMEMBERED = 4_096;
-/** Maximum number of Events that wait to be sent. Others are dropped. */
+/** The maximum number of Events that are waiting to be sent. If this limit is reached, new Events are dropped. */
 const MOST_PENDING = 1_000;
-/** Limit of core/v1, in characters. */
+/** The maximum number of characters in an Event message, as defined in core/v1. */
 const LONGEST_MESSAGE = 1_024;
-/** Namespace for Events about cluster-scoped objects. */
+/** The namespace in which Events for cluster-scoped objects are created. */
 const CLUSTER_EVENTS_NAMESPACE = 'default';
 
-/** Creates client-go's spam filter: a function that returns whether an Event for the object with this uid may be sent. */
+/**
+ * Creates a spam filter like the one in client-go. The filter returns true if an Event for the given uid may be sent.
+ */
 function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boolean {
-  // A bucket that was not used for this long is full, as a new one.
+  // A bucket that has not been used for this time is full, so it can be removed.
   const buckets = createExpiringMap<{ readonly tokens: number; readonly filledMs: number }>({
     ttlMs: BURST * REFILL_MS,
     entries: MOST_REMEMBERED,
@@ -51,16 +56,16 @@ function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boo
   };
 }
 
-/** Returns what the Event is about, as core/v1 has it. */
+/** Returns the reference to the object of an Event, in the format of core/v1. */
 function involvedObject({ resource, metadata: { name, namespace, uid, resourceVersion } }: Regarding) {
   const named = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, resourceVersion };
   return namespace === undefined ? named : { ...named, namespace };
 }
 
 /**
- * Records core/v1 Events, as `kubectl describe` and `kubectl get events` show them.
+ * Creates a recorder for core/v1 Events, which are shown by `kubectl describe` and `kubectl get events`.
  *
- * @param options.instance the process, e.g. the pod's name
+ * @param options.instance the name of the process, for example the name of the pod
  */
 export function createEventRecorder(options: {
   client: Pick<KubeClient, 'create' | 'mergePatch'>;
@@ -94,7 +99,7 @@ export function createEventRecorder(options: {
         await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp });
         return;
       } catch (error) {
-        // The API server deletes Events after an hour: create a new one.
+        // The API server deletes Events after an hour, so we create a new Event here.
         if (!isKubeError(error, 404)) throw error;
       }
     }
@@ -117,7 +122,8 @@ export function createEventRecorder(options: {
         return;
       }
       pending++;
-      // One after the other: a count can only be patched once its Event exists.
+      // Events are sent in sequence, because the count of an Event can only be patched after the Event has been
+      // created.
       chain = chain
         .then(() => send(object, note))
         .catch((err: unknown) => log.debug({ err, reason: note.reason }, 'cannot record an Event'))

@@ -3,20 +3,21 @@ import { type Condition, type DesiredCondition, findCondition } from './conditio
 import { type EventNote, OutageError, ReconcileError } from './outcome.ts';
 
 /**
- * Number of failures in a row (about a second of retries) before a Ready object reports them: a short outage of Redis
- * must not cause two writes for each of 100,000 objects.
+ * The number of consecutive failures after which a Ready object reports them. This corresponds to about a second of
+ * retries. We wait because a short outage of Redis should not cause two writes for each of 100,000 objects.
  */
 export const FAILURES_BEFORE_UNREADY = 8;
 
-/** Conditions and Event of a failure. */
+/** The conditions and the Event that are written after a failure. */
 type FailureReport = { readonly conditions: DesiredCondition[]; readonly event: EventNote };
 
 /**
- * Returns the conditions after a failure: `Ready=False` with `Reconciling`, because it is retried. Other conditions stay
- * and keep their generation. Returns undefined for the first failures of a Ready object, and for an {@link OutageError}
- * if the generation is applied.
+ * Returns the conditions for an object that failed to reconcile. Ready is set to False and Reconciling is set to True,
+ * because the object will be retried. Other conditions are kept with the generation that they were observed at. Returns
+ * undefined for the first failures of a Ready object. Also returns undefined for an {@link OutageError} if the current
+ * generation has been applied.
  *
- * @param failures failures of this object in a row before this one
+ * @param failures the number of consecutive failures of this object before this one
  */
 export function reportFailure(
   error: unknown,
@@ -41,14 +42,20 @@ export function reportFailure(
   };
 }
 
-/** Returns whether the object's current generation is applied: it neither failed nor waits for the end of a pause. */
+/**
+ * Returns true if the current generation of the object has been applied. This is not the case if it failed or if it is
+ * waiting for the end of a pause.
+ */
 function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[1]): boolean {
   const ready = findCondition(conditions, 'Ready');
   const retrying = findCondition(conditions, 'Reconciling')?.reason === 'Retrying';
   return ready?.observedGeneration === generation && ready.reason !== 'WorkspacePaused' && !retrying;
 }
 
-/** Returns messages that were written for users. Others may hold addresses or values. */
+/**
+ * Returns the message of an error if it was written for users. The messages of other errors could contain addresses or
+ * values, so they are not shown.
+ */
 function shownMessage(error: unknown): string {
   if (error instanceof ReconcileError || isKubeError(error)) return error.message;
   return 'an unexpected error occurred; see the log of the controller';

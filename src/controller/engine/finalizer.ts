@@ -14,14 +14,16 @@ export function hasFinalizer({ metadata }: AnyObject): boolean {
   return metadata.finalizers?.includes(FINALIZER) ?? false;
 }
 
-/** Adds our finalizer and returns the object. @throws KubeError 409 when the object has changed since it was read */
+/**
+ * Adds the finalizer and returns the updated object. @throws KubeError 409 if the object has changed since it was read
+ */
 export async function addFinalizer<P extends AnyObject>(object: P, patching: Patching): Promise<P> {
   const finalizers = [...(object.metadata.finalizers ?? []), FINALIZER];
   const { metadata } = await patch(object, finalizers, patching);
   return { ...object, metadata: { ...object.metadata, finalizers, resourceVersion: metadata.resourceVersion } };
 }
 
-/** Removes our finalizer. An object that is already gone is no error. @throws KubeError 409 as above */
+/** Removes the finalizer. It is not an error if the object no longer exists. @throws KubeError 409 as above */
 export async function removeFinalizer(object: AnyObject, patching: Patching): Promise<void> {
   const finalizers = (object.metadata.finalizers ?? []).filter(name => name !== FINALIZER);
   try {
@@ -31,7 +33,10 @@ export async function removeFinalizer(object: AnyObject, patching: Patching): Pr
   }
 }
 
-/** Patches the whole list of finalizers. The resourceVersion protects those of others. */
+/**
+ * Patches the full list of finalizers. The resourceVersion is set so that the finalizers of other controllers are not
+ * overwritten.
+ */
 function patch({ metadata }: AnyObject, finalizers: string[], { client, resource, signal }: Patching) {
   const { uid, resourceVersion } = metadata;
   return client.mergePatch(resource, metadata, { metadata: { uid, resourceVersion, finalizers } }, { signal });

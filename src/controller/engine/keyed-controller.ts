@@ -8,25 +8,25 @@ import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export type Attempt = {
-  /** Number of failures of this key in a row. */
+  /** The number of consecutive failures of this key. */
   readonly failures: number;
-  /** Aborts when the lease is lost: running reconciles must not write any more. */
+  /** This signal is aborted when the lease is lost. After that, a running reconcile must not write anything. */
   readonly signal: AbortSignal;
   readonly log: Logger;
 };
 
-/** A source of keys: a reflector, and the mapping of its changes to keys of a controller. */
+/** A source of keys. It consists of a reflector and a function that maps its changes to the keys of a controller. */
 export type KeySource = {
   readonly reflector: Pick<Reflector<unknown>, 'hasSynced' | 'synced' | 'resource'>;
-  /** Calls `add` with the keys of every change, until the returned function is called. */
+  /** Calls `add` with the keys of each change. Call the returned function to unsubscribe. */
   readonly subscribe: (add: (key: string) => void) => () => void;
-  /** Returns the keys of all objects that exist now. */
+  /** Returns the keys of all objects that currently exist. */
   readonly keys: () => Iterable<string>;
 };
 
 /**
- * Maps a reflector's changes to keys. `toKeys` gets the old and the current object, so a changed reference enqueues both
- * sides. It must be pure and fast.
+ * Creates a source that maps the changes of a reflector to keys. `toKeys` is called with the old and the new object, so
+ * that both are enqueued if a reference changes. It must be fast and must not have side effects.
  */
 export function keysFrom<P>(
   reflector: Reflector<P>,
@@ -36,7 +36,8 @@ export function keysFrom<P>(
     reflector,
     subscribe: add =>
       reflector.subscribe((_change, _key, old, current) => {
-        // Add each key once: a worker may take it at once, and a second add would reconcile it again.
+        // Each key is only added once. A worker may already have started on the key, in which case a second call would
+        // reconcile it twice.
         for (const key of new Set(toKeys(old, current))) add(key);
       }),
     keys: function* () {
@@ -46,49 +47,60 @@ export function keysFrom<P>(
 }
 
 export type KeyedControllerOptions = {
-  /** Name in logs and metrics. */
+  /** The name of the controller, used in logs and metrics. */
   readonly name: string;
-  /** Reconciles the key. Never runs twice at once for one key. Must not depend on why it runs. */
+  /**
+   * Reconciles the given key. It is not called concurrently for the same key. It must not depend on the reason why the
+   * key was enqueued.
+   */
   readonly reconcile: (
     key: string,
     attempt: Attempt,
   ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
   readonly sources?: readonly KeySource[];
-  /** Additional keys at the start that no source has, e.g. those that only Redis has. */
+  /**
+   * Returns additional keys that are enqueued when the controller starts, for example keys that only exist in Redis.
+   */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
-  /** Number of keys reconciled at once. Default 1. */
+  /** The number of keys that can be reconciled concurrently. Defaults to 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;
-  /** Undefined: reconciliations are not traced. */
+  /** If this is not set, reconciles are not traced. */
   readonly tracing?: Tracing | undefined;
 };
 
 export type Controller = {
   readonly name: string;
   readonly sources: readonly KeySource[];
-  /** Enqueues a key. No effect while this replica does not lead, because a start enqueues every key. */
+  /**
+   * Enqueues a key. This has no effect if this replica is not the leader, because all keys are enqueued when it becomes
+   * the leader.
+   */
   readonly enqueue: (key: string, order?: 'first' | 'background') => void;
   readonly enqueueAfter: (key: string, delayMs: number) => void;
-  /** Returns whether the key waits, is being reconciled, or is to be retried after a failure. */
+  /** Returns true if the key is waiting, is being reconciled, or will be retried after a failure. */
   readonly isPending: (key: string) => boolean;
   /**
-   * Runs until `stop` aborts and running reconciles are done.
+   * Runs the controller until `stop` is aborted and all running reconciles have finished.
    *
-   * @param lost aborts when the lease is lost; passed to each reconcile
+   * @param lost this signal is passed to each reconcile and is aborted when the lease is lost
    */
   readonly run: (stop: AbortSignal, lost: AbortSignal) => Promise<void>;
 };
 
-/** Reconciles keys with retries, each key by one worker at a time. A key is any string, such as `tenant/acme`. */
+/**
+ * Creates a controller that reconciles keys and retries failures. Each key is processed by one worker at a time. A key
+ * can be any string, for example `tenant/acme`.
+ */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1 } = options;
   const base = options.log.child({ controller: name });
   let queue: WorkQueue | undefined;
 
-  /** Reconciles a key once and requeues it by the result. */
+  /** Reconciles a key once, and then enqueues it again if the result requires it. */
   async function workOn(
     key: string,
     current: WorkQueue,
@@ -106,7 +118,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     } catch (err) {
       if (lost.aborted) return 'requeue';
       if (isStale(err)) {
-        // The cache was behind: not a failure. The retry sees the newer object.
+        // This is not a failure, because the cache was out of date. The newer object is used when the key is retried.
         log.debug({ err, key }, 'retrying: the object has changed since it was read');
         current.addRateLimited(key);
         return 'requeue';

@@ -15,27 +15,33 @@ import { createMissingReferences } from './missing-references.ts';
 import type { Finalization, Outcome } from './outcome.ts';
 import { type CommonStatus, createStatusWriter, type StatusWriter } from './status-writer.ts';
 
-/** An object in a kind's cache. The projection must keep metadata (see `slimObject`), spec and status. */
+/**
+ * An object in the cache of a kind. The projection must keep the spec, the status and the metadata that `slimObject`
+ * returns.
+ */
 export type Reconcilable = KubeObject<unknown, CommonStatus>;
 
 type StatusOf<P extends Reconcilable> = NonNullable<P['status']>;
 
-/** Options of a kind's controller. */
+/** The options of the controller for one kind. */
 export type KindControllerOptions<P extends Reconcilable> = {
   readonly name: string;
   readonly reflector: Reflector<P>;
-  /** Reconciles the object. Never called for an object that is being deleted. */
+  /** Reconciles the given object. It is not called for objects that are being deleted. */
   readonly reconcile: (object: P, attempt: Attempt) => Promise<Outcome<StatusOf<P>>>;
   /**
-   * Cleans up what `reconcile` did outside of Kubernetes. With it, every object gets the finalizer before its first
-   * reconcile, and loses it when this returns `done`.
+   * Removes everything that `reconcile` created outside of Kubernetes. If this is set, a finalizer is added to each
+   * object before the object is reconciled for the first time. The finalizer is removed when this function returns
+   * `done`.
    */
   readonly finalize?: (object: P, attempt: Attempt) => Promise<Finalization<StatusOf<P>>>;
-  /** Returns status fields that derive from the conditions. */
+  /** Returns the status fields that are derived from the conditions. */
   readonly fieldsOf?: (conditions: Outcome['conditions']) => object;
-  /** Other objects that this kind depends on, as sources of keys (`namespace/name`) of this kind. */
+  /**
+   * The other objects that this kind depends on. Each source returns keys of this kind in the form `namespace/name`.
+   */
   readonly sources?: readonly KeySource[];
-  /** Number of objects reconciled at once. Default 1. */
+  /** The number of objects that can be reconciled concurrently. Defaults to 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
   readonly client: Pick<KubeClient, 'apply' | 'mergePatch'>;
@@ -46,12 +52,15 @@ export type KindControllerOptions<P extends Reconcilable> = {
   readonly tracing?: Tracing | undefined;
 };
 
-/** Creates the functions that write outcomes and failures: the status, and Events if it changed. */
+/**
+ * Creates the functions that write the result of a reconcile to the status. Events are only recorded if the status
+ * changed.
+ */
 function createReports<P extends Reconcilable>(
   { events, fieldsOf, reflector: { resource } }: Pick<KindControllerOptions<P>, 'events' | 'fieldsOf' | 'reflector'>,
   status: StatusWriter<P['spec'], CommonStatus>,
 ) {
-  /** Writes a status and its Events. Does nothing if the object is gone. */
+  /** Writes the status and records the Events. Does nothing if the object no longer exists. */
   async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
     const fields = { ...said.status, ...fieldsOf?.(said.conditions) };
     try {
@@ -78,8 +87,8 @@ function createReports<P extends Reconcilable>(
 }
 
 /**
- * Creates the controller of one kind. It adds the finalizer before the first effect, writes the status only if it
- * differs, records Events for changes, and retries failures.
+ * Creates the controller for one kind. The controller adds the finalizer before it changes anything else. It updates
+ * the status only if it has changed, records Events for changes, and retries failures.
  */
 export function createKindController<P extends Reconcilable>(options: KindControllerOptions<P>): Controller {
   const { reflector, client, finalize, clock } = options;
@@ -87,7 +96,10 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   const status = createStatusWriter<P['spec'], CommonStatus>({ client, resource, wallMs: clock.wallMs });
   const { write, writeFailure } = createReports(options, status);
   const references = createMissingReferences(clock.wallMs);
-  /** Key → uid of an object without the finalizer that is still in the cache: its cleanup is done. */
+  /**
+   * The uids of objects that are still in the cache after their finalizer was removed, by key. These objects have
+   * already been cleaned up.
+   */
   const forceRemoved = new Map<string, string>();
 
   const own: KeySource = {
@@ -99,7 +111,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
       }),
   };
 
-  /** Returns milliseconds until the requeue. */
+  /** Returns the number of milliseconds after which the object should be reconciled again. */
   async function reconcile(object: P, attempt: Attempt): Promise<number | undefined> {
     const patching = { client, resource, signal: attempt.signal };
     const kept = finalize === undefined || hasFinalizer(object) ? object : await addFinalizer(object, patching);

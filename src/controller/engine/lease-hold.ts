@@ -4,16 +4,20 @@ import { formatMicroTime, type Lease, type LeaseSpec, type LeaseStore } from '..
 import type { Clock } from '../../time/clock.ts';
 import { withDeadline } from '../../time/deadline.ts';
 
-/** Timeout of a release: a process that stops has little time, and the lease expires anyway. */
+/**
+ * The timeout for releasing the lease. It is short because a process has little time to stop, and the lease will expire
+ * in any case.
+ */
 const RELEASE_WITHIN_MS = 3_000;
 
-/** A lease, and when it last changed by the clock of this process. */
+/** A lease with the time of its last change, measured by the clock of this process. */
 type Observed = { readonly lease: Lease; readonly atMs: number };
 
 /**
- * Creates one process's side of a lease. The lease of another process expires by the time since this process saw it
- * change, not by the times written in it, so clocks need not agree but must run at about the same speed. The own
- * deadline counts from when the last renewal was sent.
+ * Creates the state of a lease for one process. A lease that is held by another process expires if this process does
+ * not see it change for the lease duration. The times in the lease are not used for this, so the clocks of the
+ * processes do not need to be synchronized. However, they must run at about the same speed. The deadline of this
+ * process is calculated from the time when the last renewal was sent.
  */
 export function createLeaseHold(options: {
   readonly leases: LeaseStore;
@@ -24,7 +28,7 @@ export function createLeaseHold(options: {
 }) {
   const { leases, identity, leaseDurationMs, renewDeadlineMs, clock } = options;
   let observed: Observed | undefined;
-  /** When the last successful renewal was sent. */
+  /** The time when the last successful renewal was sent. */
   let renewedMs = Number.NEGATIVE_INFINITY;
 
   const holder = () => observed?.lease.spec.holderIdentity || undefined;
@@ -45,21 +49,22 @@ export function createLeaseHold(options: {
       observed = observe(observed, lease, clock.nowMs());
     } catch (error) {
       signal.throwIfAborted();
-      // Another process was faster, or our last write succeeded and its answer was lost: read the lease next time.
+      // Either another process has updated the lease, or our last update succeeded but we did not receive the response.
+      // In both cases, the lease is read before the next attempt.
       if (isKubeError(error, 409) || isKubeError(error, 404)) observed = undefined;
       throw error;
     }
   }
 
   /**
-   * Tries once to get the lease, or to renew it. Returns whether it is ours now.
+   * Tries once to acquire or renew the lease. Returns true if this process now holds the lease.
    *
-   * @param leads the process leads by this lease, so that what it knows of it is true
+   * @param leads set to true if this process is the leader, so that its last observed lease is accurate
    */
   async function take(signal: AbortSignal, leads: boolean): Promise<boolean> {
     if (holder() !== identity || !leads) await read(signal);
     if (observed !== undefined && isHeldByOther(observed, identity, clock.nowMs())) return false;
-    // After the read: others wait from the write that is sent below.
+    // We take the time after the read, because the lease duration starts when the following write is sent.
     const sentMs = clock.nowMs();
     await write(nextSpec(observed?.lease.spec, { identity, leaseDurationMs, wallMs: clock.wallMs() }), signal);
     renewedMs = sentMs;
@@ -67,8 +72,8 @@ export function createLeaseHold(options: {
   }
 
   /**
-   * Releases the lease, if it is still ours, so that another process can lead at once (client-go's ReleaseOnCancel).
-   * Rejects when that fails: then the lease expires.
+   * Releases the lease if it is still held by this process, as with ReleaseOnCancel in client-go. This allows another
+   * process to lead without a delay. If this fails, the promise is rejected and the lease will expire.
    */
   async function release(): Promise<void> {
     const mine = observed;
@@ -85,9 +90,9 @@ export function createLeaseHold(options: {
   return {
     take,
     release,
-    /** Returns the identity of the last seen holder; undefined if the lease is free. */
+    /** Returns the identity of the last observed holder, or undefined if the lease is free. */
     holder,
-    /** Returns how long the lease may still be used, ms; not positive if it is lost. */
+    /** Returns the remaining time of the lease in milliseconds. It is zero or negative if the lease has been lost. */
     leftMs,
     transitions: () => observed?.lease.spec.leaseTransitions ?? 0,
   };
@@ -99,13 +104,13 @@ function observe(before: Observed | undefined, lease: Lease, nowMs: number): Obs
   return { lease, atMs: before && isDeepStrictEqual(before.lease.spec, lease.spec) ? before.atMs : nowMs };
 }
 
-/** Returns whether another process holds the lease and it has not expired. */
+/** Returns true if another process holds the lease and the lease has not expired. */
 function isHeldByOther({ lease: { spec }, atMs }: Observed, identity: string, nowMs: number): boolean {
   if (!spec.holderIdentity || spec.holderIdentity === identity) return false;
   return nowMs < atMs + (spec.leaseDurationSeconds ?? 0) * 1_000;
 }
 
-/** Returns the spec with which a process gets or renews the lease. */
+/** Returns the lease spec that is used to acquire or renew the lease. */
 function nextSpec(
   before: LeaseSpec | undefined,
   own: { readonly identity: string; readonly leaseDurationMs: number; readonly wallMs: number },

@@ -1,10 +1,10 @@
 import { type Condition, findCondition } from './conditions.ts';
 import type { Outcome } from './outcome.ts';
 
-/** How long a reference may be missing before the object counts as failed, ms. */
+/** How long a reference may be missing before the object is considered failed, in milliseconds. */
 const MISSING_FAILS_AFTER_MS = 300_000;
 
-/** The parts of an object that determine how long its reference has been missing. */
+/** The fields of an object that are used to determine how long a reference has been missing. */
 export type Waiting = {
   readonly key: string;
   readonly generation: number;
@@ -13,23 +13,27 @@ export type Waiting = {
 
 type MissingReferences = {
   /**
-   * Returns the outcome to write: waiting at first, with one requeue at the end of the five minutes, then failed, until
-   * the outcome changes.
+   * Returns the outcome that should be written. The object is waiting at first and is requeued once at the end of the
+   * five minutes. If the reference is still missing by then, the object has failed until the outcome changes.
    */
   readonly judge: <O extends Outcome>(object: Waiting, outcome: O) => O;
   readonly forget: (key: string) => void;
 };
 
 /**
- * Fails objects whose reference stays missing: `Ready=False` and `Stalled=True` (kstatus: Failed) with the same reason.
- * A GitOps sync then fails on a misspelt name instead of waiting for it.
+ * Marks objects as failed if they refer to an object that does not exist for five minutes. Ready is set to False and
+ * Stalled is set to True, both with the same reason. This allows GitOps tools to report a misspelled name instead of
+ * waiting indefinitely.
  *
- * The wait counts from the `lastTransitionTime` of Ready, so a restart does not extend it.
+ * The time is measured from the `lastTransitionTime` of the Ready condition, so that a restart does not extend it.
  *
- * @param wallMs milliseconds since the epoch
+ * @param wallMs returns milliseconds since the epoch
  */
 export function createMissingReferences(wallMs: () => number): MissingReferences {
-  /** Key → start of the wait, ms, if Ready was Unknown for another reason before and its transition time is older. */
+  /**
+   * The time when an object started to wait, in milliseconds, by key. This is used if Ready was already Unknown for a
+   * different reason, because the transition time is older in this case.
+   */
   const since = new Map<string, number>();
 
   function sinceMs({ key, generation, conditions }: Waiting, reason: string): number | 'failed' {

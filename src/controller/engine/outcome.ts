@@ -1,37 +1,47 @@
 import type { DesiredCondition } from './conditions.ts';
 
-/** A Kubernetes Event to record; `kubectl describe` shows it. Must not hold personal data or secrets. */
+/**
+ * A Kubernetes Event that will be recorded for an object. It is shown by `kubectl describe`. It must not contain
+ * personal data or secrets.
+ */
 export type EventNote = {
   readonly type: 'Normal' | 'Warning';
-  /** One CamelCase word. */
+  /** The reason, as a single word in CamelCase. */
   readonly reason: string;
   readonly message: string;
 };
 
 /**
- * Result of reconciling an object: done, or waiting for something (which is not a failure). A failure is thrown.
+ * The result of reconciling an object. The object has either been reconciled or is waiting for something else. Failures
+ * are thrown as errors.
  */
 export type Outcome<Status = object> = {
-  /** All of the kind's own status fields. Fields that are left out are removed from the object. */
+  /** The status fields that are specific to the kind. If a field is omitted, it is removed from the object. */
   readonly status?: Omit<Status, 'conditions' | 'observedGeneration'>;
-  /** All conditions, including Ready. */
+  /** The full list of conditions, including Ready. */
   readonly conditions: readonly DesiredCondition[];
-  /** When to reconcile again without a change, ms. */
+  /** The time after which the object should be reconciled again if it does not change, in milliseconds. */
   readonly requeueAfterMs?: number | undefined;
-  /** Waits for an object that the spec names. Counts as failed after five minutes, and resumes when it appears. */
+  /**
+   * Set to true if the object is waiting for another object that is named in the spec. After five minutes, the object
+   * is considered failed. It is reconciled when the other object is created.
+   */
   readonly missingReference?: boolean | undefined;
-  /** Recorded only if this outcome changed the status. */
+  /** The Events to record. They are only recorded if this outcome changed the status. */
   readonly events?: readonly EventNote[];
 };
 
-/** Result of finalizing: the finalizer is removed, or it stays and finalizing is retried after `waitingMs`. */
+/**
+ * The result of finalizing an object. Either the finalizer can be removed, or it is kept and the object is finalized
+ * again after `waitingMs`.
+ */
 export type Finalization<Status = object> =
   | 'done'
   | (Omit<Outcome<Status>, 'requeueAfterMs'> & { readonly waitingMs: number });
 
 /**
- * Returns the outcome of waiting: `Ready=Unknown` with the reason, `Reconciling=True`. A watch or `requeueAfterMs` must
- * end the wait.
+ * Returns the outcome for an object that is waiting. Ready is set to Unknown with the given reason, and Reconciling is
+ * set to True. The caller must ensure that a watch or `requeueAfterMs` causes the object to be reconciled again.
  */
 export function waiting<Status = object>(
   reason: string,
@@ -48,7 +58,10 @@ export function waiting<Status = object>(
   };
 }
 
-/** Returns the outcome of {@link waiting} for an object that the spec names; failed after five minutes. */
+/**
+ * Returns a {@link waiting} outcome for an object that refers to a missing object. The object is considered failed
+ * after five minutes.
+ */
 export function waitingForReference<Status = object>(
   reason: string,
   message: string,
@@ -57,7 +70,7 @@ export function waitingForReference<Status = object>(
   return { ...waiting(reason, message, more), missingReference: true };
 }
 
-/** A failure with a reason for `Ready`, which is retried. Its message is shown to users. */
+/** An error that sets the reason of the Ready condition. The message is shown to users and the object is retried. */
 export class ReconcileError extends Error {
   override readonly name: string = 'ReconcileError';
   readonly reason: string;
@@ -69,8 +82,8 @@ export class ReconcileError extends Error {
 }
 
 /**
- * Redis does not answer. Its data is unchanged, so applied objects keep their status. Workspaces report the outage, not
- * each of 10,000 objects.
+ * This error is thrown if Redis does not respond. The data in Redis is unchanged, so objects that have been applied
+ * keep their status. The outage is only reported on Workspaces, because there may be 10,000 other objects.
  */
 export class OutageError extends ReconcileError {
   override readonly name = 'OutageError';

@@ -1,22 +1,26 @@
 import { Counter, Gauge, Histogram, type Registry } from '../../telemetry/metrics.ts';
 
-/** Metrics of one queue. Durations are in seconds. */
+/** QueueMetrics records the metrics of one queue. All durations are in seconds. */
 export type QueueMetrics = {
   readonly added: () => void;
   readonly retried: () => void;
   readonly taken: (waitedSeconds: number) => void;
   readonly finished: (workedSeconds: number) => void;
-  /** Registers a function that is called at each scrape until `close`. */
+  /** Registers a function that is called each time the metrics are scraped, until `close` is called. */
   readonly observe: (state: () => { depth: number; unfinishedSeconds: number; longestSeconds: number }) => void;
   readonly close: () => void;
 };
 
-/** client-go's and controller-runtime's buckets for both histograms: 10 ns to 1,000 s. */
+/**
+ * The buckets for both histograms are the same as in client-go and controller-runtime. They range from 10 nanoseconds
+ * to 1,000 seconds.
+ */
 const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1_000];
 
 /**
- * Registers the `workqueue_*` metrics of controller-runtime with the same names, labels and meanings, so that its
- * dashboards work. Call it once for a registry. The returned function creates the metrics of one queue.
+ * Registers the `workqueue_*` metrics with the same names and labels as controller-runtime, so that existing dashboards
+ * can be used. This function must only be called once for each registry. It returns a function that creates the metrics
+ * of one queue.
  */
 export function createQueueMetrics(registry: Registry): (name: string) => QueueMetrics {
   const labelNames = ['name', 'controller'] as const;
@@ -73,7 +77,7 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
 
   return name => {
     const labels = { name, controller: name };
-    // Create both counters at the start, so that a rate over them has no gap.
+    // Both counters are created at the start so that a rate over them does not have a gap.
     adds.inc(labels, 0);
     retries.inc(labels, 0);
     return {

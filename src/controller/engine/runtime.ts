@@ -6,14 +6,17 @@ import { aborted, type Clock, sleep } from '../../time/clock.ts';
 import type { Elector, Term } from './elector.ts';
 import type { Controller } from './keyed-controller.ts';
 
-/** State for a readiness probe. */
+/** The state that is reported by the readiness probe. */
 type Readiness = {
-  /** Every cache has synced. A replica that does not lead is ready, too. */
+  /** True if all caches have synced. A replica can be ready even if it is not the leader. */
   readonly ready: boolean;
-  /** Paths of the kinds whose cache has not synced. */
+  /** The paths of the kinds for which the cache has not synced. */
   readonly missing: readonly string[];
   readonly leading: boolean;
-  /** Longest time since a cache heard from the API server, ms; undefined before all have. */
+  /**
+   * The longest time for which one of the caches has not received anything from the API server, in milliseconds.
+   * Undefined if there is a cache that has not received anything yet.
+   */
   readonly silentMs: number | undefined;
 };
 
@@ -22,15 +25,19 @@ export type RuntimeOptions = {
   readonly controllers: readonly Controller[];
   readonly elector: Pick<Elector, 'run' | 'isLeader'>;
   /**
-   * Begins each term with a fresh cache, e.g. claims the fencing epoch. Retried when it throws. The controllers start
-   * after it succeeded, or after 10 s. Must end soon after `over` has aborted.
+   * Prepares a new term after the caches have been refreshed, for example by claiming the fencing epoch. It is retried
+   * if it fails. The controllers are started when it has succeeded or after 10 seconds. It must return soon after
+   * `over` is aborted.
    */
   readonly prepare?: (term: Term, over: AbortSignal) => Promise<void>;
-  /** Called with the error when the lease is released because `prepare` has failed for a minute. */
+  /** Called with the last error if `prepare` has failed for a minute and the lease is released. */
   readonly onGivenUp?: (error: unknown) => void;
-  /** Runs at the end, e.g. to flush Events. */
+  /** Called before the process exits, for example to send the remaining Events. */
   readonly finish?: () => Promise<void>;
-  /** How long a stop waits for running reconciles. Default 15 s: releases the lease before the process is killed. */
+  /**
+   * How long to wait for running reconciles when the process is stopped. Defaults to 15 seconds, so that the lease can
+   * be released before the process is killed.
+   */
   readonly drainMs?: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -38,25 +45,28 @@ export type RuntimeOptions = {
 };
 
 export type Runtime = {
-  /** Runs until `stop` aborts. Then starts nothing new, waits for running reconciles, and releases the lease. */
+  /** Runs the controllers until `stop` is aborted. It then waits for running reconciles and releases the lease. */
   readonly run: (stop: AbortSignal) => Promise<void>;
   readonly readiness: () => Readiness;
 };
 
 const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 5_000 };
-/** How long controllers wait for `prepare`. Without it they can still do some work, e.g. remove finalizers. */
+/**
+ * How long the controllers wait for `prepare` to succeed. If it does not, some work is still possible, for example
+ * removing finalizers.
+ */
 const START_WITHIN_MS = 10_000;
-/** How long `prepare` may fail before the leader releases the lease. Another replica may have a connection. */
+/** How long `prepare` may fail before the leader releases the lease, because another replica may be able to connect. */
 const GIVE_UP_AFTER_MS = 60_000;
 
 /**
- * Creates the runtime of the controller role. Every replica keeps its caches filled, so that a new leader starts warm.
- * Controllers run only on the leader.
+ * Creates the runtime of the controller role. The caches are kept up to date on every replica, so that a new leader
+ * does not have to fill them first. The controllers are only run on the leader.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { reflectors, controllers, elector, clock, log, random = Math.random, drainMs = 15_000 } = options;
 
-  /** Prepares with retries. @throws the last error, when it has failed for too long */
+  /** Calls `prepare` until it succeeds. @throws the last error if it has failed for too long */
   async function prepare(term: Term, over: AbortSignal): Promise<void> {
     const beganMs = clock.nowMs();
     for (let failures = 1; !over.aborted; failures++) {
@@ -73,7 +83,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function lead(term: Term, stop: AbortSignal, abandoned: AbortSignal): Promise<void> {
     const over = AbortSignal.any([stop, term.signal]);
-    // The last writes of the former leader may not be in the cache yet. A list from the quorum has them.
+    // The cache may not contain the last writes of the former leader yet, so we list all objects from the quorum.
     await Promise.race([Promise.all(reflectors.map(({ relist }) => relist())), aborted(over)]);
     if (over.aborted) return;
     const prepared = new AbortController();
@@ -109,7 +119,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         },
         { once: true },
       );
-      // A replica without synced caches could lead, but do nothing.
+      // We wait for the caches here because a leader with caches that have not synced would not be able to do anything.
       await Promise.race([Promise.all(reflectors.map(({ synced }) => synced)), aborted(stop)]);
       await elector.run(stop, { onStartedLeading: term => lead(term, stop, abandoned.signal) });
       cancelDrain();

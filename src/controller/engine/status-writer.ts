@@ -6,16 +6,16 @@ import type { Resource } from '../../kube/resource.ts';
 import { compareResourceVersions, isOlder } from '../../kube/resource-version.ts';
 import { type Condition, type DesiredCondition, mergeConditions } from './conditions.ts';
 
-/** The status fields that every kind has. */
+/** The status fields that are common to all kinds. */
 export type CommonStatus = {
   readonly observedGeneration?: number | undefined;
   readonly conditions?: readonly Condition[] | undefined;
 };
 
 export type StatusWriter<Spec, Status extends CommonStatus> = {
-  /** Returns the object with the status that this writer wrote last, if the cache has not caught up. */
+  /** Returns the object with the status that was last written, in case the cache does not contain it yet. */
   readonly latest: (object: KubeObject<Spec, Status>) => KubeObject<Spec, Status>;
-  /** Writes the status if it differs. Returns whether it wrote. @throws KubeError */
+  /** Writes the status if it has changed. Returns true if it was written. @throws KubeError */
   readonly write: (
     object: KubeObject<Spec, Status>,
     fields: object,
@@ -23,17 +23,19 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
     signal?: AbortSignal,
   ) => Promise<boolean>;
   /**
-   * Returns whether the change is only the echo of this writer's own write on the watch, which needs no work. Returns
-   * true once. A relist may bring the echo together with a user's change just before it.
+   * Returns true if the change was only caused by a write of this status writer, in which case the object does not need
+   * to be reconciled. It returns true at most once for each write, because a relist may combine this change with a
+   * change that a user made just before it.
    */
   readonly takeEcho: (old: AnyObject | undefined, current: AnyObject) => boolean;
   readonly forget: (key: string) => void;
 };
 
 /**
- * Writes statuses by server-side apply on the status subresource, by force: this controller alone owns them.
+ * Creates a writer that uses server-side apply to update the status subresource. Conflicts are forced because the
+ * controller is the only owner of the status.
  *
- * @param wallMs milliseconds since the epoch, for `lastTransitionTime`
+ * @param wallMs returns milliseconds since the epoch, which is used for `lastTransitionTime`
  */
 export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   client: Pick<KubeClient, 'apply'>;
@@ -41,13 +43,16 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   wallMs: () => number;
 }): StatusWriter<Spec, Status> {
   const { client, resource, wallMs } = options;
-  /** Statuses that were written and are not in the cache yet. */
+  /** The statuses that have been written but are not in the cache yet. */
   const written = new Map<
     string,
     { readonly uid: string; readonly resourceVersion: string; readonly status: Status }
   >();
 
-  /** Writes in flight. The watch often brings them before the answer. `heard`: the version from the watch. */
+  /**
+   * The writes that are in progress. The change is often received on the watch before the response to the write. In
+   * this case, `heard` is set to the version from the watch.
+   */
   const flying = new Map<string, { readonly uid: string; readonly status: CommonStatus; heard: string | undefined }>();
 
   function latest(object: KubeObject<Spec, Status>): KubeObject<Spec, Status> {
@@ -68,7 +73,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const conditions = mergeConditions(status?.conditions ?? [], desired, { generation, nowMs: wallMs() });
       const next = withoutUndefined({ ...fields, observedGeneration: generation, conditions });
       if (sameStatus(status, next)) return false;
-      // With the uid, the status of a deleted object cannot reach a new one of the same name.
+      // The uid ensures that the status is not written to a new object with the same name.
       const body = { metadata: { uid: metadata.uid }, status: next };
       const key = keyOf(metadata);
       const own = { uid: metadata.uid, status: next, heard: undefined as string | undefined };
@@ -91,7 +96,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const { metadata } = current;
       const key = keyOf(metadata);
       if (old !== undefined && wentBack(old, current)) {
-        // The write was lost when the server went back in time.
+        // The write was lost because the server was restored to an earlier state.
         written.delete(key);
         return false;
       }
@@ -104,7 +109,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       }
       const own = written.get(key);
       if (own?.uid !== metadata.uid || own.resourceVersion !== metadata.resourceVersion) return false;
-      // The cache has it now. Do not keep 100,000 statuses twice.
+      // The status is now in the cache, so we remove it here to avoid storing 100,000 statuses twice.
       written.delete(key);
       return onlyStatusMoved(old, current);
     },
@@ -112,7 +117,9 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   };
 }
 
-/** Returns whether the server went back in time between the two, as after a restore of etcd. */
+/**
+ * Returns true if the second version is older than the first one. This can happen when etcd is restored from a backup.
+ */
 function wentBack(old: AnyObject, current: AnyObject): boolean {
   const order = compareResourceVersions(current.metadata.resourceVersion, old.metadata.resourceVersion);
   return order !== undefined && order <= 0;
@@ -123,7 +130,7 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/** Returns whether both are equal. Ignores the order of conditions (a list-map). */
+/** Returns true if the statuses are equal. The order of the conditions is ignored because they are a map by type. */
 function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
   if (current === undefined) return false;
   const sorted = (status: CommonStatus) => ({
@@ -133,7 +140,7 @@ function sameStatus(current: CommonStatus | undefined, next: CommonStatus): bool
   return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
 }
 
-/** Returns the value as JSON has it. */
+/** Returns the value as it would be encoded in JSON, without undefined fields. */
 function withoutUndefined<T extends object>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

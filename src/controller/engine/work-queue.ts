@@ -3,35 +3,44 @@ import type { Clock } from '../../time/clock.ts';
 import { createDelayedKeys } from './delay-heap.ts';
 import type { QueueMetrics } from './queue-metrics.ts';
 
-/** Pauses of a failing key, without jitter, as client-go has them. */
+/** The backoff for keys that fail. It does not have jitter, which is the same as in client-go. */
 const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
 
-/** A queue of keys with the semantics of client-go's rate-limiting work queue. */
+/** A queue of keys with the semantics of the rate limiting work queue in client-go. */
 export type WorkQueue = {
-  /** Adds a key. A waiting key is not added twice; one that is being processed is processed again afterwards. */
+  /**
+   * Adds a key to the queue. A key that is already waiting is not added twice. If the key is being processed, it will
+   * be processed again afterwards.
+   */
   readonly add: (key: string) => void;
-  /** As `add`, but after all other keys: a start or an audit must not delay current changes. */
+  /** Adds a key after all other keys. This is used by a start or an audit so that current changes are not delayed. */
   readonly addInBackground: (key: string) => void;
   readonly addAfter: (key: string, delayMs: number) => void;
-  /** Adds the key after the backoff of its failures so far, and counts one more. */
+  /** Adds a key after the backoff for its previous failures, and increments the number of failures. */
   readonly addRateLimited: (key: string) => void;
-  /** Forgets the failures of a key. */
+  /** Resets the number of failures of a key. */
   readonly forget: (key: string) => void;
   readonly numRequeues: (key: string) => number;
-  /** Waits for and returns the next key. Undefined: the queue is shut down. Call `done` with each key. */
+  /**
+   * Waits for the next key and returns it. Returns undefined if the queue has been shut down. The caller must call
+   * `done` for each key.
+   */
   readonly get: () => Promise<string | undefined>;
   readonly done: (key: string) => void;
-  /** Returns whether the key waits, is being processed, or is to be retried after a failure. */
+  /** Returns true if the key is waiting, is being processed, or will be retried after a failure. */
   readonly isPending: (key: string) => boolean;
-  /** Number of waiting keys, without delayed ones. */
+  /** The number of keys that are waiting. Delayed keys are not included. */
   readonly depth: () => number;
-  /** Drops waiting keys and accepts no new ones. Resolves when all keys in progress are done. */
+  /** Drops all waiting keys and stops accepting new ones. Resolves when all keys in progress are done. */
   readonly shutDown: () => Promise<void>;
 };
 
 type Order = 'first' | 'background';
 
-/** Creates a FIFO with removal. A live Set iterator visits each element once, also those that are added meanwhile. */
+/**
+ * Creates a FIFO queue that supports removal. It relies on the fact that a Set iterator also visits elements that are
+ * added during the iteration.
+ */
 function createFifo() {
   const keys = new Set<string>();
   let cursor = keys.values();
@@ -56,9 +65,10 @@ function createFifo() {
 }
 
 /**
- * Creates the line of waiting keys, each once: those to take first, and those in the background. Workers wait in it, too.
+ * Creates a queue of waiting keys without duplicates. Background keys are returned after all other keys. Workers wait
+ * in this queue for the next key.
  *
- * @param onTaken called just before a worker gets the key
+ * @param onTaken called before a key is passed to a worker
  */
 function createLine(onTaken: (key: string) => void) {
   const first = createFifo();
@@ -66,7 +76,7 @@ function createLine(onTaken: (key: string) => void) {
   const workers: ((key: string | undefined) => void)[] = [];
   let closed = false;
 
-  /** Hands waiting keys to waiting workers. */
+  /** Passes waiting keys to waiting workers. */
   function hand(): void {
     while (workers.length > 0) {
       const key = first.take() ?? background.take();
@@ -80,7 +90,7 @@ function createLine(onTaken: (key: string) => void) {
     hand,
     has: (key: string) => first.has(key) || background.has(key),
     size: () => first.size() + background.size(),
-    /** Adds a key, or moves it forward. Returns whether it did not wait yet. */
+    /** Adds a key or moves it forward. Returns true if the key was not waiting before. */
     add(key: string, order: Order): boolean {
       if (first.has(key)) return false;
       const waited = order === 'first' ? background.delete(key) : background.has(key);
@@ -94,7 +104,7 @@ function createLine(onTaken: (key: string) => void) {
         hand();
       });
     },
-    /** Drops all keys and sends the workers away. */
+    /** Drops all keys and stops all waiting workers. */
     close(): void {
       closed = true;
       first.clear();
@@ -104,7 +114,7 @@ function createLine(onTaken: (key: string) => void) {
   };
 }
 
-/** Measures how long keys wait and how long their work takes. */
+/** Records how long keys wait in the queue and how long they take to process. */
 function createMeter(clock: Pick<Clock, 'nowMs'>, metrics: QueueMetrics | undefined, depth: () => number) {
   const addedMs = new Map<string, number>();
   const beganMs = new Map<string, number>();
@@ -153,7 +163,7 @@ export function createWorkQueue(options: {
     meter.taken(key);
   });
   const processing = new Set<string>();
-  /** Keys that were added while in progress: client-go's dirty keys that are also processing. */
+  /** The keys that were added again while they were being processed. In client-go, these are the dirty keys. */
   const again = new Map<string, Order>();
   const failures = new Map<string, number>();
   const delayed = createDelayedKeys(clock, key => enqueue(key, 'first'));

@@ -6,7 +6,7 @@ import type { DataPlane } from '../context/data-plane.ts';
 import type { Controller } from '../engine/keyed-controller.ts';
 import type { KindControllerOptions, Reconcilable } from '../engine/kind-controller.ts';
 
-/** Options of the engine that all controllers share. */
+/** The options of the engine that are shared by all controllers. */
 type EngineOptions = Required<
   Pick<
     KindControllerOptions<Reconcilable>,
@@ -15,23 +15,24 @@ type EngineOptions = Required<
 > &
   Pick<KindControllerOptions<Reconcilable>, 'tracing'>;
 
-/** What a kind needs to create its controllers. */
+/** The dependencies that are needed to create the controllers of a kind. */
 export interface KindParts {
   readonly context: Context;
   readonly dataPlane: Pick<DataPlane, 'source'>;
   readonly client: KubeClient;
   readonly registry: Registry;
-  /** Undefined without a mail server: invitations go into Secrets. */
+  /** Undefined if no mail server is configured. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
-  /** Returns the shared options for a controller of that name. */
+  /** Returns the shared options for the controller with the given name. */
   readonly engine: (name: string, workers: number) => EngineOptions;
 }
 
-/** Creates the controllers of one kind. Each kind's folder has one, in `controller.ts`. */
+/** Creates the controllers of a kind. Each kind implements this function in `controller.ts`. */
 export type CreateControllers = (parts: KindParts) => readonly Controller[];
 
 /**
- * Workers of kinds whose objects wait for the routes of their tenant. One compilation serves all that wait for it, so
- * 10,000 subscriptions that come together take hundreds of compilations, not thousands.
+ * The number of workers for kinds with objects that wait for the routes of their tenant. All objects that are waiting
+ * share one compilation. If 10,000 subscriptions are created together, this requires hundreds of compilations instead
+ * of thousands.
  */
 export const WAITING_WORKERS = 32;

@@ -5,21 +5,21 @@ import type { HintIndex } from '../../redis/hints.ts';
 import { type InboxRef, inboxMember } from '../../redis/inbox-store.ts';
 import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 
-/** An open group key of an integration (`int_…`). */
+/** A group key of an integration (`int_…`) that is open. */
 export interface OpenGate {
   readonly groupKey: string;
-  /** When it was opened, ms; used if Redis has no time. */
+  /** The time when the group key was opened, in milliseconds. It is only used if Redis does not have a time. */
   readonly sinceMs: number;
 }
 
 export interface ApplyDeps {
   readonly control: ControlStore;
   readonly nowMs: () => number;
-  /** `int_…` → its open group keys, from the objects. */
+  /** Returns the open group keys of each integration (`int_…`), as specified by the objects. */
   readonly openGates: (name: string) => ReadonlyMap<string, readonly OpenGate[]>;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
-  /** Runs `restore` while no activation of the tenant is being written. */
+  /** Runs `restore` while activations of the tenant cannot be written. */
   readonly exclusively: (name: string, restore: () => Promise<void>) => Promise<void>;
 }
 
@@ -29,13 +29,18 @@ export interface Application {
   readonly stored: StoredRoutes;
   readonly plan: RoutesPlan;
   readonly wanted: TenantRoutes;
-  /** Redis was just read: repair what happened without a leader. */
+  /**
+   * True if the routes were just read from Redis. In this case, changes that happened without a leader are also
+   * repaired.
+   */
   readonly first: boolean;
 }
 
 /**
- * Writes a plan: routes, then (after a loss, or for a new leader) the activations, then the ready markers, the tenant's
- * last. Until then nothing is routed and ingress answers 503, so no event meets half a configuration.
+ * Writes a plan to Redis. The routes are written first, followed by the activations if they may have been lost or if
+ * there is a new leader. The ready markers are written after that, and the marker of the tenant is the last one. Events
+ * are not routed until then and the ingress returns 503. This ensures that events are not processed with an incomplete
+ * configuration.
  */
 export async function applyRoutes(deps: ApplyDeps, application: Application): Promise<StoredRoutes> {
   const { control } = deps;
@@ -54,7 +59,10 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
   return { routes, ready };
 }
 
-/** Returns integrations whose open group keys may be missing in Redis: those that were not ready there, or all. */
+/**
+ * Returns the integrations with open group keys that may be missing from Redis. These are the integrations that were
+ * not ready in Redis. Returns `all` if all integrations must be checked.
+ */
 function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> | 'all' {
   if (!first && plan.ready.length === 0) return new Set();
   const unready = new Set(plan.ready.map(({ meta }) => meta));
@@ -64,8 +72,8 @@ function withActivationsLost({ plan, wanted, stored, first }: Application): Read
 }
 
 /**
- * Makes the open group keys in Redis those of the objects. For all integrations the tenant's index becomes exact; for
- * some, only missing entries are added to it.
+ * Updates the open group keys in Redis so that they match the objects. If all integrations are restored, the index of
+ * the tenant is also updated to match exactly. Otherwise, only missing entries are added to the index.
  */
 async function restoreActivations(
   deps: ApplyDeps,
@@ -92,7 +100,7 @@ async function restoreActivations(
         await control.setActivation(fence, deps.nowMs(), integration, groupKey, sinceMs, inboxes);
       }
     } else {
-      // No event is parked in an integration that was not ready: write in bulk.
+      // Events cannot be parked in an integration that was not ready, so the activations can be written in bulk.
       const ops = missing.map(([groupKey, sinceMs]) => ({
         command: 'HSET' as const,
         key: i.act,
@@ -116,13 +124,16 @@ async function restoreActivations(
   if (ops.length > 0) await control.patch(fence, [{ meta: tenant.meta, ops }]);
 }
 
-/** Returns the inboxes of an integration, each with its queue. */
+/** Returns the inboxes of an integration with the queue that each inbox belongs to. */
 export function inboxesOf(routes: TenantRoutes, integration: string): (InboxRef & { readonly queue: string })[] {
   const subscriptions = routes.integrations[integration]?.subscriptions ?? {};
   return Object.entries(subscriptions).map(([sub, { inc, queue }]) => ({ integration, sub, inc, queue }));
 }
 
-/** Returns open and closed subscriptions: an earlier leader may have stopped between closing and waking. */
+/**
+ * Returns all open and closed subscriptions. This is used because an earlier leader may have stopped after it closed a
+ * subscription but before it woke the queue.
+ */
 function everyUnheld(routes: TenantRoutes): RoutesPlan['opened'] {
   return Object.entries(routes.integrations).flatMap(([integration, { subscriptions }]) =>
     Object.entries(subscriptions)
@@ -131,7 +142,10 @@ function everyUnheld(routes: TenantRoutes): RoutesPlan['opened'] {
   );
 }
 
-/** Wakes router and dispatcher after the routes were written, for queues and inboxes that may be behind. */
+/**
+ * Wakes the router and the dispatcher after the routes have been written. This is done for all queues and inboxes that
+ * may not be up to date.
+ */
 async function wakeOpened(
   deps: ApplyDeps,
   { fence, wanted }: Application,

@@ -6,13 +6,13 @@ import { tenantKeys } from '../../redis/keys.ts';
 import { subscribersOf } from '../../redis/tenant-index.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 
-/** What was closed in a tenant while it is paused. */
+/** The result of closing the routes of a tenant while its workspace is paused. */
 export interface Closing {
-  /** The routes in Redis after closing. */
+  /** The routes in Redis after the changes were written. */
   readonly stored: StoredRoutes;
   readonly closed: ClosedTenant['closed'];
   readonly paused: ClosedTenant['paused'];
-  /** uid@generation of all objects that were considered. */
+  /** The objects that were considered, in the form uid@generation. */
   readonly seen: ReadonlySet<string>;
 }
 
@@ -21,10 +21,12 @@ export interface ClosingDeps extends ApplyDeps {
 }
 
 /**
- * Writes only what the objects of a paused tenant close, not what they open and not what Redis has lost.
+ * Applies the changes of a paused tenant that close routes. Changes that open routes and data that Redis has lost are
+ * not written.
  *
- * @param stored the routes in Redis
- * @param fresh `stored` was just read: an earlier leader may have died between closing and waking
+ * @param stored the routes that are in Redis
+ * @param fresh set to true if `stored` was just read. This is needed because an earlier leader may have stopped after
+ * it closed a route but before it woke the queue.
  */
 export async function applyClosing(
   deps: ClosingDeps,
@@ -40,7 +42,7 @@ export async function applyClosing(
   if (fresh) await deps.exclusively(name, () => closeStaleGates(deps, name, fence, stored.routes));
   const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
   const left = staleSubscribers(stored);
-  // Other differences are repaired after the pause.
+  // Other differences are not repaired until the pause has ended.
   const had: StoredRoutes = {
     routes: stored.routes,
     ready: stored.ready,
@@ -55,8 +57,8 @@ export async function applyClosing(
 }
 
 /**
- * Closes open group keys in Redis that no object opens. Their Activations were deleted while no controller led, so no key
- * of a worker names them.
+ * Closes group keys that are open in Redis but are not opened by an object. Their Activations were deleted while there
+ * was no leader, so they are not known to the workers.
  */
 async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, routes: TenantRoutes): Promise<void> {
   const { control } = deps;
@@ -79,7 +81,10 @@ async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, r
   await control.patch(fence, [{ meta, ops: stale.map(gate => ({ command: 'ZREM' as const, key, args: [gate] })) }]);
 }
 
-/** Returns the closed subscriptions, so that the router drops what their queue kept for them. */
+/**
+ * Returns the closed subscriptions. It is used so that the router drops the events that are still in the queue for
+ * them.
+ */
 function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] {
   return Object.entries(integrations).flatMap(([integration, { subscriptions }]) =>
     Object.entries(subscriptions)
@@ -89,8 +94,9 @@ function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] 
 }
 
 /**
- * Returns stale entries in the lists of subscribers, by key of the list, with its correct entries. A controller that
- * died while closing leaves them: the router still reads them.
+ * Returns the lists of subscribers that contain stale entries, by key. Each list contains the stale entries and the
+ * correct ones. Stale entries exist if a controller stopped while it was closing routes. They must be removed because
+ * they are still read by the router.
  */
 function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields> {
   const left = new Map<string, Fields>();
@@ -103,7 +109,7 @@ function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields>
   return left;
 }
 
-/** Returns UIDs of the Subscriptions and Blocks whose statuses change. */
+/** Returns the UIDs of the Subscriptions and Blocks for which the status changes. */
 export function changedByClosing(had: Closing | undefined, has: Closing): Set<string> {
   const changed = new Set<string>();
   for (const [uid, how] of has.closed) if (had?.closed.get(uid) !== how) changed.add(uid);
@@ -111,7 +117,7 @@ export function changedByClosing(had: Closing | undefined, has: Closing): Set<st
   return changed;
 }
 
-/** The applied routes of a tenant, paused or not. */
+/** The routes of a tenant that have been applied. This includes paused tenants. */
 export interface InForce {
   readonly routes: TenantRoutes;
   readonly paused: ReadonlyMap<string, number>;

@@ -1,9 +1,9 @@
-/** Runs work one at a time. */
+/** ExclusiveRuns ensures that only one function runs at a time. */
 export interface ExclusiveRuns {
   readonly isRunning: () => boolean;
-  /** Runs `work` now, or once after the current run: all calls during a run share the next one. */
+  /** Runs `work` now or after the current run has finished. All calls that are made during a run share the next one. */
   readonly join: (work: () => Promise<void>) => Promise<void>;
-  /** Runs `work` by itself, as soon as nothing else runs. */
+  /** Runs `work` exclusively as soon as there is no other run. */
   readonly alone: (work: () => Promise<void>) => Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import {
 import type { AnyObject } from '../../kube/object.ts';
 import type { Cached, Caches } from '../caches/caches.ts';
 
-/** Collects from the caches everything that determines the routes of workspace `name`. */
+/** Collects all objects from the caches that are used to compile the routes of the workspace `name`. */
 export function gatherTenant(
   caches: Caches,
   isRemoved: (uid: string) => boolean,
@@ -17,8 +17,9 @@ export function gatherTenant(
   fieldsOf: (subscription: Cached<'Subscription'>) => SubscriptionSnapshot['headerFields'] = () => undefined,
 ): TenantSnapshot {
   const workspace = caches.Workspace.store.get(name);
-  // Nothing in a foreign namespace (without the label) is applied. A namespace that is being deleted loses its objects
-  // in any order: close it first, or a Block could go before what it blocks.
+  // Objects in a foreign namespace, which does not have the label, are not applied. If a namespace is being deleted,
+  // its objects are removed in any order. We close it first, because a Block could otherwise be removed before the
+  // object that it blocks.
   const home = caches.namespaces.store.get(name);
   const adopted = home?.workspace === name && !home.deleting;
   const deleting = workspace?.metadata.deletionTimestamp !== undefined;
@@ -47,7 +48,7 @@ export function gatherTenant(
   };
 }
 
-/** Yields every object whose change may change the routes of workspace `name`. */
+/** Returns all objects that can affect the routes of the workspace `name`. */
 export function* objectsOfTenant(caches: Caches, name: string): Generator<AnyObject> {
   const workspace = caches.Workspace.store.get(name);
   if (workspace !== undefined) yield workspace;

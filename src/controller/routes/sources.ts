@@ -4,7 +4,10 @@ import type { Caches } from '../caches/caches.ts';
 import { fromNamespaces, keyOfChanged, namespaceOfChanged, workspacesOf } from '../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 
-/** Returns whether two versions of an object are the same for the routes: same spec, same finalizers. */
+/**
+ * Returns true if the two versions of an object have the same spec and the same finalizers, because other changes do
+ * not affect the routes.
+ */
 function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boolean {
   return (
     old?.metadata.generation === current?.metadata.generation &&
@@ -12,7 +15,9 @@ function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boo
   );
 }
 
-/** Tenants, by every object that their routes depend on. */
+/**
+ * Returns the sources for the keys of tenants. A tenant is enqueued when an object that is used in its routes changes.
+ */
 export function routeSources(caches: Caches): readonly KeySource[] {
   return [
     fromNamespaces(caches),
@@ -37,7 +42,7 @@ export function routeSources(caches: Caches): readonly KeySource[] {
     keysFrom(caches.ingressKeys, (old, current) =>
       [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),
     ),
-    // Secrets that no header names have no effect.
+    // Changes of Secrets that are not used by a header are ignored.
     keysFrom(caches.headerSecrets, (old, current) =>
       caches.Subscription.store.byIndex('secret', (current ?? old)?.key ?? '').map(({ spec }) => spec.producer),
     ),

@@ -10,29 +10,34 @@ import { changedObjects, isEmpty, type Tenant, versionOf } from './tenant.ts';
 
 export interface SyncDeps extends ApplyDeps {
   readonly control: ControlStore;
-  /** Reads what `gather` needs and the caches do not hold. Never rejects: `gather` reports what could not be read. */
+  /**
+   * Reads data that is required by `gather` but is not in the caches. The promise is not rejected, because `gather`
+   * reports the data that could not be read.
+   */
   readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string) => TenantSnapshot;
   readonly compile: (name: string, nowMs: number) => CompiledTenant;
-  /** Returns whether the workspace is paused. Then only what closes is written. */
+  /** Returns true if the workspace is paused. In this case, only changes that close routes are written. */
   readonly isPaused: (name: string) => boolean;
-  /** Returns every object of the snapshot of a tenant. */
+  /** Returns all objects that are included in the snapshot of a tenant. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
-  /** Returns the fencing epoch of this leader; throws while nothing may be written. */
+  /** Returns the fencing epoch of this leader. It throws an error if writes are not allowed. */
   readonly fence: () => number;
-  /** Returns the error that statuses show for a failure of Redis. */
+  /** Returns the error that is shown in statuses if Redis has failed. */
   readonly explain: (error: unknown) => unknown;
-  /** Called after the routes of a tenant changed or could not be applied: statuses may change. */
+  /**
+   * Called after the routes of a tenant have changed or could not be applied, because statuses may need to be updated.
+   */
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;
 }
 
-/** Compiles a tenant as a whole from its objects, and writes the difference to Redis. */
+/** Compiles the routes of a tenant from all its objects, and writes the changes to Redis. */
 export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name } = tenant;
   if (deps.isPaused(name)) return syncPaused(deps, tenant);
   tenant.closing = undefined;
   try {
-    // Compile nothing while nothing may be written.
+    // The routes are only compiled if writes are allowed.
     deps.fence();
   } catch (error) {
     throw markFailed(deps, tenant, error);
@@ -55,18 +60,18 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   deps.onChanged(name, failed || had === undefined ? 'all' : changedObjects(had, compiled));
 }
 
-/** Writes the routes. Returns false for a tenant that has none, neither in Redis nor in its objects. */
+/** Writes the routes. Returns false if there are no routes in Redis and in the objects of the tenant. */
 async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, nowMs: number): Promise<boolean> {
   const { name, remembered } = tenant;
   const fence = deps.fence();
-  // A tenant that had nothing until now counts as never read.
+  // If the tenant did not have any routes before, it is handled as if it had not been read yet.
   const first = tenant.stored === undefined || isEmpty(tenant.stored.routes);
   const known = remembered === undefined ? [compiled.routes] : [compiled.routes, remembered];
   const stored = tenant.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
-  // Until everything is written, the routes in Redis are not known.
+  // The routes in Redis are not known until all changes have been written.
   tenant.stored = undefined;
   if (isEmpty(stored.routes) && isEmpty(compiled.routes)) {
-    // No workspace: a subscription or an ingress key may name anything.
+    // The tenant may not have a workspace, because subscriptions and ingress keys can name any workspace.
     tenant.stored = stored;
     return false;
   }
@@ -76,16 +81,17 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, n
   return true;
 }
 
-/** Applies what the objects close, and leaves everything else. */
+/** Applies the changes that close routes. Other changes are not applied until the pause has ended. */
 async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name, remembered, closing: had } = tenant;
-  // After the pause, read Redis again, with the activations, and check everything.
+  // After the pause, the routes and the activations are read from Redis again so that everything is checked.
   tenant.stored = undefined;
   tenant.failed = true;
   tenant.closing = undefined;
   try {
     const fence = deps.fence();
-    // Without its name in the list, a tenant that Redis has lost looks like one that never existed.
+    // The tenant must be in the list. Otherwise, it could not be distinguished from a tenant that did not exist if
+    // Redis lost its data.
     await deps.control.enlist(fence, tenantId(name));
     const seen = versionsOf(deps, name);
     const known = remembered === undefined ? [] : [remembered];
@@ -98,7 +104,7 @@ async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
   }
 }
 
-/** Marks the tenant as perhaps not applied. Returns the error that statuses show. */
+/** Marks the routes of the tenant as possibly not applied. Returns the error that is shown in statuses. */
 function markFailed(deps: SyncDeps, tenant: Tenant, error: unknown): unknown {
   const { failed } = tenant;
   tenant.failed = true;

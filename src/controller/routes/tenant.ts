@@ -5,20 +5,23 @@ import type { StoredRoutes } from '../../redis/control-plan.ts';
 import type { Closing } from './closing.ts';
 import { createExclusiveRuns, type ExclusiveRuns } from './exclusive-runs.ts';
 
-/** What this leader knows of the routes of one tenant. */
+/** The routes of one tenant, as they are known to this leader. */
 export interface Tenant {
   readonly name: string;
   readonly runs: ExclusiveRuns;
-  /** The routes in Redis as this leader wrote them; undefined: read them again. */
+  /** The routes that this leader wrote to Redis. If this is undefined, they must be read again. */
   stored: StoredRoutes | undefined;
-  /** The last known routes in Redis: their names are read even if Redis has lost the index. */
+  /** The last known routes in Redis. The names in these routes are read even if Redis has lost the index. */
   remembered: TenantRoutes | undefined;
   compiled: CompiledTenant | undefined;
-  /** Versions of all objects in the compiled routes. */
+  /** The versions of all objects that were used to compile the routes. */
   seen: ReadonlySet<string>;
-  /** What was closed during the pause; undefined if the workspace is not paused, or before it was read. */
+  /**
+   * The routes that were closed during the pause. Undefined if the workspace is not paused or if Redis has not been
+   * read yet.
+   */
   closing: Closing | undefined;
-  /** The last run failed: the routes may not be applied. */
+  /** True if the last run failed, in which case the routes may not have been applied. */
   failed: boolean;
 }
 
@@ -35,24 +38,24 @@ export function createTenant(name: string): Tenant {
   };
 }
 
-/** Marks the tenant's routes in Redis as not known any more. */
+/** Marks the routes of the tenant in Redis as unknown. */
 export function forgetStored(tenant: Tenant): void {
   tenant.stored = undefined;
   tenant.closing = undefined;
 }
 
-/** Returns the version of an object: it changes with the spec, the deletion and the finalizers. */
+/** Returns the version of an object. It changes with the spec, the deletion timestamp and the finalizers. */
 export function versionOf({ metadata }: AnyObject): string {
   const { uid, generation, deletionTimestamp, finalizers } = metadata;
   return `${uid}@${generation ?? 0}${deletionTimestamp === undefined ? '' : '-'}${finalizers?.length ?? 0}`;
 }
 
-/** Returns whether the routes are empty. */
+/** Returns true if there are no routes. */
 export function isEmpty({ payer, queues, integrations }: TenantRoutes): boolean {
   return payer === '' && Object.keys(queues).length === 0 && Object.keys(integrations).length === 0;
 }
 
-/** Returns UIDs of the Subscriptions and Blocks for which the routes have changed. */
+/** Returns the UIDs of the Subscriptions and Blocks for which the routes have changed. */
 export function changedObjects(had: CompiledTenant, has: CompiledTenant): Set<string> {
   const changed = new Set<string>();
   for (const [uid, verdict] of has.verdicts) {

@@ -15,7 +15,10 @@ export interface TenantsDeps extends Omit<SyncDeps, 'gather' | 'compile'> {
   readonly compile: Omit<CompileOptions, 'nowMs' | 'made'>;
 }
 
-/** Applies the routes of all tenants. A tenant has one run at a time; changes during it are in the next one. */
+/**
+ * Applies the routes of all tenants. There is only one run at a time for each tenant. Changes that are made during a
+ * run are included in the next one.
+ */
 export function createTenants(deps: TenantsDeps) {
   const tenants = new Map<string, Tenant>();
   const removed = new Set<string>();
@@ -37,41 +40,44 @@ export function createTenants(deps: TenantsDeps) {
     removeData(deps, of(name), drop, leaves);
 
   return {
-    /** Applies the tenant's routes, from the objects at the time of the call or later. */
+    /** Applies the routes of the tenant. The objects are read when this function is called or later. */
     sync: (name: string): Promise<void> => run(of(name)),
-    /** Waits until the routes of this version of the object are applied. */
+    /** Waits until the routes for this version of the object have been applied. */
     inForce: (name: string, object: AnyObject): Promise<CompiledTenant> => awaitApplied(of(name), object, run),
-    /** Waits until what this version of the object closes is applied, in a paused workspace. */
+    /** Waits until the closing changes of this version of the object have been applied during a pause. */
     closedBy: (name: string, object: AnyObject): Promise<InForce> => awaitClosed(of(name), object, run),
-    /** Returns how the Subscription with this UID was closed while its workspace is paused. */
+    /** Returns how the Subscription with the given UID was closed while its workspace is paused. */
     closureOf: (name: string, uid: string) => tenants.get(name)?.closing?.closed.get(uid),
-    /** Returns whether this leader has closed routes of the paused tenant, so that Redis accepts its writes. */
+    /** Returns true if this leader has closed routes of the paused tenant, so that Redis accepts its writes. */
     isClosing: (name: string) => tenants.get(name)?.closing !== undefined,
     between,
-    /** Removes the object's data from Redis, as `between` does. */
+    /** Removes the data of an object from Redis in the same way as `between`. */
     async remove(name: string, uid: string, drop: Drop, leaves?: Leaves): Promise<void> {
       await between(name, drop, leaves);
       removed.add(uid);
     },
-    /** Returns whether `remove` was called for the object: it must not come back into the routes. */
+    /** Returns true if `remove` was called for the object. It must not be added to the routes again. */
     isRemoved,
     names: (): string[] => [...tenants.keys()],
     compiled: (name: string) => tenants.get(name)?.compiled,
     isSynced: (name: string) => of(name).stored !== undefined,
-    /** Returns the routes that were written to Redis; undefined while not known. A new object after each sync. */
+    /**
+     * Returns the routes that were written to Redis, or undefined if they are not known. Each sync creates a new
+     * object.
+     */
     stored: (name: string): StoredRoutes | undefined => {
       const tenant = tenants.get(name);
       return tenant === undefined || tenant.runs.isRunning() || tenant.failed ? undefined : tenant.stored;
     },
-    /** Returns whether the written routes match the objects. */
+    /** Returns true if the routes in Redis match the objects. */
     isCurrent: (name: string): boolean => {
       const stored = tenants.get(name)?.stored;
       const nowMs = deps.nowMs();
       return stored !== undefined && isCurrent(stored, compile(name, nowMs).routes, nowMs);
     },
     /**
-     * Forgets UIDs of removed objects, and tenants without objects and without data in Redis except the fence that
-     * reading them raised. Returns the names of these tenants.
+     * Removes the UIDs of objects that no longer exist. It also removes tenants that have no objects and no data in
+     * Redis, except for their fence. Returns the names of these tenants.
      */
     prune(exists: (uid: string) => boolean): string[] {
       for (const uid of removed) if (!exists(uid)) removed.delete(uid);
@@ -79,11 +85,11 @@ export function createTenants(deps: TenantsDeps) {
       for (const { name } of gone) tenants.delete(name);
       return gone.map(({ name }) => name);
     },
-    /** Marks the routes in Redis as not known any more. */
+    /** Marks the routes in Redis as unknown. */
     forget(names: Iterable<string> | 'all'): void {
       for (const name of names === 'all' ? [...tenants.keys()] : names) forgetStored(of(name));
     },
-    /** Marks all routes as perhaps not applied; statuses change. */
+    /** Marks all routes as possibly not applied and updates the statuses. */
     doubt(): void {
       for (const [name, tenant] of tenants) {
         forgetStored(tenant);
@@ -119,7 +125,7 @@ function isCurrent(stored: StoredRoutes, routes: TenantRoutes, nowMs: number): b
   return patches.length + ready.length === 0;
 }
 
-/** Returns whether the tenant has neither objects nor data in Redis. */
+/** Returns true if the tenant has no objects and no data in Redis. */
 function hasNothing({ runs, stored }: Tenant, objects: Iterable<AnyObject>): boolean {
   if (runs.isRunning() || stored === undefined || !isEmpty(stored.routes)) return false;
   return objects[Symbol.iterator]().next().done === true;

@@ -4,12 +4,15 @@ import { publicId } from '../../../core/ids/ids.ts';
 import type { Context } from '../../context/context.ts';
 import { planAccount } from './plan.ts';
 
-/** Requeue interval of an account whose tokens are spent: the message that it has tokens again may be lost. */
+/**
+ * The requeue interval for an account that has used all its tokens. It is short because the message about new tokens
+ * may be lost.
+ */
 const SHORT_CHECK_MS = 30_000;
 
 /**
- * Writes the account's plan to Redis, where tokens are counted. Wakes the queues that waited for tokens, and notes
- * whether any still waits.
+ * Writes the plan of the account to Redis, where the tokens are counted. This also wakes the queues that were waiting
+ * for tokens and records whether there are queues that are still waiting.
  */
 export function reconcileAccount({ control, queueHints, shortages, fence, nowMs, explain }: Context) {
   return async ({ metadata, spec }: Pick<Account, 'spec'> & { metadata: { name: string } }) => {

@@ -4,11 +4,17 @@ import type { Context } from '../../context/context.ts';
 export interface ShortagesDeps {
   readonly registry: Registry;
   readonly exists: (account: string) => boolean;
-  /** Called for the first note of an account, and when a shortage begins or ends (`turned`). */
+  /**
+   * Called when an account is recorded for the first time, and when a shortage begins or ends. In the second case,
+   * `turned` is set to true.
+   */
   readonly onNews: (account: string, turned: boolean) => void;
 }
 
-/** Remembers which accounts have queues that wait for tokens. Knows only the accounts that this leader reconciled. */
+/**
+ * Keeps track of the accounts that have queues waiting for tokens. It only contains accounts that have been reconciled
+ * by this leader.
+ */
 export function createShortages({ registry, exists, onNews }: ShortagesDeps): Context['shortages'] {
   const known = new Map<string, boolean>();
   new Gauge({

@@ -8,11 +8,12 @@ import { type OwnedActivation, removeRevoked } from './removal.ts';
 import { pairSources } from './sources.ts';
 
 /**
- * Creates two controllers: one for the gates of the pairs, one that removes Activations that REST revoked long ago.
+ * Creates two controllers. The first one opens and closes the gates of the pairs. The second one removes Activations
+ * that were revoked through the REST API a long time ago.
  *
- * The engine's kind controller does not fit: it reconciles one object at a time and skips a deleted one without a
- * finalizer, but all Activations of a pair decide on one gate together, and a deleted one closes it. A finalizer and
- * Events for each of 100,000 Activations would cost too much.
+ * We do not use the kind controller of the engine, because it reconciles one object at a time. All Activations of a
+ * pair must be considered together, and a deleted Activation must still close the gate. The kind controller would also
+ * need a finalizer and Events for each of 100,000 Activations, which would be too expensive.
  */
 export const createActivationControllers: CreateControllers = ({ context, client, engine }) => {
   const { caches, wallMs } = context;

@@ -5,7 +5,7 @@ import type { Context } from '../../context/context.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import type { OpenGate } from '../../routes/apply.ts';
 
-/** Returns whether the objects of a pair open it. */
+/** Returns true if the pair is opened by its objects. */
 export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
   return pairIsOpen(
     activations.map(({ metadata, spec }) => ({
@@ -15,7 +15,10 @@ export function isOpen(activations: readonly Cached<'Activation'>[]): boolean {
   );
 }
 
-/** Returns when the pair was opened, from the statuses. A rebuilt Redis starts from this time. */
+/**
+ * Returns the time when the pair was opened, which is read from the statuses. This time is used when the data in Redis
+ * is rebuilt.
+ */
 function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number): number {
   const times = activations.flatMap(({ status }) => {
     const effective = findCondition(status?.conditions, 'Effective');
@@ -24,7 +27,7 @@ function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number
   return times.length === 0 ? nowMs : Math.min(...times);
 }
 
-/** Returns the open group keys of a workspace from the caches, by `int_…`. */
+/** Returns the open group keys of a workspace from the caches, by integration id (`int_…`). */
 export function openGatesOf(
   { caches, nowMs }: Pick<Context, 'caches' | 'nowMs'>,
   namespace: string,

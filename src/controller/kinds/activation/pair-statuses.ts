@@ -13,11 +13,16 @@ type Activations = readonly Cached<'Activation'>[];
 
 export type ActivationStatusWriter = StatusWriter<Cached<'Activation'>['spec'], CommonStatus>;
 
-/** Writes the statuses of all objects of a pair, as the engine does for other kinds. */
+/**
+ * Creates the functions that write the statuses of all objects of a pair. For other kinds, this is done by the engine.
+ */
 export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () => number) {
   const references = createMissingReferences(wallMs);
   return {
-    /** Writes the statuses of an applied pair, and returns when to requeue. Skips objects that are gone. */
+    /**
+     * Writes the statuses of a pair that has been applied, and returns when it should be requeued. Objects that no
+     * longer exist are skipped.
+     */
     async writeApplied(
       pair: Pair,
       activations: Activations,
@@ -44,7 +49,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
       return pausesMs.length === 0 ? undefined : { requeueAfterMs: Math.min(...pausesMs) };
     },
 
-    /** Reports that the workspace is paused. */
+    /** Updates the statuses to show that the workspace is paused. */
     async writePaused(activations: Activations, workspace: string, signal: AbortSignal): Promise<void> {
       for (const activation of activations) {
         const outcome = planPaused(writer.latest(activation), workspace);
@@ -52,7 +57,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
       }
     },
 
-    /** Reports a failure, but without Events: there may be 100,000 activations. */
+    /** Updates the statuses to show a failure. Events are not recorded because there may be 100,000 Activations. */
     async writeFailure(activations: Activations, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
       if (signal.aborted || isStale(error)) return;
       for (const activation of activations) {

@@ -1,11 +1,11 @@
-/** An integration and a group key: what Activations open. */
+/** A combination of an integration and a group key, which can be opened by Activations. */
 export interface Pair {
   readonly namespace: string;
   readonly integration: string;
   readonly groupKey: string;
 }
 
-/** Parses a key of `pairKey`. Names have no slash, but a group key may. */
+/** Parses a key that was returned by `pairKey`. Names cannot contain a slash, but group keys can. */
 export function parsePair(key: string): Pair {
   const first = key.indexOf('/');
   const second = key.indexOf('/', first + 1);

@@ -12,12 +12,12 @@ export interface ActivationFacts {
   readonly namespace: string;
   readonly integration: string;
   readonly groupKey: string;
-  /** This object is revoked. */
+  /** True if this Activation has been revoked. */
   readonly revoked: boolean;
-  /** State of the pair's gate in Redis. */
+  /** True if the gate of the pair is open in Redis. */
   readonly open: boolean;
   readonly workspaceExists: boolean;
-  /** Undefined: the integration does not exist. */
+  /** The state of the integration. Undefined if the integration does not exist. */
   readonly state: IntegrationState | undefined;
 }
 
@@ -39,7 +39,7 @@ function effectiveReason({ revoked, open, state }: ActivationFacts): EffectiveRe
   return state === 'Pending' ? 'IntegrationPending' : 'IntegrationClosed';
 }
 
-/** Returns the status of an activation after its pair was applied. */
+/** Returns the status of an Activation after its pair has been applied. */
 export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus> {
   const status = { publicId: activationId(facts.namespace, facts.integration, facts.groupKey) };
   if (!facts.workspaceExists) {

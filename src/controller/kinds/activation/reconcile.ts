@@ -12,8 +12,8 @@ import { type Pair, parsePair } from './pair.ts';
 import { type ActivationStatusWriter, createPairStatuses } from './pair-statuses.ts';
 
 /**
- * Applies one pair: the inbox side first, then the tenant's index, both for opening and for closing. The inbox side is
- * the authority and must never be behind. Statuses are written after the commit, because callers wait for them.
+ * Applies one pair to Redis. The inbox is always updated before the index of the tenant, because the inbox is
+ * authoritative and must not be out of date. The statuses are written last, because clients wait for them.
  */
 export function reconcilePair(context: Context, writer: ActivationStatusWriter) {
   const { caches } = context;
@@ -22,10 +22,10 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
     const { signal } = attempt;
     const pair = parsePair(key);
     const { namespace } = pair;
-    // Keep the objects of the decision: the statuses describe this state.
+    // We keep the objects that are used for this decision, so that the statuses describe the same state.
     const activations = caches.Activation.store.byIndex('pair', key);
     const integration = caches.Integration.store.get(`${namespace}/${pair.integration}`);
-    // Closing does not wait for the end of a pause. A pair without objects closes, too.
+    // A pair is closed even if the workspace is paused. This includes pairs that have no objects.
     if (isPaused(caches, namespace) && isOpen(activations) && integration !== undefined) {
       await statuses.writePaused(activations, namespace, signal);
       return undefined;
@@ -48,7 +48,10 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
   };
 }
 
-/** Waits until the tenant's routes are known, or until its pause has closed what closes. */
+/**
+ * Waits until the routes of the tenant are known. If the workspace is paused, it waits until the closing changes have
+ * been applied.
+ */
 async function prepareTenant({ caches, tenants }: Context, namespace: string): Promise<void> {
   if (tenants.isSynced(namespace) || tenants.isClosing(namespace)) return;
   await tenants.sync(namespace);
@@ -56,16 +59,17 @@ async function prepareTenant({ caches, tenants }: Context, namespace: string): P
 }
 
 /**
- * Writes the pair to Redis. Returns whether it is open.
+ * Writes the pair to Redis. Returns true if the pair is open.
  *
- * @param again the last try failed, perhaps after the gate opened and before the hints were lowered
+ * @param again set to true if the last attempt failed. It may have failed after the gate was opened but before the
+ * hints were lowered.
  */
 async function commit(context: Context, { namespace, integration, groupKey }: Pair, again: boolean): Promise<boolean> {
   const { caches, control } = context;
   const activations = caches.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
   const open = isOpen(activations) && caches.Integration.store.get(`${namespace}/${integration}`) !== undefined;
   const routes = context.tenants.compiled(namespace)?.routes;
-  // Paused meanwhile: leave it as it is and retry.
+  // The workspace was paused in the meantime, so the pair is not changed and will be retried.
   if (open && isPaused(caches, namespace)) throw cacheBehind(`the pause of ${namespace}`);
   if (open && routes === undefined) throw cacheBehind(`routes of ${namespace}`);
   const tenant = tenantId(namespace);

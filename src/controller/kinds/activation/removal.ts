@@ -10,18 +10,21 @@ import { findCondition } from '../../engine/conditions.ts';
 import type { Attempt } from '../../engine/keyed-controller.ts';
 import type { Pair } from './pair.ts';
 
-/** How long a revoked activation of REST is kept, so that readers see it and when it was revoked. */
+/**
+ * How long a revoked Activation that was created through the REST API is kept. During this time, clients can see that
+ * it was revoked and when.
+ */
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** Interval between two searches for activations to remove. */
+/** The time between two searches for Activations that can be removed. */
 const SEARCH_EVERY_MS = 60 * 60 * 1_000;
 
-/** An activation with its managed fields. */
+/** An Activation including its managed fields. */
 export type OwnedActivation = Pick<Cached<'Activation'>, 'spec'> & {
   readonly metadata: AnyObject['metadata'] & { readonly managedFields?: readonly ManagedFields[] };
 };
 
-/** Returns the name of the object that REST writes for a pair. */
+/** Returns the name that the REST API uses for the Activation of a pair. */
 export function restName({ namespace, integration, groupKey }: Pair): string {
   return activationObjectName(namespace, integration, groupKey);
 }
@@ -29,21 +32,22 @@ export function restName({ namespace, integration, groupKey }: Pair): string {
 type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
 
 /**
- * Decides whether to remove the object. It must belong to REST (by its name and managers), be revoked for 30 days, and
- * be the only one of its pair. With a sibling it stays, because it keeps the pair closed.
+ * Determines whether an Activation should be removed. Its name and its field managers must show that it was only
+ * written by the REST API, and it must have been revoked for 30 days. If there are other Activations for the same pair,
+ * it is kept because it keeps the pair closed.
  *
- * @param objects all objects of the pair
- * @param nowMs ms since the epoch
+ * @param objects all Activations of the pair
+ * @param nowMs the current time in milliseconds since the epoch
  */
 export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], nowMs: number): Removal {
   const [object, ...siblings] = objects;
   if (object === undefined || siblings.length > 0 || object.spec.revoked !== true) return 'never';
   const writers = managedFieldsOf(object);
-  // An object in Git would be created again.
+  // Objects that are managed in Git must not be removed, because they would be created again.
   const own =
     object.metadata.name === restName(pair) && writers.every(({ manager }) => manager === FIELD_MANAGER.facade);
   const times = writers.map(({ time = '' }) => Date.parse(time));
-  // Revoking is REST's last write.
+  // The revocation is the last write of the REST API, so its time can be used here.
   const dueMs = Math.max(...times) + KEEP_REVOKED_MS;
   if (!own || !Number.isFinite(dueMs)) return 'never';
   return dueMs <= nowMs ? 'now' : { notBeforeMs: dueMs };
@@ -51,19 +55,25 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
 
 interface RemovalDeps {
   readonly caches: Pick<Caches, 'Activation' | 'Workspace'>;
-  /** Reads all objects of a pair from the quorum. */
+  /** Reads all Activations of a pair from the quorum. */
   readonly readPair: (pair: Pair) => Promise<readonly OwnedActivation[]>;
   readonly remove: KubeClient['remove'];
-  /** ms since the epoch */
+  /** Returns the current time in milliseconds since the epoch. */
   readonly wallMs: () => number;
 }
 
-/** Removes Activations that REST revoked long ago. Their gates are closed by then, and stay closed without them. */
+/**
+ * Creates a function that removes Activations that were revoked through the REST API more than 30 days ago. Their gates
+ * are already closed and remain closed after the removal.
+ */
 export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps) {
-  /** UID → when to read the object from the API server again. */
+  /** The time when an object should be read from the API server again, by UID. */
   let notBefore = new Map<string, number>();
 
-  /** Decides from the cache, which has the time of creation and of Effective, but not of the revocation. */
+  /**
+   * Returns true if the Activation may be ready for removal. This check only uses the cache, which contains the
+   * creation time and the time of the Effective condition, but not the time of the revocation.
+   */
   function isCandidate({ metadata, spec, status }: Cached<'Activation'>, pair: Pair, nowMs: number): boolean {
     if (spec.revoked !== true || metadata.deletionTimestamp !== undefined || isPaused(caches, pair.namespace))
       return false;
@@ -100,7 +110,7 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
       try {
         if (await remove(resourceOf('Activation'), metadata, { uid, resourceVersion })) removed++;
       } catch (error) {
-        // Activated again meanwhile.
+        // The Activation was changed in the meantime, for example because it was activated again.
         if (!isKubeError(error, 409)) throw error;
       }
     }

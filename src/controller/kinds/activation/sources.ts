@@ -4,8 +4,9 @@ import { isCreatedOrDeleted, keyOfChanged } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Pairs of a changed activation, except for the controller's own echo; of an integration that changed state; of a
- * workspace that was created or deleted.
+ * Returns the sources for the keys of pairs. A pair is enqueued when one of its Activations changes, unless the change
+ * was made by the controller. It is also enqueued when the state of its integration changes, or when its workspace is
+ * created or deleted.
  */
 export function pairSources(
   caches: Caches,

@@ -14,11 +14,14 @@ export interface BlockFacts {
   readonly workspaceExists: boolean;
   readonly integrationExists: boolean;
   readonly targetExists: boolean;
-  /** Number of admitted subscriptions that this Block covers in the applied routes. */
+  /** The number of admitted subscriptions that are covered by this Block in the applied routes. */
   readonly pausedSubscriptions: number;
 }
 
-/** Returns the status of a block after its routes were applied. They also cover targets that are created later. */
+/**
+ * Returns the status of a Block after its routes have been applied. The routes also apply to targets that are created
+ * later.
+ */
 export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   const { namespace, integration, target, pausedSubscriptions } = facts;
   const status = { publicId: blockId(namespace, integration, target.kind, target.name), pausedSubscriptions };

@@ -5,8 +5,8 @@ import { fromWorkspaces, isCreatedOrDeleted, keyOfChanged } from '../../caches/r
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Blocks of a workspace that was created or deleted; whose integration or target was created or deleted, or got the
- * finalizer that protects it.
+ * Returns the sources for the keys of Blocks. A Block is enqueued when its workspace, its integration or its target is
+ * created or deleted. It is also enqueued when the finalizer is added to its target.
  */
 export function blockSources(caches: Caches): readonly KeySource[] {
   const blocksBy = (index: 'integration' | 'target', entry: string) =>

@@ -47,7 +47,7 @@ function publication({ namespace, published, workspaceExists }: StreamFacts): De
       };
 }
 
-/** Returns the status of a stream after its routes were applied. */
+/** Returns the status of a stream after its routes have been applied. */
 export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -68,10 +68,10 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   };
 }
 
-/** Requeue interval of a draining queue, ms. */
+/** The requeue interval for a queue that still contains events, in milliseconds. */
 const DRAIN_CHECK_MS = 2_000;
 
-/** Returns the status of a stream that is being deleted and still has events to deliver. */
+/** Returns the status of a stream that is being deleted but still has events that need to be delivered. */
 export function planDraining(
   facts: StreamFacts,
   drain: { readonly unrouted: number; readonly open: number },

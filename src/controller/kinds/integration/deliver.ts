@@ -11,26 +11,33 @@ import type { InvitationMetrics } from './invitation-metrics.ts';
 import { writeInvitationSecret } from './invitation-secret.ts';
 import { type InvitationTask, planInvitationTask } from './invitation-task.ts';
 
-/** Backoff between tries: from a second up to a quarter of an hour. */
+/** The backoff between attempts. It starts at one second and increases up to 15 minutes. */
 export const DELIVERY_RETRY: Backoff = { firstMs: 1_000, mostMs: 900_000 };
 
-/** Retry interval for a recipient that the mail server refused: the mailbox may be created later. */
+/**
+ * The retry interval if the mail server rejected the recipient. We still retry because the mailbox may be created
+ * later.
+ */
 const REFUSED_RETRY_MS = 6 * 60 * 60 * 1_000;
 
 type HandOver = Extract<InvitationTask, { readonly token: string }>;
 
 export interface DeliverDeps {
-  /** Undefined: no mail server is configured, and tokens go into Secrets. */
+  /**
+   * Sends an invitation by email. Undefined if no mail server is configured, in which case the tokens are written to
+   * Secrets.
+   */
   readonly sendInvitation: SendInvitation | undefined;
   readonly deliveries: Deliveries;
-  /** Enqueues the integration so that its status shows the result. */
+  /** Enqueues the integration so that the result is added to its status. */
   readonly onResult: (key: string) => void;
   readonly metrics: InvitationMetrics;
 }
 
 /**
- * Sends invitations, apart from the integrations' own worker: a slow mail server must not delay Ready. The result goes
- * through `deliveries` into the status.
+ * Creates a function that sends invitations. This is done separately from the reconciliation of integrations, so that a
+ * slow mail server does not delay the Ready condition. The result is stored in `deliveries` and is then added to the
+ * status.
  */
 export function deliverInvitation(context: Context, deps: DeliverDeps) {
   const { caches, client } = context;
@@ -64,7 +71,10 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
     return { sentAt: timestampOf(context.wallMs()), as: task.do === 'mail' ? 'Sent' : 'SecretWritten' };
   }
 
-  /** Notes the result, unless it only repaired a Secret whose writing is in the status already. */
+  /**
+   * Records the result of a delivery. The result is not recorded if the delivery only repaired a Secret, because the
+   * status already contains it.
+   */
   function conclude(key: string, id: InvitationId, task: HandOver, delivery: Delivery): void {
     if (task.do === 'write-secret' && task.again) return;
     deliveries.note(key, id, delivery);
@@ -77,7 +87,8 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
     const namespace = cached?.metadata.namespace as string;
     if (cached === undefined || isPaused(caches, namespace) || !ownsNamespace(caches, namespace)) return undefined;
     if (taskFor(key, cached).do === 'nothing') return undefined;
-    // A revocation or an answer may not be in the cache yet, and a mail cannot be taken back.
+    // We read the object from the API server, because the cache may not contain a revocation or a response yet. An
+    // email cannot be recalled after it has been sent.
     const integration = await client.get<Cached<'Integration'>>(resourceOf('Integration'), cached.metadata);
     if (integration === undefined) return undefined;
     const task = taskFor(key, integration);
@@ -103,7 +114,7 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
   };
 }
 
-/** Returns the failure for the status: only a code. */
+/** Returns the failure that is shown in the status. Only a code is included. */
 function failureOf(error: unknown): Delivery {
   if (error instanceof MailError) return { failed: 'SmtpFailed', code: error.code };
   const reason = (error as { readonly reason?: unknown }).reason;

@@ -1,22 +1,25 @@
 import type { Delivery } from './invitation.ts';
 
-/** Identifies one invitation: a new one, or one of another integration with the same name, differs. */
+/**
+ * Identifies one invitation. The identifier is different for each new invitation and for integrations that are created
+ * again with the same name.
+ */
 export interface InvitationId {
   readonly uid: string;
   readonly issuedAt: string;
 }
 
-/** Invitations that this process has sent, or tried to, and that no status shows yet. */
+/** Stores the deliveries of invitations by this process that are not included in a status yet. */
 export interface Deliveries {
-  /** @param key namespace/name of the integration */
+  /** @param key the namespace and the name of the integration, separated by a slash */
   readonly of: (key: string, id: InvitationId) => Delivery | undefined;
   readonly note: (key: string, id: InvitationId, delivery: Delivery) => void;
   readonly forget: (key: string) => void;
 }
 
 /**
- * Creates the memory of deliveries until the integration's own worker writes them to its status. It is lost with the
- * process: an invitation without `sentAt` is then sent again, with the same token.
+ * Creates a store for deliveries that are waiting to be added to the status of their integration. The store is lost
+ * when the process exits. If this happens, an invitation without `sentAt` is sent again with the same token.
  */
 export function createDeliveries(): Deliveries {
   const known = new Map<string, InvitationId & { readonly delivery: Delivery }>();

@@ -9,10 +9,11 @@ import { type Cached, resourceOf } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
 /**
- * Writes the Secret `<integration>-invitation`. An owner reference deletes it with the Integration. The controller may
- * not delete Secrets, so it empties those it does not need any more.
+ * Writes the Secret `<integration>-invitation`. The Secret has an owner reference, so it is deleted with the
+ * Integration. If the Secret is no longer needed, its data is removed, because the controller does not have permission
+ * to delete Secrets.
  *
- * @param token undefined empties the Secret
+ * @param token the token to write. If it is undefined, the data of the Secret is removed.
  */
 export async function writeInvitationSecret(
   client: Context['client'],

@@ -4,13 +4,13 @@ import { integrationState } from '../../../core/routing/integration-state.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { type Delivery, wholeInvitation } from './invitation.ts';
 
-/** What to do with the token of an invitation. */
+/** The action that should be performed for the token of an invitation. */
 export type InvitationTask =
   | { readonly do: 'nothing' }
-  /** `again`: it was written before, and the Secret has been changed or deleted. */
+  /** If `again` is true, the Secret was written before and has since been changed or deleted. */
   | (HandOver & { readonly do: 'mail'; readonly to: string })
   | (HandOver & { readonly do: 'write-secret'; readonly again: boolean })
-  /** The token is not valid any more: remove it from the Secret. */
+  /** Removes the token from the Secret because the token is no longer valid. */
   | { readonly do: 'empty-secret' };
 
 interface HandOver {
@@ -23,17 +23,20 @@ export interface InvitationTaskFacts {
   readonly uid: string;
   readonly spec: IntegrationSpec;
   readonly status: IntegrationStatus | undefined;
-  /** SHA-256 of the token in the invitation Secret; undefined: no Secret, or an empty one. */
+  /** The SHA-256 hash of the token in the invitation Secret. Undefined if the Secret does not exist or is empty. */
   readonly secretSha256: string | undefined;
-  /** Result of sending this invitation that the status does not show yet. */
+  /** The result of sending this invitation, if it has not been added to the status yet. */
   readonly delivery: Delivery | undefined;
   readonly hasMailServer: boolean;
   readonly rootKey: Uint8Array;
-  /** ms since the epoch */
+  /** The current time in milliseconds since the epoch. */
   readonly nowMs: number;
 }
 
-/** Plans what to do with the token. Sends it only once its hash is in the status, so that it can be accepted. */
+/**
+ * Returns the action for the token of an invitation. The token is only sent after its hash has been written to the
+ * status, because it cannot be accepted before.
+ */
 export function planInvitationTask(facts: InvitationTaskFacts): InvitationTask {
   const { uid, spec, status, secretSha256, rootKey } = facts;
   const invitation = wholeInvitation(status?.invitation);

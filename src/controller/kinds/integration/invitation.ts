@@ -10,7 +10,10 @@ const reason = REASON.Integration.InvitationSent;
 
 type Invitation = NonNullable<IntegrationStatus['invitation']>;
 
-/** Result of sending an invitation: when and how, or why not. */
+/**
+ * The result of sending an invitation. It contains the time and the method if it was sent, or the reason why it was not
+ * sent.
+ */
 export type Delivery =
   | { readonly sentAt: string; readonly as: 'Sent' | 'SecretWritten' }
   | { readonly failed: 'SmtpFailed' | 'SecretFailed'; readonly code: string };
@@ -23,7 +26,7 @@ const MESSAGE = {
   SecretFailed: 'the controller could not write the Secret with the token',
 } as const;
 
-/** Returns the invitation if it is complete. A status that has lost a part of it counts as none. */
+/** Returns the invitation if it is complete. Returns undefined if one of its fields is missing from the status. */
 export function wholeInvitation(invitation: Invitation | undefined): (Invitation & IssuedInvitation) | undefined {
   const { tokenHash, issuedAt, expiresAt } = invitation ?? {};
   if (tokenHash === undefined || issuedAt === undefined || expiresAt === undefined) return undefined;
@@ -31,9 +34,10 @@ export function wholeInvitation(invitation: Invitation | undefined): (Invitation
 }
 
 /**
- * Returns whether a Pending integration needs a new invitation: it has none, or one that was never sent and whose token
- * cannot be derived any more (another root key, or a status copied from another object). An invitation that may have
- * reached the partner stays valid.
+ * Returns true if a Pending integration needs a new invitation. This is the case if it does not have an invitation. It
+ * is also the case if the invitation was not sent and its token can no longer be derived. This happens if the root key
+ * was changed, or if the status was copied from another object. If the invitation may have reached the partner, it
+ * remains valid.
  */
 export function needsInvitation(rootKey: Uint8Array, uid: string, current: Invitation | undefined): boolean {
   const whole = wholeInvitation(current);
@@ -42,11 +46,11 @@ export function needsInvitation(rootKey: Uint8Array, uid: string, current: Invit
 
 export interface InvitationFacts {
   readonly state: IntegrationState;
-  /** From the status, or just issued. */
+  /** The invitation from the status, or a new invitation that was just issued. */
   readonly invitation: Invitation | undefined;
-  /** Result of sending this invitation, if this process knows it. */
+  /** The result of sending this invitation, if it is known to this process. */
   readonly delivery: Delivery | undefined;
-  /** The condition in the status now. */
+  /** The condition that is currently in the status. */
   readonly recorded: Condition | undefined;
 }
 
@@ -56,12 +60,12 @@ export interface InvitationPlan {
   readonly events: readonly EventNote[];
 }
 
-/** Returns the part of an integration's status that describes its invitation. */
+/** Returns the fields and conditions of an integration status that describe the invitation. */
 export function planInvitation({ state, invitation, delivery, recorded }: InvitationFacts): InvitationPlan {
   const whole = wholeInvitation(invitation);
   if (whole === undefined) return { invitation, conditions: [], events: [] };
   if (whole.sentAt !== undefined) {
-    // After a change of leaders only the condition has how it was sent.
+    // After a change of the leader, the method of delivery is only known from the condition.
     return { invitation, conditions: recorded?.status === 'True' ? [kept(recorded)] : [sent('Sent')], events: [] };
   }
   if (delivery !== undefined && 'sentAt' in delivery) {
@@ -72,7 +76,7 @@ export function planInvitation({ state, invitation, delivery, recorded }: Invita
       events: [{ type: 'Normal', reason: `Invitation${delivery.as}`, message }],
     };
   }
-  // No retry once it is answered, revoked or expired.
+  // The invitation is not retried if it has been answered or revoked, or if it has expired.
   if (state !== 'Pending') return { invitation, conditions: [], events: [] };
   if (delivery === undefined)
     return { invitation, conditions: recorded?.status === 'False' ? [kept(recorded)] : [], events: [] };

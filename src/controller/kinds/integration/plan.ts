@@ -14,14 +14,14 @@ export interface IntegrationFacts {
   readonly namespace: string;
   readonly name: string;
   readonly state: IntegrationState;
-  /** The invited partner accepted; else the producer named the workspace. */
+  /** True if the invited partner accepted. False if the producer specified the workspace. */
   readonly accepted: boolean;
-  /** spec.workspace. */
+  /** The value of spec.workspace. */
   readonly workspace: string | undefined;
-  /** A Subscription of that workspace uses the integration, which means that the workspace agrees. */
+  /** True if a Subscription in that workspace uses the integration, which means that the workspace agrees. */
   readonly subscribed: boolean;
   readonly workspaceExists: boolean;
-  /** Undefined: it needs one, but the workspace does not own the namespace yet. */
+  /** Undefined if an invitation is needed but the workspace does not own the namespace yet. */
   readonly invitation: InvitationPlan | undefined;
 }
 
@@ -33,8 +33,9 @@ const ACCEPTED_MESSAGE = {
 } as const;
 
 /**
- * Returns whether the receiving workspace agrees, while the integration is Active. The result is the same for a
- * workspace that does not exist and one that does not subscribe, so that a producer cannot probe for workspaces.
+ * Returns the Admitted condition, which is only set while the integration is Active. It shows whether the receiving
+ * workspace has agreed. The condition is the same if the workspace does not exist and if it does not subscribe. This
+ * prevents producers from finding out which workspaces exist.
  */
 function admission({ state, accepted, workspace, subscribed }: IntegrationFacts): DesiredCondition[] {
   if (state !== 'Active') return [];
@@ -57,7 +58,7 @@ function admission({ state, accepted, workspace, subscribed }: IntegrationFacts)
   return [{ type, status: 'False', reason: reason.Admitted.WorkspaceNotAdmitting, message }];
 }
 
-/** Returns the status of an integration after its state was applied. */
+/** Returns the status of an integration after its state has been applied. */
 export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationStatus> {
   const { namespace, name, state } = facts;
   const { invitation, conditions: sent = [], events = [] } = facts.invitation ?? {};

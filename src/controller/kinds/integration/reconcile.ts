@@ -13,8 +13,8 @@ import { needsInvitation, planInvitation } from './invitation.ts';
 import { planIntegration } from './plan.ts';
 
 /**
- * Returns whether the partner accepted over REST, as opposed to a grant by the producer. Reads the object once, when
- * the grant appears; later calls use the condition.
+ * Returns true if the partner accepted the invitation through the REST API. Returns false if the producer granted
+ * access directly. The object is read from the API server once and the condition is used after that.
  */
 async function wasAccepted({ client }: Context, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
   const { InvitationAccepted, DirectGrant } = REASON.Integration.Accepted;
@@ -27,7 +27,7 @@ async function wasAccepted({ client }: Context, { metadata, spec, status }: Cach
   );
 }
 
-/** Returns whether a Subscription in the workspace of the spec uses the integration. */
+/** Returns true if the integration is used by a Subscription in the workspace that is named in the spec. */
 function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integration'>): boolean {
   return caches.Subscription.store
     .byIndex('integration', keyOf(metadata))
@@ -35,7 +35,8 @@ function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integrati
 }
 
 /**
- * Reconciles an Integration and issues its invitation. `deliver.ts` sends it, so Ready does not wait for the mail.
+ * Reconciles an Integration and issues its invitation. The invitation is sent by `deliver.ts`, so that the Ready
+ * condition does not depend on the mail server.
  */
 export function reconcileIntegration(context: Context & { readonly deliveries: Pick<Deliveries, 'of'> }) {
   return async (integration: Cached<'Integration'>) => {
@@ -73,7 +74,7 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
   };
 }
 
-/** Returns whether the integration has ended. This takes effect in a paused workspace, too. */
+/** Returns true if the integration has ended. This also takes effect if the workspace is paused. */
 export function isEnded({ spec }: Pick<Cached<'Integration'>, 'spec'>): boolean {
   return spec.revoked === true || spec.declined === true;
 }

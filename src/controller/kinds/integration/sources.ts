@@ -10,7 +10,7 @@ import {
 } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
-/** Integrations of a namespace that got or lost its workspace. */
+/** Returns the integrations in a namespace when the label of its workspace is added or removed. */
 function fromNamespaces(caches: Caches): KeySource {
   return keysFrom(caches.namespaces, (old, current) =>
     [old, current].flatMap(each => (each === undefined ? [] : keysInNamespace(caches, 'Integration', each.workspace))),
@@ -18,8 +18,9 @@ function fromNamespaces(caches: Caches): KeySource {
 }
 
 /**
- * Integrations of a workspace that was created or deleted; of a namespace whose owner changed; whose granted workspace
- * starts or stops to use them.
+ * Returns the sources for the keys of integrations. An integration is enqueued when its workspace is created or
+ * deleted, or when the owner of its namespace changes. It is also enqueued when a Subscription in the workspace that it
+ * was granted to is created or deleted.
  */
 export function integrationSources(caches: Caches): readonly KeySource[] {
   return [
@@ -37,7 +38,10 @@ export function integrationSources(caches: Caches): readonly KeySource[] {
 
 const pausedBy = (workspace: AnyObject | undefined) => workspace?.metadata.annotations?.[PAUSED_ANNOTATION];
 
-/** Returns the fields that decide whether to send an invitation, without the result of the last try. */
+/**
+ * Returns the fields that determine whether an invitation should be sent. The result of the last attempt is not
+ * included.
+ */
 function invitationFields(integration: Cached<'Integration'> | undefined): string {
   if (integration === undefined) return '';
   const { metadata, spec, status } = integration;
@@ -48,8 +52,9 @@ function invitationFields(integration: Cached<'Integration'> | undefined): strin
 }
 
 /**
- * Invitations, by key of their integration: those that the controller might need to send, whose Secret was changed or
- * deleted, or whose workspace was paused or resumed. Not those that failed again: they wait for their backoff.
+ * Returns the sources for the invitations, by the key of the integration. An invitation is enqueued when it may need to
+ * be sent, and when its Secret is changed or deleted. It is also enqueued when its workspace is paused or resumed. It
+ * is not enqueued when an attempt fails, because it must wait for the backoff.
  */
 export function invitationSources(caches: Caches): readonly KeySource[] {
   return [

@@ -8,13 +8,13 @@ import { type Finalization, type Outcome, waitingForReference } from '../../engi
 const condition = CONDITION.Package;
 const reason = REASON.Package;
 
-/** Maximum number of names in a message. */
+/** The maximum number of names that are included in a message. */
 const MOST_NAMED = 10;
 
 export interface PackageFacts {
   readonly namespace: string;
   readonly name: string;
-  /** spec.streams; duplicates are ignored. */
+  /** The value of spec.streams. Duplicates are ignored. */
   readonly streams: readonly string[];
   readonly streamExists: (name: string) => boolean;
   readonly workspaceExists: boolean;
@@ -24,7 +24,10 @@ function statusOf({ namespace, name, streams }: PackageFacts): NonNullable<Outco
   return { publicId: publicId('Package', namespace, name), streamCount: new Set(streams).size };
 }
 
-/** Returns `a, b and 3 more`, sorted, so that the message is stable. */
+/**
+ * Returns a list in the form `a, b and 3 more`. The names are sorted so that the message does not change between
+ * reconciles.
+ */
 function nameSome(names: Iterable<string>): string {
   const sorted = [...names].toSorted();
   const more = sorted.length - MOST_NAMED;
@@ -49,7 +52,7 @@ function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {
   };
 }
 
-/** Returns the status of a package after its routes were applied. */
+/** Returns the status of a package after its routes have been applied. */
 export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -65,10 +68,13 @@ export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   };
 }
 
-/** Requeue interval, ms. Blocks are watched, but the deletion of the namespace is not. */
+/** The requeue interval, in milliseconds. This is needed because the deletion of the namespace is not watched. */
 const PROTECTION_CHECK_MS = 5_000;
 
-/** Returns the status of a package that is being deleted while Blocks name it. Like a volume in use, it stays. */
+/**
+ * Returns the status of a package that is being deleted but is still named by a Block. The package is kept, in the same
+ * way as a volume that is in use.
+ */
 export function planStillBlocking(
   facts: PackageFacts,
   blocks: readonly string[],

@@ -26,8 +26,9 @@ export function reconcilePackage(context: Pick<Context, 'caches' | 'tenants'>) {
 }
 
 /**
- * Keeps a package while a Block names it, so that deleting a package never lifts a block by accident. Does not wait if
- * the namespace is being deleted. The package itself has nothing in Redis.
+ * Waits until there is no Block that names the package. This ensures that a block is not lifted by accident when a
+ * package is deleted. It does not wait if the namespace is being deleted. The package has no data in Redis that would
+ * need to be removed.
  */
 export function finalizePackage(context: Pick<Context, 'caches' | 'client'>) {
   return async (pkg: Cached<'Package'>): Promise<Finalization<PackageStatus>> => {

@@ -9,39 +9,43 @@ import { findCondition } from '../../engine/conditions.ts';
 import { inboxOf } from './inbox.ts';
 import { readOldestWaiting, type Suspect } from './oldest-waiting.ts';
 
-/** Interval between two checks of a tenant, with 20 % of jitter, ms. */
+/** The time between two checks of a tenant, in milliseconds. A jitter of 20% is applied. */
 const CHECK_EVERY_MS = 60_000;
 const TICK_MS = 1_000;
 export interface BacklogWatchDeps {
   readonly store: BacklogStore;
   readonly tenants: () => Iterable<string>;
-  /** Applied routes; undefined while they are not known or must not be touched. */
+  /** Returns the applied routes. Returns undefined if they are not known or must not be used. */
   readonly compiled: (tenant: string) => CompiledTenant | undefined;
   readonly subscriptionsOf: (tenant: string) => Iterable<Cached<'Subscription'>>;
-  /** Called when the status of the subscription differs from the result. */
+  /** Called when the result is different from the status of the subscription. */
   readonly onFlip: (key: string) => void;
-  /** Redis's clock, ms. */
+  /** The time according to the clock of Redis, in milliseconds. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly random?: () => number;
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Result of the last check of a subscription. */
+/** The result of the last check of a subscription. */
 interface Found {
-  /** All events that wait now or later were accepted at this time or later, ms. */
+  /**
+   * The time in milliseconds before which no waiting event was accepted. This also applies to events that will wait
+   * later.
+   */
   readonly notBeforeMs: number;
   readonly settledTo: string;
   readonly atRisk: boolean;
 }
 
 /**
- * Finds the subscriptions whose oldest waiting event is near the end of its retention. A subscription without a backlog
- * cannot be at risk before most of the retention has passed, so it is not checked until then and costs almost nothing.
+ * Finds subscriptions with a waiting event that is near the end of its retention. A subscription without a backlog
+ * cannot be at risk until most of the retention has passed. It is therefore not checked until then, which keeps the
+ * cost low.
  */
 export function createBacklogWatch(deps: BacklogWatchDeps) {
   const { clock, random = Math.random } = deps;
-  /** By tenant, then by UID of the Subscription. */
+  /** The results of the last check by tenant and by the UID of the Subscription. */
   const found = new Map<string, Map<string, Found>>();
   const nextMs = new Map<string, number>();
   let over = new AbortController();
@@ -50,7 +54,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     const compiled = deps.compiled(tenant);
     if (compiled === undefined) return;
     const nowMs = deps.nowMs();
-    // A new map forgets subscriptions that are gone.
+    // We use a new map here so that deleted subscriptions are removed from the results.
     const results = new Map<string, Found>();
     const before = found.get(tenant) ?? results;
     found.set(tenant, results);
@@ -83,7 +87,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
         if (dueMs !== undefined && clock.nowMs() < dueMs) continue;
         const share = dueMs === undefined ? random() : 0.8 + 0.4 * random();
         nextMs.set(tenant, clock.nowMs() + share * CHECK_EVERY_MS);
-        // Spread the first checks over the interval.
+        // The first checks are spread over the interval to avoid a spike in load.
         if (dueMs === undefined) continue;
         await check(tenant).catch((err: unknown) => deps.log.debug({ err, tenant }, 'backlogs cannot be read'));
       }
@@ -91,7 +95,10 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
   }
 
   return {
-    /** Starts over, until the signal aborts: another leader may have led since the last result. */
+    /**
+     * Restarts the checks, which then run until the signal is aborted. The previous results are dropped because another
+     * replica may have been the leader in the meantime.
+     */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();
@@ -99,20 +106,23 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
       nextMs.clear();
       void run(AbortSignal.any([signal, over.signal]));
     },
-    /** Checks one tenant now. */
+    /** Checks the given tenant immediately. */
     check,
-    /** Returns how many subscriptions were at risk at the last check. */
+    /** Returns the number of subscriptions that were at risk at the last check. */
     countAtRisk: (): number => {
       let count = 0;
       for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
       return count;
     },
-    /** Returns whether the subscription's backlog is at risk; undefined before the first check. */
+    /** Returns true if the backlog of the subscription is at risk. Returns undefined before the first check. */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
 }
 
-/** Returns the queue of an admitted subscription; undefined: none of its events waits. */
+/**
+ * Returns the queue of an admitted subscription. If it returns undefined, there are no events waiting for the
+ * subscription.
+ */
 function queueOf({ routes, verdicts }: CompiledTenant, { metadata, spec }: Cached<'Subscription'>) {
   if (verdicts.get(metadata.uid)?.ready !== 'Admitted') return undefined;
   return Object.hasOwn(routes.queues, spec.stream) ? routes.queues[spec.stream] : undefined;

@@ -11,14 +11,17 @@ import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import type { EventNote } from '../../engine/outcome.ts';
 
 export interface EndpointFacts {
-  /** From the data plane; undefined: it works; unknown: not read yet, so the status stays. */
+  /**
+   * The health that was reported by the data plane. Undefined if the endpoint works. If the health is `unknown`, it has
+   * not been read yet and the status is not changed.
+   */
   readonly health: EndpointHealth | 'unknown' | undefined;
-  /** status.endpoint now. */
+  /** The current value of status.endpoint. */
   readonly recorded: SubscriptionStatus['endpoint'];
   readonly recordedFailing: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
-  /** spec.endpoint.enabledAt, ms. */
+  /** The value of spec.endpoint.enabledAt, in milliseconds. */
   readonly enabledMs: number | undefined;
-  /** False: the subscription only pulls. */
+  /** False if the subscription does not have an endpoint and only uses the pull API. */
   readonly exists: boolean;
   readonly nowMs: number;
 }
@@ -36,7 +39,10 @@ const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
 
 const FAILING = { 1: reason.FailingOneDay, 3: reason.FailingThreeDays, 4: reason.FailingFourDays } as const;
 
-/** Returns when and why the endpoint was disabled. The status keeps it in case Redis loses it. */
+/**
+ * Returns the time when the endpoint was disabled and the reason. This is stored in the status because the data in
+ * Redis may be lost.
+ */
 export function endpointStatus({
   health,
   recorded,
@@ -58,19 +64,22 @@ export function endpointStatus({
   return isEnabledSince(Date.parse(disabled.disabledAt), enabledMs, nowMs) ? undefined : disabled;
 }
 
-/** Returns why nothing is sent, and what to do. */
+/** Returns a message that explains why the endpoint is disabled and how it can be enabled. */
 export function disabledMessage(disabled: NonNullable<EndpointFacts['recorded']>): string {
   return `${DISABLED_MESSAGE[disabled.disabledBy ?? ''] ?? 'the endpoint failed'} (${disabled.disabledAt}): ${HOW_TO_ENABLE}`;
 }
 
-/** Returns since when all attempts failed; undefined if that does not count. */
+/** Returns the time when the attempts started to fail. Returns undefined if the failures should be ignored. */
 function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): number | undefined {
   if (!exists || health === undefined || health === 'unknown' || isEnabledSince(health.sinceMs, enabledMs, nowMs))
     return undefined;
   return health.sinceMs;
 }
 
-/** Returns the condition of an endpoint that ever failed for a day. Most subscriptions never have it. */
+/**
+ * Returns the EndpointFailing condition. It is only set if the endpoint has failed for a day at some point, so most
+ * subscriptions do not have it.
+ */
 export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   const type = condition.EndpointFailing;
   if (facts.health === 'unknown' && facts.recordedFailing !== undefined && facts.exists) {
@@ -100,7 +109,10 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   return [{ type, status: 'False', reason: reason.Recovered, message }];
 }
 
-/** Returns Events for changes: another warning, disabled, enabled again, recovered. */
+/**
+ * Returns the Events for changes of the endpoint. There is an Event for each new warning, and when the endpoint is
+ * disabled, enabled again or has recovered.
+ */
 export function endpointEvents(facts: EndpointFacts): EventNote[] {
   const notes: EventNote[] = [];
   const disabled = endpointStatus(facts);
@@ -123,7 +135,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
   return notes;
 }
 
-/** Returns when the next warning is due, in ms from now; undefined: never. */
+/** Returns the time until the next warning, in milliseconds. Returns undefined if there is no further warning. */
 export function nextWarningInMs(facts: EndpointFacts): number | undefined {
   const sinceMs = failingSinceMs(facts);
   if (sinceMs === undefined || endpointStatus(facts) !== undefined) return undefined;

@@ -6,24 +6,31 @@ import type { Cached, Caches } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';
 
 export interface EndpointHealthsDeps {
-  /** Reads the field from Redis; undefined if it does not exist. */
+  /** Reads the health from Redis. Returns undefined if the field does not exist. */
   readonly read: (inbox: InboxRef) => Promise<string | undefined>;
-  /** Called when the known health of `sub_…` changes, and when it becomes known (`first`: it works). */
+  /**
+   * Called when the health of a subscription (`sub_…`) changes. It is also called when an endpoint is found to be
+   * working for the first time, with `first` set to true.
+   */
   readonly onNews: (sub: string, first: boolean) => void;
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Returns whether the status has EndpointFailing=True. Of endpoints that work, only these need a new status. */
+/**
+ * Returns true if the status has EndpointFailing=True. If an endpoint works, the status only needs to be updated in
+ * this case.
+ */
 function showsFailing({ status }: Cached<'Subscription'>): boolean {
   return findCondition(status?.conditions, 'EndpointFailing')?.status === 'True';
 }
 
 /**
- * Keeps the health of endpoints that fail or are disabled. The data plane decides, and publishes at once when it
- * disables an endpoint. Everything else, and lost messages, come with the audit, which reads everything anyway.
+ * Stores the health of endpoints that are failing or disabled. The health is determined by the data plane, which
+ * publishes a message when it disables an endpoint. Other changes are found by the audit, which reads all endpoints
+ * regularly. This also covers lost messages.
  */
 export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps) {
-  /** undefined: it works. */
+  /** The value is undefined if the endpoint works. */
   const known = new Map<string, EndpointHealth | undefined>();
 
   function note(sub: string, text: string | undefined): void {
@@ -36,7 +43,10 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
   }
 
   return {
-    /** Returns the health of an endpoint; undefined: it works. Reads it from Redis only if it did not work. */
+    /**
+     * Returns the health of an endpoint, or undefined if the endpoint works. It is only read from Redis if the endpoint
+     * was not working before.
+     */
     async current(inbox: InboxRef): Promise<EndpointHealth | 'unknown' | undefined> {
       if (!known.has(inbox.sub)) return 'unknown';
       if (known.get(inbox.sub) === undefined) return undefined;
@@ -44,32 +54,38 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
       known.set(inbox.sub, health);
       return health;
     },
-    /** Handles the data plane's message that it disabled the endpoint. */
+    /** Handles a message from the data plane that the endpoint was disabled. */
     onDisabled(inbox: InboxRef): void {
       read(inbox).then(
         text => note(inbox.sub, text),
         (err: unknown) => log.debug({ err }, 'the health of an endpoint cannot be read'),
       );
     },
-    /** Notes what the audit found for a tenant. @param subs every `sub_…` that it read */
+    /**
+     * Processes the results of an audit for a tenant. @param subs the ids of all subscriptions that were read (`sub_…`)
+     */
     noteAll(subs: Iterable<string>, texts: ReadonlyMap<string, string>): void {
       for (const sub of subs) note(sub, texts.get(sub));
     },
-    /** Forgets subscriptions that are gone. */
+    /** Removes the state of subscriptions that no longer exist. */
     prune(exists: (sub: string) => boolean): void {
       for (const sub of known.keys()) if (!exists(sub)) known.delete(sub);
     },
-    /** Forgets everything at the start of a term: another leader may have led in between. */
+    /** Removes all entries at the start of a term, because another replica may have been the leader in the meantime. */
     forget: () => known.clear(),
   };
 }
 
-/** Returns the keys of Subscriptions whose status must follow. @param sub `sub_…` @param first it is known to work */
+/**
+ * Returns the keys of the Subscriptions for which the status must be updated.
+ * @param sub the subscription id (`sub_…`)
+ * @param first set to true if the endpoint was just found to be working
+ */
 export function keysConcerned({ Subscription }: Pick<Caches, 'Subscription'>, sub: string, first: boolean): string[] {
   return (
     Subscription.store
       .byIndex('publicId', sub)
-      // Of endpoints that work, only those that were reported as failing.
+      // If the endpoint works, we only include Subscriptions that have been reported as failing.
       .filter(subscription => !first || showsFailing(subscription))
       .map(({ metadata }) => keyOf(metadata))
   );

@@ -14,32 +14,35 @@ type SecretObject = AnyObject & {
 
 interface Known {
   readonly resourceVersion: string;
-  /** Key in the Secret → value. Only keys that a header names. */
+  /** The values of the Secret by key. Only keys that are used by a header are included. */
   readonly fields: ReadonlyMap<string, HeaderField>;
 }
 
-/** Maximum number of parallel reads, when a new leader reads all Secrets. */
+/** The maximum number of parallel reads. This limit is reached when a new leader reads all Secrets. */
 const READS_AT_ONCE = 16;
 
-/** Retry interval for a Secret that could not be read, ms. */
+/** The retry interval for a Secret that could not be read, in milliseconds. */
 export const READ_AGAIN_MS = 5_000;
 
-/** Values of the headers that endpoints take from Secrets. */
+/** Provides the values of endpoint headers that are stored in Secrets. */
 export interface HeaderSecrets {
-  /** Reads the Secrets of the subscriptions to a workspace that changed since the last read. Never rejects. */
+  /**
+   * Reads the Secrets for the subscriptions to a workspace if they have changed since the last read. The returned
+   * promise is not rejected if a read fails.
+   */
   readonly read: (tenant: string) => Promise<void>;
-  /** Returns the values in the order of the headers; undefined if no header names a Secret. */
+  /** Returns the values in the same order as the headers. Returns undefined if the headers do not use a Secret. */
   readonly fieldsOf: (subscription: Cached<'Subscription'>) => readonly HeaderField[] | undefined;
 }
 
 /**
- * Reads header values from Secrets. The caches hold only name and version of a Secret, so the controller keeps in
- * memory the keys that headers name, and nothing else of the cluster's Secrets.
+ * Reads header values from Secrets. The caches only contain the name and the version of each Secret. The controller
+ * therefore only keeps the keys that are used by headers in memory.
  */
 export function createHeaderSecrets(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'headerSecrets'>;
   readonly client: Pick<KubeClient, 'get'>;
-  /** Enqueues the tenant again. */
+  /** Enqueues the tenant after the given delay. */
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
   readonly log: Logger;
 }): HeaderSecrets {
@@ -53,7 +56,7 @@ export function createHeaderSecrets(deps: {
     return resourceVersion !== now.resourceVersion || [...keysNamed(caches, secret)].some(key => !fields?.has(key));
   }
 
-  /** Reads a Secret. Keeps the values of the last read when it fails. */
+  /** Reads a Secret. If this fails, the values of the last read are kept. */
   async function readOne(secret: string, tenant: string): Promise<void> {
     const keys = [...keysNamed(caches, secret)];
     try {
@@ -62,7 +65,7 @@ export function createHeaderSecrets(deps: {
       else known.set(secret, found);
     } catch (error) {
       deps.log.warn({ err: error, secret }, 'a Secret of an endpoint cannot be read');
-      // No Secret has an empty version, so the next sync reads it again.
+      // The version of a Secret cannot be empty, so this ensures that the Secret is read again by the next sync.
       const unread = new Map(keys.map(key => [key, { fault: 'secret_unread' } as const]));
       if (!known.has(secret)) known.set(secret, { resourceVersion: '', fields: unread });
       deps.enqueueAfter(tenant, READ_AGAIN_MS);
@@ -78,7 +81,7 @@ export function createHeaderSecrets(deps: {
 
   return {
     async read(tenant) {
-      // Thousands of subscriptions may name the same Secret: read it once.
+      // The same Secret may be used by thousands of subscriptions, so we only read it once.
       const outdated = [...secretsNamed(caches, tenant)].filter(isOutdated);
       if (outdated.length === 0) return;
       forgetUnused();
@@ -93,7 +96,7 @@ export function createHeaderSecrets(deps: {
       if (headers.length === 0) return undefined;
       return headers.map(({ secret }) => {
         const key = `${metadata.namespace}/${secret.name}`;
-        // Do not use the values of a Secret that was deleted.
+        // We check the cache here so that the values of a deleted Secret are not used.
         const present = caches.headerSecrets.store.get(key) === undefined ? undefined : known.get(key);
         if (present === undefined) return { fault: 'secret_missing' };
         return present.fields.get(secret.key) ?? { fault: 'secret_unread' };
@@ -102,7 +105,7 @@ export function createHeaderSecrets(deps: {
   };
 }
 
-/** Returns the Secrets that headers of the subscriptions to a workspace name, as `namespace/name`. */
+/** Returns the Secrets that are used by headers of the subscriptions to a workspace, in the form `namespace/name`. */
 function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: string): Set<string> {
   const named = new Set<string>();
   for (const { metadata, spec } of Subscription.store.byIndex('secretFor', tenant)) {
@@ -112,7 +115,7 @@ function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: st
   return named;
 }
 
-/** Returns the keys of the Secret that headers name. */
+/** Returns the keys of a Secret that are used by headers. */
 function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: string): Set<string> {
   const keys = new Set<string>();
   for (const { metadata, spec } of Subscription.store.byIndex('secret', secret)) {
@@ -123,7 +126,9 @@ function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: strin
   return keys;
 }
 
-/** Reads these keys of a Secret. Returns undefined if it does not exist, or if its type is never sent. */
+/**
+ * Reads the given keys of a Secret. Returns undefined if the Secret does not exist or has a type that is not allowed.
+ */
 async function readSecret(
   client: Pick<KubeClient, 'get'>,
   secret: string,

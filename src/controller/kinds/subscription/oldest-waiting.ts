@@ -4,27 +4,36 @@ import type { QueueRoute } from '../../../core/routing/routes.ts';
 import type { BacklogStore, InboxLook, OldestOpen } from '../../../redis/backlog.ts';
 import type { Cached } from '../../caches/caches.ts';
 
-/** Maximum number of calls for an inbox in one check. The next check continues a longer log. */
+/**
+ * The maximum number of calls for each inbox in one check. If the log is longer, the next check continues where this
+ * one stopped.
+ */
 const MOST_PAGES = 20;
 
-/** A subscription whose backlog may be at risk. */
+/** A subscription with a backlog that may be at risk. */
 export interface Suspect {
   readonly subscription: Cached<'Subscription'>;
   readonly queue: QueueRoute;
   readonly inbox: InboxLook;
 }
 
-/** The oldest event that waits for a subscription, in its queue or in its inbox. */
+/** The oldest event that is waiting for a subscription. The event can be in the queue or in the inbox. */
 export interface OldestWaiting {
   readonly suspect: Suspect;
-  /** When it was accepted, ms; now, if none waits. */
+  /** The time when the event was accepted, in milliseconds. If there are no events, this is the current time. */
   readonly oldestMs: number;
-  /** All events that wait now or later were accepted at this time or later, ms. */
+  /**
+   * The time in milliseconds before which no waiting event was accepted. This also applies to events that will wait
+   * later.
+   */
   readonly notBeforeMs: number;
   readonly settledTo: string;
 }
 
-/** Reads both places where an event may wait: the queue and the inbox. Groups the calls by slot. */
+/**
+ * Returns the oldest waiting event of each subscription. Events can wait in the queue and in the inbox, so both are
+ * read. The calls are grouped by slot.
+ */
 export async function* readOldestWaiting(
   deps: { readonly store: BacklogStore; readonly nowMs: () => number },
   tenant: string,
@@ -55,7 +64,7 @@ export async function* readOldestWaiting(
   }
 }
 
-/** Continues in a long log until an open event shows whether the backlog is at risk. */
+/** Continues to read a long log until an open event shows whether the backlog is at risk. */
 async function readOn(
   { store, nowMs }: { readonly store: Pick<BacklogStore, 'readOldestOpen'>; readonly nowMs: () => number },
   { inbox, queue }: Suspect,

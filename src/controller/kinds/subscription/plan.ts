@@ -23,17 +23,19 @@ export interface SubscriptionFacts {
   readonly producer: string;
   readonly stream: string;
   readonly verdict: SubscriptionVerdict;
-  /** status.admittedAt; set once, when the subscription is first admitted. */
+  /** The value of status.admittedAt. It is set once, when the subscription is admitted for the first time. */
   readonly admittedAt: string | undefined;
   readonly signing: SubscriptionStatus['signing'];
-  /** Version in the spec; undefined without an endpoint. */
+  /** The secret version in the spec. Undefined if the subscription does not have an endpoint. */
   readonly secretVersion: number | undefined;
-  /** Result of the last check; undefined before the first one. */
+  /** The result of the last check. Undefined if the subscription has not been checked yet. */
   readonly backlogAtRisk: boolean | undefined;
-  /** The condition in the status now. */
+  /** The condition that is currently in the status. */
   readonly recordedBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly endpoint: EndpointFacts;
-  /** Why the signing secret is not mirrored; absent: it is mirrored, or there is no endpoint. */
+  /**
+   * The reason why the signing secret could not be mirrored. Undefined if it was mirrored or if there is no endpoint.
+   */
   readonly mirrorFault?: MirrorFault | undefined;
   readonly now: string;
 }
@@ -101,7 +103,10 @@ function readiness(facts: SubscriptionFacts): DesiredCondition[] {
   ];
 }
 
-/** Returns version and time of the newest signing secret. A higher version is a rotation, now. */
+/**
+ * Returns the version and the time of the newest signing secret. If the version in the spec is higher, the secret is
+ * rotated now.
+ */
 function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
   const { signing, secretVersion } = facts;
   if (secretVersion === undefined || signing?.version === secretVersion) return signing;
@@ -114,7 +119,10 @@ const BACKLOG_MESSAGE = {
   WithinRetention: 'no waiting event is close to the end of its retention period',
 } as const;
 
-/** Returns the condition of a subscription that was ever at risk. Most subscriptions never have it. */
+/**
+ * Returns the BacklogAtRisk condition. It is only set if the subscription was at risk at some point, so most
+ * subscriptions do not have it.
+ */
 function backlog({ verdict, backlogAtRisk, recordedBacklog }: SubscriptionFacts): DesiredCondition[] {
   const type = condition.BacklogAtRisk;
   if (verdict.ready !== 'Admitted' || (recordedBacklog === undefined && backlogAtRisk !== true)) return [];
@@ -127,7 +135,7 @@ function backlog({ verdict, backlogAtRisk, recordedBacklog }: SubscriptionFacts)
   return [{ type, status, reason: reason.BacklogAtRisk[why], message: BACKLOG_MESSAGE[why] }];
 }
 
-/** Returns an Event when the backlog becomes at risk, and when that is over. */
+/** Returns an Event when the backlog is at risk and when it is no longer at risk. */
 function backlogEvents(facts: SubscriptionFacts): EventNote[] {
   const [now] = backlog(facts);
   const was = facts.recordedBacklog?.status === 'True';
@@ -135,7 +143,10 @@ function backlogEvents(facts: SubscriptionFacts): EventNote[] {
   return [{ type: was ? 'Normal' : 'Warning', reason: now.reason, message: now.message }];
 }
 
-/** Returns Live. Reports a disabled endpoint before the routes do, because the routes are compiled from the status. */
+/**
+ * Returns the Live condition. The routes are compiled from the status, so a disabled endpoint is reported here before
+ * the routes contain it.
+ */
 function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
   const disabled = endpointStatus(endpoint);
   const sends = verdict.live === 'Live' || verdict.live === 'InsufficientTokens' || verdict.live === 'EndpointDisabled';
@@ -153,22 +164,25 @@ function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
   };
 }
 
-/** Retry interval for a Secret that was refused, ms. */
+/** The retry interval for a Secret that was rejected, in milliseconds. */
 const MIRROR_RETRY_MS = 300_000;
 
-/** Returns the condition while the Secret is refused. */
+/** Returns the condition that is set while the Secret is rejected. */
 function mirroring({ mirrorFault }: SubscriptionFacts): DesiredCondition[] {
   if (mirrorFault === undefined) return [];
   return [{ type: condition.SecretMirrored, status: 'False', ...mirrorFault }];
 }
 
-/** Returns when to requeue without a change, ms; undefined: never. */
+/**
+ * Returns the time after which the subscription should be requeued if it does not change, in milliseconds. Returns
+ * undefined if this is not needed.
+ */
 function requeueInMs({ endpoint, mirrorFault }: SubscriptionFacts): number | undefined {
   const warningMs = nextWarningInMs(endpoint);
   return mirrorFault === undefined ? warningMs : Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS);
 }
 
-/** Returns the status of a subscription after its routes were applied. */
+/** Returns the status of a subscription after its routes have been applied. */
 export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
   const { verdict, endpoint } = facts;
   return {
@@ -191,7 +205,7 @@ export function planSubscription(facts: SubscriptionFacts): Outcome<Subscription
       ...mirroring(facts).map(fault => ({ type: 'Warning', reason: fault.reason, message: fault.message }) as const),
     ],
     requeueAfterMs: requeueInMs(facts),
-    // A grant waits for a person, so it does not count as missing.
+    // A missing grant is not included here, because it may take time until the producer creates it.
     missingReference: verdict.ready === 'WaitingForWorkspace' || verdict.ready === 'WaitingForStream',
   };
 }

@@ -16,7 +16,10 @@ import { inboxOf } from './inbox.ts';
 import { planSubscription, type SubscriptionFacts } from './plan.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
-/** Returns whether the producer granted this workspace the integration. Only then does a status show the producer. */
+/**
+ * Returns true if the producer granted the integration to this workspace. Information about the producer is only shown
+ * in the status if this is the case.
+ */
 function isGranted({ caches }: Context, { metadata, spec }: Cached<'Subscription'>): boolean {
   const integration = caches.Integration.store.get(`${spec.producer}/${spec.integration}`)?.spec;
   return (
@@ -27,7 +30,10 @@ function isGranted({ caches }: Context, { metadata, spec }: Cached<'Subscription
 const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
 const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 
-/** Returns the status while the producer's workspace is paused: unchanged, except for what closed meanwhile. */
+/**
+ * Returns the status while the workspace of the producer is paused. It is unchanged unless the subscription was closed
+ * during the pause.
+ */
 function pausedSubscription(context: Context, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
   const { metadata, spec } = subscription;
   if (!isGranted(context, subscription)) return planSubscription(factsOf(context, subscription, UNGRANTED));
@@ -94,14 +100,17 @@ export function reconcileSubscription(
   };
 }
 
-/** Closes the routes, then removes the inbox at once (Delete), or keeps it readable until retention ends (Retain). */
+/**
+ * Finalizes a subscription that is being deleted. The routes are closed first. If the policy is Delete, the inbox is
+ * then removed immediately. If the policy is Retain, the inbox can be read until its retention ends.
+ */
 export function finalizeSubscription(context: Context) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {
     const { metadata, spec } = subscription;
     try {
       const { routes } = await settled(context, spec.producer, subscription);
       const inbox = inboxOf(subscription);
-      // The stream may be deleted before its subscriptions. Its retention is not known then.
+      // The stream may be deleted before its subscriptions, in which case its retention is not known.
       const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;
       const keepMs = spec.deletionPolicy === 'Delete' ? 0 : retentionMs;
       await context.tenants.remove(

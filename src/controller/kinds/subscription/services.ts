@@ -12,7 +12,10 @@ import { createBacklogWatch } from './backlog-watch.ts';
 import { createDeliveryShowing } from './delivery-status/delivery-showing.ts';
 import { createEndpointHealths, keysConcerned } from './endpoint-healths.ts';
 
-/** Creates what the leader knows of subscriptions from the data plane: backlogs, endpoints and deliveries. */
+/**
+ * Creates the services that provide information about subscriptions from the data plane. They are used for the
+ * backlogs, the endpoints and the deliveries.
+ */
 export function createSubscriptionServices(deps: {
   readonly caches: Caches;
   readonly tenants: Tenants;
@@ -48,13 +51,13 @@ export function createSubscriptionServices(deps: {
     backlogWatch,
     endpointHealths,
     showing,
-    /** Begins a term, which ends when `over` aborts. */
+    /** Starts a new term, which ends when `over` is aborted. */
     begin(over: AbortSignal): void {
       endpointHealths.forget();
       backlogWatch.begin(over);
       showing.begin(over);
     },
-    /** Forgets subscriptions that are gone. */
+    /** Removes the state of subscriptions that no longer exist. */
     prune(): void {
       endpointHealths.prune(sub => caches.Subscription.store.byIndex('publicId', sub).length > 0);
       showing.prune();

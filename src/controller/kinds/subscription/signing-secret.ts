@@ -12,16 +12,19 @@ import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
-/** Why the Secret could not be written, with what to change. */
+/** The reason why the Secret could not be written, and a message that describes how to fix this. */
 export interface MirrorFault {
   readonly reason: 'NameTaken' | 'Refused';
   readonly message: string;
 }
 
-/** Statuses with which the API server refuses a Secret: by its rules, a quota, a policy or missing rights. */
+/**
+ * The status codes that the API server returns if it rejects a Secret. The cause can be a validation rule, a quota, a
+ * policy or a missing permission.
+ */
 const REFUSALS = [400, 403, 409, 422];
 
-/** Returns what the refusal means. Reads only the type of a Secret that is not ours. */
+/** Returns the fault for a rejected Secret. If the Secret is not managed by Sluice, only its type is read. */
 async function faultOf(
   context: Context,
   target: { readonly namespace: string; readonly name: string },
@@ -37,10 +40,10 @@ async function faultOf(
 }
 
 /**
- * Mirrors the newest signing secret to the Secret `<subscription>-signing`, for partners who read it with kubectl. An
- * owner reference deletes it with the Subscription.
+ * Writes the newest signing secret to the Secret `<subscription>-signing`, so that partners can read it with kubectl.
+ * The Secret has an owner reference, so it is deleted with the Subscription.
  *
- * Returns the fault if the API server refuses it. Deliveries are signed regardless.
+ * Returns a fault if the API server rejects the Secret. Deliveries are signed in any case.
  */
 export async function mirrorSigningSecret(
   context: Context,

@@ -3,7 +3,10 @@ import type { Caches } from '../../caches/caches.ts';
 import { ownersOf } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
-/** Subscriptions whose mirrored Secret was changed or deleted, or whose name for it became free. */
+/**
+ * Returns the sources for the keys of Subscriptions. A Subscription is enqueued when its mirrored Secret is changed or
+ * deleted. It is also enqueued when another Secret that used the name of the mirrored Secret is deleted.
+ */
 export function subscriptionSources(caches: Caches): readonly KeySource[] {
   return [
     keysFrom(caches.headerSecrets, (old, current) => {

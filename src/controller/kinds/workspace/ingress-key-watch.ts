@@ -9,7 +9,10 @@ import {
   keysFrom,
 } from '../../engine/keyed-controller.ts';
 
-/** Records a Warning on each ingress-key Secret that is not usable, with the reason. */
+/**
+ * Creates a controller that records a Warning Event for each ingress key Secret that cannot be used. The Event includes
+ * the reason.
+ */
 export function createIngressKeyWatch(
   engine: Omit<KeyedControllerOptions, 'reconcile'> & { readonly events: Pick<EventRecorder, 'record'> },
   { ingressKeys }: Pick<Caches, 'ingressKeys'>,

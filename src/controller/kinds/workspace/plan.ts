@@ -7,26 +7,31 @@ import { type Outcome, waiting, waitingForReference } from '../../engine/outcome
 
 export interface WorkspaceFacts {
   readonly name: string;
-  /** The namespace of the same name: adopted (created or labelled), foreign, or being deleted. */
+  /**
+   * The state of the namespace with the same name. It is `adopted` if it was created or labelled for this workspace.
+   */
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
   readonly accountExists: boolean;
   readonly account: string;
-  /** Value of the annotation for a pause, in a workspace that is not paused. */
+  /** The value of the pause annotation, if the workspace is not paused. */
   readonly pauseValue: string | undefined;
-  /** The status has Ready=True. */
+  /** True if the status has Ready=True. */
   readonly wasReady: boolean;
   readonly producer: boolean;
-  /** Queues wait for tokens that the account does not have; undefined: not known yet. */
+  /** True if there are queues that wait for tokens of the account. Undefined if this is not known yet. */
   readonly short: boolean | undefined;
-  /** The condition in the status now. Once set, it stays in the status. */
+  /** The condition that is currently in the status. After it has been set, it is not removed from the status. */
   readonly insufficientTokens: Condition | undefined;
-  /** Redis has not answered for a minute. */
+  /** True if Redis has not responded for a minute. */
   readonly dataPlaneAway: boolean;
-  /** The condition in the status now. */
+  /** The condition that is currently in the status. */
   readonly dataPlaneReachable: Condition | undefined;
 }
 
-/** Returns the condition during and after an outage, and none for a workspace that never had one. */
+/**
+ * Returns the DataPlaneReachable condition during and after an outage. Workspaces that have not had an outage do not
+ * have this condition.
+ */
 export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'dataPlaneReachable'>): DesiredCondition[] {
   const type = CONDITION.Workspace.DataPlaneReachable;
   const reasons = REASON.Workspace.DataPlaneReachable;
@@ -39,7 +44,10 @@ export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'data
   return [{ type, status: 'True', reason: reasons.RedisAnswers, message: 'Redis is available again' }];
 }
 
-/** Returns the condition during and after a shortage, and none for an account that never had one. */
+/**
+ * Returns the InsufficientTokens condition during and after a shortage. Workspaces that have not had a shortage do not
+ * have this condition.
+ */
 function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredCondition[] {
   const type = CONDITION.Workspace.InsufficientTokens;
   const reasons = REASON.Workspace.InsufficientTokens;
@@ -53,7 +61,10 @@ function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredC
   return [{ type, status: 'False', reason: reasons.TokensLeft, message: 'the account has tokens again' }];
 }
 
-/** Returns Ready=True. An annotation that pauses nothing, and looks as if it did, is the reason. */
+/**
+ * Returns the Ready condition with status True. If the pause annotation has an invalid value, this is shown in the
+ * reason.
+ */
 function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
   const reasons = REASON.Workspace.Ready;
   const type = CONDITION.Workspace.Ready;
@@ -63,7 +74,10 @@ function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
   return { type, status: 'True', reason: reasons.PauseIgnored, message: `${message}; ${ignored}` };
 }
 
-/** Requeue interval for a foreign namespace, ms: it has no label, so the watch does not see its deletion. */
+/**
+ * The requeue interval for a foreign namespace, in milliseconds. The namespace does not have the label, so its deletion
+ * is not visible to the watch.
+ */
 const FOREIGN_CHECK_MS = 60_000;
 
 /** Returns the status of a workspace. */
@@ -93,7 +107,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     const message = `account ${facts.account} does not exist. Create the account. If you deleted it, events continue to flow until its included tokens are used`;
     return waitingForReference(reasons.WaitingForAccount, message, {
       status,
-      // A new workspace may be created before its account.
+      // We do not record an Event for a new workspace, because it may be created before its account.
       events: facts.wasReady ? [{ type: 'Warning', reason: reasons.WaitingForAccount, message }] : [],
       conditions: [...tokens(facts), ...reachability(facts)],
     });

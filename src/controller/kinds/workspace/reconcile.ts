@@ -12,7 +12,7 @@ import { reportFailure } from '../../engine/failure.ts';
 import { OutageError, type Outcome } from '../../engine/outcome.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 
-/** Creates the namespace if it is missing, and returns its state. Does not touch a foreign namespace. */
+/** Creates the namespace if it does not exist, and returns its state. A foreign namespace is not changed. */
 async function claimNamespace({ client, caches }: Context, name: string): Promise<WorkspaceFacts['namespace']> {
   const known = caches.namespaces.store.get(name);
   if (known !== undefined) return known.deleting ? 'terminating' : known.workspace === name ? 'adopted' : 'foreign';
@@ -29,10 +29,13 @@ async function claimNamespace({ client, caches }: Context, name: string): Promis
   return found.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
 }
 
-/** Requeue interval of a workspace whose part of Redis does not answer, ms. */
+/** The requeue interval for a workspace while its part of Redis does not respond, in milliseconds. */
 const AWAY_CHECK_MS = 5_000;
 
-/** Returns the status of a workspace during an outage: unchanged if its generation is applied, plus the outage. */
+/**
+ * Returns the status of a workspace during an outage. If the current generation has been applied, the conditions are
+ * kept and the outage is added.
+ */
 function planAway(
   { metadata, status }: Cached<'Workspace'>,
   error: OutageError,
@@ -55,7 +58,7 @@ export function reconcileWorkspace(context: Context) {
       account: workspace.spec.account,
       pauseValue: workspace.metadata.annotations?.[PAUSED_ANNOTATION],
       accountExists: context.caches.Account.store.get(workspace.spec.account) !== undefined,
-      // A producer stays a producer after its last stream is deleted.
+      // A workspace remains a producer after its last stream is deleted.
       producer:
         workspace.spec.producer === true ||
         producer === true ||
@@ -79,7 +82,7 @@ export function reconcileWorkspace(context: Context) {
   };
 }
 
-/** Closes the workspace's routing. Keeps its namespace and its data in Redis. */
+/** Closes the routes of the workspace. The namespace and the data in Redis are kept. */
 export function finalizeWorkspace(context: Context) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
     try {

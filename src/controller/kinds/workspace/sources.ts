@@ -8,7 +8,10 @@ import {
 } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
-/** Workspaces of a changed account or namespace, and of a namespace where a stream was created or deleted. */
+/**
+ * Returns the sources for the keys of workspaces. A workspace is enqueued when its account or its namespace changes. It
+ * is also enqueued when a stream is created or deleted in its namespace.
+ */
 export function workspaceSources(caches: Caches): readonly KeySource[] {
   return [
     fromNamespaces(caches),

@@ -6,18 +6,25 @@ const HOUR_MS = 3_600_000;
 
 export interface DeadLetterEvents {
   /**
-   * Returns the Event for the first dead letter of an hour, once; undefined: no new one.
+   * Returns an Event for the first dead letter of each hour. Returns undefined if there is no new dead letter or if the
+   * Event was already returned.
    *
-   * @param shownDead the status already showed dead letters
+   * @param shownDead set to true if the status already showed dead letters
    */
   readonly of: (sub: string, state: DeliveryState, shownDead: boolean, nowMs: number) => EventNote | undefined;
-  /** Starts a term at this time of Redis's clock, ms. An earlier leader reported what came before. */
+  /**
+   * Starts a new term at the given time of the Redis clock, in milliseconds. Dead letters before this time have already
+   * been reported by an earlier leader.
+   */
   readonly begin: (nowMs: number) => void;
   readonly prune: (exists: (sub: string) => boolean) => void;
 }
 
 export function createDeadLetterEvents(): DeadLetterEvents {
-  /** `sub_…` → time of the hour's first dead letter that was reported last, ms. */
+  /**
+   * The time of the last reported dead letter for each subscription id (`sub_…`), in milliseconds. This is always the
+   * first dead letter of its hour.
+   */
   const reported = new Map<string, number>();
   let begunMs = 0;
   return {

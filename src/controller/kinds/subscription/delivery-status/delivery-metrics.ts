@@ -4,7 +4,9 @@ export interface DeliveryMetrics {
   readonly wrote: () => void;
 }
 
-/** Creates the metrics. @param waiting returns how many Subscriptions wait for their turn */
+/**
+ * Creates the delivery metrics. @param waiting returns the number of Subscriptions that are waiting for a status update
+ */
 export function createDeliveryMetrics(registry: Registry, waiting: () => number): DeliveryMetrics {
   const registers = [registry];
   new Gauge({

@@ -15,14 +15,14 @@ import { createDeliveryWriter } from './writer.ts';
 
 type Reconcile = (subscription: Cached<'Subscription'>, attempt: Attempt) => Promise<Outcome<SubscriptionStatus>>;
 
-/** Wires the parts that write the state of deliveries to the statuses of Subscriptions. */
+/** Creates the components that add the state of deliveries to the statuses of Subscriptions. */
 export function createDeliveryShowing(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'CatalogStream'>;
   readonly readDeliveries: ReadDeliveries;
-  /** Writes the status of a Subscription again. */
+  /** Enqueues a Subscription so that its status is written again. */
   readonly write: (key: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** Redis's clock, ms. */
+  /** The time according to the clock of Redis, in milliseconds. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly registry: Registry;
@@ -54,13 +54,16 @@ export function createDeliveryShowing(deps: {
     onAlarm: watch.onAlarm,
     noteAll: watch.noteAll,
     begin: watch.begin,
-    /** Forgets Subscriptions that are gone. */
+    /** Removes the state of Subscriptions that no longer exist. */
     prune: () =>
       watch.prune({
         key: key => Subscription.store.get(key) !== undefined,
         sub: sub => Subscription.store.byIndex('publicId', sub).length > 0,
       }),
-    /** Wraps `reconcile` to add status.delivery, also while the producer's workspace is paused. */
+    /**
+     * Wraps `reconcile` so that it also sets status.delivery. This is also done if the workspace of the producer is
+     * paused.
+     */
     show(reconcile: Reconcile): Reconcile {
       return async (subscription, attempt) => {
         const outcome = await reconcile(subscription, attempt);

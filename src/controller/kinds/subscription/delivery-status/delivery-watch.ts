@@ -19,19 +19,22 @@ import type { DeliveryWriter, Target } from './writer.ts';
 
 export interface DeliveryWatchDeps {
   readonly read: ReadDeliveries;
-  /** Subscriptions with the public id. */
+  /** Returns the Subscriptions with the given public id. */
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
-  /** Returns the retention of the subscription's stream, or the maximum if the stream is gone. */
+  /**
+   * Returns the retention of the stream that the subscription uses. If the stream does not exist, the maximum retention
+   * is returned.
+   */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
-  /** Redis's clock, ms. */
+  /** The time according to the clock of Redis, in milliseconds. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** Delivery fields of one subscription, with the generation that they belong to. */
+/** The delivery fields of a subscription and the generation that they were read for. */
 export type FoundDelivery = DeliveryFields & { readonly inc?: string | undefined };
 
 function targetOf({ metadata }: Cached<'Subscription'>): Target {
@@ -39,13 +42,13 @@ function targetOf({ metadata }: Cached<'Subscription'>): Target {
 }
 
 /**
- * Follows the state of deliveries. Dispatchers publish changes at once. Lost messages come with the audit, which reads
- * everything anyway.
+ * Watches the state of deliveries. Changes are published by the dispatchers. If a message is lost, the change is found
+ * by the audit, which reads all subscriptions regularly.
  */
 export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   const { writer } = deps;
   const deadLetters = createDeadLetterEvents();
-  /** Key → a backlog that one audit found without an alarm. It may be short-lived. */
+  /** The backlogs that were found by one audit without an alarm, by key. They may be temporary. */
   const suspects = new Map<string, string>();
   let working = false;
   const alarms = createAlarmBatch({
@@ -55,7 +58,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
     },
   });
 
-  /** Returns what the status shows, or will show once it is written. */
+  /** Returns the state that is shown in the status, or that will be shown after the next write. */
   function shownOf(subscription: Cached<'Subscription'>): DeliveryStatus {
     return writer.shownOf(targetOf(subscription)) ?? subscription.status?.delivery ?? NO_DELIVERY;
   }
@@ -76,7 +79,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   function compare(sub: string, inc: string | undefined, fields: DeliveryFields, by: 'alarm' | 'audit'): void {
     for (const subscription of deps.subscriptionsOf(sub)) {
       const { metadata } = subscription;
-      // Another generation: Redis does not have the routes of this one yet.
+      // The fields belong to another generation, so the routes of this one have not been written to Redis yet.
       if (metadata.deletionTimestamp !== undefined || inc !== generationOf(metadata.uid)) continue;
       const state = parseDeliveryState(fields);
       const shown = shownOf(subscription);
@@ -94,18 +97,18 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   }
 
   return {
-    /** Handles a dispatcher's message that the state of deliveries changed. */
+    /** Handles a message from a dispatcher about a change in the state of deliveries. */
     onAlarm: (inbox: InboxRef): void => {
       if (working) alarms.add(inbox);
     },
-    /** Notes what the audit found for a tenant's subscriptions (`sub_…`). */
+    /** Processes the results of an audit for the subscriptions (`sub_…`) of a tenant. */
     noteAll: (found: ReadonlyMap<string, FoundDelivery>): void => {
       if (!working) return;
       for (const [sub, fields] of found) compare(sub, fields.inc, fields, 'audit');
     },
-    /** Returns the state of deliveries for the status. */
+    /** Returns the state of deliveries that should be written to the status. */
     statusOf: shownOf,
-    /** Starts over, until the signal aborts: another leader may have led in between. */
+    /** Runs the watch until the signal is aborted. It starts without state, because the leader may have changed. */
     begin: (signal: AbortSignal): void => {
       end();
       if (signal.aborted) return;

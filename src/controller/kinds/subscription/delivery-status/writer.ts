@@ -1,14 +1,14 @@
 import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { Clock } from '../../../../time/clock.ts';
 
-/** Five turns a second for the whole installation. */
+/** This limits the rate to five status writes per second for the whole installation. */
 const TURN_EVERY_MS = 200;
-/** Minimum time between two turns of a Subscription, ms. */
+/** The minimum time between two status writes for the same Subscription, in milliseconds. */
 const SAME_EVERY_MS = 10_000;
 
-/** Identifies a Subscription. One that was deleted and created again differs. */
+/** Identifies a Subscription. If a Subscription is deleted and created again, its target is different. */
 export interface Target {
-  /** `namespace/name` */
+  /** The key in the form `namespace/name`. */
   readonly key: string;
   readonly uid: string;
 }
@@ -18,29 +18,36 @@ interface Entry {
   readonly status: DeliveryStatus;
 }
 
-/** Writes the state of deliveries to a few statuses a second, oldest change first, with the state at its turn. */
+/**
+ * Writes the state of deliveries to the statuses of Subscriptions. Only a few statuses are written per second, in the
+ * order of the changes. Each write uses the latest state at that time.
+ */
 export interface DeliveryWriter {
-  /** Requests a turn. A later offer replaces the status of an earlier one and keeps its place. */
+  /**
+   * Adds a Subscription to the queue. If it is already in the queue, the state is replaced and its position is kept.
+   */
   readonly offer: (target: Target, status: DeliveryStatus) => void;
-  /** Cancels the turn: the status is correct again. */
+  /** Removes a Subscription from the queue because its status is correct. */
   readonly withdraw: (key: string) => void;
   readonly isWaiting: (key: string) => boolean;
-  /** Returns the status of the Subscription's last turn; undefined: it had none in this term. */
+  /**
+   * Returns the last state that was written for the Subscription. Returns undefined if there was no write in this term.
+   */
   readonly shownOf: (target: Target) => DeliveryStatus | undefined;
   readonly waiting: () => number;
   readonly begin: () => void;
   readonly end: () => void;
-  /** Forgets Subscriptions that are gone. */
+  /** Removes the state of Subscriptions that no longer exist. */
   readonly prune: (exists: (key: string) => boolean) => void;
 }
 
-/** Creates a writer. @param write writes the Subscription's status, with retries */
+/** Creates a delivery writer. @param write writes the status of a Subscription and retries failures */
 export function createDeliveryWriter(deps: {
   readonly write: (key: string) => void;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DeliveryWriter {
   const { clock } = deps;
-  /** In the order of the changes, with at most one entry for each Subscription. */
+  /** The queue in the order of the changes. There is at most one entry for each Subscription. */
   const queue = new Map<string, Entry>();
   const shown = new Map<string, Entry & { readonly atMs: number }>();
   let lastTurnMs = Number.NEGATIVE_INFINITY;
@@ -51,7 +58,7 @@ export function createDeliveryWriter(deps: {
     return (shown.get(key)?.atMs ?? Number.NEGATIVE_INFINITY) + SAME_EVERY_MS;
   }
 
-  /** Schedules a turn for an entry that is ready at `readyMs`. */
+  /** Sets the timer for an entry that can be written at `readyMs`. */
   function arm(readyMs: number): void {
     const atMs = Math.max(readyMs, lastTurnMs + TURN_EVERY_MS);
     if (timer !== undefined && timer.atMs <= atMs) return;
@@ -74,7 +81,7 @@ export function createDeliveryWriter(deps: {
         continue;
       }
       arm(readyMs);
-      // No later entry is ready earlier than this one.
+      // We can stop here, because later entries cannot be ready before this one.
       if (had && readyMs <= nowMs) return;
     }
   }
