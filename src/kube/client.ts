@@ -7,76 +7,91 @@ import { apiVersionOf, collectionPath, objectPath, type Resource } from './resou
 import { createTransport, type Transport, toKubeError } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch-stream.ts';
 
-/** Selects objects of a kind. Without any field: all. */
+/** Selects the objects of a kind. If there are no fields, all objects are selected. */
 export type Selection = {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** The server sends only `metadata`. */
+  /** If true, the server only returns the `metadata` of each object. */
   readonly metadataOnly?: boolean | undefined;
 };
 
 export type Waiting = {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
-  /** `leases`: uses connections that are reserved for the Lease. */
+  /** Set this to `leases` to use connections that are reserved for the Lease. */
   readonly over?: 'leases';
 };
 
 type ApplyOptions = Waiting & {
   readonly fieldManager: string;
-  /** Takes fields from other managers instead of failing with 409. Default false. */
+  /**
+   * If true, fields that are owned by other managers are overwritten instead of returning a 409 error. Defaults to
+   * false.
+   */
   readonly force?: boolean;
   readonly subresource?: 'status';
-  /** Validates and defaults without storing. */
+  /** If true, the object is validated and defaulted but is not stored. */
   readonly dryRun?: boolean;
 };
 
 type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
-/** A client of the API server with one identity. All functions reject with a KubeError, or with the signal's reason. */
+/**
+ * KubeClient is a client for the API server. All functions reject with a KubeError or with the reason of the signal.
+ */
 export type KubeClient = {
   readonly server: string;
-  /** Namespace of the kubeconfig's context; in a pod, its own. */
+  /** The namespace of the current context in the kubeconfig. In a pod, this is the namespace of the pod. */
   readonly namespace: string;
   /** Returns the object, or undefined if it does not exist. */
   readonly get: <T = AnyObject>(resource: Resource, name: ObjectName, options?: Waiting) => Promise<T | undefined>;
   /**
-   * Lists all selected objects from the quorum of etcd, in chunks. Keeps only the results of `project`, so that 100,000
-   * objects are never in memory whole. @throws KubeError 410 when the list took longer than the server keeps history
+   * Lists all selected objects from the quorum of etcd in chunks. Only the results of `project` are kept, so that
+   * 100,000 full objects are not in memory at the same time. @throws KubeError 410 if the list takes longer than the
+   * server keeps its history
    */
   readonly list: <T, P>(
     resource: Resource,
     project: (object: T) => P,
     options?: Selection & Waiting & { readonly limit?: number },
   ) => Promise<{ readonly items: P[]; readonly resourceVersion: string }>;
-  /** Yields changes after `resourceVersion` in order, with bookmarks, until the server ends the watch. No retries. */
+  /**
+   * Returns the changes after `resourceVersion` in order, including bookmarks, until the server closes the watch. The
+   * watch is not retried.
+   */
   readonly watch: <T>(
     resource: Resource,
     options: Selection & {
       readonly resourceVersion?: string | undefined;
       readonly signal?: AbortSignal | undefined;
-      /** When the server ends the watch. Default 240. */
+      /** The time after which the server closes the watch. Defaults to 240. */
       readonly timeoutSeconds?: number;
-      /** Time without a byte after which the connection counts as dead. Default 90,000. */
+      /** The connection is considered dead if there is no data for this time. Defaults to 90,000. */
       readonly inactivityMs?: number;
     },
   ) => AsyncGenerator<WatchEvent<T>, void, undefined>;
-  /** Applies server-side. `body` needs no apiVersion and kind. @throws KubeError 409 with `conflictManagers` */
+  /**
+   * Sends a server-side apply request. The `body` does not need to include apiVersion and kind. @throws KubeError 409
+   * with `conflictManagers`
+   */
   readonly apply: <T = AnyObject>(
     resource: Resource,
     name: ObjectName,
     body: object,
     options: ApplyOptions,
   ) => Promise<T>;
-  /** Sends a JSON merge patch. `metadata.resourceVersion` and `metadata.uid` in it are preconditions (409). */
+  /**
+   * Sends a JSON merge patch. If `metadata.resourceVersion` or `metadata.uid` is set, it is used as a precondition and
+   * a 409 error is returned if it does not match.
+   */
   readonly mergePatch: <T = AnyObject>(
     resource: Resource,
     name: ObjectName,
     patch: object,
     options?: Waiting & { readonly subresource?: 'status' },
   ) => Promise<T>;
-  /** Deletes the object. Returns false if it did not exist. @throws KubeError 409 when a precondition does not hold */
+  /** Deletes the object. Returns false if it did not exist. @throws KubeError 409 if a precondition does not match */
   readonly remove: (
     resource: Resource,
     name: ObjectName,
@@ -85,9 +100,12 @@ export type KubeClient = {
   ) => Promise<boolean>;
   /** Creates the object. @throws KubeError 409 AlreadyExists */
   readonly create: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
-  /** Replaces the whole object; `metadata.resourceVersion` in the body is the precondition (409). */
+  /**
+   * Replaces the whole object. The `metadata.resourceVersion` in the body is used as a precondition, so a 409 error is
+   * returned if it does not match.
+   */
   readonly update: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
-  /** Returns the number of connections opened so far. */
+  /** Returns the number of connections that have been opened so far. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
@@ -97,21 +115,23 @@ type ListPage<T> = {
   readonly items: readonly T[] | null;
 };
 
-/** Objects in one chunk of a list: client-go's default. */
+/** The number of objects in each chunk of a list. This is the default of client-go. */
 const PAGE = 500;
 
-/** Content types for metadata only (Kubernetes API concepts, "Metadata-only fetches"). */
+/**
+ * The content types for requests that only return metadata. See "Metadata-only fetches" in the Kubernetes API concepts.
+ */
 const METADATA = { list: metadataAs('PartialObjectMetadataList'), watch: metadataAs('PartialObjectMetadata') };
 
 function metadataAs(kind: string): string {
-  // Without an alternative: a server without support refuses (406) and never sends data that must not be here.
+  // We only accept this type, so that a server without support for it returns 406 instead of the full data.
   return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
 
-/** Number of tries for a list that expires between two chunks. */
+/** The number of attempts for a list that expires between two chunks. */
 const LIST_TRIES = 3;
 
-/** Returns the body with the fields that name the object. */
+/** Returns the body with the fields that identify the object. */
 function named(resource: Resource, { namespace, name }: ObjectName, body: object) {
   const { metadata } = body as { metadata?: object };
   return {
@@ -122,7 +142,7 @@ function named(resource: Resource, { namespace, name }: ObjectName, body: object
   };
 }
 
-/** Returns undefined if the object of the call does not exist. */
+/** Returns undefined if the object does not exist. */
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -132,7 +152,7 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Creates the list of a client. Starts over when it expires between two chunks. */
+/** Creates the list function of a client. The list is started again if it expires between two chunks. */
 function createList(call: Transport['call']): KubeClient['list'] {
   return async (resource, project, options = {}) => {
     const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = options;
@@ -166,7 +186,7 @@ function createList(call: Transport['call']): KubeClient['list'] {
   };
 }
 
-/** Creates the watch of a client. */
+/** Creates the watch function of a client. */
 function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['watch'] {
   return async function* <T>(resource: Resource, options: Parameters<KubeClient['watch']>[1]) {
     const { namespace, labelSelector, fieldSelector, metadataOnly, resourceVersion, signal } = options;
@@ -190,10 +210,11 @@ function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['wat
 }
 
 /**
- * Opens a client; connects at the first call.
+ * Creates a client. The connection is opened when the first request is sent.
  *
- * @param options.kubeconfig path; absent: `KUBECONFIG`, the user's default, then the pod's service account
- * @throws when there is no usable kubeconfig
+ * @param options.kubeconfig the path of the kubeconfig. If this is not set, `KUBECONFIG` is used, followed by the
+ * default path of the user and the service account of the pod.
+ * @throws if there is no kubeconfig that can be used
  */
 export function connect(
   options: {

@@ -23,7 +23,10 @@ const CRDS: Resource = {
 /** The names of the CustomResourceDefinitions of all kinds. */
 export const CRD_NAMES: readonly string[] = Object.values(KINDS).map(({ plural }) => `${plural}.${GROUP}`);
 
-/** Returns the CustomResourceDefinition of a kind as in `crds/`, with the hash of its spec in an annotation. */
+/**
+ * Returns the CustomResourceDefinition of a kind, as it is stored in `crds/`. The hash of the spec is added as an
+ * annotation.
+ */
 export function describeCrd(kind: KindDefinition) {
   const { apiVersion, kind: kindOfCrd, metadata, spec } = buildCrd(kind);
   const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
@@ -31,7 +34,7 @@ export function describeCrd(kind: KindDefinition) {
   return { apiVersion, kind: kindOfCrd, metadata: { ...metadata, annotations }, spec };
 }
 
-/** The parts of a schema that are compared. */
+/** The fields of a schema that are compared. */
 interface SchemaNode {
   readonly enum?: readonly unknown[];
   readonly properties?: Readonly<Record<string, SchemaNode>>;
@@ -49,7 +52,7 @@ export type LiveCrd = AnyObject & {
   };
 };
 
-/** Returns the fields, and values of enumerations, of `ours` that `live` does not have. */
+/** Returns the fields and enum values of `ours` that are missing from `live`. */
 function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string): string[] {
   if (live === undefined) return [path];
   if (live['x-kubernetes-preserve-unknown-fields'] === true) return [];
@@ -66,8 +69,9 @@ function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string)
 }
 
 /**
- * Returns what a CustomResourceDefinition of the cluster lacks compared to this program; undefined if nothing. A newer
- * one has all of it, and more.
+ * Returns a description of the fields that are missing from a CustomResourceDefinition in the cluster. Returns
+ * undefined if it is complete. A newer version is also considered complete, because it contains all fields of this
+ * version.
  */
 export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string | undefined {
   if (live === undefined) return 'is missing';
@@ -85,9 +89,12 @@ export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string 
 const LOOK_EVERY_MS = 10_000;
 const TRY_AGAIN_MS = 1_000;
 
-/** Compares the CustomResourceDefinitions of the cluster to this program. */
+/** CrdGate compares the CustomResourceDefinitions in the cluster with the ones that are required. */
 interface CrdGate {
-  /** Resolves with true once none is older or missing, with false when `stop` aborts before. */
+  /**
+   * Waits until there are no missing or outdated CustomResourceDefinitions and then returns true. Returns false if
+   * `stop` is aborted before that.
+   */
   readonly pass: (stop: AbortSignal) => Promise<boolean>;
   readonly impairments: () => readonly Impairment[];
 }

@@ -3,45 +3,53 @@ import type { TLSSocket } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 
-/** Watches hold one connection each; other calls share at most this many. */
+/**
+ * The maximum number of connections that are shared by all requests. Watches are not included because each watch uses a
+ * separate connection.
+ */
 const CALL_CONNECTIONS = 16;
 
-/** Connections for the Lease. One is enough; the second replaces one that hangs. */
+/** The number of connections for the Lease. The second connection is used if the first one hangs. */
 const LEASE_CONNECTIONS = 2;
 
-/** The connections to the API server, by use. */
+/** The connections to the API server, grouped by their purpose. */
 export type Dispatchers = {
   readonly calls: Dispatcher;
   readonly watches: Dispatcher;
-  /** A leader must be able to renew its Lease while all its workers wait for a slow API server. */
+  /** The leader must be able to renew its Lease even if all workers are waiting for a slow API server. */
   readonly leases: Dispatcher;
 };
 
-/** How long credentials are reused, ms. client-node reads certificate and token files each time. */
+/**
+ * The time for which credentials are cached, in milliseconds. This avoids reading the certificate and token files for
+ * each request.
+ */
 const FRESH_MS = 10_000;
 
-/** Address of the API server, and the credentials for it. */
+/** The connections to the API server and the headers that are required to authenticate. */
 export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
 
 export type Credentials = {
-  /** `https://host:port`, without a path's trailing slash. */
+  /** The URL of the server in the form `https://host:port`, without a trailing slash. */
   readonly server: string;
-  /** Namespace of the current context or, in a pod, its own. */
+  /** The namespace of the current context. In a pod, this is the namespace of the pod. */
   readonly namespace: string;
   readonly access: () => Promise<Access>;
-  /** Reads the kubeconfig and all files that it names again, after a 401. */
+  /** Reads the kubeconfig and all files that it refers to again. This is called after a 401 response. */
   readonly renew: () => void;
-  /** TLS connections opened so far, for metrics and tests. */
+  /** Returns the number of TLS connections that have been opened so far. It is used for metrics and in tests. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
 
 /**
- * Follows a kubeconfig: tokens, token files, client certificates, exec plugins (all through client-node), and the
- * service account in a pod. All calls share the connections: client-node itself would open a TLS connection for each.
+ * Loads the credentials from a kubeconfig or from the service account of a pod. Tokens, token files, client
+ * certificates and exec plugins are handled by client-node. All requests share the same connections, because
+ * client-node would open a new TLS connection for each request.
  *
- * @param kubeconfig path; absent: `KUBECONFIG`, the user's default, then the service account, as kubectl does
- * @throws when no cluster can be found, or for a proxy that is not HTTP
+ * @param kubeconfig the path of the kubeconfig. If this is not set, `KUBECONFIG`, the default path of the user and the
+ * service account are used, as in kubectl.
+ * @throws if a cluster cannot be found, or if the proxy is not an HTTP proxy
  */
 export function openCredentials(kubeconfig: string | undefined, nowMs: () => number): Credentials {
   let config = load(kubeconfig);
@@ -60,14 +68,14 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
     const proxy = config.getCurrentCluster()?.proxyUrl;
     const fingerprint = JSON.stringify([tls, proxy]);
     if (dispatchers === undefined || fingerprint !== material) {
-      // Calls on the old connections end on their own, watches within their timeout.
+      // Requests on the old connections are allowed to finish. Watches end after their timeout.
       const old = dispatchers;
       dispatchers = createDispatchers(defined(tls), proxy, () => opened++);
       material = fingerprint;
       for (const each of Object.values(old ?? {})) void each.close();
     }
     const headers: Record<string, string> = {};
-    // A token file may end in a newline, which is not valid in a header.
+    // A token file may end with a newline, which is not allowed in a header.
     for (const [name, value] of Object.entries(options.headers ?? {}))
       headers[name.toLowerCase()] = String(value).trim();
     if (options.auth) headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
@@ -81,7 +89,8 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
       if (current === undefined || nowMs() >= current.untilMs) {
         const access = read();
         current = { access, untilMs: nowMs() + FRESH_MS };
-        // A failure, e.g. of an exec plugin, fails only this call; the next one retries.
+        // If this fails, for example because of an exec plugin, only the current request fails. The next request tries
+        // again.
         access.catch(() => {
           if (current?.access === access) current = undefined;
         });
@@ -93,7 +102,8 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
       try {
         config = load(kubeconfig);
       } catch {
-        // The file may be half-written: keep the one in memory, and read it again after the next 401.
+        // The file may have been written only partially, so we keep the configuration that is in memory. The file is
+        // read again after the next 401 response.
       }
     },
     connectionsOpened: () => opened,
@@ -124,7 +134,7 @@ function createDispatchers(
   if (proxy !== undefined && !/^https?:/.test(proxy))
     throw new Error('only HTTP proxies to the API server are supported');
   const create = (connections: number | null): Dispatcher => {
-    // HTTP/1.1: a connection that dies silently fails one call, not all.
+    // We use HTTP/1.1 so that only one request fails if a connection is lost without being closed.
     const pool = { allowH2: false, keepAliveTimeout: 30_000, connections };
     if (proxy !== undefined) return new ProxyAgent({ ...pool, uri: proxy, requestTls: tls });
     const connect = buildConnector({

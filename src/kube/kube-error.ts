@@ -1,25 +1,35 @@
-/** One cause in the API server's Status, e.g. a field that is invalid or owned by another manager. */
+/**
+ * A cause in the Status that is returned by the API server, for example a field that is invalid or owned by another
+ * manager.
+ */
 export type ErrorCause = { readonly reason: string; readonly field: string; readonly message: string };
 
-/** `status` of an error without an answer: no connection, a timeout, or a broken stream. */
+/** The `status` of an error if there was no response, for example because of a timeout or a closed connection. */
 export const NO_ANSWER = 0;
 
 /**
- * A failed call to the API server. `message` is safe to log: it has no headers and no values of the object. The server
- * repeats values when it refuses an object; they are in `detail` and `causes`, which loggers skip.
+ * KubeError is the error that is thrown if a request to the API server fails. The `message` can be logged because it
+ * does not contain headers or values of the object. When the server rejects an object, its response may contain values.
+ * These are only included in `detail` and `causes`, which are not logged.
  */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
-  /** The HTTP status, or 0 without an answer. */
+  /** The HTTP status code, or 0 if there was no response. */
   readonly status: number;
-  /** Kubernetes' reason (`NotFound`, `Conflict`, `Invalid`, …), or `ConnectionFailed`, `Timeout`, `MalformedAnswer`. */
+  /**
+   * The reason that was returned by Kubernetes, for example `NotFound`, `Conflict` or `Invalid`. If there was no valid
+   * response, this is `ConnectionFailed`, `Timeout` or `MalformedAnswer`.
+   */
   readonly reason: string;
-  /** From `Retry-After`, or from the Status's details. */
+  /** The value of the `Retry-After` header or of the details in the Status. */
   readonly retryAfterSeconds: number | undefined;
-  /** Field managers that own fields of a server-side apply; empty for other errors. */
+  /** The field managers that caused a conflict in a server-side apply request. The list is empty for other errors. */
   readonly conflictManagers: readonly string[];
   declare readonly causes: readonly ErrorCause[];
-  /** The server's message. May repeat values of the object: show it to the writer, do not log it. */
+  /**
+   * The message of the server. It may contain values of the object, so it can be shown to the user but must not be
+   * logged.
+   */
   declare readonly detail: string;
 
   constructor(facts: {
@@ -38,13 +48,17 @@ export class KubeError extends Error {
     this.reason = reason;
     this.retryAfterSeconds = facts.retryAfterSeconds;
     this.conflictManagers = conflictManagers(causes);
-    // Not enumerable, so that a logger that prints an error's properties does not print values of objects.
+    // These properties are not enumerable, so that values of objects are not printed by loggers that print all
+    // properties of an error.
     Object.defineProperty(this, 'causes', { value: causes });
     Object.defineProperty(this, 'detail', { value: detail });
   }
 }
 
-/** Parses manager names from `conflict with "kubectl" using v1: .spec.x` (apiserver, managedfields/conflict.go). */
+/**
+ * Returns the names of the managers from a message like `conflict with "kubectl" using v1: .spec.x`. The format is
+ * defined in managedfields/conflict.go of the API server.
+ */
 function conflictManagers(causes: readonly ErrorCause[]): string[] {
   const names = causes
     .filter(({ reason }) => reason === 'FieldManagerConflict')
@@ -61,10 +75,10 @@ type StatusBody = {
 };
 
 /**
- * Returns the error for an answer with a `Status` body. Leaves any other body, such as a load balancer's page, out of
- * the message.
+ * Returns the error for a response with a `Status` body. If the body has a different format, for example an HTML page
+ * of a load balancer, it is not included in the message.
  *
- * @param call method and path, for the message
+ * @param call the method and the path, which are included in the message
  */
 export function errorFromStatus(call: string, status: number, body: unknown, retryAfter?: string): KubeError {
   const parsed: StatusBody =
@@ -89,17 +103,23 @@ export function isKubeError(error: unknown, status?: number): error is KubeError
   return error instanceof KubeError && (status === undefined || error.status === status);
 }
 
-/** Returns whether the list or watch must start over because its resourceVersion has been compacted. */
+/** Returns true if the list or watch must be restarted because its resourceVersion has been compacted. */
 export function isExpired(error: unknown): boolean {
   return isKubeError(error, 410) || (isKubeError(error) && (error.reason === 'Expired' || error.reason === 'Gone'));
 }
 
-/** Returns the error for a cache that is behind. Handled as a conflict, because the watch will catch up. */
+/**
+ * Returns an error for a cache that is not up to date. It is handled like a conflict, because the watch will update the
+ * cache.
+ */
 export function cacheBehind(what: string): KubeError {
   return new KubeError({ call: what, status: 409, reason: 'CacheBehind' });
 }
 
-/** Returns whether the object has changed since it was read, so a new read helps. False for another manager's field. */
+/**
+ * Returns true if the object has changed since it was read, so that the request can be retried after it is read again.
+ * Returns false if the conflict was caused by a field of another manager.
+ */
 export function isStale(error: unknown): boolean {
   if (!isKubeError(error, 409) || error.conflictManagers.length > 0) return false;
   return error.reason === 'Conflict' || error.reason === 'CacheBehind';

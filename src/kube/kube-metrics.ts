@@ -1,13 +1,13 @@
 import { Counter, type Registry } from '../telemetry/metrics.ts';
 import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 
-/** Callbacks of the client for metrics. */
+/** KubeMetrics contains the functions that the client calls to record metrics. */
 export interface KubeMetrics {
-  /** Called after each try, with method, status (0 without an answer) and duration. */
+  /** Called after each attempt. The status is 0 if there was no response. */
   readonly answered: (method: string, status: number, seconds: number) => void;
 }
 
-/** Registers metrics of calls to the API server, with client-go's names. */
+/** Registers the metrics for requests to the API server. The names are the same as in client-go. */
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const requests = new Counter({
     name: 'rest_client_requests_total',

@@ -2,9 +2,9 @@ import type { KubeClient } from './client.ts';
 import type { AnyObject, ObjectName } from './object.ts';
 import { LEASES } from './resource.ts';
 
-/** `spec` of a coordination.k8s.io/v1 Lease; times are MicroTime. */
+/** The `spec` of a coordination.k8s.io/v1 Lease. All times are in the MicroTime format. */
 export type LeaseSpec = {
-  /** Empty or absent: released. */
+  /** The identity of the holder. If this is empty or not set, the lease has been released. */
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;
@@ -14,14 +14,20 @@ export type LeaseSpec = {
 
 export type Lease = { readonly resourceVersion: string; readonly spec: LeaseSpec };
 
-/** One Lease, with optimistic concurrency: `create` and `update` reject with 409 if another process was faster. */
+/**
+ * LeaseStore reads and writes a Lease with optimistic concurrency. The functions `create` and `update` reject with a
+ * 409 error if the Lease was changed by another process.
+ */
 export type LeaseStore = {
   readonly get: (signal: AbortSignal) => Promise<Lease | undefined>;
   readonly create: (spec: LeaseSpec, signal: AbortSignal) => Promise<Lease>;
   readonly update: (before: Lease, spec: LeaseSpec, signal: AbortSignal) => Promise<Lease>;
 };
 
-/** Formats a Kubernetes MicroTime: RFC 3339 with exactly six decimals. @param wallMs milliseconds since the epoch */
+/**
+ * Formats a time as a Kubernetes MicroTime, which is RFC 3339 with six decimal places. @param wallMs milliseconds since
+ * the epoch
+ */
 export function formatMicroTime(wallMs: number): string {
   return new Date(wallMs).toISOString().replace('Z', '000Z');
 }

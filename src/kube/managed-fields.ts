@@ -1,36 +1,45 @@
-/** A set of fields as server-side apply keeps it: `f:` and a name, or `k:` and the key of a list item, to what is below. */
+/**
+ * A set of fields in the format of server-side apply. The keys are `f:` followed by the name of a field, or `k:`
+ * followed by the key of a list item. The values are the fields below it.
+ */
 export interface FieldSet {
   readonly [entry: string]: FieldSet;
 }
 
-/** One entry of `metadata.managedFields`: the fields of a manager. */
+/** An entry of `metadata.managedFields`, which contains the fields of one manager. */
 export interface ManagedFields {
   readonly manager?: string;
   readonly subresource?: string;
-  /** RFC 3339: when the manager last changed one of its fields. */
+  /** The time when the manager last changed one of its fields, in RFC 3339 format. */
   readonly time?: string;
   readonly fieldsV1?: { readonly 'f:spec'?: FieldSet };
 }
 
-/** An object as the API server returns it. Caches keep no managed fields. */
+/**
+ * An object that was returned by the API server. Objects in caches cannot be used here because they do not include
+ * managed fields.
+ */
 interface Managed {
   readonly metadata: object;
 }
 
-/** Returns the entries of an object without those of its subresources. */
+/** Returns the managed fields of an object. Entries for subresources are not included. */
 export function managedFieldsOf({ metadata }: Managed): ManagedFields[] {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFields[] };
   return managedFields.filter(({ subresource }) => subresource === undefined);
 }
 
-/** Returns the parts of a field of the spec that an entry names; undefined if its manager does not own the field. */
+/**
+ * Returns the fields below a spec field that are included in an entry. Returns undefined if the field is not owned by
+ * the manager of the entry.
+ */
 export function partsOf({ fieldsV1 }: ManagedFields, field: string): FieldSet | undefined {
   return fieldsV1?.['f:spec']?.[`f:${field}`];
 }
 
 /**
- * Returns the field managers of a list item by `id`, in the format of server-side apply (`k:{"id":"…"}`).
- * @param field the name of the list in the spec
+ * Returns the managers that own a list item. @param field the list in the spec @param id the `id` of the item
+ * (`k:{"id":"…"}`)
  */
 export function managersOfItem(object: Managed, field: string, id: string): string[] {
   const idOf = (entry: string) =>
@@ -41,9 +50,9 @@ export function managersOfItem(object: Managed, field: string, id: string): stri
 }
 
 /**
- * Returns the part of a spec that a field manager owns, with its current values. When a manager changes a field, it
- * must send all of its other fields again, because server-side apply removes fields that are not included. Lists are
- * handled as a single value.
+ * Returns the part of a spec that is owned by a field manager, with the current values. The manager must send all of
+ * these fields when it changes one of them, because server-side apply removes fields that are omitted. Lists are always
+ * included as a whole.
  */
 export function ownedPart<Spec extends object>(
   object: Managed & { readonly spec: Spec },

@@ -1,10 +1,10 @@
-/** The fields of `metadata` that this project reads, for its own kinds and Kubernetes'. */
+/** The `metadata` fields that are used by this project. */
 export type ObjectMeta = {
   readonly name: string;
   readonly namespace?: string | undefined;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** Absent on kinds without a spec, such as Secrets. */
+  /** This is not set for kinds without a spec, for example Secrets. */
   readonly generation?: number | undefined;
   readonly creationTimestamp?: string | undefined;
   readonly deletionTimestamp?: string | undefined;
@@ -13,28 +13,31 @@ export type ObjectMeta = {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 };
 
-/** Any object of the API server. */
+/** An object of any kind that is returned by the API server. */
 export type AnyObject = { readonly metadata: ObjectMeta };
 
-/** An object with a spec that users write and a status that the controller writes. */
+/** An object with a spec, which is written by users, and a status, which is written by the controller. */
 export type KubeObject<Spec = unknown, Status = unknown> = AnyObject & {
   readonly spec: Spec;
   readonly status?: Status | undefined;
 };
 
-/** Name of an object; cluster-scoped kinds have no `namespace`. */
+/** The name of an object. The `namespace` is not set for cluster-scoped kinds. */
 export type ObjectName = { readonly namespace?: string | undefined; readonly name: string };
 
-/** Returns `namespace/name`, or `name` for cluster-scoped kinds: client-go's MetaNamespaceKey. */
+/**
+ * Returns the key of an object in the form `namespace/name`, or `name` for cluster-scoped kinds. This is the same as
+ * MetaNamespaceKey in client-go.
+ */
 export function keyOf(object: ObjectName): string {
   return object.namespace ? `${object.namespace}/${object.name}` : object.name;
 }
 
 /**
- * Returns the parts of an object that a cache needs: without managedFields and annotations, which are most of its size
- * (kubectl keeps a copy of the manifest in one).
+ * Returns the parts of an object that are needed in a cache. The managedFields and annotations are removed because they
+ * account for most of the size. For example, kubectl stores a copy of the manifest in an annotation.
  *
- * @param annotations names of annotations to keep
+ * @param annotations the names of annotations that should be kept
  */
 export function slimObject<Spec, Status>(
   object: KubeObject<Spec, Status>,

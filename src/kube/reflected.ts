@@ -6,7 +6,10 @@ import type { WatchEvent } from './watch-stream.ts';
 
 export type Change = 'added' | 'updated' | 'deleted';
 
-/** Called after the store has changed. Must only enqueue and not wait. Errors are logged and dropped. */
+/**
+ * Called after the store has changed. A handler should only enqueue keys and must not block. Errors are logged and
+ * ignored.
+ */
 export type ChangeHandler<P> = (change: Change, key: string, old: P | undefined, current: P | undefined) => void;
 
 export type Entry<P> = {
@@ -16,31 +19,38 @@ export type Entry<P> = {
   readonly value: P;
 };
 
-/** The local state of a reflector, without fetching: its pure half. */
+/** The local state of a reflector. It does not send any requests to the API server. */
 export type Reflected<P> = {
   readonly store: Omit<Store<P>, 'set' | 'remove'>;
   readonly subscribe: (handler: ChangeHandler<P>) => () => void;
-  /** Projects an object. Undefined: it is not wanted, or it cannot be read (which is logged). */
+  /**
+   * Returns the projection of an object. Returns undefined if the object is not needed, or if it cannot be read. In the
+   * second case, the error is logged.
+   */
   readonly project: (object: AnyObject) => Entry<P> | undefined;
-  /** Projects as `project`, but ignores known objects: after a restore a version may come back with other content. */
+  /**
+   * Like `project`, but does not reuse objects that are already known. This is required after etcd is restored, because
+   * the same version may have different content.
+   */
   readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * Replaces the state by a list, and reports the differences.
+   * Replaces the state with the result of a list and calls the handlers for all differences.
    *
-   * @param anew reports every listed object as changed, for a list from a server that went back in time
+   * @param anew set to true if the list is from a server that was restored to an earlier state. In this case, all
+   * objects are reported as changed.
    */
   readonly replace: (
     entries: readonly (Entry<P> | undefined)[],
     resourceVersion: string,
     options?: { readonly anew: boolean },
   ) => void;
-  /** Applies one event of a watch. Ignores events that are older than the known object. */
+  /** Applies one event of a watch. Events that are older than the known object are ignored. */
   readonly apply: (event: WatchEvent<AnyObject>) => void;
-  /** Returns the resourceVersion for the next watch; undefined before the first list. */
+  /** Returns the resourceVersion that should be used for the next watch. Returns undefined before the first list. */
   readonly cursor: () => string | undefined;
 };
 
-/** Creates the set of change handlers. A handler that fails does not keep the others from the change. */
+/** Creates the set of change handlers. If a handler throws an error, the other handlers are still called. */
 function createHandlers<P>(log: Logger) {
   const handlers = new Set<ChangeHandler<P>>();
   return {
@@ -60,7 +70,7 @@ function createHandlers<P>(log: Logger) {
   };
 }
 
-/** Returns the store as its readers see it: the values without what the reflector needs. */
+/** Returns a view of the store that only contains the values, without the fields that are internal to the reflector. */
 function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
   return {
     get: key => store.get(key)?.value,
@@ -74,7 +84,7 @@ function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
 }
 
 export function createReflected<P>(options: {
-  /** Returns what the cache keeps of an object; undefined to drop it. */
+  /** Returns the value that is kept in the cache, or undefined if the object is not needed. */
   project: (object: AnyObject) => P | undefined;
   indexers?: Indexers<P> | undefined;
   log: Logger;
@@ -103,7 +113,7 @@ export function createReflected<P>(options: {
 
   function project(object: AnyObject): Entry<P> | undefined {
     const { uid, resourceVersion } = object.metadata;
-    // Reuse known objects in a relist, so that 100,000 objects are not in memory twice.
+    // We reuse objects that are already known, so that 100,000 objects are not stored in memory twice during a relist.
     const known = store.get(keyOf(object.metadata));
     return known?.uid === uid && known.resourceVersion === resourceVersion ? known : projectAnew(object);
   }
@@ -133,12 +143,13 @@ export function createReflected<P>(options: {
         listed.add(entry.key);
         put(entry, anew);
       }
-      // Deleting from a Map while iterating over it is safe.
+      // Note that it is safe to delete entries from a Map during the iteration.
       for (const key of store.keys()) if (!listed.has(key)) drop(key);
     },
     apply: ({ type, object }) => {
       const { resourceVersion } = object.metadata;
-      // A server that is behind repeats the past. Following it would bring deleted objects back.
+      // The server is out of date and is sending old events. If we applied them, objects that have been deleted would
+      // be added again.
       if (cursor !== undefined && isOlder(resourceVersion, cursor)) return;
       cursor = resourceVersion;
       if (type === 'BOOKMARK') return;

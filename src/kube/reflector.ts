@@ -11,50 +11,73 @@ import type { Indexers } from './store.ts';
 
 export type Reflector<P> = Pick<Reflected<P>, 'store' | 'subscribe'> & {
   readonly resource: Resource;
-  /** Mirrors until the signal aborts, with retries. Call it once. */
+  /**
+   * Keeps the cache up to date until the signal is aborted. Errors are retried. This function must only be called once.
+   */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Returns whether the first list is complete. */
+  /** Returns true if the first list has completed. */
   readonly hasSynced: () => boolean;
-  /** Resolves when the first list is complete. */
+  /** Resolves when the first list has completed. */
   readonly synced: Promise<void>;
-  /** Time of the last event, bookmark or list from the API server, as the clock's `nowMs`; undefined: none yet. */
+  /**
+   * The time of the last event, bookmark or list from the API server. It is comparable to `nowMs` of the clock.
+   * Undefined if there was no response so far.
+   */
   readonly lastHeardMs: () => number | undefined;
-  /** Lists again. Resolves when a list that began after this call is applied. Rejects when `run` has ended. */
+  /**
+   * Lists all objects again. Resolves when the result of a list that was started after this call has been applied.
+   * Rejects if `run` has ended.
+   */
   readonly relist: () => Promise<void>;
 };
 
 type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
-  /** Returns what to keep of an object; undefined drops it. Must be pure and small: 100,000 results stay in memory. */
+  /**
+   * Returns the value that is kept in the cache, or undefined if the object is not needed. This must be a pure
+   * function. The value should be small, because there may be 100,000 values in memory.
+   */
   readonly project: (object: T) => P | undefined;
   readonly indexers?: Indexers<P>;
   readonly onChange?: ChangeHandler<P>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly random?: () => number;
-  /** Pauses between retries. Default 200 ms to 10 s. */
+  /** The backoff between retries. Defaults to 200 milliseconds, increasing up to 10 seconds. */
   readonly backoff?: Backoff;
-  /** Duration of a watch. Default 240; each gets up to 50 % more, so that replicas do not reconnect together. */
+  /**
+   * The duration of a watch. Defaults to 240 seconds. A jitter of up to 50% is added so that the replicas do not all
+   * reconnect at the same time.
+   */
   readonly watchTimeoutSeconds?: number;
-  /** Time without a byte after which a watch counts as dead. Default 90,000: a bookmark comes once a minute. */
+  /**
+   * A watch is considered dead if there is no data for this time. Defaults to 90,000, because the server sends a
+   * bookmark about once per minute.
+   */
   readonly inactivityMs?: number;
-  /** Time between relists, as a safety net against lost events. Default one hour, with jitter. */
+  /**
+   * The time between two relists. The relists ensure that lost events do not have a lasting effect. Defaults to one
+   * hour with jitter.
+   */
   readonly relistEveryMs?: number;
 };
 
-/** Number of watches in a row without any event, after which everything is listed again. */
+/** The number of consecutive watches without an event after which all objects are listed again. */
 const FRUITLESS_WATCHES = 4;
 
-/** Quorum lists older than known data that are refused (a stale server). One more is accepted (a restored etcd). */
+/**
+ * The number of lists that are rejected because they are older than the known data. They may be from a server that is
+ * out of date. The next list is accepted because etcd may have been restored from a backup.
+ */
 const OLDER_LISTS = 3;
 
-/** A watch that ends sooner than this without an event counts as a failure, ms. */
+/** If a watch ends before this time without an event, it is considered a failure. The value is in milliseconds. */
 const SHORTEST_WATCH_MS = 1_000;
 
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 10_000 };
 
-/** What a reflector reads, and where it puts it. */
+/** The API resource that a reflector reads and the state that it updates. */
 type Source<P> = {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
@@ -64,11 +87,13 @@ type Source<P> = {
   readonly log: Logger;
 };
 
-/** Creates the function that replaces the state by a new list. It rejects if the API server is behind the state. */
+/**
+ * Creates the function that lists all objects and replaces the state. It rejects if the list is older than the state.
+ */
 function createLister<P>({ client, resource, selection, reflected, log }: Source<P>, onAnswer: () => void) {
   let olderLists = 0;
   return async (signal: AbortSignal): Promise<void> => {
-    // A list that may be accepted although it is older must not reuse known objects: see `projectAnew`.
+    // A list that is accepted although it is older must not reuse known objects. See `projectAnew` for the reason.
     const project = olderLists < OLDER_LISTS ? reflected.project : reflected.projectAnew;
     const { items, resourceVersion } = await client.list(resource, project, { ...selection, signal });
     onAnswer();
@@ -81,7 +106,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
   };
 }
 
-/** Applies the events of one watch, until the server ends it. Rejects if it ends at once. */
+/** Applies the events of one watch until the server closes it. Rejects if the watch is closed too early. */
 async function watchOnce<P>(
   { client, resource, selection, reflected, clock }: Source<P>,
   onProgress: () => void,
@@ -96,11 +121,14 @@ async function watchOnce<P>(
     reflected.apply(event);
   }
   if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended at once');
-  // The server ended the watch regularly.
+  // The watch was closed by the server after its timeout, which is not a failure.
   onProgress();
 }
 
-/** Creates the waiters for a list. A list serves those that came before it began. If it fails, they wait on. */
+/**
+ * Keeps track of the callers that are waiting for a list. When a list succeeds, it resolves the callers that were
+ * waiting when it started. If it fails, they continue to wait.
+ */
 function createListWaiters() {
   let waiting: PromiseWithResolvers<void>[] = [];
   let ended = false;
@@ -132,8 +160,8 @@ function createListWaiters() {
 }
 
 /**
- * Creates a local cache of one kind: lists, then watches. Combines client-go's Reflector and the store of its shared
- * informer. Projects objects before it stores them.
+ * Creates a cache of one kind, which is filled by a list and updated by a watch. It combines the Reflector of client-go
+ * with the store of its shared informer. Objects are projected before they are stored.
  */
 export function createReflector<T extends AnyObject, P>(options: ReflectorOptions<T, P>): Reflector<P> {
   const { client, resource, clock, random = Math.random, backoff = BACKOFF, relistEveryMs = 3_600_000 } = options;
@@ -181,7 +209,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
       const either = AbortSignal.any([signal, interruption.signal]);
       const listing = !waiters.isEmpty() || clock.nowMs() >= relistAtMs;
       try {
-        // Interrupt only watches: a list that restarts for each caller of relist might never end.
+        // Only watches are interrupted here, because a list that is restarted for each relist might not complete.
         await (listing ? waiters.serve(() => sync(signal)) : watch(either));
       } catch (error) {
         if (either.aborted) continue;
@@ -192,7 +220,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
         }
         failures++;
         const pauseMs = backoffMs(backoff, failures, random);
-        // The first failure is usual: a server that restarts, or a watch that ends.
+        // The first failure is expected, for example when the server restarts or when a watch is closed.
         log[failures === 1 ? 'debug' : 'warn']({ err: error, failures, pauseMs }, 'cannot list or watch; retrying');
         await sleep(clock, pauseMs, either);
       }

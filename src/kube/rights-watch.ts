@@ -13,7 +13,7 @@ const REVIEWS: Resource = {
   namespaced: false,
 };
 
-/** One right, as in a SelfSubjectAccessReview. */
+/** A permission in the format of a SelfSubjectAccessReview. */
 interface Right {
   readonly verb: string;
   readonly group: string;
@@ -23,21 +23,24 @@ interface Right {
   readonly namespace: string | undefined;
 }
 
-/** Rules of a role, for the whole cluster or for one namespace. */
+/** The rules of a role. They apply to the whole cluster or to one namespace. */
 export interface NeededRole {
-  /** Name in `config/rbac`. */
+  /** The name of the role in `config/rbac`. */
   readonly name: string;
   readonly rules: readonly PolicyRule[];
   readonly namespace?: string;
 }
 
 const ASKED_AT_ONCE = 8;
-/** Pause before a missing right is checked again, ms: the authorizer may not know a new binding yet. */
+/**
+ * The time to wait before a missing permission is checked again, in milliseconds. We wait because the authorizer may
+ * not have processed a new binding yet.
+ */
 const ASK_AGAIN_MS = 2_000;
 const MISSING_EVERY_MS = 10_000;
 const ALL_EVERY_MS = 600_000;
 
-/** Returns all rights of a role. */
+/** Returns all permissions of a role. */
 export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
     apiGroups.flatMap(group =>
@@ -51,10 +54,10 @@ export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   );
 }
 
-/** Watches whether Kubernetes grants the rights that a role needs. */
+/** RightsWatch checks if the permissions that are required by a role have been granted. */
 interface RightsWatch {
   readonly impairments: () => readonly Impairment[];
-  /** Checks until `stop` aborts: often while rights are missing, seldom otherwise. */
+  /** Checks the permissions until `stop` is aborted. The checks are more frequent while permissions are missing. */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }
 
@@ -93,7 +96,7 @@ export function createRightsWatch(options: {
     return found;
   }
 
-  /** Checks once. Returns how long to wait before the next check. */
+  /** Checks the permissions once. Returns how long to wait before the next check. */
   async function look(stop: AbortSignal): Promise<number> {
     if (missing.length === 0) {
       const first = await ask(

@@ -2,7 +2,7 @@ import { GROUP } from '../api/group-version.ts';
 import { KINDS, type KindName } from '../api/kinds/kinds.ts';
 import { CRD_NAMES } from './crds.ts';
 
-/** A rule of RBAC, as in Kubernetes. */
+/** A rule of an RBAC role. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -14,24 +14,27 @@ export const READ = ['get', 'list', 'watch'];
 
 const names = Object.keys(KINDS) as KindName[];
 
-/** The kinds with a finalizer. The controller patches only these outside of their status. */
+/**
+ * The kinds with a finalizer. These are the only kinds for which the controller needs to patch fields other than the
+ * status.
+ */
 const WITH_FINALIZER: readonly KindName[] = ['Workspace', 'CatalogStream', 'Package', 'Subscription'];
 
-/** Returns the rule for kinds of Sluice. */
+/** Returns a rule for the given kinds of Sluice. */
 export function ours(kinds: readonly KindName[], verbs: readonly string[], subresource?: 'status'): PolicyRule {
   const plural = (kind: KindName) => KINDS[kind].plural + (subresource === undefined ? '' : `/${subresource}`);
   return { apiGroups: [GROUP], resources: kinds.map(plural), verbs };
 }
 
-/** Returns the rule for a resource of the core group. */
+/** Returns a rule for a resource in the core group. */
 export function core(resource: string, verbs: readonly string[]): PolicyRule {
   return { apiGroups: [''], resources: [resource], verbs };
 }
 
-/** The controller's Lease has the same name as its service account. */
+/** The Lease of the controller has the same name as its service account. */
 const LEASE = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 
-/** Rights of the controller in the whole cluster. */
+/** The permissions of the controller in the whole cluster. */
 export const CONTROLLER_RULES: readonly PolicyRule[] = [
   ours(names, READ),
   ours(names, ['patch'], 'status'),
@@ -48,14 +51,14 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
   },
 ];
 
-/** Rights of the controller in the namespace of its Lease. */
+/** The permissions of the controller in the namespace of its Lease. */
 export const LEASE_RULES: readonly PolicyRule[] = [
-  // RBAC cannot restrict `create` to a name.
+  // The `create` verb cannot be restricted to a name in RBAC.
   { ...LEASE, verbs: ['create'] },
   { ...LEASE, resourceNames: ['sluice-controller'], verbs: ['get', 'update'] },
 ];
 
-/** Rights of the facade in the whole cluster. */
+/** The permissions of the facade in the whole cluster. */
 export const FACADE_RULES: readonly PolicyRule[] = [
   ours(names, [...READ, 'create', 'patch']),
   ours(['Block', 'Subscription'], ['delete']),

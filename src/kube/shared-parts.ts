@@ -1,9 +1,15 @@
 import type { KubeObject } from './object.ts';
 
-/** Maximum number of distinct parts in memory. Beyond it, all are forgotten and collected again. */
+/**
+ * The maximum number of different parts that are kept in memory. If there are more, all parts are removed and collected
+ * again.
+ */
 const MOST_PARTS = 20_000;
 
-/** Returns an earlier equal value if it knows one, else its argument. */
+/**
+ * Returns a function that replaces a value by an equal value that was passed to it before. If there is no equal value,
+ * the value is returned unchanged.
+ */
 function createShare(): <T>(part: T) => T {
   const known = new Map<string, unknown>();
   return part => {
@@ -18,10 +24,10 @@ function createShare(): <T>(part: T) => T {
 }
 
 /**
- * Shares equal parts of many objects in memory. That saves two fifths for 100,000 activations. The result must not be
- * changed.
+ * Creates a function that shares equal parts of objects in memory. This reduces the memory for 100,000 activations by
+ * 40%. The returned objects must not be modified.
  *
- * @param ofSpec fields of the spec that are the same in many objects
+ * @param ofSpec the fields of the spec that often have the same value in many objects
  */
 export function createPartSharing<T extends KubeObject<object, object>>(ofSpec: readonly string[]): (object: T) => T {
   const share = createShare();

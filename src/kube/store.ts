@@ -1,4 +1,4 @@
-/** Indexes: name → function that returns a value's entries. */
+/** The indexes of a store. Each function returns the index entries of a value. */
 export type Indexers<P> = Readonly<Record<string, (value: P) => readonly string[]>>;
 
 export type Store<P> = {
@@ -6,16 +6,22 @@ export type Store<P> = {
   readonly keys: () => Iterable<string>;
   readonly values: () => Iterable<P>;
   readonly size: () => number;
-  /** Returns the values with `entry` in the index. @throws for an unknown index */
+  /** Returns the values that have `entry` in the given index. @throws if the index does not exist */
   readonly byIndex: (index: string, entry: string) => P[];
   readonly set: (key: string, value: P) => void;
   readonly remove: (key: string) => void;
 };
 
-/** Keys of an entry. Most entries have one key: a Set for each would be larger than the indexed values. */
+/**
+ * The keys of an index entry. We do not always use a Set, because most entries have one key and the Sets would need
+ * more memory than the values.
+ */
 type Keys = string | Set<string>;
 
-/** Creates a store of values by key and by indexes. Index functions must be pure: removal calls them again. */
+/**
+ * Creates a store that contains values by key and by index entries. The index functions must be pure, because they are
+ * called again when a value is removed.
+ */
 export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
   const values = new Map<string, P>();
   const indexes = new Map(Object.keys(indexers).map(name => [name, new Map<string, Keys>()]));

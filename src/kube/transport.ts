@@ -11,35 +11,44 @@ export type Call = {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
-  /** `application/json` when absent. */
+  /** The content type of the body. Defaults to `application/json`. */
   readonly contentType?: string;
-  /** Accepted content type; `application/json` when absent. */
+  /** The accepted content type of the response. Defaults to `application/json`. */
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Timeout of one try, including the connection; 30 s when absent. */
+  /** The timeout of each attempt, which includes the time to connect. Defaults to 30 seconds. */
   readonly timeoutMs?: number | undefined;
-  /** Connections to use; `calls` when absent. */
+  /** The connections that are used. Defaults to `calls`. */
   readonly over?: Exclude<keyof Dispatchers, 'watches'> | undefined;
 };
 
 export type Transport = {
-  /** Sends a request and reads the JSON answer. Retries lost connections, 429, and 401 with renewed credentials. */
+  /**
+   * Sends a request and returns the parsed JSON response. Lost connections and 429 responses are retried. After a 401
+   * response, the request is retried with new credentials.
+   */
   readonly call: <T>(call: Call) => Promise<T>;
-  /** Sends a request once and returns the body as a stream, without a deadline. */
+  /** Sends a request without retries or a timeout, and returns the body as a stream. */
   readonly stream: (call: Call) => Promise<Readable>;
 };
 
-/** Timeout of one try. */
+/** The timeout of each attempt. */
 const TIMEOUT_MS = 30_000;
 
-/** Number of retries of a call without an answer, and the first pause. The pauses double. */
+/**
+ * The number of retries if there was no response, and the time before the first retry. The time is doubled after each
+ * retry.
+ */
 const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
 
-/** Maximum `Retry-After` to wait for. A longer one fails the call: the work queue waits better. */
+/**
+ * The maximum value of `Retry-After` for which the request is retried. If the value is larger, the request fails and
+ * can be retried by the work queue.
+ */
 const LONGEST_RETRY_AFTER_SECONDS = 5;
 
-/** Sends a request once. Resolves with the headers of the answer, before its body has come. */
+/** Sends a request once. Resolves when the headers of the response have been received. */
 async function send(credentials: Credentials, what: Call, over: keyof Dispatchers, bodyTimeout: number) {
   const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = TIMEOUT_MS } = what;
   const access = await credentials.access().catch((cause: unknown) => {
@@ -64,8 +73,8 @@ async function send(credentials: Credentials, what: Call, over: keyof Dispatcher
 }
 
 /**
- * Creates the transport. Every call of ours can be repeated: applies have the desired state, updates and deletes have
- * preconditions, and a repeated create gets AlreadyExists.
+ * Creates the transport. All requests in this project can be retried safely. Apply requests contain the desired state,
+ * updates and deletes have preconditions, and a repeated create request returns AlreadyExists.
  */
 export function createTransport(
   credentials: Credentials,
@@ -77,7 +86,7 @@ export function createTransport(
     metrics?.answered(what.method, status, (performance.now() - startedMs) / 1_000);
   }
 
-  /** Tries once, with a deadline for connecting, waiting and reading. */
+  /** Sends a request once. The timeout includes the time to connect and to read the response. */
   async function attempt(what: Call): Promise<unknown> {
     const { timeoutMs = TIMEOUT_MS, over = 'calls' } = what;
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -138,16 +147,20 @@ export function createTransport(
   return { call, stream };
 }
 
-/** Returns milliseconds until a failed call is retried; undefined: it is not. */
+/**
+ * Returns the number of milliseconds after which a failed request should be retried. Returns undefined if it should not
+ * be retried.
+ */
 function retryPauseMs(error: KubeError, tries: number): number | undefined {
   if (tries >= RETRIES) return undefined;
   if (error.reason === 'ConnectionFailed') return RETRY_AFTER_MS * 2 ** tries;
   if (error.status !== 429 || error.retryAfterSeconds === undefined) return undefined;
-  // A 429 without the header is an answer, as for an eviction. With the header, the server asks for a retry.
+  // A 429 response is only retried if it has this header. Without the header, it is a regular response, for example to
+  // an eviction.
   return error.retryAfterSeconds <= LONGEST_RETRY_AFTER_SECONDS ? error.retryAfterSeconds * 1_000 : undefined;
 }
 
-/** Converts a failure of the connection to a {@link KubeError}, with the failure as its cause. */
+/** Converts a connection error to a {@link KubeError} and sets the original error as its cause. */
 export function toKubeError(call: string, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const timeout =
@@ -181,8 +194,9 @@ function refusal(what: Call, status: number, text: string, retryAfter: string | 
 }
 
 /**
- * Writes JSON that reads the same as YAML, because the API server reads an apply as YAML. There DEL, C1 controls, line
- * separators, a byte order mark and noncharacters are refused, or silently become spaces.
+ * Encodes a value as JSON that has the same meaning in YAML. This is required because the API server parses apply
+ * requests as YAML. Without escaping, the parser would reject some characters or replace them by spaces. These are DEL,
+ * C1 control characters, line separators, byte order marks and noncharacters.
  */
 export function jsonOf(value: unknown): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for

@@ -2,17 +2,22 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../time/clock.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 
-/** One line of a watch. A bookmark's object has only a resourceVersion. */
+/** An event of a watch. The object of a bookmark only contains a resourceVersion. */
 export type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T };
 
-/** Maximum length of a line: more than any object that etcd accepts (1.5 MiB), escaped. */
+/**
+ * The maximum length of a line. This is more than the largest object that etcd accepts (1.5 MiB) after it has been
+ * escaped.
+ */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /**
- * Yields the events of a watch, one JSON document per line, until the server ends it.
+ * Returns the events of a watch until the server closes it. Each line of the response contains one JSON document.
  *
- * @param options.inactivityMs time without a byte until the connection counts as dead (bookmarks come each minute)
- * @throws KubeError for an ERROR event (410 when the resourceVersion is too old), a malformed or cut-off line, silence
+ * @param options.inactivityMs the connection is considered dead if there is no data for this time. The server sends a
+ * bookmark about once per minute.
+ * @throws KubeError if an ERROR event is received, if a line is malformed or incomplete, or if the connection is dead.
+ * The status is 410 if the resourceVersion is too old.
  */
 export async function* readWatch<T>(
   body: Readable,
@@ -44,7 +49,7 @@ export async function* readWatch<T>(
     if (rest.trim() !== '') yield parseLine<T>(call, rest);
   } finally {
     cancel();
-    // Without a reader the connection would stay busy forever.
+    // We must close the body here, because the connection would otherwise remain in use.
     body.destroy();
   }
 }
