@@ -1,14 +1,20 @@
-/** A clock, injected so that tests control the time. */
+/** Clock provides the current time and timers. It is passed as a dependency so that tests can control the time. */
 export type Clock = {
-  /** Milliseconds of a monotonic clock, for intervals and deadlines. */
+  /** Returns the time of a monotonic clock in milliseconds. It should be used for intervals and deadlines. */
   readonly nowMs: () => number;
-  /** Milliseconds since the epoch. Only for times that are shown: wall clocks jump. */
+  /**
+   * Returns the milliseconds since the epoch. It should only be used for times that are shown to users, because a wall
+   * clock can jump.
+   */
   readonly wallMs: () => number;
-  /** Runs `run` once after `delayMs`. The returned function cancels it. */
+  /** Calls `run` once after `delayMs`. The returned function can be used to cancel the timer. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void;
 };
 
-/** Maximum delay of setTimeout, ms. It fires at once for longer ones. */
+/**
+ * The maximum delay that is supported by setTimeout, in milliseconds. If the delay is longer, the timer fires
+ * immediately.
+ */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -20,7 +26,9 @@ export const systemClock: Clock = {
   },
 };
 
-/** Waits `delayMs`, or until `signal` aborts. Never rejects: callers check the signal. */
+/**
+ * Waits for `delayMs` or until `signal` is aborted. The promise does not reject, so the caller should check the signal.
+ */
 export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise(resolve => {
@@ -34,7 +42,7 @@ export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: 
   });
 }
 
-/** Resolves when `signal` has aborted. */
+/** Resolves when `signal` has been aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));

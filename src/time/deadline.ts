@@ -1,11 +1,17 @@
 import { type Clock, systemClock } from './clock.ts';
 
-/** An answer that did not come in time. The work may still be done, so callers must be able to ask again. */
+/**
+ * This error is thrown if there was no response in time. The operation may still have been performed, so it must be
+ * possible to retry it.
+ */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 
-/** Returns the promise of `start`, or rejects with a DeadlineError after `timeoutMs`. The signal of `start` aborts then. */
+/**
+ * Returns the result of `start`. If it takes longer than `timeoutMs`, a DeadlineError is thrown and the signal of
+ * `start` is aborted.
+ */
 export function withDeadline<T>(
   timeoutMs: number,
   start: (signal: AbortSignal) => Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * Creates a map that keeps each value for `ttlMs` after it was set, and at most `entries` values: beyond that, the one
- * set longest ago goes.
+ * Creates a map that keeps each value for `ttlMs` after it was set. The map contains at most `entries` values. If this
+ * limit is exceeded, the oldest value is removed.
  */
 export function createExpiringMap<V>(options: { ttlMs: number; entries: number; nowMs: () => number }) {
   const { ttlMs, entries, nowMs } = options;
@@ -13,7 +13,7 @@ export function createExpiringMap<V>(options: { ttlMs: number; entries: number; 
       return undefined;
     },
     set(key: string, value: V): void {
-      // Deleted first, so that the order of the map is the order of setting.
+      // The key is deleted first so that the entries remain in the order in which they were set.
       held.delete(key);
       held.set(key, { value, untilMs: nowMs() + ttlMs });
       if (held.size > entries) {

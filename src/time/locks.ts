@@ -1,13 +1,14 @@
 interface Lock {
-  /** The last exclusive holder, also one that waits. */
+  /** The last exclusive holder. This may be a holder that is still waiting. */
   exclusive: Promise<unknown> | undefined;
-  /** All shared holders, also those that wait. */
+  /** All shared holders, including the ones that are still waiting. */
   readonly shared: Set<Promise<unknown>>;
 }
 
 /**
- * Creates one lock for each key: any number of shared holders, or one exclusive holder, in the order of the calls. So a
- * waiting exclusive holder goes before later shared ones and does not starve. Different keys do not wait for each other.
+ * Creates a set of locks by key. A lock can have any number of shared holders or one exclusive holder, and is granted
+ * in the order of the calls. An exclusive holder that is waiting therefore cannot be starved by later shared holders.
+ * Locks with different keys are independent.
  */
 export function createLocks() {
   const locks = new Map<string, Lock>();

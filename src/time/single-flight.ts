@@ -1,13 +1,13 @@
 interface Flight<T> {
   readonly ended: Promise<void>;
-  /** The run after this one, if a caller waits for it. */
+  /** The run that follows the current one, if there is a caller waiting for it. */
   next?: Promise<T>;
 }
 
 /**
- * Returns a function that runs one task at a time for each key. Calls during a run share the run after it, never the
- * running one: that may have looked before a change that the caller knows of. So an answer is never older than the
- * question, and each key has at most one task running and one waiting.
+ * Returns a function that runs one task at a time for each key. Calls that are made during a run share the next run.
+ * They do not share the current run, because it may have started before a change that the caller knows about. Each key
+ * has at most one running task and one waiting task.
  */
 export function createSingleFlight<T>(): (key: string, run: () => Promise<T>) => Promise<T> {
   const flights = new Map<string, Flight<T>>();
