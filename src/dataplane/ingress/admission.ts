@@ -6,7 +6,9 @@ import { readIngressKey } from './ingress-key.ts';
 import type { KeyChecks } from './key-checks.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 
-/** Parameters of every route that takes events, as they came: nothing of them is checked yet. */
+/**
+ * The parameters of every route that takes events. They are raw values from the request and have not been validated.
+ */
 export interface EventParams {
   tenant: string;
   queue: string;
@@ -17,13 +19,17 @@ export type EventRequest = FastifyRequest<{ Params: EventParams }>;
 const TENANT_ID = /^ten_[0-9a-hjkmnp-tv-z]{20}$/;
 const QUEUE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Lets a request in, or answers it. */
+/** Admission decides whether a request is accepted, and sends the answer if it is not. */
 export interface Admission {
-  /** Whether both parameters can name something; answers 404 (400 without a Host header) when not. Asks nobody. */
+  /**
+   * Returns true if both parameters are well formed. Otherwise it answers 404, or 400 if the Host header is missing. It
+   * does not call the store.
+   */
   readonly checkPath: (request: EventRequest, reply: FastifyReply, startedMs: number) => boolean;
   /**
-   * The key, then the queue: 401, 503, 404, 409, in this order; so a caller without a key learns nothing about what
-   * exists. `proceed` gets the queue, and whether it was read for this very request.
+   * Checks the key and then the queue, and answers 401, 503, 404 or 409 in this order. The key comes first so that a
+   * caller without a key cannot find out which queues exist. If both checks pass, it calls `proceed` with the queue and
+   * whether the queue was read for this request.
    */
   readonly admit: (
     request: EventRequest,
@@ -31,7 +37,7 @@ export interface Admission {
     startedMs: number,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ) => void;
-  /** The key alone, for what is of no queue: 401, 503. */
+  /** Checks only the key, for routes without a queue. It answers 401 or 503 if the check fails. */
   readonly admitKey: (request: EventRequest, reply: FastifyReply, startedMs: number, proceed: () => void) => void;
 }
 
@@ -39,7 +45,7 @@ export function createAdmission(options: {
   keys: KeyChecks;
   queues: QueueCache;
   answers: Answers;
-  /** Answers a request whose handling threw. */
+  /** Answers a request whose handler has thrown an error. */
   onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }): Admission {
   const { keys, queues, answers, onError } = options;
@@ -60,7 +66,7 @@ export function createAdmission(options: {
     proceed(known, true);
   }
 
-  /** Whether the key is valid; answers when it is not. */
+  /** Returns true if the key is valid. Otherwise it sends the answer. */
   async function checkKey(tenant: string, reply: FastifyReply, startedMs: number, sha256: string): Promise<boolean> {
     const valid = keys.isKnown(tenant, sha256) || (await keys.check(tenant, sha256));
     if (valid === 'unavailable') answers.sendProblem(reply, startedMs, 'unavailable');
@@ -69,7 +75,7 @@ export function createAdmission(options: {
   }
 
   function refuseKey(reply: FastifyReply, startedMs: number, error?: 'invalid_token'): void {
-    // RFC 6750, 3.1: no error code when no credentials were sent at all.
+    // If the request contains no credentials, the challenge must not include an error code (RFC 6750, 3.1).
     const challenge = `Bearer realm="sluice"${error === undefined ? '' : `, error="${error}"`}`;
     answers.sendProblem(reply, startedMs, 'unauthenticated', { headers: { 'www-authenticate': challenge } });
   }
@@ -77,7 +83,7 @@ export function createAdmission(options: {
   return {
     checkPath(request, reply, startedMs) {
       const { tenant, queue } = request.params;
-      // RFC 9112, 3.2. Checked here because Node's own check answers without a problem document.
+      // RFC 9112, 3.2 requires this check. We do it here because Node's check answers without a problem document.
       if (request.headers.host === undefined && request.raw.httpVersionMinor === 1) {
         answers.sendProblem(reply, startedMs, 'malformed_request', { detail: 'HTTP/1.1 requires a Host header.' });
         return false;

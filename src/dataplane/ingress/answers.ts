@@ -4,7 +4,10 @@ import { sendProblem } from '../../http/problem-answers.ts';
 import type { RefusalFacts } from '../../http/refusal.ts';
 import type { IngressMetrics } from './ingress-metrics.ts';
 
-/** The answers of ingress. `startedMs` is the monotonic time (performance.now()) at which the request was taken up. */
+/**
+ * Sends the answers of the ingress. `startedMs` is the monotonic time from performance.now() at which the request
+ * handling started.
+ */
 export interface Answers {
   readonly sendAccepted: (
     reply: FastifyReply,
@@ -14,18 +17,22 @@ export interface Answers {
     groupKey: string | undefined,
   ) => void;
   readonly sendProblem: (reply: FastifyReply, startedMs: number, code: ProblemCode, facts?: RefusalFacts) => void;
-  /** Any other success. */
+  /** Sends any other successful answer. */
   readonly sendJson: (reply: FastifyReply, startedMs: number, status: number, document: object) => void;
-  /** The sender is gone; nothing can be sent, it is only counted. */
+  /** Counts a request whose sender has disconnected. We cannot send an answer in this case. */
   readonly abandon: (startedMs: number) => void;
 }
 
-/** `isClosing`: from then on each answer asks the sender to take its next request elsewhere. */
+/**
+ * Creates the answers. When `isClosing` returns true, each answer asks the sender to send the next request on a new
+ * connection.
+ */
 export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isClosing: () => boolean): Answers {
   return {
     sendAccepted(reply, startedMs, id, duplicate, groupKey) {
       metrics.countRequest(202, performance.now() - startedMs);
-      // Straight to Node's response: there is nothing to serialize and no hook to run, and this is every event's path.
+      // Write to Node's response directly because every event takes this path. There is nothing to serialize and there
+      // are no hooks to run.
       const body = `{"id":${JSON.stringify(id)},"duplicate":${duplicate},"groupKey":${JSON.stringify(groupKey ?? null)}}`;
       reply.hijack();
       if (isClosing()) reply.raw.setHeader('connection', 'close');

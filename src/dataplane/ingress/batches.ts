@@ -2,7 +2,7 @@ import { withDeadline } from '../../time/deadline.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from './store.ts';
 
-/** An event on its way to the store, and whom to tell. */
+/** An event that waits to be stored, with the callback that receives the result. */
 interface Waiting {
   readonly config: QueueConfig;
   readonly item: IngestItem;
@@ -17,9 +17,12 @@ interface QueueBatches {
   heldBytes: number;
 }
 
-/** Gathers events of one queue into few ingest calls. */
+/** Batches combines the events of a queue so that they need fewer ingest calls. */
 export interface Batches {
-  /** `settled` is called exactly once, later; false: too much is held for this queue, nothing was taken. */
+  /**
+   * Adds an event to the next batch, and later calls `settled` exactly once with the result. Returns false and does not
+   * take the event if the memory limit of the queue is reached.
+   */
   readonly submit: (
     tenant: string,
     queue: string,
@@ -27,19 +30,22 @@ export interface Batches {
     item: IngestItem,
     settled: (answer: IngestAnswer) => void,
   ) => boolean;
-  /** Resolves when nothing waits and nothing is in flight. */
+  /** Resolves when there are no waiting events and no calls in flight. */
   readonly idle: () => Promise<void>;
 }
 
-/** What an event costs in memory besides its body, roughly: its strings, closures and promises. */
+/**
+ * An estimate of the memory that an event needs in addition to the body. It covers the strings, closures and promises.
+ */
 export const ITEM_OVERHEAD_BYTES = 1024;
 
 const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
 
 /**
- * One ingest call of a queue is in flight at a time; what comes meanwhile is the next call. The first of a busy period
- * waits for the end of this turn of the event loop, so that requests that were read together are stored together: no
- * timer, and no delay that an idle queue would feel. Queues do not wait for each other.
+ * Creates the batches. Each queue has at most one ingest call in flight, and the events that arrive in the meantime
+ * form the next call. The first call of a busy period is delayed until the end of the current turn of the event loop.
+ * This allows requests that were read together to be stored together without a timer. Note that the queues are
+ * independent of each other.
  */
 export function createBatches(options: {
   ingest: IngressStore['ingest'];
@@ -49,7 +55,7 @@ export function createBatches(options: {
   const { ingest, limits, onFailure } = options;
   const busy = new Map<string, QueueBatches>();
   let whenIdle: (() => void)[] = [];
-  /** Calls whose events are stored, and not known to be looked at yet. */
+  /** The number of calls whose events are stored, but may not have been seen by a router yet. */
   let unseen = 0;
 
   function send(of: QueueBatches): void {
@@ -64,7 +70,7 @@ export function createBatches(options: {
     withDeadline(limits.ingestTimeoutMs, () => ingest(of.tenant, of.queue, config, items)).then(
       ({ answers, seen }) => {
         if (seen !== undefined) tellWhenSeen(batch, answers, seen);
-        // First the next call, then the answers: the store works while they are written.
+        // Start the next call before the answers are written so that the store can work in the meantime.
         release(of, batch);
         if (seen === undefined) tell(batch, answers);
       },
@@ -87,7 +93,8 @@ export function createBatches(options: {
       .then(
         () => tell(batch, answers),
         (error: unknown) => {
-          // What is stored is not acknowledged: the sender repeats it, and the repetition is seen.
+          // The stored events are not acknowledged in this case. The sender will repeat them and the duplicates will be
+          // detected.
           onFailure('lower', error);
           tell(batch, []);
         },
@@ -107,7 +114,7 @@ export function createBatches(options: {
       try {
         batch[index]?.settled(answers[index] ?? UNAVAILABLE);
       } catch (error) {
-        // One answer that cannot be written must not keep the others from theirs.
+        // An error while writing one answer should not prevent the other answers from being written.
         onFailure('answer', error);
       }
     }
@@ -138,7 +145,10 @@ export function createBatches(options: {
   };
 }
 
-/** The longest run of waiting events that fits one call: within the limits, and extracted by one configuration. */
+/**
+ * Returns the longest sequence of waiting events that fits in one call. The events must be within the limits and must
+ * have been extracted with the same configuration.
+ */
 function takeBatch(of: QueueBatches, limits: IngressLimits): Waiting[] {
   const { waiting } = of;
   const first = waiting[0];

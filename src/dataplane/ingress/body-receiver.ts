@@ -6,19 +6,22 @@ import { ITEM_OVERHEAD_BYTES } from './batches.ts';
 import type { MemoryStop } from './memory-stop.ts';
 import { type ByteBudget, readRequestBody } from './request-body.ts';
 
-/** What a sender is told while Redis is nearly full: the title of the problem names the common reason, this one is rare. */
+/**
+ * The answer that is sent when Redis is almost full. It has a detail because the title of the problem describes the
+ * more common reason.
+ */
 const NEARLY_FULL = {
   detail:
-    'The store is almost full and does not accept new events until memory is available. Send the event again with the same id after the number of seconds in Retry-After.',
-  // Memory does not come back within the second that too many requests take: some looks at it later.
+    'The store is nearly full, and takes no new events until some of its memory is free. Send the event again after Retry-After seconds, with the same id.',
+  // This delay is longer than the one for too many requests because it takes more time until memory becomes available.
   headers: { 'retry-after': '10' },
 };
 
 /**
- * Reads the body of a request that was admitted; answers where there is none (413, 503), and where its content type is
- * not taken (415).
+ * Reads the body of an admitted request. Answers 413 or 503 if the body cannot be read, and 415 if the content type is
+ * not supported.
  *
- * @param onBody gets the body, and the bytes of the budget that are its own to give back
+ * @param onBody is called with the body and the number of budget bytes that it must give back
  */
 export type ReceiveBody = (
   request: EventRequest,

@@ -1,7 +1,7 @@
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const HALF = 2 ** 40;
 
-/** `value` (below 2^53) as `length` lower-case Crockford characters. */
+/** Encodes `value`, which must be below 2^53, as `length` lower-case Crockford characters. */
 function encode(value: number, length: number): string {
   let out = '';
   let rest = value;
@@ -12,12 +12,15 @@ function encode(value: number, length: number): string {
   return out;
 }
 
-/** 40 random bits as a number. */
+/** Returns 40 random bits as a number. */
 export type Random40 = () => number;
 
 const POOLED = 512;
 
-/** Random numbers out of a pool: five bytes cost as much as a few hundred. `fill` makes all bytes random. */
+/**
+ * Creates a source of random numbers that uses a pool, because generating five bytes costs as much as generating a few
+ * hundred. `fill` must fill the buffer with random bytes.
+ */
 export function createRandom40(fill: (bytes: Buffer) => void): Random40 {
   const pool = Buffer.alloc(5 * POOLED);
   let next = pool.length;
@@ -32,9 +35,9 @@ export function createRandom40(fill: (bytes: Buffer) => void): Random40 {
 }
 
 /**
- * Makes event ids: `evt_` and a ULID in lower case (48 bits of milliseconds, 80 random bits). They only grow: within a
- * millisecond, or when the clock steps back, the random part is counted up as the ULID specification says for
- * monotonic ones.
+ * Creates a generator of event ids. An id is `evt_` followed by a ULID in lower case, which has 48 bits of milliseconds
+ * and 80 random bits. The ids always increase. If two ids have the same millisecond, or the clock moves backward, the
+ * random part is incremented as the ULID specification describes.
  */
 export function createEventIds(nowMs: () => number, random40: Random40): () => string {
   let lastMs = -1;
@@ -54,7 +57,8 @@ export function createEventIds(nowMs: () => number, random40: Random40): () => s
       if (low === HALF) {
         low = 0;
         high += 1;
-        // 2^80 ids of one millisecond: the time moves on instead of the ids starting over.
+        // The random part has overflowed after 2^80 ids in a millisecond. Increment the time so that the ids do not
+        // start over.
         if (high === HALF) {
           high = 0;
           lastMs += 1;

@@ -13,23 +13,24 @@ import type { ByteBudget } from './request-body.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
 import type { IngestAnswer, IngestItem } from './store.ts';
 
-/** A request whose body is here; `heldBytes` of the budget are given back when it is answered. */
+/** A request with a complete body. `heldBytes` of the budget are given back when the request is answered. */
 interface Arrival {
   readonly request: EventRequest;
   readonly reply: FastifyReply;
   readonly startedMs: number;
   readonly body: Buffer;
   heldBytes: number;
-  /** Made once: a second try with another configuration keeps the id. */
+  /** This is generated once so that the id stays the same if the event is decided with another configuration. */
   generatedId: string | undefined;
   retried: boolean;
 }
 
 /**
- * Handler of `POST /events/{tenant}/{queue}`: path (404), sandbox parameters (400), key (401), queue (404, 409), content type (415),
- * memory of the store (503), size (413), context (400, 422), store. 202 `{id, duplicate, groupKey}` is sent after the store acknowledged the
- * event, never before.
- * Plain callbacks: a promise for each step of each event would cost more than the steps.
+ * Creates the handler of `POST /events/{tenant}/{queue}`. The request is checked in the following order: path (404),
+ * sandbox parameters (400), key (401), queue (404, 409), content type (415), memory of the store (503), size (413),
+ * context (400, 422) and store. The answer 202 `{id, duplicate, groupKey}` is only sent after the store has
+ * acknowledged the event. The handler uses callbacks because creating a promise for each step would cost more than the
+ * steps.
  */
 export function createEventRoute(options: {
   admission: Admission;
@@ -76,7 +77,8 @@ export function createEventRoute(options: {
     const { headers, rawHeaders } = request.raw;
     const context = extractContext(known.rules, { headers, rawHeaders, body });
     if ('code' in context) {
-      // What was remembered may be older than a change that the sender was already told of: look before refusing.
+      // The cached configuration may be older than a change that was already confirmed to the sender. Read it from the
+      // store before the event is refused.
       if (!fresh) return decideAgain(arrival);
       release(arrival);
       return answers.sendProblem(reply, startedMs, context.code, context);
@@ -124,7 +126,7 @@ export function createEventRoute(options: {
     }
   }
 
-  /** Reads the queue anew and decides by that. */
+  /** Reads the queue from the store and decides with the new configuration. */
   function decideAgain(arrival: Arrival): void {
     const { request, reply, startedMs } = arrival;
     const { tenant, queue } = request.params;
@@ -162,7 +164,7 @@ export function createEventRoute(options: {
   return handleEvent;
 }
 
-/** What a sender is told when a second try ended like the first. */
+/** The problem that is sent if the second attempt had the same result as the first attempt. */
 const PROBLEM_OF = {
   STALE: 'unavailable',
   CLOSED: 'stream_closing',

@@ -1,8 +1,8 @@
 import type { Logger } from '../../telemetry/log.ts';
 
 /**
- * Logs failures of the store, at most one line a second with the number of those left out: while Redis is away every
- * batch fails, and each says the same.
+ * Creates a log for the failures of the store. It writes at most one line a second, with the number of failures that
+ * were omitted. This is used because every batch fails with the same error if Redis is unavailable.
  */
 export function createFailureLog(log: Logger, nowMs: () => number): (operation: string, error: unknown) => void {
   let quietUntilMs = 0;

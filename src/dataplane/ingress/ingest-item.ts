@@ -3,7 +3,7 @@ import type { EventContext } from '../../core/events/context-headers.ts';
 import type { IngestItem } from './store.ts';
 import { readTraceparent } from './traceparent.ts';
 
-/** An event as it is stored: what describes it, and the body as it came. */
+/** Creates the event that will be stored. It consists of the metadata and the unchanged body. */
 export function createIngestItem(
   id: string,
   { type, groupKey, forward, attributes }: EventContext,

@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { createTally } from '../../telemetry/tally.ts';
 
-/** What became of an event that was handed to the store. */
+/** The possible results of storing an event. */
 export const EVENT_RESULTS = [
   'accepted',
   'duplicate',
@@ -15,16 +15,18 @@ export const EVENT_RESULTS = [
 ] as const;
 export type EventResult = (typeof EVENT_RESULTS)[number];
 
-/** The numbers of the ingress role. */
+/** IngressMetrics contains the metrics of the ingress role. */
 export interface IngressMetrics {
-  /** One answer: status and how long it took, in milliseconds; 499 when the sender went away before it. */
+  /**
+   * Counts an answer with the status and the duration in milliseconds. Note that the status is 499 if the sender
+   * disconnected before the answer was sent.
+   */
   readonly countRequest: (status: number, durationMs: number) => void;
   readonly countEvent: (result: EventResult) => void;
-  /** Bytes that are held in memory, asked for at each scrape, and how many may be. */
+  /** Registers the number of bytes that are held in memory and the limit. The function is called at each scrape. */
   readonly observeHeld: (heldBytes: () => number, limitBytes: number) => void;
 }
 
-/** Registers the metrics. */
 export function createIngressMetrics(registry: Registry): IngressMetrics {
   const requests = createTally<number>();
   const events = createTally<EventResult>();

@@ -4,16 +4,22 @@ import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore } from './store.ts';
 
-/** Validity of ingress keys, by workspace and SHA-256 (hex). */
+/**
+ * KeyChecks caches which ingress keys are valid. An entry is identified by the workspace and the SHA-256 of the key in
+ * hex.
+ */
 export interface KeyChecks {
-  /** Whether the key was valid at most `keyTtlMs` ago; false: ask. */
+  /**
+   * Returns true if the key was found valid within the last `keyTtlMs`. If it returns false, the key must be checked in
+   * the store.
+   */
   readonly isKnown: (tenant: string, sha256: string) => boolean;
   readonly check: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
 }
 
 /**
- * Remembers keys that are valid, never those that are not: a new key works at once, a removed one for at most
- * `keyTtlMs` more.
+ * Creates a cache of the valid keys. We don't cache invalid keys, so that a new key can be used immediately. A removed
+ * key is still accepted for up to `keyTtlMs`.
  */
 export function createKeyChecks(options: {
   checkKey: IngressStore['checkKey'];

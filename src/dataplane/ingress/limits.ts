@@ -1,31 +1,40 @@
 import type { HttpLimits } from '../../http/server.ts';
 
-/** Bounds of the ingress role. Sizes in bytes, times in milliseconds. */
+/** The limits of the ingress role. All sizes are in bytes and all times are in milliseconds. */
 export interface IngressLimits extends HttpLimits {
-  /** One event's body; more is 413. */
+  /** The maximum size of an event's body. A larger body is answered with 413. */
   readonly bodyBytes: number;
-  /** One ingest call. */
+  /** The maximum number of events in an ingest call. */
   readonly batchItems: number;
   readonly batchBytes: number;
-  /** Bodies held in memory by the whole process, waiting or in flight; more is 503. */
+  /**
+   * The maximum size of all bodies that the process holds in memory. If the limit is exceeded, the request is answered
+   * with 503.
+   */
   readonly heldBytes: number;
-  /** Bodies held for one queue, so that one slow queue cannot use up what all share; more is 503. */
+  /**
+   * The maximum size of the bodies that are held for a queue. This prevents a slow queue from using all of the shared
+   * memory. If the limit is exceeded, the request is answered with 503.
+   */
   readonly heldBytesPerQueue: number;
-  /** Bodies of sandbox events held in memory by the whole process; more is 503. */
+  /**
+   * The maximum size of all sandbox bodies that the process holds in memory. If the limit is exceeded, the request is
+   * answered with 503.
+   */
   readonly sandboxHeldBytes: number;
-  /** Without an answer of the store after this, the request is answered 503. */
+  /** The maximum time to wait for the store. If the store does not answer in time, the request is answered with 503. */
   readonly ingestTimeoutMs: number;
-  /** How often the masters of Redis are asked how full they are. */
+  /** The interval at which the memory usage of the Redis masters is read. */
   readonly memoryLookMs: number;
-  /** From this part of the maxmemory of any master on, new events are answered 503 … */
+  /** New events are answered with 503 if a master uses this fraction of maxmemory or more. */
   readonly memoryStopRatio: number;
-  /** … until all of them are below this. */
+  /** New events are accepted after all masters have dropped below this fraction of maxmemory. */
   readonly memoryGoOnRatio: number;
-  /** How long a key that was found valid is trusted without asking again. */
+  /** The time for which a valid key is cached. */
   readonly keyTtlMs: number;
-  /** How long a queue's configuration is used without asking again; see queue-cache.ts. */
+  /** The time for which the configuration of a queue is cached. See queue-cache.ts. */
   readonly queueTtlMs: number;
-  /** Most keys, and most queues, that are remembered. */
+  /** The maximum number of keys in the cache. The number of queues is limited to the same value. */
   readonly cacheEntries: number;
 }
 
@@ -47,8 +56,8 @@ export const INGRESS_LIMITS: IngressLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   connectionTimeoutMs: 60_000,
-  // Longer than the 60 s after which common load balancers give up an idle connection: the side that may still be
-  // sending should be the one that closes.
+  // This is longer than 60 s, after which common load balancers close an idle connection. The side that may still be
+  // sending should close the connection first.
   keepAliveTimeoutMs: 65_000,
   drainTimeoutMs: 10_000,
 };

@@ -2,21 +2,21 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { IngressLimits } from './limits.ts';
 
 /**
- * Says when Redis is so full that new events have to wait. Routing needs memory, too: without the rest that is left free
- * here, nothing that is stored could be routed any more, and so nothing would drain (rule 8 of the data plane).
+ * MemoryStop decides whether new events must wait because Redis is almost full. Some memory must stay free because
+ * routing needs memory as well. If routing stops, no queue can drain (rule 8 of the data plane).
  */
 export interface MemoryStop {
-  /** Whether no new events are to be taken, by the last look. */
+  /** Returns true if the last check found that new events should not be accepted. */
   readonly isFull: () => boolean;
-  /** Looks, and goes on looking. Resolves after the first look; never rejects. */
+  /** Checks the memory now and then at each interval. Resolves after the first check and never rejects. */
   readonly start: () => Promise<void>;
   readonly stop: () => void;
 }
 
-/** A command to each master of Redis: what each of them answers. */
+/** Sends a command to each Redis master and returns the replies. */
 export type AskMasters = (command: string, ...args: string[]) => Promise<readonly unknown[]>;
 
-/** Runs `run` every `everyMs`, the first time after it; the answer ends that. */
+/** Calls `run` every `everyMs`, with the first call after `everyMs`. The returned function stops the calls. */
 export type Repeat = (run: () => void, everyMs: number) => () => void;
 
 const repeatInTime: Repeat = (run, everyMs) => {
@@ -24,7 +24,11 @@ const repeatInTime: Repeat = (run, everyMs) => {
   return () => clearInterval(timer);
 };
 
-/** Used part of maxmemory (0 to 1), by what a master answers to INFO; 0 when it has no limit. @throws when it does not say */
+/**
+ * Returns the used fraction of maxmemory, from 0 to 1, for a reply to INFO. Returns 0 if the master has no limit.
+ *
+ * @throws Error if the reply does not contain the values
+ */
 function readUsedRatio(info: unknown): number {
   const field = (name: string) => new RegExp(`^${name}:(\\d+)\\r?$`, 'm').exec(String(info))?.[1];
   const [used, max] = [field('used_memory'), field('maxmemory')];
@@ -32,7 +36,10 @@ function readUsedRatio(info: unknown): number {
   return max === '0' ? 0 : Number(used) / Number(max);
 }
 
-/** A look that fails changes nothing: whether ingress can store anything at all then, each call finds out by itself. */
+/**
+ * Creates the memory check. If a check fails, we keep the current state because each ingest call will detect whether
+ * Redis is available.
+ */
 export function createMemoryStop(options: {
   readonly askMasters: AskMasters;
   readonly limits: Pick<IngressLimits, 'memoryLookMs' | 'memoryStopRatio' | 'memoryGoOnRatio'>;
@@ -47,7 +54,7 @@ export function createMemoryStop(options: {
   let end = () => {};
 
   async function look(): Promise<void> {
-    // One that hangs is not joined by others.
+    // Do not start another check if the previous one is still running.
     if (looking) return;
     looking = true;
     try {
@@ -56,7 +63,7 @@ export function createMemoryStop(options: {
       judge(Math.max(...ratios));
       failing = false;
     } catch (error) {
-      // Once an outage: nobody waits for this look.
+      // Report the failure only once for each outage.
       if (!failing) onFailure('memory', error);
       failing = true;
     } finally {
@@ -65,7 +72,7 @@ export function createMemoryStop(options: {
   }
 
   function judge(usedRatio: number): void {
-    // Two bounds, so that ingress does not go on and off with each event that is trimmed.
+    // Use two limits so that ingress does not switch the state with each event that is trimmed.
     const next = usedRatio >= (full ? limits.memoryGoOnRatio : limits.memoryStopRatio);
     if (next === full) return;
     full = next;

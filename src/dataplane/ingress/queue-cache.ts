@@ -5,25 +5,28 @@ import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore, QueueConfig } from './store.ts';
 
-/** A queue's configuration with its extraction prepared. */
+/** The configuration of a queue, with the extraction prepared. */
 export interface KnownQueue {
   readonly config: QueueConfig;
   readonly rules: ExtractionRules;
 }
 
-/** Configurations of queues. */
+/** QueueCache caches the configurations of the queues. */
 export interface QueueCache {
-  /** What was read at most `queueTtlMs` ago; undefined: read. */
+  /**
+   * Returns the configuration if it was read within the last `queueTtlMs`. Returns undefined if it must be read from
+   * the store.
+   */
   readonly peek: (tenant: string, queue: string) => KnownQueue | undefined;
-  /** Reads now; the answer is not older than the call. */
+  /** Reads the configuration from the store. The result is not older than the call. */
   readonly read: (tenant: string, queue: string) => Promise<KnownQueue | null | 'unavailable'>;
 }
 
 /**
- * Nothing is ever decided against a sender by what is remembered: an event that is stored was checked against `cfgv`
- * in the store (STALE otherwise), and every refusal is decided again on a fresh read. So the age could be any; a
- * second keeps what a queue costs at one read a second and drops queues that are not used.
- * That a queue does not exist is not remembered: it may be made, and used, in the next millisecond.
+ * Creates the cache. No event is refused because of a cached configuration. The store compares `cfgv` for each event
+ * and answers STALE if it has changed, and every refusal is decided with a fresh read. The expiry only limits the reads
+ * for each queue and removes unused queues from the cache. We don't cache missing queues because they may be created at
+ * any time.
  */
 export function createQueueCache(options: {
   readQueue: IngressStore['readQueue'];

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Bytes that may be held at a time, by all who share it. */
+/** ByteBudget limits the number of bytes that can be held at the same time. It is shared by several requests. */
 export interface ByteBudget {
-  /** False, and nothing taken, when it would be exceeded. */
+  /** Takes the bytes from the budget. Returns false and takes nothing if the budget would be exceeded. */
   readonly take: (bytes: number) => boolean;
   readonly give: (bytes: number) => void;
   readonly held: () => number;
@@ -23,15 +23,19 @@ export function createByteBudget(bytes: number): ByteBudget {
   };
 }
 
-/** The body, or why there is none: larger than allowed, no memory for it, or the sender went away. */
+/**
+ * The result is the body, or the reason why it could not be read. The body may be too large, the budget may be used up,
+ * or the sender may have disconnected.
+ */
 export type BodyResult = Buffer | 'too_large' | 'overloaded' | 'aborted';
 
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads a request's body as it is, whatever its content type. What it holds is taken from `budget` as it arrives; the
- * bytes of a Buffer that `done` gets are the caller's to give back, all others are given back here. After a refusal
- * the rest of the body is read and dropped, so that the sender sees the answer instead of a reset connection.
+ * Reads the body of a request without considering the content type. The bytes are taken from `budget` as they arrive.
+ * If `done` is called with a Buffer, the caller must give its bytes back, and all other bytes are given back here. If
+ * the body is refused, the rest is read and discarded. This ensures that the sender receives the answer instead of a
+ * connection reset.
  */
 export function readRequestBody(
   request: IncomingMessage,
@@ -71,7 +75,7 @@ export function readRequestBody(
   function refuse(reason: 'too_large' | 'overloaded' | 'aborted'): void {
     stop();
     budget.give(held);
-    // A late error of a connection that nobody listens to any more is none of ours.
+    // Ignore late errors of the connection because no other listener is left.
     request.on('error', () => {});
     request.resume();
     done(reason);

@@ -7,7 +7,10 @@ import type { SandboxRouteOptions } from './sandbox-route.ts';
 
 export type RunRequest = FastifyRequest<{ Params: { tenant: string; run: string } }>;
 
-/** Handler of `GET /events/sandbox/{tenant}/runs/{runId}`: path (404), query (422), key (401), run (404). */
+/**
+ * Creates the handler of `GET /events/sandbox/{tenant}/runs/{runId}`. The request is checked in the following order:
+ * path (404), query (422), key (401) and run (404).
+ */
 export function createRunReportRoute(
   options: Pick<SandboxRouteOptions, 'admission' | 'sandbox' | 'answers' | 'limits' | 'onFailure' | 'onError'>,
 ): (request: RunRequest, reply: FastifyReply) => void {
@@ -28,7 +31,7 @@ export function createRunReportRoute(
 
   return (request, reply) => {
     const startedMs = performance.now();
-    // A run belongs to no queue: the path is checked as if it were to one that may be.
+    // A run does not belong to a queue. Check the path with a queue name that is always valid.
     const { tenant, run } = request.params;
     const ofQueue = { headers: request.headers, raw: request.raw, params: { tenant, queue: 'runs' } } as EventRequest;
     if (!admission.checkPath(ofQueue, reply, startedMs)) return;

@@ -1,7 +1,7 @@
 import { Counter, type Registry } from '../../telemetry/metrics.ts';
 import { createTally } from '../../telemetry/tally.ts';
 
-/** Counts the requests of the sandbox: none of them is among production's. */
+/** Creates the metrics of the sandbox. The requests of the sandbox are counted separately from those of production. */
 export function createSandboxMetrics(registry: Registry): { readonly countRequest: (status: number) => void } {
   const requests = createTally<number>();
   const answered = new Counter({

@@ -7,11 +7,11 @@ const SANDBOX_PARAMETERS = new Map([
 ]);
 
 /**
- * Returns the sandbox parameter that a request target names, undefined when it names none. With or without a value, in any
- * spelling that decodes to it; case, outer blanks and `;` as a separator are forgiven too, because an event that was
- * meant for the sandbox must not reach partners for want of a spelling.
+ * Returns the sandbox parameter in a request target, or undefined if there is none. It is found with or without a
+ * value, and in any encoding. Differences in case, surrounding blanks and `;` as a separator are also accepted. We do
+ * this because a misspelled sandbox event must not be delivered to partners.
  *
- * @throws RangeError where the parameters are more than a query may have: `checkPath` refuses those
+ * @throws RangeError if there are too many parameters, which `checkPath` refuses
  */
 export function findSandboxParameter(target: string): string | undefined {
   const pieces = queryPieces(target);
@@ -24,7 +24,7 @@ export function findSandboxParameter(target: string): string | undefined {
 }
 
 function decodeName(encoded: string): string {
-  // Byte by byte: the three names are ASCII, so broken UTF-8 elsewhere in a name cannot hide one of them.
+  // Decode each byte separately. The three names are ASCII, so invalid UTF-8 elsewhere in a name cannot hide them.
   return encoded
     .replace(/\+/g, ' ')
     .replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

@@ -4,17 +4,17 @@ import { nearestName } from '../../core/problems/nearest-name.ts';
 import type { ProblemError } from '../../core/problems/problem.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
 
-/** What the query of a sandbox request asks for. */
+/** The parameters in the query of a sandbox request. */
 export interface SandboxRequest {
   readonly simulation: Simulation;
-  /** Absent: a run of its own. */
+  /** If this is not set, the request creates a new run. */
   readonly runId: string | undefined;
 }
 
 /**
- * Reads the sandbox parameters of a request target; the faults, where it has some. What production's route would take for
- * one of them, as `RUNID` or ` runId`, must be spelled as it is here, and other parameters are refused: ignored, they
- * would simulate the event in another way than its sender thinks.
+ * Reads the sandbox parameters of a request target, or returns the errors. The names must be spelled exactly, and
+ * variants such as `RUNID` or ` runId` are refused. Other parameters are refused as well because ignoring them could
+ * simulate the event in a different way than the sender expects.
  */
 export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
   const start = target.search(/[?#]/);
@@ -40,7 +40,7 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
   };
 }
 
-/** Returns the fault of a query parameter that is none of `known`. */
+/** Returns the error for a query parameter that is not in `known`. */
 export function unknownParameter(name: string, known: readonly string[]): ProblemError {
   const meant = nearestName(name.toLowerCase(), known);
   const hint = meant === undefined ? '' : `did you mean ${meant}? `;

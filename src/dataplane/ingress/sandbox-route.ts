@@ -15,9 +15,12 @@ import type { ByteBudget } from './request-body.ts';
 import { readSandboxQuery, type SandboxRequest } from './sandbox-query.ts';
 import type { IngestItem, QueueConfig } from './store.ts';
 
-/** What ingress asks of the sandbox. A promise that is rejected counts as unavailable. */
+/**
+ * SandboxDesk contains the functions of the sandbox that the ingress uses. A rejected promise is treated as
+ * unavailable.
+ */
 export interface SandboxDesk {
-  /** Stores an event in a run and sees to it that somebody works on the run. */
+  /** Stores an event in a run and ensures that the run will be processed. */
   readonly publish: (
     tenant: string,
     queue: string,
@@ -25,7 +28,7 @@ export interface SandboxDesk {
     config: QueueConfig,
     event: IngestItem & { readonly simulation: Simulation },
   ) => Promise<SandboxOutcome>;
-  /** undefined: there is no such run, or it has ended. */
+  /** Returns undefined if the run does not exist or has ended. */
   readonly report: (
     tenant: string,
     run: string,
@@ -38,7 +41,10 @@ export interface SandboxRouteOptions {
   readonly queues: QueueCache;
   readonly sandbox: SandboxDesk;
   readonly memory: Pick<MemoryStop, 'isFull'>;
-  /** The sandbox's own: what it holds takes no room from production. */
+  /**
+   * The memory budget of the sandbox. We use a separate budget so that the sandbox does not use the memory of
+   * production.
+   */
   readonly budget: ByteBudget;
   readonly answers: Answers;
   readonly limits: IngressLimits;
@@ -49,9 +55,9 @@ export interface SandboxRouteOptions {
 }
 
 /**
- * Handler of `POST /events/sandbox/{tenant}/{queue}`: what the production route checks, in its order, but that the sandbox
- * parameters are read (422) where that one refuses them. 202 `{id, duplicate, groupKey, sandbox, runId, run}` after the event is
- * stored in the run.
+ * Creates the handler of `POST /events/sandbox/{tenant}/{queue}`. The checks and their order are the same as in the
+ * production route, except that the sandbox parameters are read here (422) instead of refused. The answer 202 `{id,
+ * duplicate, groupKey, sandbox, runId, run}` is sent after the event was stored in the run.
  */
 export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
   const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
@@ -80,7 +86,8 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     read: KnownQueue | undefined,
   ): Promise<void> {
     const { tenant, queue } = request.params;
-    // Never by what is remembered: production looks again before it refuses, and compares when it stores.
+    // Do not use a cached configuration here. The production route reads the queue before it refuses an event, and the
+    // store compares the versions.
     const known = read ?? (await queues.read(tenant, queue));
     if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
     if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
@@ -141,7 +148,7 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
         const seconds = Math.max(1, Math.ceil((outcome.untilMs - options.nowMs()) / 1_000));
         return answers.sendProblem(reply, startedMs, 'sandbox_spent', { headers: { 'retry-after': `${seconds}` } });
       }
-      // The run's copy of the queue changed between two steps: it is made again by the next try.
+      // The copy of the queue has changed between the two steps. The next attempt will create it again.
       case 'STALE':
       case 'CLOSED':
       case 'GONE':

@@ -25,7 +25,7 @@ import { createSandboxMetrics } from './sandbox-metrics.ts';
 import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 import type { IngressStore } from './store.ts';
 
-/** The ingress role. */
+/** The HTTP server of the ingress role. */
 export type Ingress = Pick<HttpServer, 'app' | 'listen' | 'drain' | 'close'>;
 
 interface IngressOptions {
@@ -34,18 +34,18 @@ interface IngressOptions {
   readonly registry: Registry;
   readonly tracing?: Tracing | undefined;
   readonly log: Logger;
-  /** Adds the routes of the sandbox. */
+  /** If this is set, the routes of the sandbox will be added. */
   readonly sandbox?: SandboxDesk;
   readonly limits?: Partial<IngressLimits>;
-  /** Wall clock, ms. Ages what is remembered, and dates generated ids. */
+  /** The wall clock in milliseconds. It is used to expire cache entries and to generate event ids. */
   readonly nowMs?: () => number;
 }
 
-/** The answer to a browser that opens the address. */
+/** The answer that is sent to a browser at the root path. */
 const AT_THE_ROOT =
   'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /docs and /waas on SLUICE_FACADE_PORT.';
 
-/** Creates the HTTP server of `POST /events/{tenant}/{queue}`, and of the sandbox. */
+/** Creates the HTTP server with the routes of `POST /events/{tenant}/{queue}` and of the sandbox. */
 export function createIngress(options: IngressOptions): Ingress {
   const { log, registry, tracing, nowMs = Date.now } = options;
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
@@ -72,7 +72,7 @@ export function createIngress(options: IngressOptions): Ingress {
   });
   const { app } = server;
   serveOpenApi(app, document);
-  // Routes read bodies themselves: without this, Fastify would parse them by content type.
+  // The routes read the bodies themselves. Without this setting, Fastify would parse the bodies by content type.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
   const memory = createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
@@ -89,7 +89,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const admission = createAdmission({ ...shared, answers });
   app.post('/events/:tenant/:queue', createEventRoute({ ...shared, admission, batches, budget, answers, metrics }));
   if (options.sandbox !== undefined) {
-    // Has its own metrics, memory and answers: counts nothing as production, and takes no room from it.
+    // The sandbox uses separate metrics, memory and answers so that it does not affect those of production.
     const own = createAnswers(createSandboxMetrics(registry), server.isDraining);
     const routeOptions = {
       ...shared,
@@ -110,7 +110,7 @@ export function createIngress(options: IngressOptions): Ingress {
       await memory.start();
       return server.listen(port, host);
     },
-    /** Also waits until nothing is on its way to the store. */
+    /** This also waits until all events in flight have been stored. */
     async close() {
       memory.stop();
       await server.close();
@@ -119,7 +119,7 @@ export function createIngress(options: IngressOptions): Ingress {
   };
 }
 
-/** Creates the caches of keys and queues, and the batches, over one store. */
+/** Creates the caches of keys and queues and the batches, which all use the same store. */
 function createIntake(
   store: IngressStore,
   options: { limits: IngressLimits; nowMs: () => number; onFailure: ReturnType<typeof createFailureLog> },
@@ -134,7 +134,7 @@ function createIntake(
   };
 }
 
-/** Returns what to change in a path without a route, where that is plain. */
+/** Returns a hint on how to correct a path without a route, if there is one. */
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return { detail: AT_THE_ROOT };
   if (/^\/(waas|docs)(\/|$)/.test(path)) {

@@ -9,13 +9,16 @@ import { createMemoryStore } from './memory-store.ts';
 
 const PROBLEM = 'application/problem+json';
 
-/** What any answer may hold, of a problem or a success. */
+/** The fields that an answer may contain. It can be a problem or a success. */
 interface Answer {
   id?: string;
   code?: string;
 }
 
-/** For tests: an ingress on a port of its own, with a store in memory and a clock that stands until it is moved. */
+/**
+ * Starts an ingress for tests with a separate port, a store in memory, and a clock that only moves when the test moves
+ * it.
+ */
 export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?: SandboxDesk) {
   const store = createMemoryStore();
   const registry = createRegistry();
@@ -45,7 +48,7 @@ export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?
     });
     const text = await answer.body.text();
     const document: Answer = text === '' ? {} : JSON.parse(text);
-    // Whatever is refused is refused by a problem document, and none of them echoes a key.
+    // Every refusal must be a problem document that does not contain the key.
     const refused = answer.statusCode >= 400 && text !== '';
     expect({ type: refused ? answer.headers['content-type'] : PROBLEM, leaks: text.includes(store.key) }).toEqual({
       type: PROBLEM,

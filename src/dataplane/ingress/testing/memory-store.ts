@@ -3,20 +3,23 @@ import { CONTEXT_HEADER_DEFAULTS } from '../../../api/context-headers.ts';
 import type { AskMasters } from '../memory-stop.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 
-/** For tests: the rules of the store in memory, for one workspace, with every state at hand. */
+/**
+ * MemoryStore implements the rules of the store in memory for a single workspace. It is used in tests, which can access
+ * all of the state.
+ */
 export interface MemoryStore extends IngressStore {
   readonly tenant: string;
   readonly key: string;
   readonly queues: Map<string, QueueConfig>;
   readonly stored: IngestItem[];
-  /** Sizes of the ingest calls so far. */
+  /** The number of events in each ingest call so far. */
   readonly calls: number[];
-  /** When set, ingest waits for it. */
+  /** If this is set, ingest waits for it. */
   hold: Promise<void> | undefined;
-  /** When set, this is what ingest answers, or throws. */
+  /** If this is set, ingest answers with this value or throws it. */
   answer: IngestAnswer['answer'] | Error | undefined;
   lost: boolean;
-  /** It has no limit of memory. */
+  /** Reports a Redis master without a memory limit. */
   readonly askMasters: AskMasters;
 }
 
