@@ -3,17 +3,17 @@ import type { AttemptResult } from './endpoint-client.ts';
 import type { CachedEvent } from './event-cache.ts';
 import type { OpenSubscription } from './subscription.ts';
 
-/** What an attempt is of. */
+/** The delivery that an attempt belongs to. */
 export interface AttemptOf {
   readonly subscription: OpenSubscription;
   readonly event: CachedEvent;
-  /** Attempts that were made before. */
+  /** The number of attempts that were made before this one. */
   readonly attempts: number;
 }
 
 /**
- * The client span of one attempt, in the trace that the event was accepted in. Of the endpoint's URL only the host: paths
- * and queries of webhooks hold secrets.
+ * Starts the client span of an attempt in the trace of the accepted event. The span contains only the host of the
+ * endpoint's URL because the paths and queries of webhooks may contain secrets.
  */
 export function startAttemptSpan(tracing: Tracing, { subscription, event, attempts }: AttemptOf): Span {
   const { source, endpoint } = subscription;

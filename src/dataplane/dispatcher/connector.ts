@@ -3,7 +3,7 @@ import { type SecureContext, connect as tlsConnect } from 'node:tls';
 import type { NetworkPolicy } from '../../core/delivery/network.ts';
 import { createNameLookup, type ResolveName } from './name-lookup.ts';
 
-/** Why no connection came about, in the words of an attempt's result. */
+/** The reason why a connection failed. The values are also used in the result of an attempt. */
 export type ConnectFailure =
   | 'address_refused'
   | 'dns_failed'
@@ -25,20 +25,26 @@ export class ConnectError extends Error {
 }
 
 export interface ConnectTarget {
-  /** Without brackets. */
+  /** The host name without brackets. */
   readonly hostname: string;
   readonly port: number;
   readonly tls: boolean;
 }
 
-/** Opens a connection; `done` is called exactly once. The function returned gives up and destroys what there is. */
+/**
+ * Opens a connection and calls `done` exactly once. The returned function cancels the connection and destroys its
+ * sockets.
+ */
 export type Connect = (
   target: ConnectTarget,
   session: TlsSession,
   done: (error: ConnectError | null, socket: Socket | null) => void,
 ) => () => void;
 
-/** The last TLS session of an origin, so that the next connection is resumed at a fraction of the work. */
+/**
+ * TlsSession contains the last TLS session of an origin. It is used to resume the session for the next connection,
+ * which is much cheaper.
+ */
 export interface TlsSession {
   ticket?: Buffer;
 }
@@ -59,19 +65,20 @@ const REASON_BY_CODE: Readonly<Record<string, ConnectFailure>> = {
 
 function reasonOf(error: unknown): ConnectFailure {
   if (error instanceof ConnectError) return error.reason;
-  // With several addresses the socket fails with all their errors; the first address is the preferred one.
+  // If there are several addresses, the error contains the errors of all of them. The first address is the preferred
+  // one.
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return (typeof code === 'string' ? REASON_BY_CODE[code] : undefined) ?? 'connect_failed';
 }
 
 /**
- * A connector in two stages, TCP and then TLS over that socket, because `tls.connect` does not hand a block list on.
- * The block list judges the address that the socket really connects to, so it holds for literals in any spelling, for
- * every DNS answer, and for names that resolve differently the second time. The lookup filters too, which lets a name
- * with a permitted and a refused address use the permitted one.
+ * Creates a connector that opens a TCP connection and then starts TLS on it. We use two steps because `tls.connect`
+ * does not pass on a block list. The block list checks the address that the socket connects to. It therefore applies to
+ * all spellings of an address, to all DNS answers, and to names that resolve differently the second time. The lookup
+ * also removes refused addresses so that a name with other addresses can still be used.
  *
- * @param connectTimeoutMs for name, TCP and TLS together
+ * @param connectTimeoutMs is the limit for name lookup, TCP and TLS together
  */
 export function createConnector(options: {
   policy: NetworkPolicy;
@@ -105,14 +112,14 @@ export function createConnector(options: {
     });
     const timer = setTimeout(() => finish(new ConnectError('connect_timeout'), null), connectTimeoutMs);
 
-    // This listener stays: an error of the TCP socket after TLS took it over must not end the process.
+    // Keep this listener. Without it, an error of the TCP socket after the TLS handshake would end the process.
     tcp.on('error', error => finish(error, null));
     tcp.once('connect', () => {
       if (!target.tls) return finish(null, tcp);
       const tls = tlsConnect({
         socket: tcp,
         secureContext,
-        // `host` is what the certificate is checked against; SNI takes names only (RFC 6066, 3).
+        // The certificate is checked against `host`. SNI only supports names (RFC 6066, 3).
         host: target.hostname,
         ...(isIP(target.hostname) === 0 ? { servername: target.hostname } : {}),
         ...(session.ticket === undefined ? {} : { session: session.ticket }),

@@ -8,27 +8,36 @@ import type { CachedEvent } from './event-cache.ts';
 import { SHOWN_OUTCOMES } from './outcome.ts';
 import type { OpenSubscription } from './subscription.ts';
 
-/** Claims of one event that may lapse before it is taken for the cause (its dispatchers died of it): dead letter. */
+/**
+ * The number of lapsed claims after which an event becomes a dead letter. We then assume that the event caused its
+ * dispatchers to crash.
+ */
 export const POISON_LAPSES = 5;
-/** A claim that is not on the wire by then is released: deactivation and block are barriers but for this second. */
+/**
+ * A claim is released if its attempt has not started after this time. A deactivation or a block can therefore take
+ * effect up to one second late.
+ */
 const CLAIM_TO_WIRE_MS = 1_000;
 
 export interface DeliverDeps {
   readonly attempt: EndpointClient['attempt'];
-  /** Redis's clock, for what is stored. */
+  /** The clock of Redis. It is used for stored times. */
   readonly nowMs: () => number;
-  /** This machine's wall clock, for `webhook-timestamp`. */
+  /** The wall clock of this machine. It is used for `webhook-timestamp`. */
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly random: () => number;
   readonly onAttempt: (result: AttemptResult, completion: Completion) => void;
-  /** Undefined: attempts are not traced. */
+  /** If this is not set, the attempts will not be traced. */
   readonly tracing?: Tracing | undefined;
-  /** An event ends without a further attempt. */
+  /** This is called when an event ends without another attempt. */
   readonly onGivenUp?: (outcome: Completion['outcome']) => void;
 }
 
-/** One claimed event to its end: an attempt at most, and what is to be written of it. Never rejects. */
+/**
+ * Processes a claimed event with at most one attempt, and returns the completion that must be written. It never
+ * rejects.
+ */
 export async function deliver(
   deps: DeliverDeps,
   subscription: OpenSubscription,
@@ -48,7 +57,8 @@ export async function deliver(
 
   const { endpoint, buildHeaders } = subscription;
   const span = deps.tracing && startAttemptSpan(deps.tracing, { subscription, event, attempts });
-  // The partner continues the attempt's span; without one, what the producer sent is passed on.
+  // The partner continues the trace of the attempt's span. If tracing is disabled, the partner receives the value that
+  // the producer sent.
   const meta = span === undefined ? event.meta : { ...event.meta, traceparent: span.traceparent };
   const result = await deps.attempt({
     url: endpoint.url,
@@ -78,7 +88,7 @@ export async function deliver(
       return { lane, ref, token, outcome: 'gone', attempt, ...answer };
     }
     const next = nextAttempt({
-      // Who tests an endpoint looks at the answer, and tests it again.
+      // A test event is not retried because the caller sees the result and can repeat the test.
       schedule: isTestRef(ref) ? [] : endpoint.retryMs,
       failures: made,
       randomUnit: deps.random(),

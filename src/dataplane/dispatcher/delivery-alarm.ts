@@ -1,43 +1,50 @@
 import type { DeliveryNews, DeliveryNote } from '../../redis/delivery-news.ts';
 
-/** One alarm of a subscription in this time, ms; also how long a backlog has to last before it is worth one. */
+/**
+ * The minimum interval between two alarms of a subscription in milliseconds. A backlog must also last this long before
+ * it is reported.
+ */
 const QUIET_MS = 10_000;
-/** A backlog that changes again and again is reported after so long, ms. */
+/** A backlog that keeps changing is reported after this time in milliseconds. */
 const LATEST_MS = 60_000;
-/** Subscriptions that are remembered; the ones that changed longest ago are forgotten. */
+/**
+ * The maximum number of subscriptions in memory. If it is exceeded, the subscriptions that have not changed for the
+ * longest time are removed.
+ */
 const MOST_REMEMBERED = 20_000;
 
 export interface DeliveryAlarmDeps {
-  /** Tells the controller to look at the subscription with this member. */
+  /** Asks the controller to check the subscription with this member. */
   readonly raise: (member: string) => void;
-  /** A clock that never goes backward, ms. */
+  /** A monotonic clock in milliseconds. */
   readonly monotonicMs: () => number;
-  /** Calls back once, after so many ms; the answer cancels it. */
+  /** Calls `run` once after the delay. The returned function cancels the call. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void;
 }
 
 export interface DeliveryAlarm {
   readonly note: (member: string, news: DeliveryNews) => void;
-  /** Raises at once what waits. */
+  /** Raises all pending alarms immediately. */
   readonly flush: () => void;
 }
 
 interface Noted {
   now: DeliveryNote;
-  /** What the controller was last told of; undefined: unknown. */
+  /** The last note that was reported to the controller. It is undefined if this is not known. */
   told: DeliveryNote | undefined;
   toldMs: number;
-  /** When `now` began to differ from what was told; undefined: it does not. */
+  /** The time at which `now` first differed from the reported note. This will be undefined if both are equal. */
   changedMs: number | undefined;
-  /** More than the backlog changed since. */
+  /** This is true if more than the backlog has changed. */
   urgent: boolean;
-  /** Cancels the alarm that is to come; undefined: none is. */
+  /** Cancels the pending alarm. It is undefined if there is no pending alarm. */
   cancel: (() => void) | undefined;
 }
 
 /**
- * Raises alarms about deliveries so that they are no flood: trouble at once, at most one alarm of a subscription in 10 s,
- * and a backlog only when it has lasted. What goes back to what was told raises none. Whatever changed last is told.
+ * Creates an alarm that limits how often deliveries are reported to the controller. Trouble is reported immediately,
+ * but each subscription has at most one alarm in 10 s. A backlog is only reported after it has lasted for some time. If
+ * the state returns to the reported state, no alarm is raised. The last change is always reported.
  */
 export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAlarmDeps): DeliveryAlarm {
   const noted = new Map<string, Noted>();
@@ -76,9 +83,9 @@ export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAl
   return {
     note(member, { before, now }) {
       const entry = remember(member);
-      // The same twice is the first dead letter of an hour.
+      // If both notes are equal, this is the first dead letter within an hour.
       const repeated = isSame(before, now);
-      // Another dispatcher worked on it meanwhile, and may have told of it.
+      // Another dispatcher has processed the subscription in the meantime, and may have reported a different state.
       if (repeated || !isSame(entry.now, before)) entry.told = undefined;
       entry.now = now;
       if (entry.told !== undefined && isSame(entry.told, now)) return settle(entry);

@@ -6,18 +6,23 @@ import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { createTally } from '../../telemetry/tally.ts';
 import type { AttemptResult } from './endpoint-client.ts';
 
-/** What the dispatcher counts. */
+/** DispatcherMetrics contains the metrics of the dispatcher. */
 export interface DispatcherMetrics {
-  /** One attempt was made, and this is what is to become of its event. */
+  /** Counts an attempt and the completion of its event. */
   readonly attempted: (result: AttemptResult, completion: Completion) => void;
-  /** An event ended without a further attempt: retention took it, or it was the death of too many dispatchers. */
+  /**
+   * Counts an event that ended without another attempt. Either retention has removed it, or too many of its claims have
+   * lapsed.
+   */
   readonly gaveUp: (outcome: Completion['outcome']) => void;
   readonly failed: () => void;
 }
 
 /**
- * @param inFlight attempts under way
- * @param nowMs Redis's clock, by which events were accepted
+ * Creates the metrics.
+ *
+ * @param inFlight returns the number of attempts in flight
+ * @param nowMs returns the time of Redis, which is the clock for accepted events
  */
 export function createDispatcherMetrics(
   registry: Registry,

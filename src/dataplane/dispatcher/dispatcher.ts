@@ -18,35 +18,44 @@ import { createWorker, type Room, type Worker } from './worker.ts';
 export interface DispatcherOptions {
   readonly inboxes: InboxStore;
   readonly hints: HintIndex;
-  /** Brings what integrations count into their producers' series. */
+  /** Adds the counts of the integrations to the series of their producers. */
   readonly traffic: TrafficStore;
   readonly client: EndpointClient;
   readonly keys: SubscriptionKeys;
   readonly version: string;
   readonly alarm: (slot: string) => void;
   readonly nowMs: () => number;
-  /** This machine's wall clock; default `Date.now`. */
+  /** The wall clock of this machine. Defaults to `Date.now`. */
   readonly wallMs?: () => number;
   readonly log: Logger;
   readonly registry: Registry;
   readonly tracing?: Tracing | undefined;
-  /** Attempts in flight at once in this process; default 4,096. */
+  /** The maximum number of attempts in flight in this process. Defaults to 4,096. */
   readonly room?: number;
-  /** Bodies kept for other subscriptions of the same events, bytes; default 32 MiB. */
+  /**
+   * The maximum size of the event cache in bytes. Note that the cache is shared by all subscriptions. Defaults to 32
+   * MiB.
+   */
   readonly cacheBytes?: number;
 }
 
 export interface Dispatcher {
   readonly start: () => void;
   readonly onReconnect: () => void;
-  /** Claims nothing new and waits for what is in flight. */
+  /** Stops claiming events and waits for the attempts in flight. */
   readonly stop: () => Promise<void>;
 }
 
-/** How long a picked hint is this process's: others take the subscription over then, if it died. */
+/**
+ * The time for which this process owns a hint. If the process crashes, other processes can take over the subscription
+ * after this time.
+ */
 const HINT_LEASE_MS = 10_000;
 
-/** The dispatcher role: finds due subscriptions by their hints and works each by a worker of its own. */
+/**
+ * Creates the dispatcher role. It uses the hints to find the subscriptions that are due, and starts a worker for each
+ * of them.
+ */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const size = options.room ?? 4_096;
   const room: Room = { free: size, waiting: new Set() };

@@ -6,11 +6,11 @@ import { createConnectionPool, createOrigin, type Origin } from './connection-po
 import type { ResolveName } from './name-lookup.ts';
 import { type AttemptReason, judgeError, judgeStatus, type Outcome, outcomeOf } from './outcome.ts';
 
-/** Bytes of a response's body that are kept, and read: 16 KiB. */
+/** The maximum number of bytes of a response's body that are read and stored. */
 export const RESPONSE_BODY_MAX = 16 * 1024;
 
 const RESPONSE_HEADERS_MAX = 16 * 1024;
-/** Bytes of an answer that are read from the connection, whatever they are. */
+/** The maximum number of bytes that are read from the connection for an answer. It includes the headers. */
 const RESPONSE_WIRE_MAX = 128 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
 const TARGETS_MAX = 20_000;
@@ -18,9 +18,9 @@ const NO_BODY = Buffer.alloc(0);
 
 export interface AttemptRequest {
   readonly url: string;
-  /** For everything, from name to the last byte of the answer; 15 s when absent. */
+  /** The limit for the whole attempt, from the name lookup to the last byte of the answer. Defaults to 15 s. */
   readonly timeoutMs?: number;
-  /** Flat list of names and values, as `createHeaderBuilder` makes it. */
+  /** A flat list of names and values, as returned by a header builder. */
   readonly headers: string[];
   readonly body: Buffer;
 }
@@ -28,21 +28,21 @@ export interface AttemptRequest {
 export interface AttemptResult {
   readonly outcome: Outcome;
   readonly reason: AttemptReason;
-  /** Absent when no status line came. */
+  /** The status code. It is not set if no status line was received. */
   readonly status?: number;
-  /** What a failed answer's `Retry-After` asks for, at most 10 h. */
+  /** The delay that `Retry-After` requests in a failed answer. It is limited to 10 h. */
   readonly retryAfterMs?: number;
   readonly latencyMs: number;
-  /** At most 16 KiB. */
+  /** The first bytes of the body, with a maximum of 16 KiB. */
   readonly responseBody: Buffer;
-  /** The answer's body is not complete: it was longer, or it was cut off. */
+  /** This is true if the body is incomplete because it was too long or the connection was closed. */
   readonly truncated: boolean;
 }
 
 export interface EndpointClient {
-  /** One HTTP try. Never rejects for what network or endpoint do. */
+  /** Makes one HTTP request. It does not reject if the network or the endpoint fails. */
   readonly attempt: (request: AttemptRequest, signal?: AbortSignal) => Promise<AttemptResult>;
-  /** Ends all connections; attempts under way, and later ones, end as `aborted`. */
+  /** Closes all connections. Current and later attempts end as `aborted`. */
   readonly close: () => Promise<void>;
 }
 
@@ -56,14 +56,15 @@ const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptR
 type Target = { origin: Origin; path: string } | 'endpoint_refused' | 'address_refused';
 
 /**
- * A client for attempts towards many endpoints, any number at once: the caller bounds them. The status line decides: an answer that is cut off after
- * it keeps its status, so that a 2xx whose body never ends is delivered and not sent again.
+ * Creates a client that sends attempts to many endpoints. The caller limits the number of concurrent attempts. The
+ * status line determines the result. If the connection fails after the status line, the status is still used, so that a
+ * 2xx answer with an endless body is not sent twice.
  *
- * @param allowedNetworks CIDR networks that endpoints may use besides public addresses
- * @param connectTimeoutMs for name, TCP and TLS together; 5 s when absent
- * @param ca certificates in PEM that are trusted instead of the system's
- * @param nowMs wall clock for `Retry-After` dates
- * @param monotonicMs clock for `latencyMs`
+ * @param allowedNetworks are the CIDR networks that endpoints may use in addition to public addresses
+ * @param connectTimeoutMs is the limit for name lookup, TCP and TLS together, and defaults to 5 s
+ * @param ca are PEM certificates that replace the trusted certificates of the system
+ * @param nowMs is the wall clock for the dates in `Retry-After`
+ * @param monotonicMs is the clock for `latencyMs`
  */
 export function createEndpointClient(options: {
   allowedNetworks: readonly string[];
@@ -88,7 +89,8 @@ export function createEndpointClient(options: {
 
   let closed = false;
 
-  // Parsing and judging a URL costs more than sending to it; endpoints are few and come again and again.
+  // Cache the targets because parsing and checking a URL costs more than sending a request. There are few endpoints and
+  // they are used often.
   const targets = new Map<string, Target>();
   const origins = new Map<string, Origin>();
   const targetOf = (url: string): Target => {
@@ -158,7 +160,7 @@ export function createEndpointClient(options: {
           connection.onOverrun = onOverrun;
         },
         onResponseStart(_controller, statusCode, headers) {
-          // 1xx but 101 are announcements of an answer that is still to come (RFC 9110, 15.2).
+          // A status of 1xx other than 101 is informational, and the answer is still to come (RFC 9110, 15.2).
           if (settled || statusCode < 200) return;
           status = statusCode;
           const retryAfter = statusCode < 300 ? undefined : headers['retry-after'];
@@ -170,7 +172,7 @@ export function createEndpointClient(options: {
           if (settled) return;
           const room = RESPONSE_BODY_MAX - keptBytes;
           const part = chunk.length > room ? chunk.subarray(0, room) : chunk;
-          // Copied, because the chunk is a view into a read buffer of 64 KiB that would live as long.
+          // Copy the chunk because it is a view of a 64 KiB read buffer that would otherwise stay in memory.
           if (part.length > 0) kept.push(Buffer.from(part));
           keptBytes += part.length;
           if (chunk.length > room) cutOff('http_2xx');

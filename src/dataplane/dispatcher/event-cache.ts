@@ -13,25 +13,26 @@ export interface EventSource {
   readonly gen: string;
 }
 
-/** Reads events; undefined for one that retention removed. */
+/** Reads the events. An item is undefined if retention has removed the event. */
 export type ReadEvents = (source: EventSource, refs: readonly string[]) => Promise<(CachedEvent | undefined)[]>;
 
 const NOTHING = Promise.resolve();
 
 interface Cached {
-  /** Resolves when `event` is known: events that are read together share it. */
+  /** Resolves when `event` has been read. Events that are read together share the promise. */
   read: Promise<void>;
-  /** undefined: not known yet, or there is none. */
+  /** The event. It is undefined if it has not been read yet or does not exist. */
   event: CachedEvent | undefined;
-  /** 0 while it is being read. */
+  /** The size of the event. It is 0 until the event has been read. */
   bytes: number;
-  /** Not in the cache any more. */
+  /** This is true if the entry was removed from the cache. */
   dropped: boolean;
 }
 
 /**
- * Reads events of a queue, each once for all subscriptions that deliver it at about the same time: who asks for one that
- * is being read waits for the same answer, and what was read is kept as long as it fits into `maxBytes`.
+ * Creates a cache that reads the events of the queues. Subscriptions that deliver an event at about the same time share
+ * a single read. If an event is already being read, the caller waits for the same answer. The cache keeps at most
+ * `maxBytes` of events.
  */
 export function createEventCache(inboxes: Pick<InboxStore, 'readEvents'>, maxBytes: number): ReadEvents {
   const cached = new Map<string, Cached>();

@@ -7,8 +7,8 @@ import type { Sign } from './signature.ts';
 const VISIBLE_ASCII = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * The id as `webhook-id` carries it and as it is signed: verbatim, unless a header cannot carry it (ids of events in
- * structured mode may hold any character); then encoded as an attribute.
+ * Returns the id in the form that is sent in `webhook-id` and that is signed. An id that cannot be sent in a header is
+ * encoded like an attribute. This can happen because an id in structured mode may contain any character.
  */
 export function webhookId(id: string): string {
   return VISIBLE_ASCII.test(id) ? id : percentEncode(id);
@@ -16,21 +16,22 @@ export function webhookId(id: string): string {
 
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** Writes UTF-8 as header values are written: one character for each byte. */
+/** Encodes text as UTF-8 with one character for each byte, which is the form that header values need. */
 function latin1OfUtf8(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** `(event, body, timestampMs, replayId?)` to a flat list of names and values, as undici takes them. */
+/** Returns the headers of an attempt as a flat list of names and values for undici. */
 export type BuildHeaders = (meta: EventMeta, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
 
 /**
- * Headers of one attempt: Standard Webhooks, those of the CloudEvent, group key and type under names of ours, `traceparent`,
- * the producer's forwarded headers and the endpoint's own, which win over forwarded ones. Reserved names are dropped from both. Make it once per
- * endpoint and keep it.
+ * Creates the function that builds the headers of an attempt. They contain the headers of Standard Webhooks and of the
+ * CloudEvent, the group key and the type, and `traceparent`. The headers that the producer forwards and the headers of
+ * the endpoint are also included. A header of the endpoint overrides a forwarded header, and reserved names are removed
+ * from both. The function should be created once for each endpoint.
  *
- * @param version of the product, for `user-agent: sluice/<version>`
- * @param extra the endpoint's own headers, by name
+ * @param version is the product version for `user-agent: sluice/<version>`
+ * @param extra are the headers of the endpoint by name
  */
 export function createHeaderBuilder(endpoint: {
   version: string;
@@ -39,7 +40,7 @@ export function createHeaderBuilder(endpoint: {
 }): BuildHeaders {
   const { sign } = endpoint;
   const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`];
-  // Each name once, in whatever cases it was written: the last one counts.
+  // Names are not case sensitive. If a name is listed several times, the last value is used.
   const own = new Map<string, string>();
   for (const [name, value] of Object.entries(endpoint.extra ?? {})) {
     if (mayEndpointSet(name) && isHeaderValue(value)) own.set(name.toLowerCase(), value);
@@ -58,9 +59,9 @@ export function createHeaderBuilder(endpoint: {
       sign(id, timestampSeconds, body),
       ...cloudEventHeaders(meta),
     );
-    // By the names and in the form in which a producer sends them, whatever a CloudEvent says for itself.
+    // Use the names and the form in which producers send these values, regardless of the CloudEvent's attributes.
     if (meta.type !== undefined) headers.push('x-sluice-event-type', meta.type);
-    // A test event has none.
+    // Test events do not have a group key.
     if (meta.groupKey !== '') headers.push('x-sluice-group-key', latin1OfUtf8(meta.groupKey));
     if (meta.contentType !== undefined && isHeaderValue(meta.contentType)) {
       headers.push('content-type', meta.contentType);

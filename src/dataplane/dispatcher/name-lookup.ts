@@ -6,19 +6,19 @@ import { createExpiringMap } from '../../time/expiring-map.ts';
 import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
 
 /**
- * Each try has about a second, so that all of them end before an attempt's 5 s for connecting do. Several short ones,
- * because c-ares takes no late answer to an earlier try, and shortens longer timeouts where answers mostly come fast
- * (nodejs/node#57839).
+ * Each attempt has about one second so that all attempts end within the 5 s for opening a connection. We use several
+ * short attempts because c-ares ignores late answers to earlier attempts. It also shortens longer timeouts if most
+ * answers are fast (nodejs/node#57839).
  */
 const QUERY = { timeout: 1_000, maxTimeout: 1_000, tries: 4 };
 const CONFIG_MS = 10_000;
-/** Shorter than the first wait of a retry. */
+/** This is shorter than the first delay of a retry. */
 const FAILURE_MS = 3_000;
 const FAILURES_MAX = 10_000;
 
 type Resolved = (error: Error | null, addresses: LookupAddress[]) => void;
 
-/** Resolves a name to all its addresses; `createNameResolver` unless a test gives another. */
+/** Resolves a name to all of its addresses. The default is `createNameResolver`, which tests can replace. */
 export type ResolveName = (hostname: string, options: LookupOptions & { all: true }, done: Resolved) => void;
 
 const LOOKUP_ERRORS = {
@@ -27,7 +27,7 @@ const LOOKUP_ERRORS = {
   SLUICE_ADDRESS_REFUSED: 'the name has no permitted address',
 } as const;
 
-/** A name without any address, with none that may be connected to, or of which nobody knows. */
+/** NameLookupError is thrown if a name has no address, has no permitted address, or cannot be resolved. */
 export class NameLookupError extends Error {
   readonly code: keyof typeof LOOKUP_ERRORS;
 
@@ -38,13 +38,16 @@ export class NameLookupError extends Error {
   }
 }
 
-/** Whom to ask, and what the machine knows itself. */
+/** The name servers and the local configuration of the machine. */
 interface Machine {
   readonly resolver: dns.Resolver;
   readonly config: ResolverConfig;
 }
 
-/** All addresses of a name; none when the name servers say so. Throws when they do not say. */
+/**
+ * Returns all addresses of a name, or an empty list if the name servers report that there are none. Throws an error if
+ * the name servers do not answer.
+ */
 async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
   const found: LookupAddress[] = [];
   let unknown: unknown;
@@ -60,7 +63,10 @@ async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[
   return found;
 }
 
-/** The name's addresses as the hosts file lists them, or else as name servers do: its own, or with a search domain. */
+/**
+ * Returns the addresses of a name from the hosts file. If it is not listed there, the name servers are asked for the
+ * name and then for the name with each search domain.
+ */
 async function resolveBy({ resolver, config }: Machine, hostname: string): Promise<LookupAddress[]> {
   const inOrder = (addresses: readonly LookupAddress[]) =>
     addresses.toSorted((a, b) => (config.prefersIpv6 ? b.family - a.family : a.family - b.family));
@@ -76,13 +82,15 @@ async function resolveBy({ resolver, config }: Machine, hostname: string): Promi
 }
 
 /**
- * Resolves names without a thread. `dns.lookup` keeps one of the pool's four for as long as a name server is silent, so
- * that one partner's names would hold up all others'. It is no fallback for a name that DNS denies either: the name's
- * owner can deny it and then be silent. So what it heeds is heeded here: the hosts file, search domains (after the
- * name itself, whatever `ndots` says) and the order of families. A failure is kept for 3 s; what is found is not kept.
+ * Creates a resolver that does not use threads. `dns.lookup` blocks one of the four threads of the pool while a name
+ * server does not answer. The names of one partner could therefore delay the names of all others. It is also not used
+ * as a fallback for unknown names because their name servers could stop answering. The resolver uses the hosts file,
+ * the search domains and the order of the address families like `dns.lookup` does. The name without a search domain is
+ * always tried first, regardless of `ndots`. Failures are cached for 3 s, but we don't cache any addresses.
  *
- * @param readConfig what the machine says; read again after 10 s, and the name servers with it
- * @param monotonicMs a monotonic clock
+ * @param readConfig returns the configuration of the machine, and is called at most every 10 s, which also updates the
+ *   name servers
+ * @param monotonicMs is a monotonic clock
  */
 export function createNameResolver(
   options: { readConfig?: () => ResolverConfig; monotonicMs?: () => number } = {},
@@ -118,9 +126,9 @@ export function createNameResolver(
 }
 
 /**
- * A `lookup` for `net.connect` that leaves of a name's addresses those that the policy permits. It asks once for all
- * connections that want a name at the same moment; no address is remembered afterwards, so that an endpoint's move is
- * followed at once.
+ * Creates a `lookup` function for `net.connect` that only returns the addresses that the policy permits. Concurrent
+ * lookups of a name share one request. We don't cache the addresses, so that a change of an endpoint's address takes
+ * effect immediately.
  */
 export function createNameLookup(policy: NetworkPolicy, resolveName = createNameResolver()): LookupFunction {
   const waiting = new Map<string, Resolved[]>();

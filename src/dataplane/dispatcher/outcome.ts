@@ -2,12 +2,15 @@ import { errors } from 'undici';
 import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import { ConnectError, type ConnectFailure } from './connector.ts';
 
-/** What becomes of the event: done; to be retried; or not to be sent to this endpoint again (410). */
+/**
+ * The outcome of an attempt. The event is either delivered, will be retried, or will not be sent to this endpoint any
+ * more because it answered 410.
+ */
 export type Outcome = 'delivered' | 'failed' | 'disabled';
 
 /**
- * Why an attempt ended as it did, with the meaning: stable words, few enough for a metric's label. The page for partners,
- * docs/deliveries.md, lists them as they stand here.
+ * The reasons for the result of an attempt, with a description. The set is stable and small enough to be used as a
+ * metric label. They are also listed in docs/deliveries.md with the same descriptions.
  */
 export const ATTEMPT_REASONS = {
   http_2xx: 'The endpoint returned a status from 200 to 299.',
@@ -38,7 +41,10 @@ export const ATTEMPT_REASONS = {
 
 export type AttemptReason = keyof typeof ATTEMPT_REASONS;
 
-/** What the status of a Subscription shows of an attempt; undefined: it says nothing of the endpoint. */
+/**
+ * Maps a reason to the outcome in the status of a Subscription. It is undefined if the reason is not related to the
+ * endpoint.
+ */
 export const SHOWN_OUTCOMES: Readonly<Record<AttemptReason, AttemptOutcome | undefined>> = {
   http_2xx: 'Succeeded',
   gone: 'HttpError',
@@ -62,14 +68,14 @@ export const SHOWN_OUTCOMES: Readonly<Record<AttemptReason, AttemptOutcome | und
   network_error: 'ConnectionFailed',
 };
 
-/** What becomes of an attempt with the reason. */
+/** Returns the outcome of an attempt with this reason. */
 export function outcomeOf(reason: AttemptReason): Outcome {
   return reason === 'http_2xx' ? 'delivered' : reason === 'gone' ? 'disabled' : 'failed';
 }
 
 /**
- * What a status says: 2xx is success, 410 disables the endpoint (both Standard Webhooks), 3xx is a failure and is
- * never followed, since the redirect's target was judged by nobody.
+ * Returns the outcome for a status code. A 2xx is a success and 410 disables the endpoint, as Standard Webhooks
+ * specifies. We treat a 3xx as a failure and don't follow it because the target of the redirect has not been checked.
  */
 export function judgeStatus(status: number): { outcome: Outcome; reason: AttemptReason } {
   const reason = reasonOfStatus(status);
@@ -98,10 +104,10 @@ const REASON_BY_CODE: Readonly<Record<string, AttemptReason>> = {
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid_request',
 };
 
-/** undici tells these two from a closed connection by their text alone. */
+/** undici only distinguishes these errors from a closed connection by the message. */
 const ODD_RESPONSES = new Set(['bad response', 'bad upgrade']);
 
-/** The reason behind an error of the HTTP client. */
+/** Returns the reason for an error of the HTTP client. */
 export function judgeError(error: unknown): AttemptReason {
   if (error instanceof ConnectError) return error.reason;
   if (error instanceof errors.HTTPParserError) return 'invalid_response';

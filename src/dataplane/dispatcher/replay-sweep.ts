@@ -6,17 +6,17 @@ import { createDueLoop, type DueLoop } from '../due-loop.ts';
 
 export interface ReplaySweepOptions {
   readonly replays: Pick<Replays, 'sweep'>;
-  /** Of accounts with replays that are charged and not complete. */
+  /** The hints of the accounts with replays that were charged but are not complete. */
   readonly hints: HintIndex;
   readonly nowMs: () => number;
   readonly log: Logger;
 }
 
 const LEASE_MS = 30_000;
-/** Replays are rare: 16 reads in this time are all that an idle one costs. */
+/** Replays are rare. If there are none, the sweep makes only 16 reads in this time. */
 const SWEEP_MS = 30_000;
 
-/** Completes, or refunds, replays whose starter died after the account was charged. */
+/** Creates a loop that completes or refunds replays if their process crashed after the account was charged. */
 export function createReplaySweep({ replays, hints, nowMs, log }: ReplaySweepOptions): DueLoop {
   return createDueLoop({
     hints,

@@ -3,18 +3,18 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 
-/** What the machine says of resolving names. */
+/** ResolverConfig contains the settings of the machine for name resolution. */
 export interface ResolverConfig {
-  /** As `dns.Resolver.setServers` takes them; those of resolv.conf when absent. */
+  /** The name servers in the format of `dns.Resolver.setServers`. Defaults to the servers in resolv.conf. */
   readonly nameServers?: readonly string[];
-  /** What is put behind a name that has no address itself, in this order. */
+  /** The domains that are appended to a name without an address, in this order. */
   readonly searchDomains: readonly string[];
-  /** Addresses by name in lower case. */
+  /** The addresses by name. All names must be in lower case. */
   readonly hosts: ReadonlyMap<string, readonly LookupAddress[]>;
   readonly prefersIpv6: boolean;
 }
 
-/** The lines of hosts(5): an address and its names. */
+/** Parses the lines of a hosts(5) file, which contain an address and its names. */
 export function parseHosts(text: string): Map<string, LookupAddress[]> {
   const hosts = new Map<string, LookupAddress[]>();
   for (const line of text.split('\n')) {
@@ -28,7 +28,9 @@ export function parseHosts(text: string): Map<string, LookupAddress[]> {
   return hosts;
 }
 
-/** The search domains of resolv.conf(5): the last of the lines that name any. */
+/**
+ * Returns the search domains of a resolv.conf(5) file. If there are several lines with domains, the last one is used.
+ */
 export function parseSearchDomains(text: string): string[] {
   const last = [...text.matchAll(/^(?:search|domain)[ \t]+(.*)$/gm)].at(-1)?.[1] ?? '';
   return last
@@ -37,7 +39,10 @@ export function parseSearchDomains(text: string): string[] {
     .filter(domain => domain !== '');
 }
 
-/** Whether an IPv6 address is called first (RFC 6724): where the machine has a global one (2000::/3) to call from. */
+/**
+ * Returns true if IPv6 addresses should be tried first (RFC 6724). This is the case if the machine has a global IPv6
+ * address (2000::/3).
+ */
 export function prefersIpv6(interfaces: NodeJS.Dict<NetworkInterfaceInfo[]>): boolean {
   return Object.values(interfaces).some(addresses =>
     addresses?.some(({ address }) => /^[23][\da-f]{3}:/.test(address)),

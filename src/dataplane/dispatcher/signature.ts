@@ -1,13 +1,13 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 
-/** `(id, timestampSeconds, body)` to the value of `webhook-signature`. */
+/** Returns the value of `webhook-signature` for an event. */
 export type Sign = (id: string, timestampSeconds: number, body: Uint8Array) => string;
 
 /**
- * Signs as Standard Webhooks says: base64 of HMAC-SHA-256 over `<id>.<timestamp>.<body>`, `v1,` before each, one for
- * every key, space separated. The body is bytes and is never decoded. `id` and timestamp must be what the headers say.
- *
- * Make it once per endpoint and keep it: with a key object an HMAC of 1 KiB costs 2 µs, with the key's bytes 11 µs.
+ * Creates a signer that follows Standard Webhooks. Each signature is `v1,` and the HMAC-SHA-256 of
+ * `<id>.<timestamp>.<body>` in base64. There is one signature for each key, and they are separated by spaces. The body
+ * is not decoded. Make sure that the id and the timestamp are equal to those in the headers. The signer should be
+ * created once for each endpoint because an HMAC of 1 KiB takes 2 µs with a key object and 11 µs with the bytes.
  */
 export function createSigner(keys: readonly Uint8Array[]): Sign {
   const secrets = keys.map(key => createSecretKey(key));

@@ -6,13 +6,16 @@ import type { EventSource } from './event-cache.ts';
 import { type BuildHeaders, createHeaderBuilder } from './headers.ts';
 import { createSigner } from './signature.ts';
 
-/** One subscription as the dispatcher works it: opened, with everything prepared that is the same for each attempt. */
+/**
+ * OpenSubscription is a subscription with the decrypted configuration. All values that are the same for each attempt
+ * are prepared.
+ */
 export interface OpenSubscription {
   readonly cfgv: string;
   readonly source: EventSource;
   readonly endpoint: EndpointConfig;
   readonly buildHeaders: BuildHeaders;
-  /** When the set of signing keys changes by itself, ms: the end of a rotation's overlap. */
+  /** The time at which the signing keys change in milliseconds. This happens when the overlap of a rotation ends. */
   readonly validUntilMs: number;
 }
 
@@ -21,7 +24,10 @@ export interface SubscriptionKeys {
   readonly sealKeys: SealKeys;
 }
 
-/** Reads and opens a subscription's configuration; undefined when it is gone or has no endpoint. */
+/**
+ * Reads and decrypts the configuration of a subscription. Returns undefined if the subscription does not exist or does
+ * not have an endpoint.
+ */
 export async function openSubscription(
   inboxes: Pick<InboxStore, 'readSubscription'>,
   keys: SubscriptionKeys,

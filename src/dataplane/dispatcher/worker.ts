@@ -15,22 +15,25 @@ import { type DeliverDeps, deliver } from './deliver.ts';
 import type { CachedEvent, ReadEvents } from './event-cache.ts';
 import { type OpenSubscription, openSubscription, type SubscriptionKeys } from './subscription.ts';
 
-/** Beyond an attempt's timeout, before a claim counts as lapsed. */
+/** The time after an attempt's timeout until the claim is considered lapsed. */
 const CLAIM_GRACE_MS = 10_000;
-/** The longest timeout that an endpoint may have: until its own is known. */
+/** The maximum timeout of an endpoint. It is used until the configured timeout is known. */
 const LONGEST_TIMEOUT_MS = 30_000;
 const RETRY_MS = 500;
-/** How long a stop waits for Redis once nothing is in flight: what is not completed by then is sent again. */
+/**
+ * The maximum time that a stopping worker waits for Redis when there are no attempts in flight. Any events that have
+ * not been completed by then will be sent a second time.
+ */
 const STOP_PATIENCE_MS = 10_000;
-/** `setTimeout` knows no more: what is due later is looked at then. */
+/** The maximum delay that `setTimeout` supports. If the next event is due later, the worker checks after this delay. */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 const CAPPED_RETRY_MS = 250;
-/** Claims one script call makes at most: bounds its time, and what one answer has to fetch. */
+/** The maximum number of claims in a script call. It limits the duration and the number of events to read. */
 const CLAIMS_AT_ONCE = 64;
 const OPENED_AT_MOST = 20_000;
 const COMPLETIONS_AT_ONCE = 256;
 
-/** Attempts of the whole process; a subscription that finds none free waits for its turn. */
+/** Room contains the free attempts of the process. If none are left, subscriptions wait until one is released. */
 export interface Room {
   free: number;
   readonly waiting: Set<() => void>;
@@ -41,29 +44,30 @@ export interface WorkerDeps extends DeliverDeps {
   readonly readEvents: ReadEvents;
   readonly keys: SubscriptionKeys;
   readonly version: string;
-  /** What is known of subscriptions that were worked before, by member; a claim says when it is out of date. */
+  /** A cache of opened subscriptions by member. The claims show whether an entry is out of date. */
   readonly opened: Map<string, OpenSubscription>;
   readonly room: Room;
   readonly nextToken: () => string;
-  /** Attempts were ended in Redis. */
+  /** This is called after attempts were completed in Redis. */
   readonly onExchange?: () => void;
   readonly alarm: (slot: string) => void;
-  /** Deliveries go differently now. */
+  /** This is called when the delivery state of the subscription has changed. */
   readonly onNews?: (member: string, news: DeliveryNews) => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
 export interface Worker {
-  /** Works until nothing is due and nothing is in flight; answers when something is due next. */
+  /** Works until no events are due and no attempts are in flight. Resolves with the time of the next due event. */
   readonly run: () => Promise<number | null>;
-  /** Something became due while it works. */
+  /** Notifies the worker that an event has become due. */
   readonly poke: () => void;
 }
 
 /**
- * Works one subscription: claims, sends, completes. One exchange with Redis is under way at a time; what ends meanwhile
- * is completed together in the next, in one step with the next claims, so commands per delivery fall under load.
+ * Creates a worker for a subscription. It claims events, sends them and writes the completions. Note that there is only
+ * one exchange with Redis in flight at any time. All attempts that end in the meantime are completed in the next
+ * exchange, which also makes the next claims. This reduces the number of commands for each delivery under load.
  */
 export function createWorker(deps: WorkerDeps, member: string): Worker {
   const inbox = parseInboxMember(member);
@@ -72,10 +76,16 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   const ended: Completion[] = [];
   let inFlight = 0;
   let due = true;
-  /** The last completions left something due: the next ones probably will. */
+  /**
+   * This is true if events were still due after the last completions. It is then likely that the next completions have
+   * the same result.
+   */
   let hadMore = false;
   let nextMs: number | undefined;
-  /** When a stop gives up what Redis did not take; undefined until an exchange fails with nothing in flight. */
+  /**
+   * The time at which a stopping worker no longer waits for Redis. It is undefined until an exchange fails when no
+   * attempts are in flight.
+   */
   let giveUpAtMs: number | undefined;
   let wake: () => void = () => {};
 
@@ -107,12 +117,12 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     ended.push(completion);
     inFlight--;
     release(room);
-    // Its lane may hold the next event: claimed in the same round trip when the last one left something due.
+    // The lane may contain another event. Claim it in the same round trip if the last completions left due events.
     if (hadMore) due = true;
     wake();
   }
 
-  /** Test events lie in no queue. */
+  /** Reads the claimed events. Test events are created here because they are not stored in a queue. */
   async function readClaimed({ source }: OpenSubscription, claims: readonly Claim[]) {
     const refs = claims.map(claim => claim.ref);
     if (!refs.some(isTestRef)) return deps.readEvents(source, refs);
@@ -128,7 +138,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       events = await readClaimed(current, claims);
     } catch (error) {
       deps.log.debug({ err: error, member }, 'events could not be read, claims released');
-      // Their queue may lie on a node that is away while ours answers: claiming anew at once would spin.
+      // The queue may be on a node that is unavailable while the node of the subscription is available. Wait before the
+      // events are claimed a second time to avoid a busy loop.
       await delay(RETRY_MS);
       for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
       return;
@@ -142,7 +153,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     }
   }
 
-  /** Completes what ended and claims what there is room for, in one round trip. */
+  /** Writes the completions and claims as many events as there is room for in a single round trip. */
   async function exchange(): Promise<ClaimAnswer['answer']> {
     const completing = ended.splice(0, COMPLETIONS_AT_ONCE);
     const wanted = due && !deps.signal.aborted ? Math.min(room.free, CLAIMS_AT_ONCE) : 0;
@@ -162,7 +173,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
         wanted === 0 ? undefined : { room: wanted, token, leaseMs },
       );
     } catch (error) {
-      // A completion whose answer was lost is repeated: delivered is taken whatever happened since, the rest by token.
+      // Completions are repeated if their answer was lost. A delivery is always accepted, and the other outcomes are
+      // only accepted with a valid token.
       ended.push(...completing);
       for (let unused = wanted; unused > 0; unused--) release(room);
       if (wanted > 0) due = true;
@@ -181,7 +193,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     if (claimed === undefined) due ||= overdue;
     else if (claimed.answer === 'OK') {
       if (claimed.more || claims.length === wanted) due = true;
-      // Due lanes that were not given: the cap is reached, maybe by claims of other dispatchers.
+      // Some due lanes were not claimed because the limit was reached, possibly by claims of other dispatchers.
       if (!due && overdue) nextMs = nowMs + CAPPED_RETRY_MS;
       if (claims.length > 0) await start(claims, token, claimedAtMs, claimed.cfgv, leaseMs);
     }
@@ -208,7 +220,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     leaseMs: number,
   ): Promise<void> {
     if (subscription?.cfgv !== cfgv || deps.wallMs() >= subscription.validUntilMs) await open();
-    // Under a lease that ends before the attempt may, another dispatcher would send the same again meanwhile.
+    // If the lease ends before the attempt does, another dispatcher could send the same event in the meantime.
     const fits = subscription !== undefined && leaseOf(subscription) <= leaseMs;
     if (!fits) for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
     if (subscription === undefined) throw new Error('subscription could not be opened');
@@ -216,7 +228,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     void send(claims, token, claimedAtMs);
   }
 
-  /** Returns whether a stopped worker may leave although Redis does not answer. */
+  /** Returns true if a stopped worker may end even if Redis is unavailable. */
   function mayLeave(): boolean {
     if (!deps.signal.aborted || inFlight > 0) return false;
     giveUpAtMs ??= deps.monotonicMs() + STOP_PATIENCE_MS;
@@ -225,7 +237,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
 
   async function work(): Promise<number | null> {
     due = true;
-    // The lease of a claim follows from the endpoint's timeout: after a crash nobody waits longer than that for it.
+    // The lease of a claim depends on the timeout of the endpoint. This ensures that the delay after a crash is not
+    // longer than necessary.
     if (subscription === undefined) await open();
     for (;;) {
       try {
@@ -242,11 +255,12 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       }
       if (ended.length > 0) continue;
       if (inFlight === 0 && !due) return nextMs ?? null;
-      // Stopped before what is due was claimed: the others must find it at once.
+      // The worker was stopped before the due events were claimed. Return the current time so that other processes can
+      // find them immediately.
       if (inFlight === 0 && deps.signal.aborted) return deps.nowMs();
       if (due && room.free > 0 && !deps.signal.aborted) continue;
       await changed();
-      // Answers that were read in one turn of the event loop are completed together.
+      // This allows answers that were read in the same turn of the event loop to be completed together.
       if (inFlight > 0) await nextTurn();
     }
   }
@@ -254,7 +268,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   return {
     poke,
     async run() {
-      // One that waits for room would not see the end.
+      // Wake the worker because it may be waiting for room.
       const onAbort = () => wake();
       deps.signal.addEventListener('abort', onAbort);
       try {
@@ -266,7 +280,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   };
 }
 
-/** Returns how long a claim holds its lane. Of a subscription that is not known: as long as the longest timeout needs. */
+/** Returns how long a claim locks its lane. If the subscription is not known, the longest timeout is used. */
 function leaseOf(subscription: OpenSubscription | undefined): number {
   return (subscription?.endpoint.timeoutMs ?? LONGEST_TIMEOUT_MS) + CLAIM_GRACE_MS;
 }

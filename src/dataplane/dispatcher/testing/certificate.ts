@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
-/** One DER value (X.690): tag, length, content. */
+/** Encodes a DER value (X.690) with a tag, a length and the content. */
 function der(tag: number, ...content: Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   const length =
@@ -18,8 +18,8 @@ const COMMON_NAME = oid('550403');
 const SUBJECT_ALT_NAME = oid('551d11');
 
 /**
- * A self-signed P-256 certificate (RFC 5280) for `names`, valid for a day around now unless `validMs` says from when to
- * when, as PEM, with its key. Made anew in each run, so that no key is ever committed.
+ * Creates a self-signed P-256 certificate (RFC 5280) for `names` in PEM with its key. It is valid for a day around the
+ * current time unless `validMs` is set. A new certificate is created in each run so that no keys are committed.
  */
 export function createCertificate(names: {
   readonly dns: readonly string[];
@@ -27,7 +27,8 @@ export function createCertificate(names: {
   readonly validMs?: readonly [from: number, to: number];
 }): { cert: string; key: string } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  // A subject of its own: issuers are looked up by it, and of two with one name the wrong one would be tried.
+  // Use a unique subject because issuers are found by the subject. If two certificates had the same subject, the wrong
+  // one could be used.
   const commonName = Buffer.from(`test endpoint ${randomBytes(4).toString('hex')}`);
   const subject = sequence(der(0x31, sequence(COMMON_NAME, der(0x0c, commonName))));
   const alternatives = sequence(

@@ -2,7 +2,9 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, isIPv4, type Socket } from 'node:net';
 
-/** What is asked: `nth` counts the questions for this name and type, over UDP and TCP, from 1. */
+/**
+ * A question to the name server. `nth` counts the questions for this name and type over UDP and TCP, and starts at 1.
+ */
 export interface Question {
   readonly name: string;
   readonly type: 'A' | 'AAAA' | 'other';
@@ -10,23 +12,25 @@ export interface Question {
   readonly over: 'udp' | 'tcp';
 }
 
-/** What is answered; undefined: nothing at all. */
+/** The answer to a question. If it is undefined, the server does not answer. */
 export interface NameAnswer {
-  /** Those of the other family than the question's are left out, so that one answer serves both. */
+  /**
+   * The addresses. Only those of the requested family are sent, so that the same answer can be used for both families.
+   */
   readonly addresses?: readonly string[];
-  /** Names that lead from the one that is asked for to the one that has the addresses. */
+  /** The chain of names from the requested name to the name with the addresses. */
   readonly cnames?: readonly string[];
   readonly rcode?: 'NOERROR' | 'SERVFAIL' | 'NXDOMAIN' | 'REFUSED';
-  /** Over UDP: nothing but the note that it did not fit. */
+  /** If this is set, the answer over UDP only states that it was truncated. */
   readonly truncated?: boolean;
   readonly afterMs?: number;
 }
 
 export interface NameServer {
-  /** `address:port`, as `dns.Resolver.setServers` takes it. */
+  /** The `address:port` in the format of `dns.Resolver.setServers`. */
   readonly address: string;
   readonly questions: readonly Question[];
-  /** Answers sent so far. */
+  /** Returns the number of answers that were sent so far. */
   readonly answered: () => number;
   readonly close: () => Promise<void>;
 }
@@ -55,12 +59,12 @@ function record(name: string, type: number, data: Buffer): Buffer {
   const fixed = Buffer.alloc(10);
   fixed.writeUInt16BE(type, 0);
   fixed.writeUInt16BE(1, 2);
-  // Nobody may keep it: the TTL is 0.
+  // The TTL is 0 so that the answer is not cached.
   fixed.writeUInt16BE(data.length, 8);
   return Buffer.concat([encodeName(name), fixed, data]);
 }
 
-/** Name and type of the first question (RFC 1035, 4.1.2), and where it ends. */
+/** Reads the name and type of the first question (RFC 1035, 4.1.2) and the position of its end. */
 function readQuestion(query: Buffer): { name: string; type: Question['type']; end: number } {
   const labels: string[] = [];
   let at = 12;
@@ -86,14 +90,14 @@ function encodeAnswer(query: Buffer, question: Question, end: number, answer: Na
       ];
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
-  // An answer, recursion available (RFC 1035, 4.1.1).
+  // This is an answer and recursion is available (RFC 1035, 4.1.1).
   header.writeUInt16BE(0x8180 | (truncated ? 0x0200 : 0) | RCODE[answer.rcode ?? 'NOERROR'], 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(records.length, 6);
   return Buffer.concat([header, query.subarray(12, end), ...records]);
 }
 
-/** A name server on loopback, over UDP and TCP, that answers as it is told to. */
+/** Starts a name server on loopback that answers over UDP and TCP according to the script. */
 export async function startNameServer(script: (question: Question) => NameAnswer | undefined): Promise<NameServer> {
   const questions: Question[] = [];
   const counts = new Map<string, number>();
