@@ -8,7 +8,7 @@ import { runJitter, type SentAttempt } from './run-deliveries.ts';
 
 const OPEN: readonly EventProgress['state'][] = ['pending', 'inflight', 'retrying'];
 
-/** What is known of one delivery of a run. */
+/** The data of a delivery in a run that is used for the report. */
 export interface DeliveryFacts {
   readonly run: string;
   readonly inbox: InboxRef;
@@ -16,13 +16,13 @@ export interface DeliveryFacts {
   readonly bytes: number;
   readonly simulation: Simulation;
   readonly progress: EventProgress;
-  /** undefined: no attempt was made yet. */
+  /** The last attempt. It is undefined if no attempt was made yet. */
   readonly sent: SentAttempt | undefined;
-  /** Production's subscription, as Redis has it. */
+  /** The hash of production's subscription in Redis. */
   readonly subscription: Readonly<Record<string, string>>;
 }
 
-/** One delivery as the report shows it: pure. */
+/** Returns the report of a delivery. This function does not have side effects. */
 export function reportDelivery(facts: DeliveryFacts): SandboxDelivery {
   const { run, inbox, ref, simulation, progress, sent } = facts;
   const plan = sent && planDelivery(simulation, sent.retryMs, runJitter(run, inbox, ref));

@@ -5,10 +5,10 @@ import type { SandboxDesk } from '../ingress/sandbox-route.ts';
 import { createRunReports } from './run-report.ts';
 import { runMember } from './run-view.ts';
 
-/** The sandbox as ingress needs it: what it takes in, somebody works on soon. */
+/** Creates the functions of the sandbox that the ingress uses. They store events in a run and schedule the run. */
 export function createSandboxDesk(deps: {
   readonly redis: RedisClient;
-  /** Of runs. */
+  /** Schedules runs in the hint index. */
   readonly lower: HintIndex['lower'];
   readonly nowMs: () => number;
   readonly limits?: SandboxLimits;
@@ -20,13 +20,15 @@ export function createSandboxDesk(deps: {
   return {
     async publish(tenant, queue, run, config, event) {
       const outcome = await store.ingest(tenant, queue, run, config, event);
-      // After it is stored, and before anybody is told; also for a duplicate, whose first sender may have died before.
+      // Schedule the run after the event is stored and before the answer is sent. This is also done for a duplicate
+      // because the process of the first sender may have crashed before.
       if (outcome.answer === 'OK' || outcome.answer === 'DUP') await wake(tenant, run);
       return outcome;
     },
     async report(tenant, run, page) {
       const report = await reports.read(tenant, run, page);
-      // What waits for a gate is not polled: whoever looks at the run makes it look at the gate.
+      // We don't poll runs that wait for a gate. Schedule the run here so that the gate is checked when the report is
+      // read.
       const waits = report?.data.some(({ integrations }) => integrations.some(({ verdict }) => verdict === 'waiting'));
       if (report !== undefined && (waits || report.totals.pending > 0)) await wake(tenant, run);
       return report;

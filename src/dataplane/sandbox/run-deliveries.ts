@@ -20,13 +20,13 @@ import type { RunView } from './run-view.ts';
 import { showHeaders } from './sent-headers.ts';
 import { simulateAttempt } from './simulated-attempt.ts';
 
-/** Claims of one turn. */
+/** The maximum number of claims in a turn. */
 const AT_ONCE = 32;
 const LEASE_MS = 30_000;
 const RETRY_MS = 1_000;
 
 export interface RunDeliveryDeps {
-  /** Production's, which is only read. */
+  /** The inboxes of production. They are only read. */
   readonly inboxes: Pick<InboxStore, 'readSubscription'>;
   readonly keys: SubscriptionKeys;
   readonly version: string;
@@ -35,32 +35,33 @@ export interface RunDeliveryDeps {
   readonly monotonicMs: () => number;
   readonly nextToken: () => string;
   readonly alarm: (slot: string) => void;
-  /** Lets others go first after `busyMs` of work. */
+  /** Pauses after `busyMs` of work so that other tasks can run. */
   readonly giveWay: (busyMs: number) => Promise<void>;
 }
 
-/** What is kept of the last attempt of a delivery, as JSON. */
+/** The data of the last attempt of a delivery. It is stored as JSON. */
 export interface SentAttempt {
-  /** The endpoint's waits after failed attempts, ms. */
+  /** The delays of the endpoint after failed attempts in milliseconds. */
   readonly retryMs: readonly number[];
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** Field of `sent` for one delivery. */
+/** Returns the field in `sent` for a delivery. */
 export function sentField(inbox: InboxRef, ref: string): string {
   return `${inboxMember(inbox)} ${ref}`;
 }
 
-/** The jitter of the n-th retry of a delivery in a run. */
+/** Returns the jitter for the retries of a delivery in a run. */
 export function runJitter(run: string, inbox: InboxRef, ref: string): (failures: number) => number {
   return failures => jitterOf(run, inbox.integration, inbox.sub, ref, failures);
 }
 
 /**
- * Makes the attempts of one inbox that are due, as production's dispatcher does, but that nobody is called; the gate is
- * read anew first. Stops when nothing is due, or at `untilMs` of the monotonic clock.
+ * Makes the due attempts of an inbox in the same way as the production dispatcher, but does not call the endpoint. The
+ * gate is read before each turn. It stops if no attempt is due, or at `untilMs` of the monotonic clock.
  *
- * @returns when the inbox is due next, ms; undefined: nothing waits, or what waits is held
+ * @returns the time in milliseconds at which the inbox is due, or undefined if there are no events or all of them are
+ *   held
  */
 export async function deliverRun(
   deps: RunDeliveryDeps,
@@ -72,7 +73,7 @@ export async function deliverRun(
   const store = createInboxStore(ofRun);
   const s = sandboxKeys(view.tenant, view.run);
   for (let groupKeys = await readOpenKeys(ofRun, inbox); ; groupKeys = new Set()) {
-    // Before each turn: also what the attempts of the last one did to the copy is left behind then.
+    // Copy the gate before each turn. This also discards the changes that the previous attempts made to the copy.
     await view.copyGate(inbox, groupKeys);
     const subscription = await openSubscription(deps.inboxes, deps.keys, deps.version, inbox, deps.wallMs());
     if (subscription === undefined) return undefined;
@@ -135,7 +136,7 @@ function parsed({ meta, groupKey, body }: StoredEvent, ref: string) {
   return { meta: parseEventMeta(meta, groupKey, ref), body };
 }
 
-/** A retry of the run is due as much sooner as its time runs faster. */
+/** Shortens the delay of a retry because time runs faster in a run. */
 function compress(completion: Completion, nowMs: number): Completion {
   if (completion.dueMs === undefined) return completion;
   return { ...completion, dueMs: nowMs + compressDelay(completion.dueMs - nowMs) };

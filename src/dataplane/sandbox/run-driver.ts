@@ -7,9 +7,15 @@ import { deliverRun } from './run-deliveries.ts';
 import { routeRun } from './run-routing.ts';
 import { openRun, parseRunMember } from './run-view.ts';
 
-/** Attempts are made for so long, then the run is given back, so that other runs come to their turn, ms. */
+/**
+ * The maximum time in milliseconds for which attempts are made. The run is then returned so that other runs can
+ * continue.
+ */
 const TURN_MS = 1_000;
-/** Retries of a run that are due within this are made together, ms; and for each inbox a little more. */
+/**
+ * Retries of a run that are due within this time in milliseconds are made together. It is increased a little for each
+ * inbox.
+ */
 const TOGETHER_MS = 20;
 const TOGETHER_MS_AN_INBOX = 0.1;
 
@@ -21,17 +27,19 @@ export interface RunDriverOptions {
   readonly keys: SubscriptionKeys;
   readonly version: string;
   readonly alarm: (slot: string) => void;
-  /** Unique for this process's start. */
+  /** An id that is unique for each start of the process. */
   readonly owner: string;
   readonly giveWay: (busyMs: number) => Promise<void>;
   readonly limits?: SandboxLimits;
 }
 
 /**
- * Drives sandbox runs: routes what came, makes the attempts that are due. Everything is read from the run's own slot, so
- * that any process may go on where another one died; production's slots are only read.
+ * Creates a function that drives sandbox runs. It routes the events and makes the attempts that are due. All state is
+ * read from the slot of the run, so that another process can continue after a crash. Note that the slots of production
+ * are only read.
  *
- * @returns a function of a run's member (`ten:run`) to when the run is due next (ms), or null
+ * @returns a function that takes the member of a run (`ten:run`) and resolves with the time at which it is due in
+ *   milliseconds, or null
  */
 export function createRunDriver(options: RunDriverOptions): (member: string) => Promise<number | null> {
   const { redis, nowMs, monotonicMs, owner } = options;

@@ -13,22 +13,22 @@ import { reportDelivery } from './delivery-report.ts';
 import { type SentAttempt, sentField } from './run-deliveries.ts';
 import { openRun, type RunView } from './run-view.ts';
 
-/** Verdicts of one page, and integrations of one event, at most. */
+/** The maximum number of verdicts in a page and of integrations for an event. */
 const VERDICTS = 1_000;
 const INTEGRATIONS = 100;
-/** A workspace with more names than this is not searched for integrations without a subscription. */
+/** If the workspace has more names than this, integrations without a subscription are not included. */
 const NAMES = 1_000;
 const DEFAULT_LIMIT = 50;
 const EVENTS = 1_000;
 
 export interface PageAsked {
   readonly limit?: number | undefined;
-  /** `<ref>.<queue>` of the last event of the page before. */
+  /** The `<ref>.<queue>` of the last event in the previous page. */
   readonly cursor?: string | undefined;
 }
 
 export interface RunReportReader {
-  /** undefined: there is no such run, or it has ended. */
+  /** Reads the report. Returns undefined if the run does not exist or has ended. */
   readonly read: (tenant: string, run: string, page: PageAsked) => Promise<RunReport | undefined>;
 }
 
@@ -39,7 +39,7 @@ interface ListedEvent {
   readonly bytes: number;
 }
 
-/** What is the same for all events of a queue. */
+/** The data that is the same for all events of a queue. */
 interface QueueView {
   readonly name: string;
   readonly gen: string;
@@ -52,14 +52,14 @@ interface QueueView {
 interface IntegrationView {
   readonly id: string;
   readonly state: 'pending' | 'active' | 'closed';
-  /** Where its events go, or went in this run. */
+  /** The inbox that receives the events now, or that received them in this run. */
   readonly inbox: InboxRef | undefined;
   readonly subscribed: boolean;
-  /** Production's subscription. */
+  /** The subscription of production. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Reads what a run left: of production only what the gate says now. */
+/** Creates the reports of the results of a run. Only the state of the gate is read from production. */
 export function createRunReports(redis: RedisClient, nowMs: () => number, limits?: SandboxLimits): RunReportReader {
   const store = createSandboxStore(redis, nowMs, limits);
 
@@ -108,7 +108,7 @@ async function readQueueView(redis: RedisClient, view: RunView, name: string): P
   for (const [integration, member] of Object.entries(subscribers)) {
     inboxes.set(integration, parseInboxMember(`${integration}/${member}`));
   }
-  // Where the run has put something goes before what is subscribed now.
+  // An inbox of the run takes precedence over the current subscription.
   for (const [member, queue] of view.inboxes) {
     const inbox = parseInboxMember(member);
     if (queue === name) inboxes.set(inbox.integration, inbox);
@@ -167,19 +167,19 @@ async function readTotals(view: RunView): Promise<Omit<RunReport['totals'], 'eve
   }
   for (const integration of new Set(inboxes.map(each => each.integration))) {
     const ledger = await view.ofRun.readHash(integrationKeys(integration).ledger);
-    // Totals ever by payer; beside them their shares of a day, and the ledger's own mark.
+    // Use only the fields with the total of each payer. The hash also contains the daily totals and a marker.
     for (const [field, value] of Object.entries(ledger)) if (/^acc_\w+$/.test(field)) totals.tokens += Number(value);
   }
   return totals;
 }
 
 interface Reading {
-  /** Production's, which says who is activated now. */
+  /** The Redis client of production. It is used to read the current activations. */
   readonly redis: RedisClient;
   readonly nowMs: number;
   readonly view: RunView;
   readonly queues: readonly QueueView[];
-  /** The run may make no further deliveries. */
+  /** This is true if the limit for deliveries of the run is reached. */
   readonly full: boolean;
 }
 

@@ -7,7 +7,10 @@ import { writeRun } from '../../redis/sandbox-store.ts';
 import { routeQueue } from '../router/queue.ts';
 import type { RunView } from './run-view.ts';
 
-/** Integrations that are asked at once: production's routers ask the same Redis. */
+/**
+ * The maximum number of integrations that are processed concurrently. There is a limit because the routers of
+ * production use the same Redis.
+ */
 const ASKED_AT_ONCE = 32;
 const BATCH_EVENTS = 64;
 
@@ -15,17 +18,17 @@ export interface RunRoutingDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
-  /** Of this process's start. */
+  /** An id that is unique for each start of the process. */
   readonly owner: string;
-  /** Unique at each call. */
+  /** Returns a value that is unique for each call. */
   readonly nextToken: () => string;
 }
 
 /**
- * Routes the events of one queue that came to a run, as production's router does, by what the producer's gates and the
- * integrations say now; the inboxes that they come to are the run's. Stops at `most` deliveries.
+ * Routes the events of a queue in a run in the same way as the production router. The current gates of the producer and
+ * the integrations are used, but the inboxes are those of the run. It stops after `most` deliveries.
  *
- * @returns how many deliveries were made, and when the queue is due again (ms), or null
+ * @returns the number of deliveries, and the time in milliseconds at which the queue is due, or null
  */
 export async function routeRun(
   deps: RunRoutingDeps,
@@ -51,7 +54,7 @@ export async function routeRun(
       batchEvents: BATCH_EVENTS,
       queues: {
         ...queues,
-        // What it would cost is only counted, and by the run: nobody's tokens are set aside.
+        // The costs are only counted in the run, and no tokens are reserved.
         lookup: async (ref, groupKeys) => {
           const found = await production.lookup(ref, groupKeys);
           return found === undefined ? undefined : { ...found, metered: true };
@@ -68,7 +71,8 @@ export async function routeRun(
           }),
       },
       ledger: createLedgerStore(ofRun),
-      // Nobody is told: who routes delivers next, and whoever comes after a crash looks at every inbox of the run.
+      // A notification is not required. The same process delivers the events next, and after a crash the next process
+      // checks all inboxes of the run.
       lower: async () => {},
       onBatch: batch => {
         routed += batch.routed;
@@ -81,7 +85,7 @@ export async function routeRun(
   return { routed, nextMs: full.signal.aborted ? null : nextMs };
 }
 
-/** Production's controller wakes what it opens; a run finds out by looking at those that wait. */
+/** Wakes the waiting inboxes whose gate has opened. In production, the controller does this. */
 async function wakeOpened({ redis, nextToken }: RunRoutingDeps, view: RunView, queue: string): Promise<void> {
   const q = queueKeys(view.tenant, queue);
   const behind = Object.keys(await view.ofRun.readHash(q.behind));
@@ -97,7 +101,10 @@ async function wakeOpened({ redis, nextToken }: RunRoutingDeps, view: RunView, q
   await writeRun(view.ofRun, q.meta, [['SADD', q.wake, ...entries]]);
 }
 
-/** Lets at most `most` run at once; the others wait for their turn. */
+/**
+ * Creates a function that limits the number of concurrent calls to `most`. Further calls wait until another call has
+ * ended.
+ */
 function createLimit(most: number): <T>(start: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];

@@ -5,18 +5,20 @@ import { createSandboxGate, type SandboxGate } from '../../redis/sandbox-gate.ts
 import { readRunParts } from '../../redis/sandbox-reader.ts';
 import type { SandboxRun } from '../../redis/sandbox-store.ts';
 
-/** One run while it is worked on. */
+/** RunView is a run that is being processed. */
 export interface RunView extends SandboxRun {
   readonly tenant: string;
   readonly run: string;
-  /** Redis as the run sees it. */
+  /** A Redis client with access to the keys of the run. */
   readonly ofRun: RedisClient;
   readonly queues: readonly string[];
-  /** `int/sub.inc` of every inbox of the run, and its queue. */
+  /** Maps the `int/sub.inc` of each inbox in the run to the name of its queue. */
   readonly inboxes: ReadonlyMap<string, string>;
-  /** Makes an inbox one of the run's. */
+  /** Adds an inbox to the run. */
   readonly add: (inbox: InboxRef, queue: string) => Promise<void>;
-  /** Copies the gate of an inbox from production, with these group keys and all that the run knows already. */
+  /**
+   * Copies the gate of an inbox from production. The copy contains these group keys and those that the run already has.
+   */
   readonly copyGate: (inbox: InboxRef, groupKeys: Iterable<string>) => Promise<void>;
 }
 
@@ -50,7 +52,7 @@ export async function openRun(
   };
 }
 
-/** The member of a run in the hint index. */
+/** Returns the member of a run in the hint index. */
 export function runMember(tenant: string, run: string): string {
   return `${tenant}:${run}`;
 }

@@ -9,7 +9,7 @@ import { createRunDriver } from './run-driver.ts';
 
 export interface SandboxRunnerOptions {
   readonly redis: RedisClient;
-  /** Of runs. */
+  /** The hint index of the runs. */
   readonly hints: HintIndex;
   readonly keys: SubscriptionKeys;
   readonly version: string;
@@ -18,17 +18,22 @@ export interface SandboxRunnerOptions {
   readonly log: Logger;
 }
 
-/** Runs that one process works on at once. */
+/** The maximum number of runs that a process works on concurrently. */
 const RUNS_AT_ONCE = 1;
-/** How long a picked run is this process's: others go on with it then, if it died. */
+/**
+ * The time for which this process owns a run. If the process crashes, other processes can continue the run after this
+ * time.
+ */
 const LEASE_MS = 10_000;
-/** Runs are rare: 16 reads in this time are all that an idle sandbox costs. */
+/** Runs are rare. If there are none, the sandbox makes only 16 reads in this time. */
 const SWEEP_MS = 30_000;
-/** Of the time of a process a run takes one part at most, where production's deliveries may have three. */
+/**
+ * The runner pauses for three times as long as it was busy so that production deliveries can use the rest of the time.
+ */
 const GIVEN_WAY = 3;
 const LONGEST_WAY_MS = 250;
 
-/** Drives the sandbox runs that are due. Production's work in the same process has the greater part of its time. */
+/** Creates a loop that drives the due sandbox runs. Most of the process time is left for production. */
 export function createSandboxRunner(options: SandboxRunnerOptions): DueLoop {
   const { hints, nowMs, log } = options;
   const drive = createRunDriver({

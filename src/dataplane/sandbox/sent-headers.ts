@@ -1,12 +1,12 @@
-/** What the scheme of a signature leaves of it: how many there are is told, what they are is not. */
+/** This replaces signatures and secret values. The number of signatures in a header remains visible. */
 const HIDDEN = '…';
 
 /**
- * Headers of an attempt as a producer may see them, in order: signatures, which are good for the partner's endpoint, and
- * the values of those that the partner has set itself are left out.
+ * Returns the headers of an attempt in the form that a producer may see, in the same order. Signatures are hidden
+ * because they are valid for the partner's endpoint. The values of headers that the partner has set are hidden as well.
  *
- * @param headers flat list of names and values
- * @param ofEndpoint names, in any case, of the headers that the endpoint's owner has set
+ * @param headers is a flat list of names and values
+ * @param ofEndpoint are the names of the headers that the owner of the endpoint has set, in any case
  */
 export function showHeaders(headers: readonly string[], ofEndpoint: Iterable<string>): [name: string, value: string][] {
   const secret = new Set([...ofEndpoint].map(name => name.toLowerCase()));

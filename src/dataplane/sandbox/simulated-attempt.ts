@@ -5,10 +5,11 @@ import { judgeStatus } from '../dispatcher/outcome.ts';
 const NO_BODY = Buffer.alloc(0);
 
 /**
- * An attempt that calls nobody: it is answered as the simulation says, and judged as an endpoint's answer is, but for 410:
- * that would disable the endpoint, which stays as it is, and the retries go on. `onSent` gets what would have been sent.
+ * Creates an attempt that does not call the endpoint. The simulation determines the answer, and it is evaluated like
+ * the answer of an endpoint. A 410 is the only exception because it would disable the endpoint. The endpoint will not
+ * be changed and the retries will continue. `onSent` is called with the request that would have been sent.
  *
- * @param attempt number of the attempt, from 1
+ * @param attempt is the number of the attempt, which starts at 1
  */
 export function simulateAttempt(
   simulation: Simulation,

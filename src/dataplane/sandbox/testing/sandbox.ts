@@ -12,19 +12,19 @@ import { runMember } from '../run-view.ts';
 
 const rootKey = Buffer.alloc(32, 7);
 const sealKeys = deriveSealKeys(rootKey);
-/** For tests: what signs and opens. */
+/** The keys for signatures and encryption in tests. */
 export const testKeys = { rootKey, sealKeys };
-/** The signing key's owner has set a header of its own. */
+/** A header that the owner of the signing key has set. */
 const OWN_HEADERS = { 'x-own': 'a secret of the partner' };
 
-/** For tests: the endpoint of `sub_<name>`, sealed. */
+/** Returns the encrypted endpoint of `sub_<name>` for tests. */
 export function sealed(name: string, retryMs: readonly number[]): string {
   const url = 'http://127.0.0.1/hook';
   const endpoint = { url, timeoutMs: 15_000, retryMs, headers: OWN_HEADERS, secretVersion: 1 };
   return sealEndpoint(sealKeys, `sub_${name}`, endpoint);
 }
 
-/** For tests: what drives runs in one process. */
+/** Creates a driver for the runs of one process. It is used in tests. */
 export function driverOn(
   redis: RedisClient,
   nowMs: () => number,
@@ -47,13 +47,13 @@ export function driverOn(
   });
 }
 
-/** For tests: the sandbox of one tenant on a clock that only the test moves. */
+/** Creates the sandbox of a tenant for tests, with a clock that only the test moves. */
 export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
   const t = createTenant(redis);
   const store = createSandboxStore(redis, t.nowMs, limits);
   const drivers = { made: 0 };
 
-  /** A driver as another process has it. */
+  /** Creates a driver that acts like a separate process. */
   const driver = () => driverOn(redis, t.nowMs, `driver${drivers.made++}`, limits);
 
   return {
@@ -72,7 +72,9 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
       if (config === null || config === 'unavailable') throw new Error('no queue');
       return store.ingest(t.tenant, QUEUE, run, config, { ...event(id, groupKey, body), ...more, simulation });
     },
-    /** Drives the run until nothing is due any more, moving the clock to what is due next; answers the steps it took. */
+    /**
+     * Drives the run until there is nothing due, and moves the clock to the next due time. Returns the number of steps.
+     */
     finish: async (run: string, drive = driver()): Promise<number> => {
       for (let steps = 1; ; steps++) {
         const nextMs = await drive(runMember(t.tenant, run));
@@ -86,7 +88,7 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
 
 export type Sandbox = ReturnType<typeof createSandbox>;
 
-/** For tests: everything in Redis that names the tenant, but for its sandbox; key → what it holds. */
+/** Returns all keys and values in Redis that contain the tenant, except those of its sandbox. It is used in tests. */
 export async function dumpProduction(redis: RedisClient, t: Sandbox['t']): Promise<Map<string, unknown>> {
   const unique = t.tenant.slice('ten_'.length);
   const found = (await redis.callAll('KEYS', `*${unique}*`)).flat() as string[];
@@ -117,7 +119,7 @@ async function contentOf(redis: RedisClient, key: string): Promise<unknown> {
   }
 }
 
-/** For tests: the events of a report, each its id and a line for each integration. */
+/** Returns the id of each event in a report and a line for each integration. It is used in tests. */
 export function sumUp(s: Sandbox, { data }: RunReport): string[][] {
   const prefix = s.t.nameOf('');
   return data.map(event => [
