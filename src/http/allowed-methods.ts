@@ -1,11 +1,17 @@
-/** The registered methods by path, to answer 405 instead of 404. */
+/** AllowedMethods contains the registered methods by path. It is used to answer 405 instead of 404. */
 interface AllowedMethods {
   readonly add: (method: string | readonly string[], url: string) => void;
-  /** Returns the value of `Allow` for a path that exists with other methods; undefined if it does not exist. */
+  /**
+   * Returns the value of the `Allow` header if the path exists with other methods. Returns undefined if the path does
+   * not exist.
+   */
   readonly find: (path: string) => string | undefined;
 }
 
-/** Registers a route. `url` is a pattern such as `/events/:tenant/:queue`: only whole segments are parameters. */
+/**
+ * Creates an empty list of methods. A route is registered with a pattern such as `/events/:tenant/:queue`, in which
+ * only whole segments can be parameters.
+ */
 export function createAllowedMethods(): AllowedMethods {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>();
   return {

@@ -4,7 +4,10 @@ import { PROBLEM_CONTENT_TYPE, problem } from '../core/problems/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 import type { RefusalFacts } from './refusal.ts';
 
-/** Seconds after which a retry may succeed: a failover is under way by then, and a restart goes unnoticed. */
+/**
+ * The number of seconds after which a retry may succeed. This is long enough for a failover to start, or for a short
+ * restart to finish.
+ */
 const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
   unavailable: '2',
   not_in_force: '2',
@@ -17,7 +20,8 @@ export function sendProblem(reply: FastifyReply, code: ProblemCode, facts: Refus
   const retryAfter = RETRY_AFTER_SECONDS[code];
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   if (facts.headers !== undefined) reply.headers(facts.headers);
-  // As bytes: to a JSON string Fastify would add a charset, which the media type does not have (RFC 9457, 6.1).
+  // Send the document as bytes. Fastify would add a charset to a JSON string, which this media type does not support
+  // (RFC 9457, 6.1).
   const document = Buffer.from(JSON.stringify(problem(code, facts.detail, facts.errors)));
   reply
     .code(PROBLEMS[code].status)
@@ -26,7 +30,10 @@ export function sendProblem(reply: FastifyReply, code: ProblemCode, facts: Refus
     .send(document);
 }
 
-/** Sends a problem before Fastify has a reply. Leaves the request unread, and closes the connection. Returns the status. */
+/**
+ * Sends a problem when there is no Fastify reply yet, and returns the status. The request is not read and the
+ * connection is closed.
+ */
 export function answerPlainly(response: ServerResponse, code: ProblemCode): number {
   const { status } = PROBLEMS[code];
   const document = Buffer.from(JSON.stringify(problem(code)));

@@ -5,12 +5,13 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 interface Refusal {
   readonly code: ProblemCode;
   /**
-   * A literal: importing a value of node:http loads all its lazy parts, including the bundled fetch client.
+   * Use a literal because an import from node:http would load all of the lazy parts, including the bundled fetch
+   * client.
    */
   readonly reason: string;
 }
 
-/** Problems by Node's HTTP parser codes; all others are malformed requests. */
+/** Maps the codes of Node's HTTP parser to problems. All other codes are treated as malformed requests. */
 const REFUSALS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: { code: 'headers_too_large', reason: 'Request Header Fields Too Large' },
   ERR_HTTP_REQUEST_TIMEOUT: { code: 'request_timeout', reason: 'Request Timeout' },
@@ -19,13 +20,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 const MALFORMED: Refusal = { code: 'malformed_request', reason: 'Bad Request' };
 
 /**
- * The response in progress that Node keeps on a socket. Node's own handler uses it the same way; the types lack it.
+ * The response in progress that Node stores on a socket. We access it in the same way as Node's handler because it is
+ * not part of the types.
  */
 type HttpSocket = Socket & { _httpMessage?: { headersSent: boolean; req?: { complete: boolean } } | null };
 
 /**
- * Answers invalid HTTP with a problem document and closes the connection. Never writes over a response that has begun,
- * nor before one that is still due to an earlier request of the connection.
+ * Answers invalid HTTP with a problem document and closes the connection. The document is not written if a response has
+ * already started, or if an earlier request of the connection still waits for a response.
  */
 export function answerProtocolError(
   error: NodeJS.ErrnoException,

@@ -1,9 +1,9 @@
-/** Maximum number of query parameters. No call needs ten. */
+/** The maximum number of query parameters. All routes use fewer than ten. */
 export const MOST_PARAMETERS = 64;
 
 /**
- * Returns the parameters of a request target as sent, without empty ones; undefined above `MOST_PARAMETERS`. Also
- * splits at `;`, a second `?` and `#`, because a proxy might.
+ * Returns the encoded parameters of a request target without empty ones. Returns undefined if there are more than
+ * `MOST_PARAMETERS`. We also split the query at `;`, a second `?` and `#` because a proxy might do the same.
  */
 export function queryPieces(target: string): string[] | undefined {
   const start = target.search(/[?#]/);

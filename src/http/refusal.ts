@@ -1,16 +1,19 @@
 import type { ProblemError } from '../core/problems/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 
-/** The facts of an answer beside its problem code. */
+/** Additional data for the answer of a problem. */
 export interface RefusalFacts {
-  /** What to change in this request. Default: the code's remedy. Never a secret or an e-mail address. */
+  /**
+   * A detail that describes how to correct this request. Defaults to the remedy of the code. It must not contain a
+   * secret or an e-mail address.
+   */
   readonly detail?: string;
   readonly errors?: readonly ProblemError[];
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
-/** A refused request. Thrown below a route, answered as a problem document (RFC 9457). */
+/** Refusal is thrown when a request is refused. It is answered with a problem document (RFC 9457). */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ProblemCode;
@@ -24,7 +27,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Returns a refusal with a fact followed by the code's remedy. */
+/** Returns a refusal whose detail is the given fact followed by the remedy of the code. */
 export function refuseBecause(code: ProblemCode, fact: string): Refusal {
   return new Refusal(code, `${fact} ${PROBLEMS[code].remedy}`);
 }

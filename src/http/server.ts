@@ -15,33 +15,36 @@ import { answerProtocolError } from './protocol-errors.ts';
 import type { Refusal, RefusalFacts } from './refusal.ts';
 import { traceRequests } from './traced-requests.ts';
 
-/** Limits of an HTTP server. Sizes in bytes, times in milliseconds. */
+/** The limits of an HTTP server. All sizes are in bytes and all times are in milliseconds. */
 export interface HttpLimits {
-  /** All headers of a request. */
+  /** The maximum size of all headers in a request. */
   readonly headerBytes: number;
   readonly headersTimeoutMs: number;
-  /** Maximum time to receive a request. */
+  /** The maximum time to receive a request. */
   readonly requestTimeoutMs: number;
-  /** Maximum silence on a connection; longer than the longest long poll. */
+  /** The maximum time without any data on a connection. It must be longer than the longest long poll. */
   readonly connectionTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** Time after which `close` cuts off requests in progress. */
+  /** The time after which `close` aborts the requests in progress. */
   readonly drainTimeoutMs: number;
 }
 
-/** An HTTP server that answers every failure with a problem document. */
+/** HttpServer is a server that answers all failures with a problem document. */
 export interface HttpServer {
-  /** For routes, before `listen`. */
+  /** The Fastify instance. Routes must be added before `listen` is called. */
   readonly app: FastifyInstance;
-  /** Answers a request without a route: 404, or 405 if the path has other methods. */
+  /** Answers a request without a route. It sends 405 if the path has other methods, and 404 otherwise. */
   readonly answerUnrouted: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** Returns whether answers must ask clients to reconnect elsewhere (`Connection: close`). */
+  /** Returns true if answers should ask the client to open a new connection (`Connection: close`). */
   readonly isDraining: () => boolean;
-  /** Resolves with the listening port; `port` 0 takes a free one. */
+  /** Resolves with the listening port. If `port` is 0, a free port is used. */
   readonly listen: (port: number, host: string) => Promise<number>;
-  /** Keeps serving, and asks clients to reconnect elsewhere. */
+  /** Asks clients to open a new connection, while the server continues to accept requests. */
   readonly drain: () => void;
-  /** Accepts no new connections, finishes requests in progress, and cuts off the rest after `drainTimeoutMs`. */
+  /**
+   * Stops accepting connections and waits for the requests in progress. The remaining requests are aborted after
+   * `drainTimeoutMs`.
+   */
   readonly close: () => Promise<void>;
 }
 
@@ -50,20 +53,26 @@ interface HttpServerOptions {
   readonly tracing?: Tracing | undefined;
   readonly fastify?: Pick<FastifyServerOptions, 'bodyLimit' | 'genReqId' | 'requestIdHeader' | 'routerOptions'>;
   readonly requireHostHeader?: boolean;
-  /** Matches the paths that routes may have; others get 404, never 405. Default: all. */
+  /**
+   * A pattern that matches the paths of all routes. Other paths are always answered with 404 instead of 405. Defaults
+   * to all paths.
+   */
   readonly pathPattern?: RegExp;
-  /** Returns what to add to a 404 for this path. */
+  /** Returns additional data for the 404 answer of a path. */
   readonly factsOfNoRoute: (path: string) => RefusalFacts;
   readonly sendProblem: (reply: FastifyReply, code: ProblemCode, facts?: RefusalFacts) => void;
   readonly onError: (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply) => void;
-  /** Called for each answer that is sent before there is a reply. */
+  /** This is called for each answer that is sent without a Fastify reply. */
   readonly onPlainAnswer?: (status: number) => void;
 }
 
-/** Fastify's errors for requests without a route. It checks the content type of a QUERY before it looks for one. */
+/**
+ * The codes of Fastify's errors for requests without a route. The second one is included because Fastify checks the
+ * content type of a QUERY request before the route.
+ */
 const UNROUTED: readonly string[] = ['FST_ERR_NOT_FOUND', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'];
 
-/** Creates a server with the pages of the problems, and without other routes. */
+/** Creates a server that only has the pages of the problems. Other routes are added by the caller. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { limits, tracing, pathPattern = /^/, sendProblem, onPlainAnswer = () => undefined } = options;
   const allowed = createAllowedMethods();
@@ -84,11 +93,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const app = Fastify({
     ...options.fastify,
     logger: false,
-    // Fastify's default for both is none, which lets a sender hold a connection forever.
+    // Fastify does not set these timeouts by default, so a client could keep a connection open forever.
     requestTimeout: limits.requestTimeoutMs,
     connectionTimeout: limits.connectionTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
-    // Finish requests that arrived before closing began.
+    // This allows requests to finish if they arrived before the server started to close.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     http: {
@@ -105,7 +114,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(answerUnrouted);
   serveProblemPages(app);
-  // Node would answer 417 without a body.
+  // Node would otherwise answer 417 without a body.
   app.server.on('checkExpectation', (_request, response) =>
     onPlainAnswer(answerPlainly(response, 'expectation_failed')),
   );
@@ -124,7 +133,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     async close() {
       draining = true;
       const cut = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
-      // Node closes idle connections only when closing begins. Others become idle later.
+      // Node only closes the connections that are idle when the server starts to close. Close those that become idle
+      // later.
       const sweep = setInterval(() => app.server.closeIdleConnections(), 50);
       try {
         await app.close();
