@@ -4,27 +4,35 @@ import { parseTraceparent } from '../telemetry/tracing.ts';
 import type { Identity } from './auth/identity.ts';
 import type { Answer } from './contract/route.ts';
 
-/** The audit record of one mutating call. */
+/** AuditFacts contains the audit data of a mutating call. */
 interface AuditFacts {
   readonly operation: string;
   readonly identity: Identity;
   readonly params: Readonly<Record<string, string>>;
   readonly status: number;
-  /** Problem code; absent on success. */
+  /** The problem code. This will not be set if the call was successful. */
   readonly code?: string;
   readonly about?: Answer['about'];
-  /** From `traceparent` (W3C Trace Context), else generated for this request. */
+  /**
+   * The trace id from `traceparent` (W3C Trace Context). If the header is not set, an id is generated for the request.
+   */
   readonly traceId: string;
   readonly durationMs: number;
 }
 
-/** Returns a subject or a client for the log, hashed: many providers use the e-mail address, which is personal data. */
+/**
+ * Returns the hash of a subject or client for use in the log. It is hashed because many providers use the e-mail
+ * address, which is personal data.
+ */
 function loggable(name: string): string {
   if (!name.includes('@')) return name;
   return `sha256:${createHash('sha256').update(name).digest('hex').slice(0, 16)}`;
 }
 
-/** Logs one line for each call that may change something: caller, call, object, outcome. No secrets, no addresses. */
+/**
+ * Logs a line with the caller, the call, the object and the outcome of each mutating call. Make sure that the line does
+ * not contain any secrets or addresses.
+ */
 export function writeAuditLine(log: Logger, facts: AuditFacts): void {
   const { identity, durationMs, ...rest } = facts;
   log.info(
@@ -40,7 +48,7 @@ export function writeAuditLine(log: Logger, facts: AuditFacts): void {
   );
 }
 
-/** Returns the trace id of a `traceparent` header; `fallback` if it is missing or invalid. */
+/** Returns the trace id of a `traceparent` header. If the header is missing or invalid, `fallback` is returned. */
 export function traceIdOf(traceparent: string | undefined, fallback: string): string {
   return parseTraceparent(traceparent)?.traceId ?? fallback;
 }

@@ -1,16 +1,19 @@
 import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
 import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
 
-/** What partners do to their events over REST. */
+/** The operations on events that partners can use over REST. */
 const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
 export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 
-/** The metrics of the facade. */
+/** FacadeMetrics contains the metrics of the facade. */
 export interface FacadeMetrics {
-  /** Counts a call as running; call `leave` when it is answered or its connection is gone. */
+  /**
+   * Increments the number of running calls. `leave` must be called when the call is answered or its connection is
+   * closed.
+   */
   readonly enter: () => void;
   readonly leave: () => void;
-  /** Counts an answered call. @param route method and path template, `none` if no route matched */
+  /** Counts an answered call. @param route is the method and the path template, or `none` if no route matched */
   readonly answered: (route: string, status: number, seconds: number) => void;
   readonly refused: (reason: TokenRefusal) => void;
   readonly did: (operation: InboxOperation, events: number) => void;

@@ -12,17 +12,18 @@ import { problemsOf } from './contract/problem-codes.ts';
 import type { Route } from './contract/route.ts';
 import { createProblemResponses, type ProblemResponses, textHeader } from './problem-responses.ts';
 
-/** Removes the Kubernetes keywords from a schema, and turns `example` into `examples` (OpenAPI 3.1). */
+/** Removes the Kubernetes keywords from a schema and replaces `example` with `examples` (OpenAPI 3.1). */
 export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   const schema = jsonSchema as Record<string, unknown>;
   const { def } = zodSchema._zod;
-  // A nullable schema inherits the description of its inner type.
+  // A nullable schema inherits the description of the inner type.
   const described = def.type === 'nullable' ? z.globalRegistry.get(def.innerType)?.description : undefined;
   if (described !== undefined) schema['description'] ??= described;
   for (const keyword of Object.keys(schema)) if (keyword.startsWith('x-kubernetes-')) delete schema[keyword];
-  // Queries are text, so integers have patterns; `integer` is enough for programs. A format replaces its pattern.
+  // Integers have a pattern because queries are text. The pattern is removed here if the type or the format is
+  // sufficient for clients.
   if (schema['type'] === 'integer' || schema['format'] === 'date-time') delete schema['pattern'];
-  // These are the bounds of JavaScript, not of the field.
+  // These are the limits of JavaScript numbers and not of the field.
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if ('example' in schema) {
@@ -84,7 +85,7 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
   };
 }
 
-/** The parts of the document that Sluice reads. */
+/** The parts of an OpenAPI document that Sluice reads. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: {
@@ -102,7 +103,7 @@ export interface OpenApiParameter {
   readonly schema: object;
 }
 
-/** A success, or a reference to a shared problem response. */
+/** A response that is either defined here or refers to a shared problem response. */
 export interface OpenApiResponse {
   readonly $ref?: string;
   readonly description?: string;
@@ -121,16 +122,16 @@ export interface OpenApiOperation {
     readonly content: Readonly<Record<string, { readonly schema: object; readonly example?: unknown }>>;
   };
   readonly responses: Readonly<Record<string, OpenApiResponse>>;
-  /** Every problem that the call may answer. */
+  /** All problems that the call can return. */
   readonly 'x-problem-codes': readonly ProblemCode[];
 }
 
-/** Returns the schema of a reference within the document. */
+/** Returns the schema that a reference in the document refers to. */
 export function resolveReference(document: OpenApiDocument, reference: string): object | undefined {
   return document.components.schemas[reference.replace('#/components/schemas/', '')];
 }
 
-/** Adds an example to each body, built from the examples of its fields. */
+/** Adds an example to each body. The example is built from the examples of the fields. */
 function addExamples(document: OpenApiDocument): void {
   for (const operation of Object.values(document.paths).flatMap(item => Object.values(item))) {
     const body = operation.requestBody?.content['application/json'] as { schema: ExampleSchema; example?: unknown };
@@ -140,7 +141,7 @@ function addExamples(document: OpenApiDocument): void {
   }
 }
 
-/** Returns the OpenAPI 3.1 document of `routes`, as served at `/openapi.json`. */
+/** Returns the OpenAPI 3.1 document of `routes`. This is the document that is served at `/openapi.json`. */
 export function describeRoutes(routes: readonly Route[], version: string): OpenApiDocument {
   const problems = createProblemResponses(routes.flatMap(problemsOf));
   const paths: ZodOpenApiPathsObject = {};
@@ -175,7 +176,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
     },
     { override: tidySchema },
   );
-  // Routes share objects in `created`. Copy it: addExamples changes objects.
+  // Create a copy because addExamples modifies objects that several routes in `created` share.
   const document = JSON.parse(JSON.stringify(created)) as OpenApiDocument;
   addExamples(document);
   return document;

@@ -28,7 +28,7 @@ const ProblemSchema = z
   })
   .meta({ id: 'Problem', description: 'The reason why a call was rejected (RFC 9457).' });
 
-/** Names of the shared responses, by status. */
+/** The names of the shared responses by status. */
 const NAMES: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -49,10 +49,10 @@ const NAMES: Readonly<Record<number, string>> = {
   503: 'ServiceUnavailable',
 };
 
-/** Returns the OpenAPI form of a header with text. */
+/** Returns the OpenAPI definition of a text header. */
 export const textHeader = (description: string) => ({ description, schema: { type: 'string' as const } });
 
-/** Headers that every answer with a status has. */
+/** The headers that all answers with a status have. */
 const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
   401: { 'WWW-Authenticate': textHeader('The challenge (RFC 6750).') },
   429: { 'Retry-After': textHeader('The number of seconds to wait before you repeat the call.') },
@@ -70,14 +70,17 @@ function byStatus(problems: readonly ProblemCode[]): [number, ProblemCode[]][] {
 const describe = (codes: readonly ProblemCode[]) =>
   codes.map(code => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' ');
 
-/** The problems of a document: one shared response for each status, and how an operation refers to them. */
+/** ProblemResponses contains a shared response for each status, and is used by operations to refer to the responses. */
 export interface ProblemResponses {
   readonly components: Record<string, ZodOpenApiResponseObject>;
-  /** Returns the references of an operation. A description lists its codes if the shared response has more. */
+  /**
+   * Returns the references for an operation. If the shared response has more codes than the operation, a description
+   * lists the codes.
+   */
   readonly of: (problems: readonly ProblemCode[]) => NonNullable<ZodOpenApiOperationObject['responses']>;
 }
 
-/** Creates the shared responses for all `problems` of a document. */
+/** Creates the shared responses for all `problems` in a document. */
 export function createProblemResponses(problems: Iterable<ProblemCode>): ProblemResponses {
   const all = new Map(byStatus([...new Set(problems)]));
   const shared = [...all].map(([status, codes]) => [

@@ -6,8 +6,8 @@ import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
 /**
- * Content security policy of the page: only its own files. It does not require https: the facade serves http, and a
- * TLS proxy in front sets its own policy.
+ * The content security policy of the page, which only allows files from the same origin. It does not require https
+ * because the facade serves http. A TLS proxy in front can set another policy.
  */
 const PAGE_POLICY = {
   'default-src': "'none'",
@@ -21,7 +21,7 @@ const PAGE_POLICY = {
   'frame-ancestors': "'none'",
 };
 
-/** Serves `/openapi.json`, and a page for it at `/docs`, without a token. */
+/** Serves `/openapi.json` and the reference page at `/docs` without authentication. */
 export async function registerReference(app: FastifyInstance, version: string): Promise<void> {
   const document = describeRoutes(ROUTES, version);
   serveOpenApi(app, document);

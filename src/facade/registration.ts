@@ -10,13 +10,13 @@ import type { Facade } from './objects/facade.ts';
 import { assertNotPaused } from './objects/paused.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
-/** The route of a Fastify request. */
+/** The Fastify request of a route. */
 type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>;
 
-/** Prefix of every path; the scope adds it. */
+/** The prefix of all paths. It is added by the scope. */
 const PREFIX = '/waas';
 
-/** Converts `/waas/producer/{tenant}` to Fastify's form in the scope of `/waas`. */
+/** Converts a path such as `/waas/producer/{tenant}` to the format of Fastify, relative to `/waas`. */
 function fastifyPath(path: string): string {
   return path.slice(PREFIX.length).replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -30,7 +30,7 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
 }
 
 function bodyOf(route: Route, request: FastifyRequest): unknown {
-  // Undefined: no body was sent. `null` is a body, and no route accepts it.
+  // The value is undefined if no body was sent. Note that a `null` is treated as a body, which all routes refuse.
   const { body } = request;
   if (route.body !== undefined) {
     if (body === undefined && route.bodyOptional) return undefined;
@@ -47,7 +47,7 @@ function bodyOf(route: Route, request: FastifyRequest): unknown {
   return undefined;
 }
 
-/** Returns the workspace that the query or the body names. */
+/** Returns the workspace in the query or the body. */
 function namedTenant(...places: unknown[]): string | undefined {
   for (const place of places) {
     const id = (place as { producerTenantPublicId?: unknown } | undefined)?.producerTenantPublicId;
@@ -56,7 +56,10 @@ function namedTenant(...places: unknown[]): string | undefined {
   return undefined;
 }
 
-/** Returns what the caller may act for, by the route's access. Checks the path before it reads the rest. */
+/**
+ * Returns the resources that the caller may access according to the route. We validate the path before any other values
+ * are read.
+ */
 async function reach(facade: Facade, route: Route, call: Call<Access, string, unknown, unknown>) {
   const { identity } = call;
   const params = call.params as Readonly<Record<string, string>>;
@@ -112,12 +115,12 @@ function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
   if (errors.length > 0) throw new Refusal('invalid_request', { errors });
 }
 
-/** Returns the well-formed ids of a path. Other values could be anything, and are not logged. */
+/** Returns the valid ids in a path. We don't log other values because they may contain anything. */
 function wellFormed(params: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => isPathParameter(name, value)));
 }
 
-/** Registers `routes` in a scope where every request has an identity. */
+/** Registers `routes` in a scope where all requests have an identity. */
 export function registerRoutes(scope: FastifyInstance, routes: readonly Route[], facade: Facade): void {
   for (const route of routes) {
     scope.route({

@@ -18,11 +18,11 @@ import { registerReference } from './reference.ts';
 import { registerRoutes } from './registration.ts';
 import { ROUTES } from './routes.ts';
 
-/** Limits of the facade's HTTP server. */
+/** The limits of the facade's HTTP server. */
 export interface FacadeLimits extends HttpLimits {
-  /** Calls per caller and minute, on this replica. */
+  /** The maximum number of calls that a caller can make per minute on this replica. */
   readonly callsPerMinute: number;
-  /** Delay of the event loop from which calls are shed (503), ms. */
+  /** The delay of the event loop in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;
 }
 
@@ -39,10 +39,10 @@ const FACADE_LIMITS: FacadeLimits = {
 
 export type FacadeServer = Pick<HttpServer, 'listen' | 'drain' | 'close'>;
 
-/** Matches paths with only the characters that routes use. */
+/** Matches the paths that only contain the characters that are used by routes. */
 const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 
-/** The answer to a browser at the root; its links follow RFC 8631. */
+/** The answer to a browser at the root path. Its links follow RFC 8631. */
 const ROOT = {
   detail:
     'This path does not have any content. Open /docs in a browser, or read /openapi.json. All calls are under /waas.',
@@ -50,15 +50,15 @@ const ROOT = {
 };
 
 /**
- * Creates the HTTP server of `/waas` (authentication, then the routes), and of `/openapi.json` and `/docs` without a
- * token.
+ * Creates the HTTP server. It serves the routes of `/waas` with authentication, and `/openapi.json` and `/docs` without
+ * authentication.
  */
 export function createFacadeServer(options: {
   facade: Facade;
   authentication: AuthenticationOptions;
   metrics: FacadeMetrics;
   tracing?: Tracing | undefined;
-  /** Version of the program, for the reference. */
+  /** The version of the program, which is shown in the reference. */
   version: string;
   limits?: Partial<FacadeLimits>;
 }): FacadeServer {
@@ -71,7 +71,7 @@ export function createFacadeServer(options: {
       bodyLimit: BODY_BYTES,
       genReqId: () => randomUUID(),
       requestIdHeader: false,
-      // Event ids have up to 256 characters, each up to three in a path.
+      // An event id has up to 256 characters, and each of them can require three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
     pathPattern: PLAIN_PATH,
@@ -87,7 +87,8 @@ export function createFacadeServer(options: {
   );
 
   async function registerShared(): Promise<void> {
-    // The header means nothing over http (RFC 6797, 8.1); a TLS proxy in front sets its own policy.
+    // We don't set this header because it has no effect over http (RFC 6797, 8.1). A TLS proxy in front can set another
+    // policy.
     await app.register(helmet, { contentSecurityPolicy: false, strictTransportSecurity: false });
     await app.register(underPressure, {
       maxEventLoopDelay: limits.eventLoopDelayMs,
@@ -99,7 +100,7 @@ export function createFacadeServer(options: {
     await app.register(registerScope, { prefix: '/waas' });
   }
 
-  /** These two hooks run for everything under `/waas`, in this order, before any body is read. */
+  /** The following two hooks run in this order for all requests to `/waas`, before the body is read. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
     await scope.register(rateLimit, {
@@ -127,7 +128,7 @@ export function createFacadeServer(options: {
   };
 }
 
-/** Counts calls, and adds the headers that every answer has. */
+/** Counts the calls and adds the headers that are part of every answer. */
 function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void {
   app.addHook('onRequest', async (_request, reply) => {
     metrics.enter();

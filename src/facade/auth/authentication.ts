@@ -18,9 +18,9 @@ import { createVerifiers, type Verifier } from './verifier.ts';
 export interface AuthenticationOptions extends TokenRules {
   readonly log: Logger;
   readonly limits?: Partial<AuthenticationLimits>;
-  /** Wall clock in milliseconds. The verifying library uses its own. */
+  /** The wall clock in milliseconds. The library that verifies tokens does not use this clock. */
   readonly nowMs?: () => number;
-  /** Called when a call is refused for its token. */
+  /** This is called when a call is refused because of its token. */
   readonly onRefused?: (reason: TokenRefusal) => void;
 }
 
@@ -28,9 +28,10 @@ type ExpressRequest = Parameters<Verifier>[0];
 type ExpressResponse = Parameters<Verifier>[1];
 
 /**
- * Guards a scope: requests reach its routes, its not-found handler and nested scopes only with a verified bearer
- * token. Then `identityOf(request)` returns the caller. Call it once, first, inside the one encapsulated plugin.
- * Throws a Refusal (401, 400; 503 if the issuer's keys are unavailable) to the error handler.
+ * Requires a verified bearer token for all requests in a scope. This includes the routes, the not-found handler and all
+ * nested scopes. Handlers can then use `identityOf(request)` to get the caller. It must be called once, before anything
+ * else in the encapsulated plugin. If a request is refused, a Refusal with 400, 401 or 503 is passed to the error
+ * handler.
  */
 export async function registerAuthentication(scope: FastifyInstance, options: AuthenticationOptions): Promise<void> {
   const authenticate = createAuthenticator(options);
@@ -38,8 +39,8 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
   declareIdentity(scope);
   scope.addHook('onRequest', async request => refuseBadTarget(request.raw.url ?? '', options.onRefused));
   await scope.register(fastifyExpress);
-  // Without a path: Express matches paths differently than the router. The middleware never fails; the hook after it
-  // judges the result, and refuses if Express skipped the middleware.
+  // Do not specify a path because Express matches paths differently than the router. The middleware never fails. The
+  // next hook checks the result and also refuses the request if Express skipped the middleware.
   scope.use(async (request, response, next) => {
     outcomes.set(request, await authenticate(request, response));
     next();
@@ -52,7 +53,9 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
   });
 }
 
-/** Runs before Express, which decodes the whole target including the query, and throws if it cannot. */
+/**
+ * This runs before Express, which decodes the whole target including the query and throws an error if it is invalid.
+ */
 function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRefused']): void {
   const carries = carriesToken(target);
   if (carries === 'too many') {
@@ -69,7 +72,7 @@ function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRef
   }
 }
 
-/** Judges a request's credentials. Resolves with a result; rejects only on a defect. */
+/** Creates the function that checks the credentials of a request. It only rejects if there is a defect in the code. */
 function createAuthenticator(options: AuthenticationOptions) {
   const { nowMs = Date.now } = options;
   const keysOf = createKeys(options, nowMs);
@@ -91,7 +94,8 @@ function createAuthenticator(options: AuthenticationOptions) {
     if (token === undefined) return refuse('malformed');
     const fault = findFault(token, options, Math.floor(nowMs() / 1_000));
     if (fault !== undefined) return refuse(fault);
-    // findFault has checked all three. Nothing is trusted yet: the middleware repeats the checks on what it verifies.
+    // findFault has checked that all three values exist. They are not trusted yet because the middleware repeats the
+    // checks on the verified token.
     const [issuer, algorithm, kid] = [token.claims['iss'], token.header['alg'], token.header['kid']] as string[];
     try {
       const keys = await keysOf.get(issuer as string)?.find(kid as string);
@@ -133,7 +137,10 @@ async function verify(
   return claims === undefined ? 'signature' : readIdentity(claims);
 }
 
-/** Restores Node's properties: @fastify/express leaves the decoded target and its own `headersSent` behind. */
+/**
+ * Restores the properties of the Node objects because @fastify/express leaves the decoded target and a `headersSent`
+ * property on them.
+ */
 function removeTraces({ raw }: FastifyRequest, reply: FastifyReply): void {
   const { originalUrl } = raw as { originalUrl?: unknown };
   if (typeof originalUrl === 'string') raw.url = originalUrl;

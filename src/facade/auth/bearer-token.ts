@@ -1,6 +1,7 @@
 /**
- * The content of the Authorization header. `none`: no such header, or another scheme. `ambiguous`: the header occurs
- * more than once, or has more than one word after the scheme. `bearer`: one word, which may be empty or not a token.
+ * The credentials in the Authorization header. The kind is `none` if the header is missing or uses another scheme. It
+ * is `ambiguous` if the header is sent more than once, or contains more than one word after the scheme. It is `bearer`
+ * if there is exactly one word, which may be empty or may not be a token.
  */
 type Credentials =
   | { readonly kind: 'none' }
@@ -8,8 +9,8 @@ type Credentials =
   | { readonly kind: 'bearer'; readonly token: string };
 
 /**
- * Reads the credentials from Node's `rawHeaders` (name and value in turn). Node's `headers` keep only the first of
- * several Authorization headers: a proxy might have checked another one.
+ * Reads the credentials from Node's `rawHeaders`, which contain names and values in turn. Node's `headers` are not used
+ * because they only contain the first Authorization header. A proxy might have checked another one.
  */
 export function readCredentials(rawHeaders: readonly string[]): Credentials {
   const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization');
@@ -22,15 +23,16 @@ export function readCredentials(rawHeaders: readonly string[]): Credentials {
   return rest.length > 0 || token.includes(',') ? { kind: 'ambiguous' } : { kind: 'bearer', token };
 }
 
-/** A signed JWT (JWS compact serialization, RFC 7515), decoded but not verified. */
+/** A signed JWT (JWS compact serialization, RFC 7515) that was decoded but not verified. */
 export interface UnverifiedToken {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Decodes a token; undefined if it is malformed. Stricter than the verifying library: three parts in canonical
- * base64url without padding (so a token has one spelling), header and claims JSON objects in valid UTF-8.
+ * Decodes a token and returns undefined if it is malformed. This is stricter than the verifying library. The token must
+ * have three parts in canonical base64url without padding, so that there is only one spelling for each token. The
+ * header and the claims must be JSON objects in valid UTF-8.
  */
 export function parseToken(token: string): UnverifiedToken | undefined {
   const parts = token.split('.');

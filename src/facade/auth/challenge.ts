@@ -4,27 +4,33 @@ import { FAULTS, type TokenFault } from './token-fault.ts';
 
 const CHALLENGE = 'Bearer realm="sluice"';
 
-/** Returns the challenge for missing credentials, without an error (RFC 6750, section 3.1). */
+/** Returns the challenge for missing credentials. It does not contain an error (RFC 6750, section 3.1). */
 export function refuseMissing(): Refusal {
   return new Refusal('missing_token', { headers: { 'www-authenticate': CHALLENGE } });
 }
 
-/** Returns the refusal of a token. The reason contains nothing of the token. */
+/** Returns the refusal of a token. The reason does not contain any part of the token. */
 export function refuseToken(fault: TokenFault): Refusal {
   return challenge('invalid_token', 'invalid_token', FAULTS[fault]);
 }
 
-/** Returns the refusal of credentials that are in the wrong place or duplicated. */
+/** Returns the refusal for credentials that are misplaced or duplicated. */
 export function refuseMisplaced(description: string): Refusal {
   return challenge('misplaced_token', 'invalid_request', description);
 }
 
-/** Returns the refusal of a request that the verifying library cannot handle; it also reads Host and path. */
+/**
+ * Returns the refusal for a request that the verifying library cannot process. The library also reads the Host header
+ * and the path.
+ */
 export function refuseRequest(): Refusal {
   return challenge('malformed_request', 'invalid_request', 'The Host header or the path is not valid');
 }
 
-/** Returns the refusal of a token that cannot be checked now. The cause was logged when the keys were read. */
+/**
+ * Returns the refusal for a token that cannot be verified at the moment. The cause was already logged when the keys
+ * were read.
+ */
 export function refuseUndecided(): Refusal {
   return new Refusal('issuer_unavailable', { headers: { 'retry-after': '5' } });
 }

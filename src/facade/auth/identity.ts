@@ -1,18 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** The caller, from a verified token. */
+/** Identity is the caller of a request according to the verified token. */
 export interface Identity {
-  /** `iss`, byte for byte. */
+  /** The unchanged `iss` claim. */
   readonly issuer: string;
-  /** `sub`. */
+  /** The `sub` claim. */
   readonly subject: string;
-  /** `groups` if it is an array of strings; else empty. */
+  /** The `groups` claim. It is empty if the claim is not an array of strings. */
   readonly groups: readonly string[];
-  /** `client_id`, else `azp`; undefined if neither is text. */
+  /** The `client_id` claim, or `azp` if it is not set. It is undefined if both are missing or are not strings. */
   readonly client: string | undefined;
 }
 
-/** Reads the identity from claims. @throws TypeError if `iss` or `sub` is missing: the claims were not verified */
+/**
+ * Reads the identity from the claims of a token.
+ *
+ * @throws TypeError if `iss` or `sub` is missing, which means that the claims were not verified
+ */
 export function readIdentity(claims: Readonly<Record<string, unknown>>): Identity {
   const { iss, sub, groups, client_id: clientId, azp } = claims;
   if (!isText(iss) || !isText(sub)) throw new TypeError('claims without iss or sub');
@@ -31,7 +35,7 @@ function isText(value: unknown): value is string {
 
 const IDENTITY = Symbol('identity');
 
-/** Declares the identity property on every request of the scope. */
+/** Adds the identity property to the requests of the scope. */
 export function declareIdentity(scope: FastifyInstance): void {
   scope.decorateRequest(IDENTITY, null);
 }
@@ -41,8 +45,9 @@ export function setIdentity(request: FastifyRequest, identity: Identity): void {
 }
 
 /**
- * Returns the identity. @throws Error if the request was not authenticated: its route is outside the guarded scope (a
- * defect)
+ * Returns the identity of the caller.
+ *
+ * @throws Error if the request was not authenticated because its route is outside of the guarded scope
  */
 export function identityOf(request: FastifyRequest): Identity {
   const identity = request.getDecorator<Identity | null>(IDENTITY);

@@ -1,38 +1,38 @@
 import type { JWTHeader } from 'express-oauth2-jwt-bearer';
 
-/** A public key of an issuer (JWK, RFC 7517). `kid` names it. */
+/** A public key of an issuer (JWK, RFC 7517), which is identified by `kid`. */
 type PublicKey = NonNullable<JWTHeader['jwk']> & { readonly kid: string };
 
-/** The keys of an issuer. */
+/** KeySet contains the keys of an issuer. */
 export interface KeySet {
   readonly keys: PublicKey[];
 }
 
-/** Limits for reading an issuer's documents. */
+/** The limits for reading the documents of an issuer. */
 export interface DocumentLimits {
-  /** Timeout for both documents together, ms. */
+  /** The timeout for reading both documents in milliseconds. */
   readonly timeoutMs: number;
-  /** Maximum size of a document, bytes. */
+  /** The maximum size of a document in bytes. */
   readonly maxBytes: number;
 }
 
 /**
- * Reads the keys of an issuer: its metadata (OpenID Connect Discovery, section 4) and the key set in it. Does not
- * follow redirects. Keeps only public keys with a `kid`.
+ * Reads the metadata of an issuer (OpenID Connect Discovery, section 4) and returns the key set that it refers to. We
+ * don't follow redirects. Only public keys that have a `kid` will be returned.
  *
- * @throws Error on a timeout or an invalid document
+ * @throws Error if there is a timeout or a document is invalid
  */
 export async function readKeySet(issuer: string, limits: DocumentLimits): Promise<KeySet> {
   const signal = AbortSignal.timeout(limits.timeoutMs);
   const metadata = await readDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal, limits);
-  // Section 4.3: the metadata must name exactly the issuer that was requested.
-  if (metadata['issuer'] !== issuer) throw new Error('the metadata contains a different issuer');
+  // The issuer in the metadata must be equal to the requested issuer (section 4.3).
+  if (metadata['issuer'] !== issuer) throw new Error('the metadata names another issuer');
   const { keys } = await readDocument(checkKeysUrl(issuer, metadata['jwks_uri']), signal, limits);
   if (!Array.isArray(keys)) throw new Error('the key set does not contain any keys');
   return { keys: keys.filter(isPublicKey) };
 }
 
-/** Returns the URL of the key set. It must use https, unless the issuer itself does not. */
+/** Returns the URL of the key set. It must use https unless the issuer itself uses http. */
 function checkKeysUrl(issuer: string, url: unknown): string {
   if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the metadata does not contain jwks_uri');
   const { protocol } = new URL(url);
@@ -50,7 +50,7 @@ async function readDocument(
   let bytes = 0;
   for await (const chunk of answer.body ?? []) {
     bytes += chunk.length;
-    // Leaving the loop cancels the body, and with it the connection.
+    // The error ends the loop, which cancels the body and closes the connection.
     if (bytes > maxBytes) throw new Error(`${url} is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
@@ -60,7 +60,10 @@ async function readDocument(
   return document as Record<string, unknown>;
 }
 
-/** Drops symmetric and private keys: a published set must not contain them. */
+/**
+ * Returns true if the key is public. Symmetric and private keys are ignored because they must not be part of a
+ * published set.
+ */
 function isPublicKey(key: unknown): key is PublicKey {
   if (typeof key !== 'object' || key === null) return false;
   const { kty, kid, d } = key as Record<string, unknown>;

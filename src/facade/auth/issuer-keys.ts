@@ -1,25 +1,28 @@
 import type { KeySet } from './issuer-documents.ts';
 
-/** How long keys are used, and how often they are read. */
+/** KeyLimits defines how long keys are used and how often they are read. */
 export interface KeyLimits {
-  /** Age from which keys are read again while still in use, ms. */
+  /** The age in milliseconds after which keys are refreshed in the background. */
   readonly refreshMs: number;
-  /** Age from which keys are no longer used, ms. It bounds the trust in a withdrawn key. */
+  /** The age in milliseconds after which keys are no longer used. This limits how long a withdrawn key is trusted. */
   readonly trustMs: number;
-  /** Cool-down after an unknown key, ms: unknown keys are refused without a request. */
+  /**
+   * The delay in milliseconds after a request for an unknown key. During this time, we refuse unknown keys without
+   * making a request.
+   */
   readonly cooldownMs: number;
-  /** Cool-down after a failure, ms: no requests. */
+  /** The delay in milliseconds after a failed request. We don't make any requests during this time. */
   readonly retryMs: number;
 }
 
-/** The keys of the issuer cannot be read, so a token cannot be judged. */
+/** IssuerUnavailableError is thrown if the keys of the issuer cannot be read, so that a token cannot be verified. */
 export class IssuerUnavailableError extends Error {
   override readonly name = 'IssuerUnavailableError';
 }
 
 export interface IssuerKeys {
   /**
-   * Returns the key set that contains the key `kid`; undefined if the issuer has no such key.
+   * Returns the key set that contains the key `kid`, or undefined if the issuer does not have the key.
    *
    * @throws IssuerUnavailableError
    */
@@ -27,12 +30,13 @@ export interface IssuerKeys {
 }
 
 /**
- * Caches the keys of one issuer. An unknown key is requested at once, so a rotation takes effect without a wait. If
- * the issuer does not know it either, the cool-down begins: invented keys cost the issuer one request each time.
+ * Creates a cache for the keys of an issuer. If a key is unknown, the keys are requested immediately so that a key
+ * rotation takes effect without a delay. If the issuer does not have the key either, further unknown keys are refused
+ * for `cooldownMs`. This limits the requests that are caused by invalid keys.
  *
- * @param options.read reads the keys, with its own deadline
- * @param options.nowMs wall clock
- * @param options.onFailure is called for each failed read
+ * @param options.read reads the keys and must have a timeout
+ * @param options.nowMs returns the wall clock
+ * @param options.onFailure is called for each failed request
  */
 export function createIssuerKeys(options: {
   read: () => Promise<KeySet>;
@@ -62,7 +66,7 @@ export function createIssuerKeys(options: {
     }
   }
 
-  /** Shares one request among all waiting callers. */
+  /** Starts a request that is shared by all waiting callers. */
   function refresh(): Promise<KeySet> {
     reading ??= readNow();
     return reading;
@@ -73,7 +77,7 @@ export function createIssuerKeys(options: {
       const ageMs = held === undefined ? Infinity : nowMs() - held.readMs;
       if (held !== undefined && ageMs < limits.trustMs) {
         if (hasKey(held.set, kid)) {
-          // Runs in the background. A failure was reported already, and the next request tries again.
+          // This runs in the background. The failure was already reported and the next call will retry the request.
           if (ageMs >= limits.refreshMs && !isResting()) refresh().catch(() => {});
           return held.set;
         }

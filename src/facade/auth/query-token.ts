@@ -1,10 +1,13 @@
 import { queryPieces } from '../../http/query-pieces.ts';
 
-/** How often a name is decoded: a proxy may decode it once more than Sluice. */
+/** The number of times that a name is decoded. This is more than once because a proxy may decode the name as well. */
 const DECODINGS = 3;
 const NAME = 'accesstoken';
 
-/** Returns whether a query may name a token. Plain text without the name does not, and costs no decoding. */
+/**
+ * Returns true if a query may contain the name of a token. Plain text without the name is skipped because it does not
+ * have to be decoded.
+ */
 function mayNameToken(query: string): boolean {
   if (/[^\x20-\x24\x26-\x7e]/.test(query)) return true;
   return query
@@ -14,9 +17,9 @@ function mayNameToken(query: string): boolean {
 }
 
 /**
- * Returns whether the query of a request target has a parameter `access_token` in any spelling that a proxy might
- * accept; `too many` if the query has too many parameters. Tokens in addresses end up in logs and histories (RFC 9700,
- * section 4.3.2).
+ * Returns true if the query of a request target has an `access_token` parameter. All spellings that a proxy might
+ * accept are recognized. Returns `too many` if the query has too many parameters. This is checked because tokens in
+ * URLs are often stored in logs and histories (RFC 9700, section 4.3.2).
  */
 export function carriesToken(target: string): boolean | 'too many' {
   const pieces = queryPieces(target);

@@ -1,17 +1,20 @@
 import type { UnverifiedToken } from './bearer-token.ts';
 
-/** Which tokens are accepted. */
+/** TokenRules defines which tokens are accepted. */
 export interface TokenRules {
-  /** Accepted issuers, each compared byte by byte with `iss`. */
+  /** The accepted issuers. Each of them is compared byte by byte with the `iss` claim. */
   readonly issuers: readonly string[];
   readonly audience: string;
-  /** Accepted asymmetric signing algorithms (RFC 7518). */
+  /** The accepted asymmetric signing algorithms (RFC 7518). */
   readonly algorithms: readonly string[];
-  /** Maximum clock difference to the issuer, in both directions. */
+  /** The maximum clock skew between Sluice and the issuer in both directions. */
   readonly clockToleranceSeconds: number;
 }
 
-/** Texts for `error_description` by fault. They are constants: nothing of a token is echoed. */
+/**
+ * The values of `error_description` for each fault. They are constant so that the answer never contains a part of the
+ * token.
+ */
 export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form',
   type: 'The token is not an access token',
@@ -28,12 +31,15 @@ export const FAULTS = {
 
 export type TokenFault = keyof typeof FAULTS;
 
-/** Accepts access tokens (RFC 9068) and tokens without a specific type; refuses logout tokens, proofs and others. */
+/**
+ * Access tokens (RFC 9068) and tokens without a specific type are accepted. Other types such as logout tokens are
+ * refused.
+ */
 const TYPES = ['jwt', 'at+jwt'];
 
 /**
- * Returns the first fault of a token that is visible without a key; undefined if the token is worth verifying. Guesses
- * so never reach the issuer, and each rule is checked twice: here and in the verifying library.
+ * Returns the first fault that can be detected without a key, or undefined if there is none. This ensures that guessed
+ * tokens do not cause requests to the issuer. Each rule is also checked by the verifying library.
  */
 export function findFault(token: UnverifiedToken, rules: TokenRules, nowSeconds: number): TokenFault | undefined {
   const { header, claims } = token;
@@ -61,12 +67,18 @@ function isForAudience(aud: unknown, audience: string): boolean {
   return Array.isArray(aud) && aud.every(each => typeof each === 'string') && aud.includes(audience);
 }
 
-/** Seconds since 1970. JavaScript parses some JSON numbers as infinite: a token must not be valid forever. */
+/**
+ * Returns true if the value is a time in seconds since 1970. JavaScript parses very large JSON numbers as infinite, so
+ * we refuse infinite values to prevent tokens that never expire.
+ */
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-/** Refuses control characters and lone surrogates: two subjects must not become one when encoded. */
+/**
+ * Returns true if the value is a valid subject. We refuse control characters and lone surrogates because two subjects
+ * could otherwise have the same encoding.
+ */
 function isSubject(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);
 }

@@ -1,6 +1,9 @@
 import { FAULTS, type TokenFault } from './token-fault.ts';
 
-/** Why a call was refused for its token: missing, misplaced, faulty, or undecided. */
+/**
+ * The reason why a call was refused because of its token. The token can be missing, misplaced or faulty, or it cannot
+ * be verified at the moment.
+ */
 export type TokenRefusal = TokenFault | 'missing' | 'misplaced' | 'request' | 'undecided';
 
 export const TOKEN_REFUSALS = [

@@ -2,15 +2,16 @@ import { auth } from 'express-oauth2-jwt-bearer';
 import type { KeySet } from './issuer-documents.ts';
 import type { TokenRules } from './token-fault.ts';
 
-/** Express middleware that verifies a bearer token and puts `auth` on the request. */
+/** An Express middleware that verifies a bearer token and sets `auth` on the request. */
 export type Verifier = ReturnType<typeof auth>;
 
-/** Returns the middleware for tokens of `issuer`, signed with `algorithm` by one of `keys`. */
+/** Returns the middleware for tokens of `issuer` that are signed by one of `keys` with `algorithm`. */
 type FindVerifier = (issuer: string, algorithm: string, keys: KeySet) => Verifier;
 
 /**
- * Creates the middleware once per key set and algorithm. The library takes one fixed algorithm. It gets the keys from
- * us: by itself it waits forever for an issuer that does not answer, and then reports `invalid token`.
+ * Creates a function that returns the middleware and caches it by key set and algorithm. The library only supports a
+ * fixed algorithm. We pass the keys to the library because it would wait without a timeout if an issuer does not
+ * answer. It would then report `invalid token`.
  */
 export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules): FindVerifier {
   const made = new WeakMap<KeySet, Map<string, Verifier>>();
@@ -26,7 +27,8 @@ export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules)
         tokenSigningAlg: algorithm,
         clockTolerance: clockToleranceSeconds,
         dpop: { enabled: false },
-        // Set explicitly: otherwise the library reads ISSUER_BASE_URL, JWKS_URI and SECRET from the environment.
+        // Set these values explicitly. The library would otherwise read ISSUER_BASE_URL, JWKS_URI and SECRET from the
+        // environment.
         issuerBaseURL: '',
         jwksUri: '',
         secret: '',

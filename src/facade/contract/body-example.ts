@@ -1,4 +1,4 @@
-/** The parts of a JSON Schema node that an example needs. */
+/** The parts of a JSON Schema that are used to build an example. */
 export interface ExampleSchema {
   readonly $ref?: string;
   readonly const?: unknown;
@@ -17,15 +17,16 @@ type Resolve = (ref: string) => ExampleSchema | undefined;
 const NOTHING = Symbol('no example');
 
 /**
- * Builds a value from the examples of its fields: required ones, and optional ones that have an example. Undefined
- * if a required field has none. Ids in it are the placeholders of `EXAMPLE_ID`.
+ * Builds an example of a schema from the examples of its fields. It contains all required fields, and the optional
+ * fields that have an example. Returns undefined if a required field does not have an example. The ids are the
+ * placeholders in `EXAMPLE_ID`.
  */
 export function exampleOf(schema: ExampleSchema, resolve: Resolve): unknown {
   const value = build(schema, resolve, true);
   return value === NOTHING ? undefined : value;
 }
 
-/** @param needed false for an optional field: no value is invented for it */
+/** @param needed is false for an optional field, for which no value is generated */
 function build(schema: ExampleSchema, resolve: Resolve, needed: boolean): unknown {
   if (schema.examples !== undefined && schema.examples.length > 0) return schema.examples[0];
   if (schema.$ref !== undefined) {

@@ -1,16 +1,16 @@
 import { Refusal } from '../../http/refusal.ts';
 
 /**
- * Maximum number of values (fields and items, at any depth) in a body. A list or an object in a list counts twice. No
- * call needs a tenth of it.
+ * The maximum number of fields and items in a body at any depth. A list or an object inside a list is counted twice.
+ * All calls use less than a tenth of this limit.
  */
 export const MOST_VALUES = 5_000;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Matches `__proto__` and escapes of a NUL, half a surrogate pair, or a letter of `__proto__`. Other text needs no
- * check: unescaped, JSON has no NUL and UTF-8 has no surrogates.
+ * Matches `__proto__` and the escape sequences of NUL, of surrogates and of the letters of `__proto__`. Other text does
+ * not have to be checked because unescaped JSON cannot contain NUL, and UTF-8 cannot contain surrogates.
  */
 const SUSPECT = /\\u(?:0000|d[89a-f]|005f|006f|007[024])|__proto__/i;
 
@@ -20,7 +20,7 @@ const COMMA = 0x2c;
 const OPENING_BRACKET = 0x5b;
 const OPENING_BRACE = 0x7b;
 
-/** Returns the index after the string that begins at `start`. */
+/** Returns the index after the string that starts at `start`. */
 function behindString(bytes: Buffer, start: number): number {
   let end = start;
   for (;;) {
@@ -32,7 +32,10 @@ function behindString(bytes: Buffer, start: number): number {
   }
 }
 
-/** Counts values by their separators, without parsing; stops above `MOST_VALUES`. */
+/**
+ * Counts the values by their separators without parsing the body. It will stop early if there are more than
+ * `MOST_VALUES`.
+ */
 function countValues(bytes: Buffer): number {
   let values = 1;
   let at = 0;
@@ -48,7 +51,7 @@ function countValues(bytes: Buffer): number {
   return values;
 }
 
-/** Refuses text that a custom resource cannot hold, and the key `__proto__`. */
+/** Refuses the key `__proto__` and text that cannot be stored in a custom resource. */
 function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
   for (const text of [key, value]) {
     if (typeof text === 'string' && (text.includes('\0') || !text.isWellFormed())) {
@@ -60,8 +63,8 @@ function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
 }
 
 /**
- * Parses a JSON body (RFC 8259, UTF-8); an empty one gives undefined. Only suspect text needs a reviver: one that
- * sees each value costs fifty times as much as the parser alone.
+ * Parses a JSON body (RFC 8259, UTF-8). Returns undefined if the body is empty. A reviver is only used if the text
+ * contains suspect characters because it makes parsing fifty times slower.
  *
  * @throws Refusal 400 `malformed_body`, 413 `body_too_large`
  */

@@ -1,11 +1,11 @@
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** Interval between two reads. */
+/** The interval between two reads. */
 const LOOK_EVERY_MS = 500;
 
 /**
- * Calls `ask` until its answer is enough, the time is over or the caller disconnects. Returns the last answer. With a
- * time of 0 it asks once. Rejects if `ask` rejects.
+ * Calls `ask` until the answer is sufficient, the time has passed or the caller has disconnected. Returns the last
+ * answer. If the time is 0, `ask` is called once. Rejects if `ask` rejects.
  */
 export async function longPoll<T>(
   { clock, signal, waitMs }: { readonly clock: Clock; readonly signal: AbortSignal; readonly waitMs: number },

@@ -4,10 +4,13 @@ import { Refusal } from '../../http/refusal.ts';
 
 const MOST = 250;
 const DEFAULT = 50;
-/** Maximum bytes of JSON in a page; a page has at least one item. `pull` does the same. */
+/**
+ * The maximum size of a page in bytes of JSON. A page always contains at least one item. Note that `pull` uses the same
+ * limit.
+ */
 const PAGE_BYTES = 1_048_576;
 
-/** Query parameters of every list. */
+/** The query parameters of every list. */
 export const PageQuery = z.strictObject({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `must be a number from 1 to ${MOST}`, {
     minimum: 1,
@@ -20,7 +23,7 @@ export const PageQuery = z.strictObject({
   }),
 });
 
-/** Returns the schema `{data, nextCursor}` of a list. */
+/** Returns the `{data, nextCursor}` schema of a list. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({
     data: z.array(item).meta({ description: 'The items of this page.' }),
@@ -34,12 +37,12 @@ export function pageOf<T extends z.ZodType>(item: T) {
 function keyOfCursor(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url');
   const key = text.toString('utf8');
-  // A cursor that does not survive the round trip was not made here.
+  // If encoding the key does not result in the same cursor, the cursor was not created by this function.
   if (key === '' || Buffer.from(key, 'utf8').toString('base64url') !== cursor) throw new Refusal('malformed_cursor');
   return key;
 }
 
-/** Returns how many of the first items fit in `PAGE_BYTES`, at least one. */
+/** Returns how many of the first items fit into `PAGE_BYTES`, with a minimum of one. */
 function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
   let bytes = 0;
   const end = items.findIndex((item, i) => {
@@ -50,10 +53,11 @@ function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
 }
 
 /**
- * Returns one page of items in memory, sorted by `keyOf`. A cursor is a key, not an index: items that come or go
- * between two pages shift no others.
+ * Returns a page of the items, which are sorted by `keyOf`. We use a key as the cursor instead of an index, so that
+ * added or removed items do not shift the next page.
  *
- * @param entryOf returns an item's form in the answer. Pass it if items may be large: a page then ends at `PAGE_BYTES`
+ * @param entryOf returns the entry of an item. If it is set, a page is limited to `PAGE_BYTES`. It should be set if the
+ *   items may be large
  * @throws Refusal 400 `malformed_cursor`
  */
 export function paginate<T>(

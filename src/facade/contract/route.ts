@@ -4,14 +4,18 @@ import type { Identity } from '../auth/identity.ts';
 import type { Facade } from '../objects/facade.ts';
 import type { OwnedAccount, OwnedIntegration, OwnedTenant } from '../objects/ownership.ts';
 
-/** The parameters of a path template: `/waas/producer/{tenant}/packages/{pkg}` has `tenant` and `pkg`. */
+/**
+ * The parameters of a path template. For example, `/waas/producer/{tenant}/packages/{pkg}` has the parameters `tenant`
+ * and `pkg`.
+ */
 type ParamsOf<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
   ? { readonly [K in Name]: string } & ParamsOf<Rest>
   : unknown;
 
 /**
- * What the caller must own. `producer`: the workspace in the path or the body; `recipient`: the receiving workspace of
- * the integration in the path; `account`: the account in the path; `caller`: nothing, any valid access token will do.
+ * The resource that the caller must own. For `producer`, this is the workspace in the path or the body. For
+ * `recipient`, it is the receiving workspace of the integration in the path. For `account`, it is the account in the
+ * path. If it is `caller`, any valid access token is accepted.
  */
 export type Access = 'producer' | 'recipient' | 'account' | 'caller';
 
@@ -22,80 +26,83 @@ interface Reached {
   readonly caller: unknown;
 }
 
-/** One validated request. */
+/** A request that was validated. */
 export type Call<A extends Access, Path extends string, Q, B> = Reached[A] & {
   readonly identity: Identity;
   readonly params: ParamsOf<Path>;
   readonly query: Q;
   readonly body: B;
-  /** Value of `Idempotency-Key`, if one was sent. */
+  /** The value of the `Idempotency-Key` header, if it was sent. */
   readonly idempotencyKey: string | undefined;
-  /** Aborts when the caller disconnects. */
+  /** A signal that is aborted when the caller disconnects. */
   readonly signal: AbortSignal;
 };
 
-/** The successful answer of a route. `about` names the written object for the audit line. */
+/** The answer of a successful request. `about` is the written object for the audit line. */
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Kind and name of the object that was written. */
+  /** The kind and name of the written object. */
   readonly about?: { readonly kind: string; readonly namespace?: string | undefined; readonly name: string };
 }
 
-/** The shape of a successful answer, for tests and for the OpenAPI document. */
+/** The format of a successful answer. It is used in tests and in the OpenAPI document. */
 interface AnswerShape {
   readonly description: string;
-  /** Absent: no body. */
+  /** The schema of the body. If it is not set, the answer has no body. */
   readonly schema?: z.ZodType;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 interface RouteSource<A extends Access, Path extends string, Q extends z.ZodType, B extends z.ZodType> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** OpenAPI path template: parameters in braces, each a key of PATH_PARAMETERS. */
+  /** The OpenAPI path template. The parameters are in braces and must be keys of PATH_PARAMETERS. */
   readonly path: Path;
   readonly access: A;
-  /** Name of the operation: verb and noun, camelCase. */
+  /** The name of the operation in camelCase, which consists of a verb and a noun. */
   readonly operation: string;
-  /** Group in the reference: `Streams`. */
+  /** The name of the group in the reference, such as `Streams`. */
   readonly tag: string;
   readonly summary: string;
   readonly description?: string;
   readonly query?: Q;
   readonly body?: B;
-  /** True: the body is optional. */
+  /** If this is true, the body is optional. */
   readonly bodyOptional?: boolean;
-  /** True: the body contains a list or a schema and may have `LARGE_BODY_BYTES`. */
+  /** If this is true, the body contains a list or a schema and is limited to `LARGE_BODY_BYTES`. */
   readonly largeBody?: boolean;
-  /** For a route without a body: names the call that takes the body a caller may have meant. */
+  /**
+   * The call that accepts a body. It is included in the error message if a caller sends a body to a route that does not
+   * accept one.
+   */
   readonly bodyElsewhere?: string;
   readonly answers: Readonly<Record<number, AnswerShape>>;
-  /** True: writes no custom resource, so it works in a paused workspace. */
+  /** If this is true, the route does not write custom resources. It can then be used in a paused workspace. */
   readonly dataPlane?: boolean;
-  /** True: only closes something open, so it works in a paused workspace. */
+  /** If this is true, the route only closes an open resource. It can then be used in a paused workspace. */
   readonly closes?: boolean;
-  /** Problems of this route, beside those of every route. */
+  /** The problems of this route in addition to those of all routes. */
   readonly problems?: readonly ProblemCode[];
   readonly handle: (facade: Facade, call: Call<A, Path, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
-/** A route without its type parameters, for the server, the reference and the tests. */
+/** A route without its type parameters. It is used by the server, the reference and the tests. */
 export interface Route extends Omit<RouteSource<Access, string, z.ZodType, z.ZodType>, 'handle'> {
   readonly handle: (facade: Facade, call: Call<Access, string, unknown, unknown>) => Promise<Answer>;
 }
 
-/** Maximum bytes of a body. */
+/** The maximum size of a body in bytes. */
 export const BODY_BYTES = 16_384;
-/** Maximum bytes of a body with a list or a schema. */
+/** The maximum size in bytes of a body that contains a list or a schema. */
 const LARGE_BODY_BYTES = 1_048_576;
 
-/** Returns the body limit of the route in bytes. */
+/** Returns the maximum body size of the route in bytes. */
 export function bodyLimitOf({ largeBody = false }: Pick<Route, 'largeBody'>): number {
   return largeBody ? LARGE_BODY_BYTES : BODY_BYTES;
 }
 
-/** Declares a route. The types of path, query and body derive from the declaration. */
+/** Declares a route. The types of the path, the query and the body are inferred from the declaration. */
 export function defineRoute<
   A extends Access,
   const Path extends string,

@@ -14,18 +14,21 @@ function place(where: Place, path: readonly PropertyKey[]): Pick<ProblemError, '
   return where === 'body' ? { pointer: pointer(path) } : { parameter: String(path[0] ?? '') };
 }
 
-/** Returns the field names of an object schema; none for other schemas. */
+/** Returns the field names of an object schema. Returns an empty list for other schemas. */
 function fieldsOf(schema: z.ZodType): readonly string[] {
   const { shape } = schema as { readonly shape?: Readonly<Record<string, unknown>> };
   return shape === undefined ? [] : Object.keys(shape);
 }
 
-/** Returns the part of `value` at `path`. */
+/** Returns the part of `value` that is located at `path`. */
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((part, word) => (part as Record<PropertyKey, unknown> | undefined | null)?.[word], value);
 }
 
-/** Converts zod issues to errors with a JSON Pointer or a parameter. Never contains a value that was sent. */
+/**
+ * Converts the issues of zod to errors with a JSON Pointer or a parameter. Note that the errors must not contain the
+ * values that were sent.
+ */
 function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
   return issues.flatMap((issue): ProblemError[] => {
     if (issue.code === 'unrecognized_keys') {
@@ -41,7 +44,7 @@ function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: reado
   });
 }
 
-/** Checks a body or a query. @throws Refusal 422 `invalid_request` with every fault */
+/** Validates a body or a query. @throws Refusal 422 `invalid_request` with all errors */
 export function validate<S extends z.ZodType>(where: Place, schema: S, value: unknown): z.output<S> {
   const parsed = schema.safeParse(value, { error: messageOf });
   if (parsed.success) return parsed.data;
@@ -52,7 +55,7 @@ export function isPathParameter(name: string, value: string): boolean {
   return PATH_PARAMETERS[name as PathParameter].safeParse(value).success;
 }
 
-/** Checks the ids of a path. @throws Refusal 400 `malformed_id`; 404 `not_found` if one is empty */
+/** Validates the ids in a path. @throws Refusal 400 `malformed_id`, or 404 `not_found` if an id is empty */
 export function validatePath(params: Readonly<Record<string, string>>): void {
   const empty = Object.keys(params).find(name => params[name] === '');
   if (empty !== undefined) {

@@ -14,53 +14,58 @@ import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups } from './lookups.ts';
 
-/** Contains the caches of all objects that the facade watches, with lookup functions. */
+/** Caches contains all objects that the facade watches, and functions to find them. */
 export interface Caches {
-  /** Returns an object by name from the cache. */
+  /** Returns an object from the cache by name. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
   /**
-   * Returns the objects of a namespace, or all objects of a cluster-scoped kind. The list can be out of date by the
-   * latency of the watch.
+   * Returns the objects in a namespace, or all objects if the kind is cluster-scoped. Note that the result may be
+   * slightly out of date because it depends on the watch.
    */
   readonly list: <K extends KindName>(kind: K, namespace?: string) => Cached<K>[];
   /**
-   * Finds an object by its public id. If the cache does not contain the object, this function lists objects from the
-   * API server, because another replica might have created it. To limit the search, set `namespace`.
+   * Finds an object by public id. If it is not in the cache, the API server is asked for a list. We do this because
+   * another replica may have just created the object. The `namespace` can be used to limit the search.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
   /**
-   * Runs the same lookup as `find` without the cache. This prevents callers from using the response time to find out
-   * whether an object exists.
+   * Finds an object in the same way as `find`, but without using the cache. This is used so that the response time does
+   * not reveal whether an object exists.
    */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
-  /** Finds an object by a unique index such as `tokenHash`. The lookup works in the same way as `find`. */
+  /** Finds an object by a unique index such as `tokenHash` in the same way as `find`. */
   readonly findBy: <K extends KindName>(kind: K, index: string, value: string) => Promise<Cached<K> | undefined>;
-  /** Reads an object and its managed fields from the API server. @throws Refusal 503 */
+  /** Reads an object with its managed fields from the API server. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
   /**
-   * Lists objects from the API server. Use this function if you cannot rely on caches, because it is more expensive
-   * than `live`.
+   * Lists objects from the API server. It is used for decisions that must not depend on the caches, and is more
+   * expensive than `live`.
    */
   readonly listLive: ListLive;
   /**
-   * Returns the objects with `value` in an index such as `integration` (`namespace/name`). The list can be out of date
-   * by the latency of the watch.
+   * Returns the objects that have `value` in an index such as `integration` (`namespace/name`). Note that the result
+   * may be slightly out of date because it depends on the watch.
    */
   readonly by: <K extends KindName>(kind: K, index: string, value: string) => Cached<K>[];
   readonly reflector: <K extends KindName>(kind: K) => Reflector<Cached<K>>;
-  /** @throws Refusal 503 if a cache is not synced or has had no contact for 30 s */
+  /** @throws Refusal 503 if a cache is not synced or has not received data for 30 s */
   readonly assertCurrent: () => void;
-  /** Returns the reason why `assertCurrent` would throw an error. */
+  /** Returns the kinds whose caches are not current. `assertCurrent` throws if there are any. */
   readonly staleKinds: () => readonly string[];
-  /** Watches objects until the signal is aborted. */
+  /** Watches the objects until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** The duration of a watch. When a watch ends, the client knows that the API server is reachable. */
+/**
+ * The duration of a watch. If there are no changes, the end of the watch shows that the API server is still reachable.
+ */
 const WATCH_TIMEOUT_SECONDS = 14;
-/** This timeout is longer than any watch. If a connection does not receive data for this time, it is closed. */
+/**
+ * A connection is considered dead if it has not received data for this time. This must be longer than the duration of a
+ * watch.
+ */
 const DEAD_AFTER_MS = 25_000;
-/** If a cache has no contact for this time, it might be out of date and is not used for responses. */
+/** A cache may be stale if it has not received data for this time. It is then no longer used for answers. */
 const MUST_HEAR_WITHIN_MS = 30_000;
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;

@@ -13,25 +13,25 @@ import { type Caches, createCaches } from './caches.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
 import { createResourceWriter, type ResourceWriter } from './resource-writer.ts';
 
-/** The dependencies of the routes. */
+/** Facade contains the dependencies of the routes. */
 export interface Facade {
   readonly caches: Caches;
   readonly writer: ResourceWriter;
   readonly ownership: Ownership;
-  /** The data plane's state in Redis. */
+  /** The state of the data plane in Redis. */
   readonly gates: GateReader;
   readonly inboxes: InboxReader;
-  /** Reads the data that the gate uses and the routing results of events. */
+  /** Reads the state that determines the routing, and the inboxes that events were routed to. */
   readonly routing: RoutingReader;
-  /** Reads the counts of producers. */
+  /** Reads the counts of the producers. */
   readonly traffic: TrafficReader;
-  /** Performs the only writes of the facade outside Kubernetes. */
+  /** The inbox operations. These are the only writes of the facade outside of Kubernetes. */
   readonly operations: InboxOperations;
   readonly recovery: InboxRecovery;
   readonly replays: Replays;
   /**
-   * Reads the balance of an account (`acc_…`) and the queues that are waiting for tokens. Returns undefined if Redis
-   * does not contain the plan of the account.
+   * Reads the balance of an account (`acc_…`) and the queues that wait for tokens. Returns undefined if the plan of the
+   * account is not in Redis.
    */
   readonly readBalance: (
     account: string,
@@ -39,14 +39,14 @@ export interface Facade {
   readonly rootKey: Uint8Array;
   /** The clock of Redis in milliseconds. */
   readonly nowMs: () => number;
-  /** The time in milliseconds since the epoch. */
+  /** The wall clock in milliseconds since the epoch. */
   readonly wallMs: () => number;
   /** The clock that is used for deadlines and delays. */
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The dependencies that are used to create a facade. */
+/** The values that are required to create a facade. */
 type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'wallMs'> & {
   readonly client: KubeClient;
 };

@@ -19,9 +19,10 @@ export function otherManagers(object: Pick<Written, 'metadata'>, manager: string
 }
 
 /**
- * Returns the parts of an object that should be absent but belong to another manager. Server-side apply would merge
- * these parts, so you must check them before any write.
- * @param object the object from the API server, with its managed fields
+ * Returns the parts of a structure that should be absent but are owned by another manager. Server-side apply would
+ * merge these parts, so this must be checked before each write.
+ *
+ * @param object was read from the API server with its managed fields
  */
 export function conflictingFieldsWithin(
   object: Pick<Written, 'metadata'>,
@@ -46,11 +47,13 @@ function managedBy(field: string, manager: string): ProblemError {
 }
 
 /**
- * Returns the fields of a spec that another manager prevents from changing. Server-side apply returns a conflict (409)
- * if a value is different. It does not return a conflict if a field should be absent but another manager owns it.
- * @param concern the fields that this manager writes, including fields that must be absent
- * @param wanted the spec that was applied or will be applied
- * @param object the object from the API server, with its managed fields
+ * Returns the fields of a spec that another manager keeps unchanged. If a value differs, server-side apply returns a
+ * 409. It does not return an error if a field should be absent but is owned by another manager, and the field would
+ * remain.
+ *
+ * @param concern are the fields that this manager writes, including those that should be absent
+ * @param wanted is the spec that was applied or will be applied
+ * @param object was read from the API server with its managed fields
  */
 export function conflictingFields(
   object: Written,

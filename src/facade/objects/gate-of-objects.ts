@@ -15,12 +15,12 @@ import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 import type { OwnedTenant } from './ownership.ts';
 
-/** Returns the state of an integration for the routes. */
+/** Returns the state of an integration that is used for routing. */
 export function integrationRoute(integration: Cached<'Integration'>, nowMs: number): GateFacts['integration'] {
   return routeState(integrationStatus(integration, nowMs));
 }
 
-/** A request to the gate for one stream, one integration and one group key. */
+/** Question identifies a gate by its stream, integration and group key. */
 interface Question {
   readonly tenant: OwnedTenant;
   readonly stream: Cached<'CatalogStream'>;
@@ -30,16 +30,17 @@ interface Question {
 }
 
 /**
- * The facts of a gate and the admitted subscription (`sub_…`). They are calculated from the objects with the rules of
- * the controller.
+ * The facts of a gate and the admitted subscription (`sub_…`). They are derived from the objects with the same rules as
+ * in the controller.
  */
 interface GateOfObjects extends GateFacts {
   readonly subscriptionId: string | undefined;
 }
 
 /**
- * Returns whether a subscription is routed, or the reason why it is held. @param covering the Blocks that apply to the
- * subscription
+ * Returns whether a subscription is routed, or the reason why it is held.
+ *
+ * @param covering are all Blocks that cover it
  */
 function routing(
   live: SubscriptionVerdict['live'] | undefined,
@@ -51,7 +52,7 @@ function routing(
   return covering.some(({ spec }) => spec.target.kind === 'CatalogStream') ? 'blocked_stream' : 'blocked_package';
 }
 
-/** Returns the gate that is defined by the cached custom resources. */
+/** Returns the gate according to the cached custom resources. */
 export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): GateOfObjects {
   const { tenant, stream, integration, groupKey, nowMs } = question;
   const name = integration.metadata.name;
@@ -71,7 +72,7 @@ export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): G
       integrations: [snapshotOfIntegration(integration)],
       subscriptions: subscriptions.map(snapshotOfSubscription),
     },
-    // The check of the endpoint address affects deliveries and does not affect routing.
+    // The endpoint checks are skipped because they affect the delivery but not the routing.
     { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '' },
   );
   const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');

@@ -13,8 +13,9 @@ interface LiveListOptions {
 }
 
 /**
- * Lists objects for decisions that cannot rely on caches. Each call receives a list that started after the call. Calls
- * that arrive during a list share the next list, so there is at most one list at a time for each kind and namespace.
+ * Creates the lists for decisions that must not depend on the caches. Each call returns a list that was started after
+ * the call. Calls that arrive while a list is running share the next one. At most one list is therefore running for
+ * each kind and namespace.
  */
 export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
   const flight = createSingleFlight<readonly object[]>();

@@ -5,23 +5,23 @@ import { type Clock, sleep } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 
-/** The minimum interval between two lists for missing objects, for each kind and namespace. */
+/** The minimum interval between two lists for missing objects. It applies to each kind and namespace. */
 const LIST_EVERY_MS = 1_000;
-/** The maximum number of kinds and namespaces to store. */
+/** The maximum number of kinds and namespaces in memory. */
 const MOST_PLACES = 1_000;
 
 interface Place {
-  /** The time when the last list started. */
+  /** The time at which the last list was started. */
   readonly beganMs: number;
   readonly ids: Promise<Ids>;
-  /** The next list, if a caller is waiting for it. */
+  /** The next list. It is set if a caller is waiting for it. */
   next?: Promise<Ids>;
 }
 
-/** Contains whole objects for each request. If the metadata was sufficient, it only contains names. */
+/** The objects by id. They only contain names if the metadata was sufficient. */
 type Ids = ReadonlyMap<string, object>;
 
-/** The kinds whose public id depends on fields outside their metadata. */
+/** The kinds whose public id is not derived from the metadata alone. */
 const OF_THEIR_SPEC: readonly KindName[] = ['Activation', 'Block'];
 
 interface Where {
@@ -44,18 +44,17 @@ function isOfMetadata(kind: KindName, index: string): boolean {
 }
 
 /**
- * The part of an object that is stored after it is read. A list can contain thousands of streams with up to 128 KiB
- * each.
+ * Returns an object with only the name. We do this to save memory because thousands of streams may have 128 KiB each.
  */
 function nameOnly({ metadata: { namespace, name } }: Cached<KindName>): { readonly metadata: ObjectName } {
   return { metadata: { namespace, name } };
 }
 
 /**
- * Finds objects that are not in the cache yet by an index such as the public id, because another replica might have
- * created them. Each call receives a list that started after the call. Waiting calls share a list, and there is at most
- * one list per second for each kind, index and namespace. This protects the API server from requests with guessed ids.
- * If the id is derived from the metadata, the function only lists metadata and then reads the object by name.
+ * Finds objects by an index such as the public id if they are not in the cache yet. This is required because another
+ * replica may have just created them. Each call uses a list that was started after the call, and waiting calls share a
+ * list. There is at most one list per second for each kind, index and namespace, which limits the cost of guessed ids.
+ * If the id is derived from the metadata, only the metadata is listed and the object is then read by name.
  */
 export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST_EVERY_MS }: LookupOptions) {
   const places = new Map<string, Place>();
@@ -99,7 +98,7 @@ export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST
   }
 
   return {
-    /** @param index one of `indexes`. Each value must belong to a single object */
+    /** @param index is one of `indexes`. Each value must belong to a single object */
     findLive: async <K extends KindName>(
       kind: K,
       id: string,

@@ -2,25 +2,22 @@ import { type Refusal, refuseBecause } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** The kinds in a producer's workspace whose public id is a hash of their name. */
+/** The kinds in a producer's workspace whose public id is a hash of the name. */
 type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';
 
-/** The human-readable name of each kind. */
+/** The readable name of each kind. */
 const CALLED: Record<OwnedKind, string> = {
   CatalogStream: 'stream',
   Package: 'package',
   Integration: 'integration',
 };
 
-/** Returns a 404 problem that contains the name of the kind. */
+/** Returns a 404 that contains the name of the kind. */
 export function unknownObject(kind: OwnedKind): Refusal {
   return refuseBecause('unknown_resource', `The workspace does not have this ${CALLED[kind]}.`);
 }
 
-/**
- * Finds an object by its public id in a workspace. This also finds objects that another replica has just created.
- * @throws Refusal 404
- */
+/** Finds an object in a workspace by public id, even if another replica has just created it. @throws Refusal 404 */
 export async function findOwned<K extends OwnedKind>(
   caches: Pick<Caches, 'find'>,
   kind: K,

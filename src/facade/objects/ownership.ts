@@ -8,18 +8,18 @@ import type { Caches } from './caches.ts';
 
 /** A workspace that the caller has access to. */
 export interface OwnedTenant {
-  /** `ten_…` */
+  /** The public id `ten_…`. */
   readonly publicId: string;
-  /** The name of the Workspace and of its namespace. */
+  /** The name of the Workspace, which is also the name of its namespace. */
   readonly name: string;
   readonly workspace: Cached<'Workspace'>;
 }
 
-/** An integration with a receiving workspace that the caller has access to. */
+/** An integration whose receiving workspace the caller owns. */
 export interface OwnedIntegration {
-  /** `int_…` */
+  /** The public id `int_…`. */
   readonly publicId: string;
-  /** The name of the producer's workspace, which contains the Integration. */
+  /** The name of the producing workspace that contains the Integration. */
   readonly producer: string;
   readonly producerPublicId: string;
   readonly name: string;
@@ -30,33 +30,39 @@ export interface OwnedIntegration {
 
 /** An account that the caller has access to. */
 export interface OwnedAccount {
-  /** `acc_…` */
+  /** The public id `acc_…`. */
   readonly publicId: string;
   readonly name: string;
   readonly object: Cached<'Account'>;
 }
 
-/** Checks ownership for each call without caching the result. All methods @throws Refusal 403 `forbidden` */
+/**
+ * Ownership checks whether the caller may access a resource. The result is not cached. Note that all methods can throw
+ * a Refusal 403 `forbidden`.
+ */
 export interface Ownership {
   readonly tenant: (identity: Identity, id: string) => Promise<OwnedTenant>;
   readonly integration: (identity: Identity, id: string) => Promise<OwnedIntegration>;
   readonly account: (identity: Identity, id: string) => Promise<OwnedAccount>;
-  /** Returns whether the caller has access to a workspace. */
+  /** Returns true if the caller may act for the workspace. */
   readonly owns: (identity: Identity, workspace: Cached<'Workspace'>) => Promise<boolean>;
 }
 
 export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
   /**
-   * Returns the same response for objects that belong to other users and for objects that do not exist. Both cases take
-   * the same time because a cached object uses the same lookup. This prevents callers from finding out which objects
-   * exist.
+   * Returns the same answer for objects that do not exist and for objects that belong to others. The same lookup is
+   * also made for a cached object so that both answers take the same time. We do this to prevent callers from probing
+   * for objects.
    */
   async function forbidden(kind: KindName, id: string, found: Cached<KindName> | undefined): Promise<Refusal> {
     if (found !== undefined) await caches.findLive(kind, id);
     return new Refusal('forbidden');
   }
 
-  /** Reads an object from the cache or from the API server, because another replica might have just created it. */
+  /**
+   * Returns an object from the cache or from the API server. The API server is required because another replica may
+   * have just created the object.
+   */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
     return caches.get(kind, { name }) ?? (await caches.live(kind, { name }));
   }
@@ -86,7 +92,7 @@ export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive'
       if (found === undefined) throw await forbidden('Integration', id, found);
       let object: typeof found | undefined = found;
       const { namespace = '', name } = object.metadata;
-      // The acceptance can be newer than the cache.
+      // The cache may not contain the acceptance yet.
       if (object.spec.workspace === undefined) object = await caches.live('Integration', { namespace, name });
       const recipient = object?.spec.workspace;
       const workspace = recipient === undefined ? undefined : await present('Workspace', recipient);

@@ -3,8 +3,9 @@ import { Refusal } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 
 /**
- * Rejects changes in a paused workspace. Only calls that close a gate can be in force. @throws Refusal 409
- * `workspace_paused`
+ * Refuses changes in a paused workspace because only calls that close a resource take effect there.
+ *
+ * @throws Refusal 409 `workspace_paused`
  */
 export function assertNotPaused(...workspaces: (Cached<'Workspace'> | undefined)[]): void {
   if (workspaces.some(workspace => workspace?.metadata.annotations?.[PAUSED_ANNOTATION] === 'true')) {

@@ -1,6 +1,6 @@
 import { Refusal } from '../../http/refusal.ts';
 
-/** Returns the response of Redis and converts errors to a 503 status. @throws Refusal `unavailable` */
+/** Returns the result of a Redis call. Errors are converted to a 503. @throws Refusal `unavailable` */
 export async function fromRedis<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

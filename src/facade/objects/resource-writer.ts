@@ -12,33 +12,42 @@ import { conflictingFields, conflictingFieldsWithin } from './field-conflicts.ts
 import { CALL_WITHIN_MS, fieldManaged, kubeRefusal } from './kube-failures.ts';
 import { createWaits, type WaitFor } from './wait.ts';
 
-/** An apply request with the part of an object that belongs to one concern. */
+/** Wanted describes the desired fields of an object for a single apply. */
 export interface Wanted<K extends KindName> {
   readonly manager: FieldManager;
-  /** All fields of this manager. Server-side apply removes fields that were applied earlier and are not included. */
+  /**
+   * All fields that this manager should own. Server-side apply removes the fields that it applied earlier if they are
+   * not included.
+   */
   readonly spec: Partial<Cached<K>['spec']>;
-  /** The fields that this manager writes. They include the fields in `spec` and the fields that must be absent. */
+  /** The fields that this manager writes. This includes the fields in `spec` and those that must be absent. */
   readonly concern: readonly (keyof Cached<K>['spec'] & string)[];
-  /** The object that was read. The value is undefined if the object did not exist. */
+  /** The object that was read before. This will not be set if the object did not exist. */
   readonly before?: Cached<K> | undefined;
-  /** If true, the request fails if the object was changed after it was read. */
+  /**
+   * If this is true, the apply is refused if the object has changed since it was read. It is used if the edit depends
+   * on the read values.
+   */
   readonly exactly?: boolean;
 }
 
-/** Writes custom resources and waits until they are in force. */
+/** ResourceWriter writes custom resources and waits until they have taken effect. */
 export interface ResourceWriter {
   /**
-   * Applies an object with server-side apply, without forcing conflicts. Returns the current object. If there are no
-   * changes, the object is not written. If the object is being deleted, the function waits for up to 5 s and then
-   * creates it again. @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, 422, 503
+   * Writes the object with server-side apply and returns its current version. We never force the apply, so fields of
+   * other managers will not be overwritten. If there are no changes, the object will not be modified. If the object is
+   * being deleted, it waits for up to 5 s and then creates a new object.
+   *
+   * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, 422, 503
    */
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
-   * Reads and edits an object, and retries up to five times if the object changes in between. Edits with the same
-   * `turn` run one at a time on this replica. Otherwise, concurrent edits of a list could use all of their retries.
+   * Repeats an attempt up to five times if the object was changed in the meantime. Attempts with the same `turn` run
+   * one after the other on this replica. Concurrent edits of the same list could otherwise exceed the number of
+   * retries.
    */
   readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
-  /** Deletes the object that was read, and waits until it is deleted. */
+  /** Deletes the object that was read and waits until it no longer exists. */
   readonly remove: (kind: KindName, object: Cached<KindName>) => Promise<void>;
   readonly waitFor: WaitFor;
 }
@@ -52,7 +61,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
   const waitFor = createWaits(caches, clock);
   const locks = createLocks();
 
-  /** Waits until no object with this uid exists. @throws `late` after 5 s */
+  /** Resolves when there is no object with this uid. @throws `late` after 5 s */
   async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
     const untilMs = clock.nowMs() + GONE_WITHIN_MS;
     while ((await caches.live(kind, name))?.metadata.uid === uid) {
@@ -70,8 +79,8 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
       return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
     } catch (cause) {
       const refusal = kubeRefusal(cause);
-      // Another caller created the object at the same time with a different immutable value. A retry reads the new
-      // owner.
+      // Another caller may have created the object at the same time with a different immutable value. In this case, a
+      // retry checks the existing object.
       const lost =
         before === undefined && refusal.code === 'invalid_request' && (await caches.live(kind, name)) !== undefined;
       throw lost ? new Refusal('changed_meanwhile') : refusal;
@@ -117,7 +126,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
       try {
         await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
       } catch (cause) {
-        // Another object now has this name, so the previous object was deleted.
+        // The name is used by a new object, so the old object no longer exists.
         if (!isKubeError(cause, 409)) throw kubeRefusal(cause);
       }
       const late = new Refusal('not_in_force', 'The object is still being deleted. Try again.');

@@ -8,17 +8,19 @@ import type { Caches } from './caches.ts';
 
 /** The maximum time that a call waits for the controller. */
 const WAIT_MS = 5_000;
-/** The time after which the facade reads from the API server, in case the watch is delayed. */
+/** The times at which the API server is asked directly in case the watch is delayed. */
 const LOOK_AT_MS = [1_000, 3_000];
 
 /**
- * Waits until the controller sets `condition` for the applied object (same uid), for the generation of the apply or a
- * later one. Returns the object. @throws Refusal 409 `not_reconcilable` if only an edit can help, 503 `not_in_force`
- * after 5 s: the change is stored, and repeating the call is safe
+ * Waits until the controller has set `condition` on the applied object with the same uid. The condition must be for the
+ * applied generation or a later one. Returns the object.
+ *
+ * @throws Refusal 409 `not_reconcilable` if the object has to be edited, or 503 `not_in_force` after 5 s. The change is
+ *   stored in this case and the call can be repeated safely
  */
 export type WaitFor = <K extends KindName>(kind: K, applied: Cached<K>, condition?: string) => Promise<Cached<K>>;
 
-/** Returns the condition for a generation; undefined until the controller has judged it. */
+/** Returns the condition for a generation. Returns undefined until the controller has processed the generation. */
 export function conditionFor(
   object: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined },
   type: string,
@@ -40,7 +42,7 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
       if (object === undefined || object.metadata.uid !== metadata.uid) return;
       if (conditionFor(object, condition, generation)?.status === 'True') return resolve(object);
       const stalled = conditionFor(object, 'Stalled', generation);
-      // A missing reference is not final: the object proceeds when it appears, as it did for this call.
+      // A missing reference is not a final state. The object will be reconciled when the reference exists.
       if (stalled?.status === 'True' && !stalled.reason.startsWith('WaitingFor')) {
         reject(new Refusal('not_reconcilable', `${stalled.reason}: ${stalled.message}`));
       }
@@ -52,7 +54,7 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
     const timers = [
       ...LOOK_AT_MS.map(atMs =>
         clock.setTimer(() => {
-          // A failed read decides nothing: the watch may still deliver, and the deadline ends the wait.
+          // Ignore errors here because the watch may still receive the object. The deadline limits the wait.
           caches.live(kind, name).then(look, () => undefined);
         }, atMs),
       ),

@@ -10,15 +10,15 @@ import { unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { judgeActivation } from './activation-views.ts';
 
-/** Maximum time that a call waits for the gate, with or without a condition from the controller. */
+/** The maximum time that a call waits for the gate. It applies even if the controller has not set a condition. */
 export const GATE_WITHIN_MS = 5_000;
-/** Interval between two reads of the gate from Redis. */
+/** The interval between two reads of the gate from Redis. */
 export const GATE_EVERY_MS = 100;
 
-/** Fields of an Activation that the REST interface writes. It always writes all of them. */
+/** The fields of an Activation that are managed by the REST interface. All of them are included in each write. */
 export const ACTIVATION_CONCERN = ['integration', 'groupKey', 'revoked'] as const;
 
-/** Reads from Redis whether events of the pair may pass. @throws Refusal 503 while Redis is unreachable */
+/** Returns true if events of the pair may pass according to Redis. @throws Refusal 503 while Redis is unreachable */
 export async function gateIsOpen({ gates }: Facade, tenant: string, integration: string, groupKey: string) {
   try {
     return await gates.isOpen(tenant, integration, groupKey);
@@ -27,14 +27,21 @@ export async function gateIsOpen({ gates }: Facade, tenant: string, integration:
   }
 }
 
-/** Returns the cached version of an applied object if it is recent enough; else the known version. */
+/**
+ * Returns an applied object from the cache if the cached version is recent enough. Otherwise the known version is
+ * returned.
+ */
 export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
   const { namespace, name, uid, generation = 0 } = known.metadata;
   const cached = caches.get('Activation', { namespace, name });
   return cached?.metadata.uid === uid && (cached.metadata.generation ?? 0) >= generation ? cached : known;
 }
 
-/** Refuses a closed integration, confirmed by the API server. @throws Refusal 409 `integration_closed` */
+/**
+ * Refuses the call if the API server confirms that the integration is closed.
+ *
+ * @throws Refusal 409 `integration_closed`
+ */
 async function refuseIfClosed({ caches, wallMs }: Facade, integration: Cached<'Integration'>): Promise<void> {
   const stateOf = ({ spec, status }: Cached<'Integration'>) => {
     const expiresAt = status?.invitation?.expiresAt;
@@ -50,7 +57,11 @@ async function refuseIfClosed({ caches, wallMs }: Facade, integration: Cached<'I
   if (routeState(state) === 'closed') throw refuseBecause('integration_closed', `The integration is ${state}.`);
 }
 
-/** Refuses a pair that other Activations revoke, by their names. @throws Refusal 409 `revoked_elsewhere` */
+/**
+ * Refuses the call if other Activations revoke the pair. The answer contains their names.
+ *
+ * @throws Refusal 409 `revoked_elsewhere`
+ */
 async function refuseIfRevokedElsewhere({ caches }: Facade, { metadata, spec }: Cached<'Activation'>): Promise<void> {
   const { namespace = '', name } = metadata;
   const id = activationId(namespace, spec.integration, spec.groupKey);
@@ -65,8 +76,10 @@ async function refuseIfRevokedElsewhere({ caches }: Facade, { metadata, spec }: 
 }
 
 /**
- * Opens one group key for one integration: applies REST's own Activation of the pair, then waits until both the
- * condition and Redis have the gate open. The condition alone proves nothing: it may be older than a flush of Redis.
+ * Opens a group key for an integration. It applies the Activation that REST manages and waits until the gate is open in
+ * both the condition and Redis. The condition alone is not sufficient because Redis may have been flushed since it was
+ * set.
+ *
  * @throws Refusal 409, 503
  */
 export async function activate(
@@ -86,7 +99,8 @@ export async function activate(
       manager: FIELD_MANAGER.facade,
       before: await caches.live('Activation', object),
       concern: ACTIVATION_CONCERN,
-      // Leave `revoked` out instead of false: a copy of the object in Git would own the field and block DELETE.
+      // Do not set `revoked` to false. If the object is copied to Git, the copy would own the field and prevent the
+      // DELETE.
       spec: { integration: name, groupKey },
     }),
   );

@@ -15,10 +15,10 @@ const Pair = z.strictObject({
 });
 type Pair = z.output<typeof Pair>;
 
-/** A request body with one group key and one integration of a producer. */
-export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'A group key and an integration.' });
+/** The body that identifies a group key and an integration of a producer. */
+export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'One group key and one integration.' });
 
-/** Returns a field of the body as an optional query parameter with the same description. */
+/** Returns an optional query parameter that has the same description as the body field. */
 function parameter<S extends z.ZodType>(field: S) {
   const { description = '', example } = field.meta() ?? {};
   return field.optional().meta({ description, example });
@@ -32,8 +32,9 @@ export const PairQuery = z.strictObject({
 });
 
 /**
- * Returns the pair from the body, the query parameters, or both if they agree.
- * @throws Refusal 400 `ambiguous_request`; 422 with the missing fields
+ * Returns the pair from the body or from the query parameters. If both are sent, they must be equal.
+ *
+ * @throws Refusal 400 `ambiguous_request`, or 422 with the missing fields
  */
 export function resolvePair(body: Pair | undefined, query: z.output<typeof PairQuery>): Pair {
   if (body === undefined) return validate('query', Pair, query);

@@ -29,22 +29,23 @@ export const ActivationEntry = ActivatedKey.extend({
 type ActivationObject = Pick<Cached<'Activation'>, 'metadata' | 'spec' | 'status'>;
 
 /**
- * Returns the identity of an activation in a workspace, which is also used as its sort key. Names do not contain
- * slashes.
+ * Returns the key of a pair in a workspace. It is also used as the sort key. The separator is safe because names cannot
+ * contain a slash.
  */
 export function pairOf({ spec }: ActivationObject): string {
   return `${spec.integration}/${spec.groupKey}`;
 }
 
 /**
- * Returns `Revoked` if one of the objects is revoked, because closing a group key takes precedence. @param pair a list
- * with at least one object
+ * Returns `Revoked` if at least one object of the pair is revoked, so that a pair can always be closed.
+ *
+ * @param pair contains at least one object
  */
 export function pairStatus(pair: readonly ActivationObject[]): z.output<typeof ActivationState> {
   return pair.some(({ spec }) => spec.revoked === true) ? 'Revoked' : 'Active';
 }
 
-/** Returns the entry of an activation from its objects and the last conditions of the controller. */
+/** Returns the entry of a pair. It is built from all objects of the pair and their current conditions. */
 export function activationEntry(
   pair: readonly [ActivationObject, ...ActivationObject[]],
 ): z.output<typeof ActivationEntry> {
@@ -65,17 +66,18 @@ export function activationEntry(
   };
 }
 
-/** The controller's result for an applied activation. */
+/** The result of the controller for an applied activation. */
 type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_closed' | 'unknown';
 
 /**
- * Reads the result of the controller from the conditions. @param generation the generation of the apply. Conditions of
- * earlier generations are ignored
+ * Returns the result of the controller from the conditions.
+ *
+ * @param generation is the applied generation. Older conditions are ignored
  */
 export function judgeActivation(object: ActivationObject, generation: number): Judgement {
   if (object.spec.revoked === true) return 'superseded';
   switch (conditionFor(object, 'Effective', generation)?.reason) {
-    // Before the partner accepts the invitation, the gate is open but no events are routed.
+    // The gate is already open, but events can only pass after the partner has accepted the invitation.
     case 'Routing':
     case 'IntegrationPending':
       return 'open';

@@ -9,13 +9,13 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';
 import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIsOpen, latestOf } from './activate.ts';
 
-/** Returns the name of a deleted integration from its remaining Activations. */
+/** Returns the name of a deleted integration if some of its Activations still exist. */
 function goneIntegration({ caches }: Facade, namespace: string, id: string): string | undefined {
   const names = new Set(caches.list('Activation', namespace).map(({ spec }) => spec.integration));
   return [...names].find(name => publicId('Integration', namespace, name) === id);
 }
 
-/** Returns whether an Activation of another manager refers to the same group key. */
+/** Returns true if there is another Activation of the pair that is not managed by REST. */
 async function hasOthers({ caches }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
   for (const { metadata } of caches.by('Activation', 'publicId', id)) {
     if (metadata.namespace !== namespace || metadata.name === own) continue;
@@ -25,9 +25,11 @@ async function hasOthers({ caches }: Facade, namespace: string, id: string, own:
 }
 
 /**
- * Closes a group key for an integration. The function revokes the Activation that REST manages, which overrides all
- * other Activations. It waits until the gate is closed in Redis or until a later activation replaces this call. Returns
- * the object that was written, or undefined if there was no activation to close. @throws Refusal 503
+ * Closes a group key for an integration. It revokes the Activation that REST manages, which overrides all others. It
+ * waits until the gate is closed in Redis, or until a later activation replaces this call. This also applies if the
+ * Activation was deleted shortly before. Returns the written object, or undefined if the pair was not active.
+ *
+ * @throws Refusal 503
  */
 export async function deactivate(
   facade: Facade,
@@ -54,7 +56,7 @@ export async function deactivate(
         spec: { integration: name, groupKey, revoked: true },
       });
     });
-    // An Activation of a deleted integration does not become ready, so the function does not wait for Ready=True.
+    // Do not wait if the integration was deleted, because the Activation will never become ready.
     return applied !== undefined && found !== undefined ? writer.waitFor('Activation', applied) : applied;
   }
 

@@ -27,12 +27,15 @@ export const BlockEntry = z
 
 type BlockObject = Pick<Cached<'Block'>, 'metadata' | 'spec' | 'status'>;
 
-/** Returns the public id of a Block's target: `cat_…` or `pkg_…`. */
+/** Returns the public id of the target of a Block, which is a `cat_…` or a `pkg_…`. */
 function targetId(namespace: string, { kind, name }: BlockSpec['target']): string {
   return publicId(kind, namespace, name);
 }
 
-/** Returns the public id of a Block's pair of integration and target. It does not depend on the object's name. */
+/**
+ * Returns the public id for the integration and the target of a Block. The id does not depend on the name of the
+ * object.
+ */
 function blockIdOf({ metadata: { namespace = '' }, spec: { integration, target } }: BlockObject): string {
   return blockId(namespace, integration, target.kind, target.name);
 }
@@ -42,7 +45,7 @@ function isEnforced({ metadata, status }: BlockObject): boolean {
   return enforced?.status === 'True' && enforced.observedGeneration === metadata.generation;
 }
 
-/** Returns the entry of one integration and one target. @param blocks all objects of the pair, at least one */
+/** Returns the entry of an integration and a target. @param blocks are all objects of the pair and at least one */
 function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<typeof BlockEntry> {
   const [block] = blocks;
   const { target } = block.spec;
@@ -60,14 +63,17 @@ function blockEntry(blocks: readonly [BlockObject, ...BlockObject[]]): z.output<
   };
 }
 
-/** Returns one entry per target. A Block that is being deleted covers nothing. */
+/** Returns an entry for each target. A Block that is being deleted is ignored because it is no longer in effect. */
 export function blockEntries(blocks: readonly BlockObject[]): z.output<typeof BlockEntry>[] {
   const standing = blocks.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   const groups = Map.groupBy(standing, blockIdOf);
   return [...groups.values()].map(group => blockEntry(group as [BlockObject, ...BlockObject[]]));
 }
 
-/** Finds the names of an integration and a target by public id in the Blocks, for objects that are deleted. */
+/**
+ * Finds the names of an integration and a target in the Blocks by public id. This is used if the objects have been
+ * deleted.
+ */
 export function namesInBlocks(
   blocks: readonly BlockObject[],
   ids: { readonly integration: string; readonly target: string },

@@ -15,10 +15,7 @@ import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
 type TargetKind = BlockSpec['target']['kind'];
 type Pair = Pick<BlockSpec, 'integration' | 'target'>;
 
-/**
- * The target of a call, which is an integration and a stream or package of a workspace. The target is identified by
- * public ids.
- */
+/** The integration and the stream or package of a call by their public ids. */
 interface Asked {
   readonly namespace: string;
   readonly integration: string;
@@ -26,7 +23,7 @@ interface Asked {
   readonly target: string;
 }
 
-/** Reads the Blocks of other managers for the same target from the API server. */
+/** Reads the Blocks of a pair from the API server if they are not managed by REST. */
 async function readOthers({ caches }: Facade, namespace: string, { integration, target }: Pair, own: string) {
   const known = caches.by('Block', 'publicId', blockId(namespace, integration, target.kind, target.name));
   const others = known.filter(({ metadata }) => metadata.namespace === namespace && metadata.name !== own);
@@ -38,7 +35,7 @@ async function readOthers({ caches }: Facade, namespace: string, { integration, 
   ) as Cached<'Block'>[];
 }
 
-/** Checks that the target of a new Block exists and can be blocked. @throws Refusal 404; 409 */
+/** Checks that the target of a new Block exists and can be blocked. @throws Refusal 404, 409 */
 async function assertBlockable({ caches }: Facade, namespace: string, { integration, target }: Pair): Promise<void> {
   const [grantee, kept] = await Promise.all([
     caches.live('Integration', { namespace, name: integration }),
@@ -47,8 +44,8 @@ async function assertBlockable({ caches }: Facade, namespace: string, { integrat
   if (grantee === undefined) throw unknownObject('Integration');
   if (kept === undefined) throw unknownObject(target.kind);
   if (target.kind === 'CatalogStream') return;
-  // A stream that is being deleted still delivers events, so it can be blocked. A Block on a package would prevent its
-  // deletion.
+  // A stream can be blocked while it is being deleted because events are still delivered. A package cannot be blocked
+  // because the Block would prevent the deletion.
   if (kept.metadata.deletionTimestamp !== undefined) throw new Refusal('being_deleted');
   if ((kept as Cached<'Package'>).spec.archived === true) throw new Refusal('package_archived');
 }
@@ -65,7 +62,8 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
       try {
         await assertBlockable(facade, namespace, pair);
       } catch (error) {
-        // If another manager has created a Block, it is sufficient, even if a new Block would be rejected.
+        // If a Block of another manager exists, a new Block is not required. This also applies if a new Block would be
+        // refused.
         const [standing] = await readOthers(facade, namespace, pair, object.name);
         if (standing === undefined) throw error;
         return standing;
@@ -78,8 +76,9 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
       spec: pair,
     });
   });
-  // Redis may have lost everything since the condition was set. Then nothing is routed, and the state rebuilt from the
-  // custom resources contains the block. So unlike an activation, a block needs no check in Redis.
+  // It is not necessary to check Redis here, although it may have lost its data since the condition was set. In this
+  // case, events are not routed until the state has been rebuilt from the custom resources. The rebuilt state includes
+  // the Block.
   await writer.waitFor('Block', applied, 'Enforced');
   return { status: 204, about: { kind: 'Block', namespace, name: applied.metadata.name } };
 }
@@ -104,7 +103,7 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
   }
   const own = await caches.live('Block', object);
   if (own !== undefined) {
-    // Another manager also owns fields of this object, so REST cannot delete it.
+    // The object must not be deleted if another manager owns some of its fields.
     const holders = otherManagers(own, FIELD_MANAGER.facade, 'target');
     if (holders.length > 0) {
       const where = `Block ${object.name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;

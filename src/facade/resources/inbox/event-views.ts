@@ -124,7 +124,7 @@ export const PulledEntry = z.object({ ...described, replayId, ...body }).meta({ 
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Encodes bytes for JSON. The result is text if the bytes are valid UTF-8 and base64 otherwise. */
+/** Encodes bytes for JSON. Valid UTF-8 is returned as text and other data as base64. */
 export function bodyText(bytes: Uint8Array): { readonly body: string; readonly bodyEncoding: 'utf8' | 'base64' } {
   try {
     return { body: decoder.decode(bytes), bodyEncoding: 'utf8' };
@@ -153,7 +153,7 @@ function describe(event: Described, subscription: string) {
     subscriptionPublicId: subscription,
     eventId: meta?.id ?? null,
     type: meta?.type ?? null,
-    // The group key of a test event is empty.
+    // Test events have an empty group key.
     groupKey: event.groupKey || null,
     acceptedAt: new Date(event.acceptedMs).toISOString(),
     bytes: event.bytes ?? null,
@@ -167,13 +167,13 @@ function headersOf(meta: EventMeta): Record<string, string> {
   return { ...headers, ...meta.forward };
 }
 
-/** @param subscription `sub_…` */
+/** @param subscription is the public id `sub_…` */
 export function eventEntry(event: ListedEvent, subscription: string): z.output<typeof EventEntry> {
   const { tokens = null, replayId: id = null } = event;
   return { ...describe(event, subscription), tokens, replayId: id, ...progressOf(event.progress) };
 }
 
-/** @param subscription `sub_…` */
+/** @param subscription is the public id `sub_…` */
 export function eventDetail(event: InspectedEvent, subscription: string): z.output<typeof EventDetail> {
   const { meta, replays, responses, tokens = null } = event;
   return {
@@ -182,7 +182,7 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
     replayId: null,
     ...progressOf(event.progress),
     contentType: meta?.contentType ?? null,
-    // Attributes can contain the content of the event, so they are hidden together with the body.
+    // The attributes are withheld together with the body because they could reveal its content.
     headers: meta === undefined || event.withheld !== undefined ? { ...meta?.forward } : headersOf(meta),
     ...(event.body === undefined ? { body: null, bodyEncoding: null } : bodyText(event.body)),
     bodyWithheld: event.withheld ?? null,
@@ -197,7 +197,7 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
   };
 }
 
-/** @param subscription `sub_…` */
+/** @param subscription is the public id `sub_…` */
 export function pulledEntry(event: PulledEvent, subscription: string): z.output<typeof PulledEntry> {
   const { meta, groupKey, ref, replayId: id = null } = event;
   const described = describe(

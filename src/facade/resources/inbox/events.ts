@@ -12,12 +12,15 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { EventDetail, EventEntry, eventDetail, eventEntry } from './event-views.ts';
 import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
-/** The number of pages that a call reads to find matching events, because most events can have other states. */
+/**
+ * The maximum number of pages that a call scans for a matching event. We need a limit here because most events may be
+ * in other states.
+ */
 const PAGES_AT_ONCE = 20;
 
 const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
-  // Nothing was accepted before the epoch, and no position in a queue is negative.
+  // Use 1 as the minimum because there are no events before the epoch and positions in a queue cannot be negative.
   .transform(text => Math.max(1, Date.parse(text)));
 
 const instantMeta = (description: string) => ({
@@ -25,7 +28,7 @@ const instantMeta = (description: string) => ({
   example: '2026-01-31T12:00:00Z',
 });
 
-/** Returns a schema that turns RFC 3339 text into milliseconds since the epoch. */
+/** Returns a schema that converts an RFC 3339 time to milliseconds since the epoch. */
 export const instant = (description: string) => Instant.meta(instantMeta(description));
 
 const States = z
@@ -71,8 +74,8 @@ type Query = z.output<typeof EventQuery>;
 type Page = Extract<EventList, { readonly answer: 'OK' }>;
 
 /**
- * Reads the next page that contains events, up to `PAGES_AT_ONCE` pages. A subscription without an inbox does not have
- * events.
+ * Reads pages until a page with events is found, up to `PAGES_AT_ONCE`. If the subscription does not have an inbox, an
+ * empty page is returned.
  */
 async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query, cursor = query.cursor): Promise<Page> {
   const { state: states, since: fromMs, until: toMs, order, limit = 50 } = query;
@@ -94,7 +97,7 @@ async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query,
   }
 }
 
-/** Returns the cursor after an event, in the format of the reader. */
+/** Returns the cursor after an event in the format that the reader uses. */
 function cursorBehind(event: ListedEvent | undefined): string | undefined {
   if (event === undefined) return undefined;
   const name = event.replayId === undefined ? event.ref : `${event.ref}:${event.replayId}`;
@@ -120,7 +123,7 @@ const listEvents = defineRoute({
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { integration, query, signal }) {
     const opened = await openInbox(facade, integration, query.subscription);
-    // Do not scan the same pages again.
+    // Continue at the last position so that pages are not scanned twice.
     let from = query.cursor;
     const page = await longPoll(
       { clock: facade.clock, signal, waitMs: (query.wait ?? 0) * 1_000 },

@@ -11,22 +11,26 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { isCoveredBy } from '../subscriptions/partner-catalog.ts';
 import { findSubscription } from '../subscriptions/subscriptions.ts';
 
-/** A subscription with its inbox. */
+/** A subscription and its inbox. */
 export interface OpenInbox {
-  /** `sub_…` */
+  /** The public id `sub_…`. */
   readonly id: string;
   readonly subscription: Cached<'Subscription'>;
   readonly inbox: InboxRef;
 }
 
-/** Finds the inbox of a subscription of this integration. @throws Refusal 404 */
+/** Finds the inbox of a subscription. The subscription must belong to this integration. @throws Refusal 404 */
 export async function openInbox(facade: Facade, integration: OwnedIntegration, id: string): Promise<OpenInbox> {
   const subscription = await findSubscription(facade, integration, id);
   const inc = generationOf(subscription.metadata.uid);
   return { id, subscription, inbox: { integration: integration.publicId, sub: id, inc } };
 }
 
-/** Finds an event's inbox and its ref there. @throws Refusal 404 `unknown_event`, also if the subscription is gone */
+/**
+ * Finds the inbox of an event and its ref in the inbox.
+ *
+ * @throws Refusal 404 `unknown_event`, which is also used if the subscription no longer exists
+ */
 export async function openEvent(facade: Facade, integration: OwnedIntegration, id: string) {
   const event = parsePublicEventId(id);
   if (event === undefined) throw new Refusal('malformed_id');
@@ -38,7 +42,7 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
   }
 }
 
-/** Returns the problem for a subscription that may receive nothing now. */
+/** Returns the problem for a subscription that cannot receive events at the moment. */
 export function inboxRefusal(
   { caches, wallMs }: Facade,
   { subscription }: Pick<OpenInbox, 'subscription'>,

@@ -54,7 +54,7 @@ const Skipped = z
   })
   .meta({ id: 'SkippedEvents' });
 
-/** Maximum steps of 200 events per call. */
+/** The maximum number of steps in a call. Each step skips up to 200 events. */
 const SKIPS_AT_ONCE = 50;
 
 const skipEvents = defineRoute({

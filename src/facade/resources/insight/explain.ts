@@ -13,11 +13,11 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 
-/** Reason code of an event that is not routed. */
+/** The reason code for an event that is not routed. */
 const NotRouted = z.enum(Object.keys(NOT_ROUTED) as [NotRoutedReason, ...NotRoutedReason[]]);
 export const Reason = z.enum([...NotRouted.options, ...HELD]);
 
-/** A readable name beside the id. Never the invited address. */
+/** A readable name that is shown next to the id. It must not contain the invited e-mail address. */
 export const IntegrationName = z.string().meta({
   description: "The name of the Integration in the producer's namespace.",
   example: 'globex',
@@ -66,7 +66,11 @@ const Explanation = pageOf(GateEntry)
 
 const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
 
-/** Returns the facts of a gate in Redis. @param short reason if tokens are missing; undefined: all is paid for */
+/**
+ * Returns the facts of a gate according to Redis.
+ *
+ * @param short is the reason if there are not enough tokens, or undefined if there are
+ */
 export function factsInForce(
   { integration, activated, subscription }: GateReading,
   queue: Pick<QueueReading, 'state'>,
@@ -80,8 +84,8 @@ export function factsInForce(
 }
 
 /**
- * Returns the reason why the balance is not sufficient for a queue. Either there are no tokens left, or the next event
- * costs more tokens.
+ * Returns the reason if the balance is not sufficient for a queue. This is the case if there are no tokens left, or
+ * fewer than the next event costs.
  */
 export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
   if (balance === undefined) return 'state_missing';
@@ -91,7 +95,7 @@ export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, 
   return waits || remainingTokens === 0 ? 'insufficient_tokens' : undefined;
 }
 
-/** Returns the reason if the producer cannot pay for a stream's events. */
+/** Returns the reason if the tokens of the producer are not sufficient for the events of a stream. */
 export async function shortage(
   facade: Facade,
   { publicId: tenant, workspace }: OwnedTenant,
@@ -102,7 +106,8 @@ export async function shortage(
 }
 
 /**
- * Returns the facts of the objects, limited by the balance. The objects do not contain the number of remaining tokens.
+ * Returns the facts of the objects and takes the balance into account. We need this because the objects do not contain
+ * the remaining tokens.
  */
 export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
   const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';

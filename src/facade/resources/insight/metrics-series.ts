@@ -60,7 +60,7 @@ const MetricsSeries = z
   })
   .meta({ id: 'MetricsSeries' });
 
-/** Returns the answer for a series that was read. */
+/** Converts a series to the format of the answer. */
 export function metricsSeries(
   producerTenantPublicId: string,
   history: History,
@@ -142,7 +142,7 @@ const NotRoutedSeries = z
   })
   .meta({ id: 'NotRoutedSeries' });
 
-/** Returns the answer for counts that were read. */
+/** Converts the counts to the format of the answer. */
 export function notRoutedSeries(
   producerTenantPublicId: string,
   stream: z.output<typeof StreamName>,

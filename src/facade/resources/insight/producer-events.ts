@@ -19,7 +19,7 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 import { IntegrationName, Reason, shortage } from './explain.ts';
 
-/** Queues that are searched in parallel. */
+/** The maximum number of queues that are searched in parallel. */
 const QUEUES_AT_ONCE = 20;
 
 const time = (description: string) =>
@@ -78,7 +78,7 @@ const ProducedEvent = pageOf(DispositionEntry)
 
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
 
-/** Returns one integration's entry for the result of `dispositionOf`. */
+/** Returns the entry of an integration for the result of `dispositionOf`. */
 function dispositionEntry(
   integrationPublicId: string,
   subscriptionPublicId: string | null,
@@ -99,8 +99,9 @@ function dispositionEntry(
 }
 
 /**
- * Finds an event and its stream. If several streams contain the event, the first stream by key is returned. @throws
- * Refusal 404 `unknown_event`
+ * Finds an event and its stream. If several streams contain the event, the first one by key is used.
+ *
+ * @throws Refusal 404 `unknown_event`
  */
 async function findEvent(
   facade: Facade,
@@ -123,7 +124,10 @@ async function findEvent(
   throw new Refusal('unknown_event');
 }
 
-/** Returns the inbox of the pair's oldest subscription in the granted workspace, even if it is no longer in force. */
+/**
+ * Returns the inbox of the pair's oldest subscription in the granted workspace. The subscription does not have to be in
+ * effect any more.
+ */
 function formerInbox(
   { caches }: Facade,
   { metadata: { namespace, name }, spec: { workspace } }: Cached<'Integration'>,

@@ -4,8 +4,9 @@ import type { Facade } from '../../objects/facade.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 
 /**
- * Rejects changes to an integration that has ended according to the API server. @throws Refusal 409
- * `integration_not_active`
+ * Refuses changes if the integration has ended according to the API server.
+ *
+ * @throws Refusal 409 `integration_not_active`
  */
 export async function assertActive(
   { caches, wallMs }: Pick<Facade, 'caches' | 'wallMs'>,

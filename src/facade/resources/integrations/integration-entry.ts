@@ -4,7 +4,7 @@ import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 
-/** The part of an integration that its state derives from. */
+/** The fields of an integration that determine its state. */
 type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
@@ -47,7 +47,7 @@ export const IntegrationEntry = InvitedIntegration.extend({
   expiresAt: time('The time when the invitation expires'),
 }).meta({ id: 'Integration' });
 
-/** Returns whether the partner has accepted the invitation or can still accept it. */
+/** Returns true if the partner has accepted or can still accept the invitation. */
 export function isOpen(integration: Stated, nowMs: number): boolean {
   const state = integrationStatus(integration, nowMs);
   return state === 'Pending' || state === 'Active';

@@ -125,7 +125,7 @@ const revoke = defineRoute({
     const name = { namespace: tenant.name, name: metadata.name };
     const applied = await writer.edit(async () => {
       const before = await caches.live('Integration', name);
-      // Do not create an object only to revoke it.
+      // If the object does not exist, it should not be created here just to be revoked.
       if (before === undefined || before.metadata.deletionTimestamp !== undefined) {
         throw unknownObject('Integration');
       }

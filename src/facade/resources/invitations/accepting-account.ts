@@ -8,14 +8,14 @@ import type { Cached } from '../../objects/cached.ts';
 import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-/** Returns whether the caller is listed as an owner of the account. Membership in a group is not sufficient. */
+/** Returns true if the caller is a personal owner of the account. Accounts that belong to a group are not included. */
 function isOwn({ spec }: Pick<Cached<'Account'>, 'spec'>, { issuer, subject }: Identity): boolean {
   return spec.owners.some(owner => owner.issuer === issuer && owner.subject === subject && owner.role === 'Owner');
 }
 
 /**
- * Returns the Free accounts that the caller owns personally, except the account that the facade creates. A second Free
- * account would include additional tokens.
+ * Returns the Free accounts that the caller owns personally, except the one that the facade creates. This is used to
+ * prevent the caller from getting the included tokens twice.
  */
 export function otherFreeAccounts(
   accounts: readonly Pick<Cached<'Account'>, 'metadata' | 'spec'>[],
@@ -30,10 +30,11 @@ export function otherFreeAccounts(
 }
 
 /**
- * Returns the name of the caller's own Free account; creates it if it does not exist.
+ * Returns the name of the caller's Free account. If it does not exist, it is created.
  *
- * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or this one is no longer Free (the
- *   call must name the account); 403 if the caller no longer owns it
+ * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or if this account has another
+ *   plan now. The call must then include the account
+ * @throws Refusal 403 if the caller no longer owns the account
  */
 export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identity: Identity): Promise<string> {
   const { issuer, subject } = identity;
@@ -63,7 +64,8 @@ export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identi
         manager: FIELD_MANAGER.facade,
         before,
         concern: ['owners'],
-        // The plan and the tokens use the defaults of the kind because the operator can change them.
+        // Do not set the plan and the tokens, so that the defaults of the kind apply. The operator may change these
+        // values.
         spec: { owners: [{ issuer, subject, role: 'Owner' }] },
       },
     );

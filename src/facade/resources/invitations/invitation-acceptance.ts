@@ -9,15 +9,19 @@ import { ownFreeAccount } from './accepting-account.ts';
 import { findInvitation, integrationName, whyAnswered } from './invitation-token.ts';
 
 interface Acceptance {
-  /** As applied; it may not be in force yet. */
+  /** The applied integration, which may not have taken effect yet. */
   readonly integration: Cached<'Integration'>;
-  /** Name of the receiving workspace. */
+  /** The name of the receiving workspace. */
   readonly workspace: string;
-  /** Name of its account. */
+  /** The name of the account. */
   readonly account: string;
 }
 
-/** Returns an earlier acceptance to an owner of the receiving workspace. @throws Refusal 409 `invitation_used` */
+/**
+ * Returns an earlier acceptance if the caller is an owner of the receiving workspace.
+ *
+ * @throws Refusal 409 `invitation_used`
+ */
 async function repeatAcceptance(
   { caches, ownership }: Facade,
   identity: Identity,
@@ -32,7 +36,10 @@ async function repeatAcceptance(
   throw new Refusal('invitation_used', 'You have already accepted this invitation for another account.');
 }
 
-/** Creates the receiving workspace for an account and waits until it is in force. Returns the name of the workspace. */
+/**
+ * Creates the receiving workspace for an account and waits until it has taken effect. Returns the name of the
+ * workspace.
+ */
 async function makeReceiver(
   { caches, writer }: Facade,
   account: string,
@@ -50,7 +57,11 @@ async function makeReceiver(
   return name;
 }
 
-/** Grants the integration to `workspace`, unless the invitation was answered meanwhile. @throws Refusal 409, 410 */
+/**
+ * Grants the integration to `workspace` if the invitation has not been answered in the meantime.
+ *
+ * @throws Refusal 409, 410
+ */
 async function grant(facade: Facade, token: string, workspace: string): Promise<Cached<'Integration'>> {
   const { writer } = facade;
   return writer.edit(async () => {
@@ -69,12 +80,14 @@ async function grant(facade: Facade, token: string, workspace: string): Promise<
 }
 
 /**
- * Accepts an invitation for an account: creates the account and the receiving workspace, then grants exactly the
- * integration version that was read. So only one of several concurrent calls wins, on any replica. A crash in between
- * leaves an empty workspace, which the next try reuses.
+ * Accepts an invitation for an account. It creates the account and the receiving workspace if they do not exist. It
+ * then grants the version of the integration that was read. This ensures that only one of several concurrent calls
+ * succeeds on all replicas. If the process crashes in between, the next attempt reuses the empty workspace.
  *
- * @param named name of an account of the caller; undefined: the caller's own Free account, created if missing
- * @throws Refusal 403, 404 `unknown_invitation`, 409 `invitation_used`, `free_account_exists`, 410 `invitation_expired`, 503
+ * @param named is the name of an account of the caller. If it is undefined, the caller's Free account is used and
+ *   created if necessary
+ * @throws Refusal 403, 404 `unknown_invitation`, 409 `invitation_used`, `free_account_exists`, 410
+ *   `invitation_expired`, 503
  */
 export async function acceptInvitation(
   facade: Facade,

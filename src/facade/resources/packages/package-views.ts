@@ -36,7 +36,7 @@ export const PackageDetail = PackageEntry.extend({
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;
 
-/** Returns the current name of a package: renaming sets `displayName`. */
+/** Returns the current name of a package. If the package was renamed, this is the `displayName`. */
 export function packageName({ metadata, spec }: PackageObject): string {
   return spec.displayName ?? spec.name ?? metadata.name;
 }
@@ -68,15 +68,18 @@ export function packageDetail(pkg: PackageObject): z.output<typeof PackageDetail
   };
 }
 
-/** Returns the listed name for a stream's public id, even if the stream does not exist. Undefined: not listed. */
+/**
+ * Returns the listed name for the public id of a stream, even if the stream does not exist. Returns undefined if the
+ * stream is not listed.
+ */
 export function listedStream({ metadata, spec }: PackageObject, catalogEntryPublicId: string): string | undefined {
   const { namespace = '' } = metadata;
   return spec.streams?.find(name => publicId('CatalogStream', namespace, name) === catalogEntryPublicId);
 }
 
 /**
- * Returns whether a package still is as this request would create it: same name and description, not archived. Then
- * the request may be repeated.
+ * Returns true if a package is still equal to the one that this request would create. The package must have the same
+ * name and description and must not be archived. The request can then be repeated.
  */
 export function isAsCreated(pkg: PackageObject, wanted: { name: string; description?: string | undefined }): boolean {
   const { name = pkg.metadata.name, description, archived } = pkg.spec;

@@ -49,7 +49,7 @@ const PackageUpdate = z
     description: 'The new name and description. If the description is not set, it is removed.',
   });
 
-/** Reads a package from the API server, to change it. @throws Refusal 404; 409 `being_deleted` */
+/** Reads a package that will be changed from the API server. @throws Refusal 404, or 409 `being_deleted` */
 export async function readForChange(caches: Facade['caches'], object: ObjectName): Promise<Cached<'Package'>> {
   const pkg = await caches.live('Package', object);
   if (pkg === undefined) throw unknownObject('Package');
@@ -57,7 +57,7 @@ export async function readForChange(caches: Facade['caches'], object: ObjectName
   return pkg;
 }
 
-/** Returns the lock key of a package: its edits run one at a time. */
+/** Returns the lock key of a package, which ensures that edits run one after the other. */
 export function turnOf({ namespace = '', name }: ObjectName): string {
   return `Package/${namespace}/${name}`;
 }
@@ -70,8 +70,7 @@ function keyTaken(pkg: Cached<'Package'>): Refusal {
 }
 
 /**
- * Returns whether a package is being deleted but is still used by a Block. In this case, the deletion can take an
- * unlimited time.
+ * Returns true if a package is being deleted and a Block still prevents the deletion. This state can last indefinitely.
  */
 async function isKept(caches: Facade['caches'], { metadata }: Cached<'Package'>): Promise<boolean> {
   if (metadata.deletionTimestamp === undefined) return false;
@@ -142,11 +141,12 @@ const updatePackage = defineRoute({
       return writer.apply('Package', object, {
         manager: FIELD_MANAGER.facade,
         before,
-        // A package that was archived in between must not be renamed.
+        // The package must not be renamed if it was archived in the meantime.
         exactly: true,
         concern: ['name', 'displayName', 'description'],
         spec: {
-          // An apply without it would remove it; the CRD's rule refuses that, as the name is immutable.
+          // If the name is not included, the apply would remove it. The rule of the CRD would refuse this because the
+          // name is immutable.
           ...(before.spec.name === undefined ? {} : { name: before.spec.name }),
           displayName: body.name,
           ...(body.description === undefined ? {} : { description: body.description }),

@@ -5,7 +5,7 @@ import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 
-/** A stream by its public id or its key. The key is also the name of its queue. */
+/** The public id or the key of a stream. The key is also used as the name of the queue. */
 export const StreamChoice = z
   .string()
   .max(63)
@@ -23,7 +23,7 @@ export function streamName({ metadata }: Cached<'CatalogStream'>): z.output<type
   return { publicId: publicId('CatalogStream', metadata.namespace ?? '', metadata.name), key: metadata.name };
 }
 
-/** Finds a stream by its public id or key. @throws Refusal 404 */
+/** Finds a stream by its public id or its key. @throws Refusal 404 */
 export async function chooseStream(
   facade: Facade,
   namespace: string,
@@ -36,7 +36,11 @@ export async function chooseStream(
   return stream;
 }
 
-/** Returns all integrations of a workspace, or the one with this id. @throws Refusal 404 */
+/**
+ * Returns all integrations of a workspace. If an id is set, only the integration with this id is returned.
+ *
+ * @throws Refusal 404
+ */
 export async function chooseIntegrations(
   { caches }: Facade,
   namespace: string,

@@ -47,7 +47,7 @@ const PartnerCatalogEntry = ListedPartnerEntry.extend({
     .meta({ description: 'The schema that the producer set. The value can be null.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
-/** Returns the cached subscriptions of one integration in its receiving workspace. */
+/** Returns the cached subscriptions of an integration in its receiving workspace. */
 export function subscriptionsOf(
   caches: Caches,
   { producer, name, recipient }: OwnedIntegration,
@@ -57,7 +57,7 @@ export function subscriptionsOf(
     .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
 }
 
-/** Returns a function that decides whether these objects block a stream for an integration. */
+/** Returns a function that returns true if these objects block a stream for an integration. */
 export function isCoveredBy(
   packages: readonly Cached<'Package'>[],
   blocks: readonly Cached<'Block'>[],
@@ -104,7 +104,11 @@ const getPartnerCatalogEntry = defineRoute({
   },
 });
 
-/** Returns the catalog of a producer in the format for one partner. @throws Refusal 409 `integration_not_active` */
+/**
+ * Returns the catalog of a producer with the streams that the partner can see.
+ *
+ * @throws Refusal 409 `integration_not_active`
+ */
 async function openCatalog(facade: Facade, integration: OwnedIntegration) {
   const { caches } = facade;
   const { producer, name } = integration;

@@ -50,7 +50,10 @@ function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
 
 const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
 
-/** Returns the secrets that sign now. A version that has not signed yet counts as rotated now. */
+/**
+ * Returns the secrets that are currently used for signatures. If a version has not been used yet, it is treated as if
+ * it was rotated now.
+ */
 function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
   const { metadata, status } = subscription;
   const id = publicId('Subscription', metadata.namespace ?? '', metadata.name);
@@ -73,8 +76,9 @@ function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscripti
 }
 
 /**
- * Changes only the given fields of the endpoint, even if other managers own the rest. The apply repeats this manager's
- * earlier fields: server-side apply would remove them otherwise. An edit that returns undefined writes nothing.
+ * Changes the given fields of the endpoint, even if other managers own the remaining fields. The apply includes the
+ * fields that this manager applied earlier because server-side apply would otherwise remove them. If the edit returns
+ * undefined, the object is not written.
  */
 async function editEndpoint(
   facade: Facade,
@@ -160,7 +164,7 @@ const enableEndpoint = defineRoute({
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const enabled = await editEndpoint(facade, integration, params.subscription, (_endpoint, { status }) => {
-      // Redis's clock, like disabledAt, and always later than disabledAt.
+      // This uses the clock of Redis in the same way as disabledAt, and the value is always later than disabledAt.
       const disabledMs = Date.parse(status?.endpoint?.disabledAt ?? '') || 0;
       return { enabledAt: new Date(Math.max(facade.nowMs(), disabledMs + 1)).toISOString() };
     });

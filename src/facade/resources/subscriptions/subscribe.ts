@@ -12,10 +12,10 @@ import { assertPublished } from '../streams/producer-stream.ts';
 import { isCoveredBy, subscriptionsOf } from './partner-catalog.ts';
 import { matchesRequest, requestedFields, type SubscriptionRequest } from './subscription-request.ts';
 
-/** Fields of a Subscription that the REST interface writes. */
+/** The fields of a Subscription that are managed by the REST interface. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
 
-/** Returns whether a Block applies to a stream for the integration, according to the caches or the API server. */
+/** Returns true if a Block covers a stream for the integration according to the caches or the API server. */
 async function isCovered(
   { caches }: Facade,
   { producer, name }: OwnedIntegration,
@@ -30,7 +30,9 @@ async function isCovered(
 }
 
 /**
- * Checks a new subscription against the API server, so that a block that another replica has just created is included.
+ * Checks with the API server that a subscription can be created. The caches are not sufficient because another replica
+ * may have just created a block.
+ *
  * @throws Refusal 404, 409 `integration_not_active`, `stream_blocked`, `stream_deprecated`
  */
 async function assertNew(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
@@ -45,15 +47,20 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
   await assertPublished(facade, producer, stream, covered);
 }
 
-/** Rejects an existing subscription if its stream is blocked. The API server confirms the result of the caches. */
+/**
+ * Refuses an existing subscription if its stream is blocked. If the caches contain a block, the API server must confirm
+ * it.
+ */
 async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
   if (!(await isCovered(facade, integration, stream, 'cache'))) return;
   if (await isCovered(facade, integration, stream, 'live')) throw new Refusal('stream_blocked');
 }
 
 /**
- * Subscribes an integration to a stream. The object's name follows from both. Any existing subscription of the pair
- * counts. @throws Refusal 409 `subscription_exists` if the existing one differs
+ * Subscribes an integration to a stream. The name of the object is derived from both. If the pair already has a
+ * subscription, that subscription is used.
+ *
+ * @throws Refusal 409 `subscription_exists` if the existing subscription is different
  */
 export async function subscribe(
   facade: Facade,

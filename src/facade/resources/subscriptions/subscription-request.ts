@@ -5,19 +5,19 @@ import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { EndpointChange, EndpointRequest } from './subscription-views.ts';
 
-/** A subscription in the format of the request. */
+/** The subscription in a request. */
 export interface SubscriptionRequest {
   readonly endpoint?: EndpointWithHeaders | undefined;
   readonly ordering?: SubscriptionSpec['ordering'] | undefined;
   readonly suspended?: boolean | undefined;
 }
 
-/** An endpoint as the custom resource has it: each header has a value or a reference to one. */
+/** The endpoint in the custom resource. Each header has a value or a reference to a value. */
 type EndpointWithHeaders = Omit<EndpointRequest, 'headers'> & {
   readonly headers?: readonly EndpointHeader[] | undefined;
 };
 
-/** A change to a subscription. If the endpoint is null, it is removed. */
+/** The change in a request. If the endpoint is null, it is removed. */
 interface WantedChange {
   readonly endpoint?: EndpointChange | null | undefined;
   readonly suspended?: boolean | undefined;
@@ -28,7 +28,10 @@ interface Present {
   readonly status?: SubscriptionStatus | undefined;
 }
 
-/** Returns an endpoint as it is stored: headers sorted by name, absent fields left out. */
+/**
+ * Returns the endpoint in the format of the custom resource. The headers are sorted by name and fields without a value
+ * are omitted.
+ */
 function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] }: EndpointWithHeaders): Endpoint {
   const sorted = headers.toSorted((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
   return {
@@ -41,8 +44,8 @@ function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers 
 }
 
 /**
- * Returns whether a subscription matches the request. Fields that are not part of requests, such as suspended and
- * secret, can be different.
+ * Returns true if a subscription matches the request. We don't compare the `suspended` field and the secret because
+ * they are not part of the request.
  */
 export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, requested: SubscriptionRequest): boolean {
   const { secretVersion: _version, enabledAt: _enabledAt, ...present }: Partial<Endpoint> = endpoint ?? {};
@@ -53,8 +56,8 @@ export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, request
 }
 
 /**
- * Returns the fields of a subscription that a request changes. The version of the signing secret never decreases, not
- * even after the endpoint was removed: an older secret may have leaked.
+ * Returns the fields of a subscription that a request changes. We never decrease the version of the signing secret,
+ * even if the endpoint was removed. This is important because an older secret may have been leaked.
  */
 export function requestedFields(
   requested: SubscriptionRequest,
@@ -75,7 +78,11 @@ export function requestedFields(
   };
 }
 
-/** Returns the headers, with stored values for those sent without one. @throws Refusal 422 if none is stored */
+/**
+ * Returns the headers of a request. If a header does not have a value, the stored value is used.
+ *
+ * @throws Refusal 422 if there is no stored value
+ */
 function keepValues(
   wanted: NonNullable<EndpointChange['headers']>,
   stored: readonly EndpointHeader[] = [],
@@ -95,9 +102,10 @@ function keepValues(
 }
 
 /**
- * Returns the subscription after a change. The endpoint is only removed if it is null, because a caller who only sends
- * `suspended` does not intend to remove the endpoint.
- * @throws Refusal 422 if the change does not include an existing endpoint, or if a header value is not stored
+ * Returns the subscription for a change. The endpoint is only removed if it is null so that a caller can send
+ * `suspended` without an endpoint.
+ *
+ * @throws Refusal 422 if the change omits an existing endpoint, or omits a header value that is not stored
  */
 export function requestOfChange({ endpoint, suspended }: WantedChange, present: SubscriptionSpec): SubscriptionRequest {
   if (endpoint === null) return { suspended };

@@ -38,7 +38,7 @@ function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(request
     });
 }
 
-/** An endpoint in the format of the request. */
+/** The endpoint in a request. */
 export const EndpointRequest = z
   .strictObject({
     url: endpoint.url.meta({ example: 'https://partner.example/hooks/orders' }),
@@ -53,7 +53,7 @@ export const EndpointRequest = z
   });
 export type EndpointRequest = z.output<typeof EndpointRequest>;
 
-/** The same for an endpoint that may exist. It accepts what `GET` returns, unchanged. */
+/** The endpoint in a request for an existing subscription. It accepts the unchanged result of `GET`. */
 export const EndpointChange = EndpointRequest.extend({
   maxPerSecond: endpoint.maxPerSecond.unwrap().nullable().optional().meta({
     description: 'The maximum number of attempts per second. If this field is null or not set, there is no limit.',
@@ -123,7 +123,7 @@ type Status = Pick<z.output<typeof SubscriptionEntry>, 'status' | 'reason' | 'me
 
 const live = REASON.Subscription.Live;
 
-/** Returns the status of a subscription. @param closed whether its integration has ended */
+/** Returns the status of a subscription. @param closed is true if the integration has ended */
 export function subscriptionStatus({ status }: Pick<Subscription, 'status'>, closed: boolean): Status {
   if (closed) return { status: 'Closed', reason: live.IntegrationClosed, message: 'the integration has ended' };
   const said = (type: string) => status?.conditions?.find(condition => condition.type === type);
@@ -147,7 +147,7 @@ function endpointWarning({ status }: Subscription): string | null {
   return failing?.status === 'True' ? failing.message : null;
 }
 
-/** Returns a subscription as its owner sees it. @param closed whether its integration has ended */
+/** Returns a subscription in the format for its owner. @param closed is true if the integration has ended */
 export function subscriptionEntry(subscription: Subscription, closed: boolean): z.output<typeof SubscriptionEntry> {
   const { metadata, spec } = subscription;
   const { url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] } = spec.endpoint ?? {};

@@ -15,10 +15,10 @@ function managed(id: string, managers: readonly string[]): Refusal {
 }
 
 /**
- * Changes the keys that REST manages. An apply contains all of them, so it is conditional on exactly what was read.
- * Keys of other managers stay untouched.
+ * Changes the keys that REST manages. Each apply contains all of these keys, so it is refused if the object was changed
+ * since it was read. The keys of other managers are not changed.
  *
- * @param change returns the new keys of REST from its present ones; undefined: nothing to write
+ * @param change returns the new keys for the current ones, or undefined if there are no changes
  */
 async function editKeys(
   { caches, writer }: Facade,
@@ -33,7 +33,8 @@ async function editKeys(
     const wanted = change(before, own);
     if (wanted === undefined) return before;
     const ingressKeys = wanted.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    // No concern: several managers own items of this list, and items with other ids do not conflict.
+    // We leave the concern empty because several managers own items of this list. Items with different ids do not
+    // conflict.
     return writer.apply(
       'Workspace',
       { name },
@@ -42,7 +43,7 @@ async function editKeys(
   }, `Workspace/${name}/ingressKeys`);
 }
 
-/** Adds a key. @throws Refusal 409 `ingress_key_exists`, 422 above `MOST_KEYS` */
+/** Adds a key. @throws Refusal 409 `ingress_key_exists`, or 422 if there are more than `MOST_KEYS` */
 export async function addIngressKey(facade: Facade, name: string, key: IngressKey): Promise<Cached<'Workspace'>> {
   return editKeys(facade, name, ({ spec: { ingressKeys = [] } }, own) => {
     if (ingressKeys.some(({ id }) => id === key.id)) throw new Refusal('ingress_key_exists');
@@ -56,7 +57,11 @@ export async function addIngressKey(facade: Facade, name: string, key: IngressKe
   });
 }
 
-/** Returns the workspace without the key; it may not be in force yet. @throws Refusal 409 `field_managed` */
+/**
+ * Removes a key and returns the workspace. The removal may not have taken effect yet.
+ *
+ * @throws Refusal 409 `field_managed`
+ */
 export async function removeIngressKey(facade: Facade, name: string, id: string): Promise<Cached<'Workspace'>> {
   const left = await editKeys(facade, name, (workspace, own) => {
     if (own.some(key => key.id === id)) return own.filter(key => key.id !== id);
@@ -65,7 +70,7 @@ export async function removeIngressKey(facade: Facade, name: string, id: string)
     }
     return undefined;
   });
-  // Another manager owns the key too, and keeps it.
+  // The key still exists because another manager owns it as well.
   if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, managersOfItem(left, 'ingressKeys', id));
   return left;
 }

@@ -40,7 +40,10 @@ const CreatedIngressKey = IngressKeyEntry.extend({
     .meta({ description: 'The ingress key. It is only included in this response.', example: `slk_${'A'.repeat(43)}` }),
 }).meta({ id: 'CreatedIngressKey' });
 
-/** Removes a key that did not come into force. The caller has not seen it and can repeat the call. */
+/**
+ * Removes a key that did not take effect. This is safe because the caller has not received the key and can repeat the
+ * call.
+ */
 async function withdraw(facade: Facade, workspace: string, id: string, cause: unknown): Promise<Refusal> {
   const withdrawn = await removeIngressKey(facade, workspace, id).then(
     () => true,

@@ -118,7 +118,7 @@ const enableProducer = defineRoute({
         },
       );
     });
-    // One status update contains both Ready and `producer`.
+    // A single status update sets both the Ready condition and `producer`.
     await writer.waitFor('Workspace', applied);
     return {
       status: 200,
