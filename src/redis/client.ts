@@ -71,7 +71,8 @@ function parseUrl(url: string): Address {
  * commands until the connection is ready. A master that does not answer is not an error here, because the others work.
  */
 async function connectNodes(cluster: Cluster): Promise<void> {
-  await Promise.allSettled(cluster.nodes('master').map(node => (node.status === 'wait' ? node.connect() : undefined)));
+  const waiting = cluster.nodes('master').filter(node => node.status === 'wait');
+  await Promise.allSettled(waiting.map(node => node.connect()));
 }
 
 /** Asks one of the addresses whether it is a member of a Cluster (`INFO cluster`), until one answers or all refused. */

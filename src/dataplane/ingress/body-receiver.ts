@@ -12,7 +12,7 @@ import { type ByteBudget, readRequestBody } from './request-body.ts';
  */
 const NEARLY_FULL = {
   detail:
-    'The store is nearly full, and takes no new events until some of its memory is free. Send the event again after Retry-After seconds, with the same id.',
+    'The store is almost full and does not accept new events until memory is available. Send the event again with the same id after the number of seconds in Retry-After.',
   // This delay is longer than the one for too many requests because it takes more time until memory becomes available.
   headers: { 'retry-after': '10' },
 };

@@ -16,7 +16,7 @@ const Pair = z.strictObject({
 type Pair = z.output<typeof Pair>;
 
 /** The body that identifies a group key and an integration of a producer. */
-export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'One group key and one integration.' });
+export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'A group key and an integration.' });
 
 /** Returns an optional query parameter that has the same description as the body field. */
 function parameter<S extends z.ZodType>(field: S) {
