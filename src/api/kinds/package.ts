@@ -41,7 +41,7 @@ export const PackageSpec = withTransitions(
   },
   {
     rule: '!oldSelf.?archived.orValue(false) || !has(self.streams) || (has(oldSelf.streams) ? self.streams.all(s, s in oldSelf.streams) : self.streams.size() == 0)',
-    message: 'you can only remove streams from an archived package',
+    message: 'you cannot add streams to an archived package, only remove them',
     fieldPath: '.streams',
   },
 ).describe('The desired state of the package.');

@@ -59,12 +59,12 @@ export const packageCases = [
     'adding a stream to an archived one',
     { archived: true, streams: ['orders'] },
     { archived: true, streams: ['orders', 'returns'] },
-    'you can only remove streams from an archived package',
+    'you cannot add streams to an archived package, only remove them',
   ),
   refusesChange(
     'adding the first stream to an archived one',
     { archived: true },
     { archived: true, streams: ['orders'] },
-    'you can only remove streams from an archived package',
+    'you cannot add streams to an archived package, only remove them',
   ),
 ];
