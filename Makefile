@@ -48,7 +48,7 @@ test-repeat: setup ## one test file many times, to find tests that are not stead
 	@$(NODE) test/support/repeat.ts '$(FILE)' '$(or $(N),20)'
 
 test-scale: setup ## test one workspace with 100,000 activations and 10,000 subscriptions: SCALE=1 (half an hour) or less
-	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale
+	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale test/scale/tenant
 
 generate: packages ## write the generated files: CRDs, RBAC, alerts, dashboard, docs
 	@$(NODE) tools/generate/generate.ts

@@ -12,7 +12,6 @@ const LONGEST = [
   'converge',
   'replicas',
   'kills',
-  'barrier',
   'deletion',
   'backlog',
   'paused',
@@ -40,8 +39,8 @@ const LONGEST = [
 
 const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER_URL;
 
-/** Apart from the system's tests: it needs the machine for itself. */
-const SCALE = 'test/scale/tenant.test.ts';
+/** Files that need the machine for themselves: they run after all others, one after the other. */
+const ALONE = ['test/scale/tenant.test.ts', 'test/system/failure/barrier.test.ts'];
 
 /** The files of a worker share a process: most of them would take longer to load what they test than to test it. */
 const SHARED = { isolate: false };
@@ -68,7 +67,7 @@ export default defineConfig({
           name: 'unit',
           ...SHARED,
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/system/**', 'test/e2e/**', SCALE],
+          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/system/**', 'test/e2e/**', ...ALONE],
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
           testTimeout: 30_000,
           // One less than there are cores would be one alone on a small machine.
@@ -105,7 +104,7 @@ export default defineConfig({
           name: 'system',
           ...SHARED,
           include: ['test/system/**/*.test.ts', 'test/e2e/**/*.test.ts'],
-          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts'],
+          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', ...ALONE],
           globalSetup: ['test/support/setup-clusters.ts'],
           testTimeout: 600_000,
           hookTimeout: 180_000,
@@ -116,8 +115,11 @@ export default defineConfig({
       {
         test: {
           name: 'scale',
-          include: [SCALE],
+          include: ALONE,
+          maxWorkers: 1,
           globalSetup: ['test/support/setup-clusters.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 180_000,
         },
       },
     ],
