@@ -90,7 +90,7 @@ describe('a Package', () => {
     await send('archived.1', world.publisher, 'bob');
     await expect(put([QUEUE, OTHER, 'a-missing'], { archived: true })).rejects.toMatchObject({
       status: 422,
-      detail: expect.stringContaining('only be taken out'),
+      detail: expect.stringContaining('only remove them'),
     });
     await put([QUEUE], { archived: true });
     await world.receiver.arrival('archived.0', `ada-${OTHER}`);

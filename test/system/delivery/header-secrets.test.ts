@@ -125,7 +125,7 @@ it('waits for the Secret, keeps the events, and goes on by itself when it is the
   await held('before the Secret', 1);
 
   await put({ token: 'Bearer first-value-9f2c\n' });
-  await eventually('the other key is waited for', async () => (await message()).includes('no such key'), {
+  await eventually('the other key is waited for', async () => (await message()).includes('does not contain this key'), {
     withinMs: 10_000,
   });
   expect(await message()).toContain(`(header X-Account, Secret ${SECRET}, key account)`);

@@ -75,5 +75,5 @@ it.each(['SLUICE_OPS_PORT', 'SLUICE_INGRESS_PORT'])('a taken %s ends the start, 
   const ingress = await start({ role: 'ingress', redisUrl: redis.url, env: { [variable]: `${port}` } });
   await eventually('it ends', async () => !ingress.running(), WITHIN);
   const { readFile } = await import('node:fs/promises');
-  expect(await readFile(ingress.log, 'utf8')).toContain(`${variable}: port ${port} is taken by another process`);
+  expect(await readFile(ingress.log, 'utf8')).toContain(`${variable}: port ${port} is already in use`);
 });

@@ -304,7 +304,7 @@ const STEPS = ['block stream', 'block package', 'unblock stream', 'unblock packa
 type Step = (typeof STEPS)[number];
 
 async function step(name: Step): Promise<void> {
-  const verb = name.startsWith('un-') ? 'DELETE' : 'POST';
+  const verb = name.startsWith('un') ? 'DELETE' : 'POST';
   const at = { ...tenant, integration: partner('grace').integration, catalogEntryPublicId: orders, pkg };
   const target = name.endsWith('stream') ? 'streams/{catalogEntryPublicId}' : 'packages/{pkg}';
   await call(owner, `${verb} ${BLOCKS}/${target}`, at);
@@ -350,9 +350,9 @@ describe('a subscription is live exactly while neither its stream nor a package 
     // At last everything is lifted, so that the next order begins as this one.
     for (const [n, each] of [...order, 'unblock stream' as const, 'unblock package' as const].entries()) {
       await step(each);
-      blocked[each.endsWith('stream') ? 'stream' : 'package'] = !each.startsWith('un-');
+      blocked[each.endsWith('stream') ? 'stream' : 'package'] = !each.startsWith('un');
       const isCovered = blocked.stream || blocked.package;
-      if (isCovered && each.startsWith('un-')) await compileAll();
+      if (isCovered && each.startsWith('un')) await compileAll();
       if (!isCovered) await until('grace', 'True/Live');
       sent.push(await send(`${prefix}${n}`));
       if (isCovered) expect(await dispositionOf(sent.at(-1) as string), each).toBe('waiting');
@@ -361,7 +361,7 @@ describe('a subscription is live exactly while neither its stream nor a package 
       expect(arrivedAt('grace', prefix), each).toEqual(sent.slice(0, arrived));
       if (isCovered) expect(arrived, each).toBeLessThan(sent.length);
       // A block is applied with its answer; the status of the subscription follows a moment later.
-      if (isCovered && !each.startsWith('un-')) await until('grace', 'False/Blocked');
+      if (isCovered && !each.startsWith('un')) await until('grace', 'False/Blocked');
       expect(await live('grace'), each).toBe(isCovered ? 'False/Blocked' : 'True/Live');
       expect(await live('bob')).toBe('True/Live');
       if (n < order.length) {
