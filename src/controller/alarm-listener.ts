@@ -3,12 +3,12 @@ import type { Caches } from './caches/caches.ts';
 import type { Controllers } from './engine/controllers.ts';
 import type { SubscriptionServices } from './kinds/subscription/services.ts';
 
-/** Returns a listener that passes the alarms of other roles to the component that handles them. */
+/** Returns a listener that forwards alarms from other roles to whichever component handles them. */
 export function createAlarmListener(deps: {
   readonly caches: Pick<Caches, 'Account'>;
   readonly controllers: Pick<Controllers, 'enqueue'>;
   readonly subscriptions: Pick<SubscriptionServices, 'endpointHealths' | 'showing'>;
-  /** Called with a slot that does not have any control state. */
+  /** Called with a slot that has lost all of its control state. */
   readonly onLost: (slot: string) => void;
 }): (slot: string) => void {
   return slot => {

@@ -14,13 +14,13 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Runtime } from './engine/runtime.ts';
 
-/** The options of the controller role. */
+/** Options for the controller role. */
 export interface ControllerOptions {
   readonly client: KubeClient;
   readonly control: ControlStore;
   readonly backlogs: BacklogStore;
   readonly readDeliveries: ReadDeliveries;
-  /** Creates a reader of the control state. The reader waits for `pace` before each command. */
+  /** Creates a reader for the control state. It should wait for `pace` before each command. */
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
   readonly purger: ControlSweep;
   readonly queueHints: Pick<HintIndex, 'lower'>;
@@ -34,15 +34,15 @@ export interface ControllerOptions {
    */
   readonly onAlarm: (listener: (slot: string) => void) => void;
   readonly onReconnect: (listener: () => void) => void;
-  /** The time according to the clock of Redis, in milliseconds. */
+  /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
   readonly rootKey: Uint8Array;
-  /** Undefined if no mail server is configured. In this case, invitations are written to Secrets. */
+  /** Undefined without a configured mail server. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
   readonly compile: Omit<CompileOptions, 'nowMs'>;
-  /** The namespace of the Lease. */
+  /** Namespace of the Lease. */
   readonly namespace: string;
-  /** The identity of this process, which must be unique. */
+  /** Identity of this process. Must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -52,8 +52,8 @@ export interface ControllerOptions {
 
 /** ControllerRole is the interface of the controller role. */
 export interface ControllerRole extends Runtime {
-  /** Returns true if this replica is the leader and can apply objects. */
+  /** Whether this replica is the leader and able to apply objects. */
   readonly works: () => boolean;
-  /** Returns the reasons why this replica cannot become the leader, or cannot apply objects while it is the leader. */
+  /** Returns the reasons why this replica can't become the leader, or why it can't apply objects as the leader. */
   readonly impairments: ImpairmentCheck;
 }

@@ -39,13 +39,12 @@ import { registerObjectMetrics } from './state-metrics.ts';
 import { createTerms } from './term.ts';
 
 /**
- * The backoff for retries. It is short so that changes are applied within seconds after Redis or the API server is
- * available again. It also ensures that an object that is being deleted does not wait much longer than
- * `FINALIZER_TIMEOUT_MS`.
+ * Backoff for retries. It is kept short so that changes will be applied within seconds once Redis or the API server is
+ * back, and so that an object being deleted doesn't wait much longer than `FINALIZER_TIMEOUT_MS`.
  */
 const RETRY: Backoff = { firstMs: 5, mostMs: 5_000 };
 
-/** Creates the components that are shared by all parts of the controller. */
+/** Creates the components shared by all parts of the controller. */
 function createBasis(options: ControllerOptions) {
   const { client, clock, log, registry } = options;
   const caches = createCaches(client, clock, log);
@@ -53,7 +52,7 @@ function createBasis(options: ControllerOptions) {
   const shortages = createShortages({
     registry,
     exists: account => caches.Account.store.get(account) !== undefined,
-    // This also updates the statuses of the subscriptions to these workspaces, because they depend on the routes.
+    // Subscriptions to these workspaces will have their statuses updated too, since they depend on the routes.
     onNews: (account, turned) => {
       for (const name of workspacesOf(caches, account)) {
         controllers.enqueue('workspace', name, 'background');
@@ -73,7 +72,7 @@ function createBasis(options: ControllerOptions) {
 
 type Basis = ReturnType<typeof createBasis>;
 
-/** Creates the component that compiles the routes of each tenant from the caches and writes them to Redis. */
+/** Creates the component responsible for compiling each tenant's routes from the caches and writing them to Redis. */
 function createRoutes(options: ControllerOptions, basis: Basis) {
   const { client, nowMs, log } = options;
   const { caches, controllers, shortages, terms, locks } = basis;
@@ -101,7 +100,7 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
 
 type Tenants = ReturnType<typeof createRoutes>;
 
-/** Adds the controllers of all kinds, and the controller that applies the routes when a tenant changes. */
+/** Adds the controllers for all kinds, plus the one that applies routes whenever a tenant changes. */
 function addControllers(
   options: ControllerOptions,
   basis: Basis,
@@ -159,8 +158,7 @@ function addControllers(
 }
 
 /**
- * Creates the controller role, which consists of the caches, the leader election, the controllers of all kinds and the
- * audit.
+ * Creates the controller role, consisting of the caches, leader election, the audit, and the controllers for all kinds.
  */
 export function createController(options: ControllerOptions): ControllerRole {
   const { clock, log, registry } = options;

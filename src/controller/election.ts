@@ -14,11 +14,11 @@ import { ForeignRedisError } from './epoch-claim.ts';
 import type { Leadership } from './leadership.ts';
 
 const LEASE_NAME = 'sluice-controller';
-/** The time within which a term normally begins or the API server normally responds, in milliseconds. */
+/** Time within which a term should begin or the API server should respond, in milliseconds. */
 const USUAL_MS = 10_000;
 /**
- * The number of rejected requests before they are reported. A single one is ignored because it can be caused by the
- * deletion of the Lease.
+ * Number of rejected requests before we report them. A single rejection may be caused by the Lease being deleted, and
+ * is ignored.
  */
 const REFUSALS = 2;
 
@@ -26,19 +26,16 @@ export interface ElectionDeps {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'update'>;
   readonly leading: Pick<Leadership, 'works' | 'failure'>;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** The namespace of the Lease. */
+  /** Namespace of the Lease. */
   readonly namespace: string;
-  /** The identity of this process, which must be unique. */
+  /** Identity of this process. Must be unique. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random?: () => number;
   readonly log: Logger;
 }
 
-/**
- * Creates the leader election. It also reports the reasons why this replica cannot become the leader or cannot work as
- * the leader.
- */
+/** Creates the leader election, which also reports why this replica can't become the leader or can't work as one. */
 export function createElection(deps: ElectionDeps) {
   const { client, leading, namespace, identity, log } = deps;
   const name = { namespace, name: LEASE_NAME };
@@ -55,12 +52,12 @@ export function createElection(deps: ElectionDeps) {
   return {
     elector,
 
-    /** Records an Event on the Lease when this replica releases it. Errors are logged and are not thrown. */
+    /** Records an Event on the Lease when this replica releases it. Errors are only logged. */
     onGivenUp: (error: unknown): void => {
       recordGivenUp(error).catch((err: unknown) => log.debug({ err }, 'cannot write an Event for the Lease'));
     },
 
-    /** Returns the reasons why this replica cannot become the leader, or cannot work while it is the leader. */
+    /** Returns the reasons why this replica can't become the leader, or can't work while it is. */
     impairments: (): readonly Impairment[] => [
       ...leaseImpairments(elector, namespace),
       ...termImpairments(elector, leading),

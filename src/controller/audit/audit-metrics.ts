@@ -1,7 +1,7 @@
 import { Counter, Histogram, type Registry } from '../../telemetry/metrics.ts';
 import { DRIFTED, type Drifted } from './drift.ts';
 
-/** The kinds of orphaned data that are removed by garbage collection. */
+/** Kinds of orphaned data that can be removed by garbage collection. */
 const SWEPT = ['queue', 'inbox', 'integration', 'tenant'] as const;
 export type Swept = (typeof SWEPT)[number];
 

@@ -7,15 +7,13 @@ import type { Difference } from './drift.ts';
 import type { GarbageCollector } from './garbage-collector.ts';
 
 /**
- * The time between the start of two passes, in milliseconds. A jitter of 20% is applied. Together with the second
- * comparison, this ensures that damage is repaired within 65 seconds.
+ * How long to wait between the start of one pass and the next, in milliseconds, with 20% jitter. Combined with the
+ * second comparison, this guarantees that damage will be repaired within 65 seconds.
  */
 const PASS_EVERY_MS = 48_000;
-/**
- * The time to wait before the second comparison, in milliseconds. This allows writes that are in progress to complete.
- */
+/** Delay before the second comparison, in milliseconds, which gives in-flight writes a chance to complete. */
 const SECOND_COMPARISON_MS = 2_000;
-/** The number of accounts in each batch. */
+/** Number of accounts per batch. */
 const ACCOUNTS_AT_ONCE = 500;
 
 export interface AuditPassDeps {
@@ -33,16 +31,14 @@ export interface AuditPassDeps {
 }
 
 /**
- * Creates the pass that the leader runs periodically over all data in Redis. It first checks for damage and then for
- * orphans.
+ * Creates the pass that the leader runs periodically over all data in Redis, looking for damage first and for orphans
+ * afterwards.
  */
 export function createAuditPass(deps: AuditPassDeps) {
   const { audit, clock, log, random = Math.random } = deps;
   let over = new AbortController();
 
-  /**
-   * Runs `work` and returns its result. Returns undefined if it fails, in which case it is retried in the next pass.
-   */
+  /** Runs `work` and returns its result, or undefined if it fails. Failed work will be retried in the next pass. */
   async function attempt<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work();
@@ -56,9 +52,7 @@ export function createAuditPass(deps: AuditPassDeps) {
     const listed = await deps.readTenants();
     const suspects = new Map<string, { readonly found: Difference[]; readonly atMs: number }>();
 
-    /**
-     * Repairs the suspects that are old enough. This is also called during a pass, because a pass may take a long time.
-     */
+    /** Repairs suspects that are old enough. A pass may take a long time, so this is called during the pass as well. */
     async function repair(accounts: ReadonlyMap<string, Difference[]> = new Map()): Promise<void> {
       const due = [...suspects].filter(([, { atMs }]) => clock.nowMs() - atMs >= SECOND_COMPARISON_MS);
       if (due.length + accounts.size === 0) return;
@@ -106,7 +100,7 @@ export function createAuditPass(deps: AuditPassDeps) {
   }
 
   return {
-    /** Restarts the passes, which then run until the signal is aborted. */
+    /** Restarts the passes, which keep running until the signal is aborted. */
     begin(signal: AbortSignal): void {
       over.abort();
       over = new AbortController();

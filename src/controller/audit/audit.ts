@@ -10,7 +10,7 @@ import { type StaleCachesDeps, withoutStale } from './stale-caches.ts';
 
 export interface AuditDeps extends ComparisonDeps, Pick<StaleCachesDeps, 'relist' | 'readPair'> {
   readonly tenants: ComparisonDeps['tenants'] & Pick<Tenants, 'forget'>;
-  /** These functions enqueue a pair or an account, because all writes are made by the workers. */
+  /** These functions only enqueue a pair or an account, since the workers are responsible for all writes. */
   readonly enqueuePair: (key: string) => void;
   readonly enqueueAccount: (name: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
@@ -21,9 +21,9 @@ export interface AuditDeps extends ComparisonDeps, Pick<StaleCachesDeps, 'relist
 type Differences = ReadonlyMap<string, readonly Difference[]>;
 
 /**
- * Compares the data in Redis with the last state that was written, and enqueues a repair if they differ. The audit does
- * not write to Redis. A difference is only repaired if it is found by a second comparison with caches that match the
- * quorum. This is required because a repair that uses a stale cache could remove valid data.
+ * Compares the data in Redis with the state that was last written, and enqueues a repair when they differ. Nothing is
+ * written to Redis by the audit itself. We only repair a difference once a second comparison has confirmed it against
+ * caches that match the quorum; otherwise a stale cache could cause valid data to be removed.
  */
 export function createAudit(deps: AuditDeps) {
   const { caches, tenants } = deps;
@@ -39,7 +39,7 @@ export function createAudit(deps: AuditDeps) {
     if (inBoth(first, second).length === 0) return;
     const stored = tenants.stored(name);
     await refresh();
-    // All removals are checked here, because writing the routes also removes activations that are not in the caches.
+    // Check every removal here, because writing the routes would also remove activations that are not in the caches.
     const certain = inBoth(first, await withoutStale(deps, name, second));
     if (certain.length === 0 || tenants.stored(name) !== stored || !tenants.isCurrent(name)) return;
     if (certain.some(({ pair }) => pair === undefined)) {
@@ -59,7 +59,7 @@ export function createAudit(deps: AuditDeps) {
   ): Promise<void> {
     if (inBoth(first, await ofAccount(name)).length === 0) return;
     await refresh();
-    // The first two comparisons may have used stale caches, so we compare the account again.
+    // Both of the previous comparisons may have used stale caches, so we need to compare the account again.
     const certain = inBoth(first, await ofAccount(name));
     if (certain.length === 0) return;
     deps.enqueueAccount(name);
@@ -69,13 +69,13 @@ export function createAudit(deps: AuditDeps) {
   return {
     compareTenant: (name: string, listed: ReadonlySet<string>) => compareTenant(deps, name, listed),
     compareAccounts: (names: readonly string[]) => compareAccounts(deps, names),
-    /** Compares the suspects a second time and repairs them if they still differ. */
+    /** Compares the suspects a second time, and repairs any that still differ. */
     async repair(
       suspects: { readonly tenants: Differences; readonly accounts: Differences },
       listed: ReadonlySet<string>,
     ): Promise<void> {
       let refreshed: Promise<void> | undefined;
-      // The caches are only refreshed once for all suspects.
+      // Refresh the caches at most once for all suspects.
       const refresh = (): Promise<void> => (refreshed ??= deps.relist('routes'));
       for (const [name, first] of suspects.tenants) await repairTenant(name, first, listed, refresh);
       for (const [name, first] of suspects.accounts) await repairAccount(name, first, refresh);
@@ -85,7 +85,7 @@ export function createAudit(deps: AuditDeps) {
 
 export type Audit = ReturnType<typeof createAudit>;
 
-/** Updates the metrics, writes a log message, and records an Event on the object that is repaired. */
+/** Updates the metrics, logs the repair, and records an Event on the object being repaired. */
 function reportRepair(
   deps: Pick<AuditDeps, 'metrics' | 'log' | 'events'>,
   of: { readonly kind: 'Workspace' | 'Account'; readonly name: string; readonly object: AnyObject | undefined },

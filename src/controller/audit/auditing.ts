@@ -25,7 +25,7 @@ export interface AuditingDeps {
   readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;
-  /** Creates the reader of the control state. The reader waits for `pace` before each command. */
+  /** Creates a reader for the control state. It should wait for `pace` before each command. */
   readonly openAudit: (pace: () => Promise<void>) => ControlAudit;
   readonly purger: ControlSweep;
   readonly fence: () => number;
@@ -41,7 +41,7 @@ export interface AuditingDeps {
   readonly registry: Registry;
 }
 
-/** Creates the audit and the garbage collection that the leader runs periodically. */
+/** Creates the audit and the garbage collection, both of which the leader runs periodically. */
 export function createAuditing(deps: AuditingDeps): AuditPass {
   const { client, caches, tenants, control, controllers, nowMs, clock, log } = deps;
   const metrics = createAuditMetrics(deps.registry);

@@ -17,17 +17,17 @@ export interface ComparisonDeps {
   readonly isPairPending: (key: string) => boolean;
   readonly isAccountPending: (name: string) => boolean;
   /**
-   * Records the endpoint health of the given subscriptions (`sub_…`). If there is no text for a subscription, its
-   * endpoint works.
+   * Records endpoint health for the given subscriptions (`sub_…`). A subscription without any text has a working
+   * endpoint.
    */
   readonly noteHealths: (subs: Iterable<string>, texts: ReadonlyMap<string, string>) => void;
-  /** Records the state of deliveries by subscription id (`sub_…`). */
+  /** Records the delivery state by subscription id (`sub_…`). */
   readonly noteDeliveries: (found: TenantReading['deliveries']) => void;
-  /** The time according to the clock of Redis, in milliseconds. */
+  /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
 }
 
-/** Returns the differences of a tenant. @param listed the tenants that are listed with control state in Redis */
+/** Returns the differences of a tenant. @param listed tenants listed with control state in Redis */
 export async function compareTenant(
   deps: ComparisonDeps,
   name: string,
@@ -35,7 +35,7 @@ export async function compareTenant(
 ): Promise<Difference[]> {
   const { caches, store, tenants } = deps;
   const stored = tenants.stored(name);
-  // The state is not known if a worker is processing or retrying the tenant.
+  // We can't know the state while a worker is processing or retrying the tenant.
   if (stored === undefined || deps.isPaused(name) || isEmpty(stored.routes)) return [];
   if (!tenants.isCurrent(name)) {
     deps.enqueueTenant(name);
@@ -53,7 +53,7 @@ export async function compareTenant(
   return differences;
 }
 
-/** Returns the differences of each account. Accounts without differences are not included. */
+/** Returns the differences for each account, omitting accounts that match. */
 export async function compareAccounts(
   { caches, store, isAccountPending }: ComparisonDeps,
   names: readonly string[],

@@ -1,8 +1,7 @@
 import type { PatchOp, RoutesPlan } from '../../redis/control-plan.ts';
 
 /**
- * The parts of the control state that are compared. They are used as labels of the metric and are also included in the
- * Event.
+ * The parts of the control state being compared. These are used as metric labels, and are also included in the Event.
  */
 export const DRIFTED = [
   'tenant',
@@ -20,21 +19,21 @@ export const DRIFTED = [
 ] as const;
 export type Drifted = (typeof DRIFTED)[number];
 
-/** A difference between the data in Redis and the last state that was written. */
+/** A difference between what is in Redis and what was last written. */
 export interface Difference {
-  /** Identifies the difference, so that it can be found again in a second comparison. */
+  /** Identifies the difference so it can be recognized in a second comparison. */
   readonly id: string;
   readonly what: Drifted;
-  /** The pair that needs to be repaired. If this is not set, the routes of the tenant are repaired. */
+  /** Pair to repair. If not set, the tenant's routes will be repaired instead. */
   readonly pair?: { readonly integration: string; readonly groupKey: string };
-  /** True if Redis contains an open gate that is not opened by an object in the caches. */
+  /** Whether Redis contains an open gate that no object in the caches opens. */
   readonly removes: boolean;
 }
 
-/** These fields contain the time of the repair, so they are ignored in the comparison. */
+/** These fields hold the time of the repair and must therefore be ignored when comparing. */
 const MOMENTARY = new Set(['since', 'skipTo']);
 
-/** Returns the changes of a plan that have not been written yet. There is one difference for each key. */
+/** Returns the plan's changes that have yet to be written, one difference per key. */
 export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches' | 'ready'>): Difference[] {
   const differences: Difference[] = [];
   for (const { meta } of ready) differences.push({ id: `ready ${meta}`, what: 'ready', removes: false });
@@ -49,7 +48,7 @@ export function differencesOfPlan({ patches, ready }: Pick<RoutesPlan, 'patches'
   return differences;
 }
 
-/** Returns the fields that are written or deleted by the operation. */
+/** Returns the fields that this operation writes or deletes. */
 function fieldsOf({ command, args }: PatchOp): string[] {
   if (command === 'HDEL') return args.map(field => `-${field}`);
   if (command !== 'HSET') return [];
@@ -57,8 +56,8 @@ function fieldsOf({ command, args }: PatchOp): string[] {
 }
 
 /**
- * Returns the part of the control state that a key belongs to. This is determined by the tag and the word after it. For
- * example, `{i:int_…}:s:sub_…` belongs to a subscription.
+ * Returns the part of the control state that a key belongs to, based on its tag and the word following it. For example,
+ * `{i:int_…}:s:sub_…` belongs to a subscription.
  */
 function whatOf(key: string): Drifted {
   const [, slot, kind] = /^\{(\w):.*?\}:(\w+)/.exec(key) ?? [];
@@ -69,8 +68,8 @@ function whatOf(key: string): Drifted {
 }
 
 /**
- * Returns the differences that are found in both comparisons. Other differences are ignored, because they were caused
- * by writes in progress.
+ * Returns only the differences found in both comparisons. Anything else was caused by in-flight writes and can be
+ * ignored.
  */
 export function inBoth(first: readonly Difference[], second: readonly Difference[]): Difference[] {
   const ids = new Set(first.map(({ id }) => id));

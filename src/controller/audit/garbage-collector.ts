@@ -14,23 +14,23 @@ export interface GarbageCollectorDeps extends OrphanRemovalDeps {
   readonly control: Pick<ControlStore, 'patch' | 'readTenant'>;
   readonly isPaused: (tenant: string) => boolean;
   readonly fence: () => number;
-  /** Lists all objects that can own data in Redis from the quorum. */
+  /** Lists every object that may own data in Redis, using a quorum read. */
   readonly relist: (what: 'routes') => Promise<void>;
   readonly enqueueTenant: (name: string) => void;
 }
 
-/** The maximum number of tenants that are processed in one pass. */
+/** Maximum number of tenants processed in a single pass. */
 const MOST_TENANTS = 50;
 
 /**
- * Removes orphaned data from Redis. An orphan is the data of an object that was deleted without a cleanup. This can
- * happen if the finalizer was removed during an outage, or if the object does not have a finalizer. Queues with
- * undelivered events and inboxes within their retention are not removed. An orphan must be found in two passes before
- * it is removed, and the caches must match the quorum.
+ * Removes orphaned data from Redis. Data is orphaned when its object was deleted without a cleanup, either because
+ * someone removed the finalizer during an outage or because the object never had one. Queues with undelivered events,
+ * as well as inboxes within their retention, will not be removed. For safety, an orphan must have been found in two
+ * passes, and the caches must match the quorum, before we remove it.
  */
 export function createGarbageCollector(deps: GarbageCollectorDeps) {
   const { caches, tenants, store, purger } = deps;
-  /** The orphans that were found in the last pass, by tenant. */
+  /** Orphans found in the previous pass, by tenant. */
   let seen = new Map<string, ReadonlySet<string>>();
 
   function suspectOf(tenant: string, names: ReadonlyMap<string, string>): Suspect {
@@ -38,7 +38,7 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
     return { tenant, name, owned: name === undefined ? OWNS_NOTHING : ownedBy(caches, name) };
   }
 
-  /** Returns the tenants with an orphan that was also found in the last pass. */
+  /** Returns the tenants with at least one orphan that was already found in the previous pass. */
   async function findSuspects(listed: ReadonlySet<string>): Promise<string[]> {
     const names = namesById(deps);
     const found = new Map<string, ReadonlySet<string>>();
@@ -69,15 +69,15 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
   }
 
   return {
-    /** Removes the results of the last pass. This is called at the start of a term. */
+    /** Discards the results of the previous pass. Called when a term starts. */
     forget: (): void => {
       seen = new Map();
     },
-    /** Runs one pass over the tenants that are listed with control state in Redis. */
+    /** Runs one pass over all tenants listed with control state in Redis. */
     async pass(listed: ReadonlySet<string>): Promise<void> {
       const uids = knownUids(caches);
       for (const name of tenants.prune(uid => uids.has(uid))) {
-        // The tenant may not exist at all, because a Subscription can name any producer.
+        // Since a Subscription can name any producer, this tenant might not exist at all.
         if (!listed.has(tenantId(name))) await purger.purgeTenant(deps.fence(), tenantId(name), deps.nowMs(), false);
       }
       const again = await findSuspects(listed);
@@ -92,8 +92,8 @@ export function createGarbageCollector(deps: GarbageCollectorDeps) {
 export type GarbageCollector = ReturnType<typeof createGarbageCollector>;
 
 /**
- * Returns the names of workspaces by id (`ten_…`). This includes all workspaces that exist, contain objects, or are
- * named by an object.
+ * Returns workspace names by id (`ten_…`), covering every workspace that exists, contains objects, or is named by an
+ * object.
  */
 function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 'tenants'>): Map<string, string> {
   const names = new Set(tenants.names());
@@ -105,7 +105,7 @@ function namesById({ caches, tenants }: Pick<GarbageCollectorDeps, 'caches' | 't
   return new Map([...names].map(name => [tenantId(name), name]));
 }
 
-/** Returns the UIDs of all objects that may still be reconciled. */
+/** Returns the UIDs of all objects that may still need to be reconciled. */
 function knownUids(caches: Pick<Caches, 'CatalogStream' | 'Subscription'>): Set<string> {
   const uids = new Set<string>();
   for (const kind of ['CatalogStream', 'Subscription'] as const) {

@@ -10,13 +10,13 @@ import { createGateProbe, parseGate } from './gate-probe.ts';
 export interface CompareGatesDeps {
   readonly caches: Pick<Caches, 'Workspace' | 'Integration' | 'Activation'>;
   readonly store: Pick<ControlAudit, 'probe' | 'scanActivations' | 'scanGates'>;
-  /** Returns true if the pair is queued or will be retried. In this case, a difference is expected. */
+  /** Whether the pair is queued or waiting to be retried, in which case a difference is to be expected. */
   readonly isPending: (pair: string) => boolean;
 }
 
 /**
- * Compares the open group keys of a tenant in Redis with its objects. Redis stores the group keys in two places and
- * both are compared. They are read in parts, so that only the differences are kept in memory.
+ * Compares a tenant's open group keys in Redis with its objects. Redis keeps the group keys in two places, so both need
+ * to be compared. Reading happens in parts, which means that only the differences are held in memory.
  */
 export async function compareGates(
   deps: CompareGatesDeps,
@@ -33,7 +33,7 @@ export async function compareGates(
   for (const [integration, name] of names) {
     await probe.expect(integration, name === undefined ? [] : openGroupKeys(caches, namespace, name));
   }
-  // We only read all group keys from a place if it contains more of them than expected.
+  // Only read all group keys from a place when it holds more of them than expected.
   for (const place of await probe.finish()) {
     if (place === tenant) {
       for await (const gates of store.scanGates(tenant)) {
@@ -49,8 +49,8 @@ export async function compareGates(
 }
 
 /**
- * Returns the names of all integrations that have an object or a route, by id (`int_…`). The name is undefined if the
- * object does not exist.
+ * Returns the names of all integrations with an object or a route, by id (`int_…`). An integration without an object
+ * has an undefined name.
  */
 function integrationNames(
   { Integration }: Pick<Caches, 'Integration'>,
@@ -66,7 +66,7 @@ function integrationNames(
   return names;
 }
 
-/** Returns each open group key of an integration in the caches without duplicates. */
+/** Yields every open group key of an integration in the caches, without duplicates. */
 function* openGroupKeys(caches: Pick<Caches, 'Activation'>, namespace: string, integration: string): Generator<string> {
   for (const activation of caches.Activation.store.byIndex('integration', `${namespace}/${integration}`)) {
     const { groupKey } = activation.spec;

@@ -4,15 +4,15 @@ import { isOpen } from '../kinds/activation/open-gates.ts';
 import type { Difference } from './drift.ts';
 
 /**
- * The maximum number of pairs that are repaired separately. If there are more differences, the whole tenant is
+ * Maximum number of pairs to repair one by one. Once there are more differences than this, the whole tenant is
  * repaired.
  */
 const MOST_PAIRS = 1_000;
 
-/** A place in Redis that contains open group keys. This is either an integration or the index of the tenant. */
+/** A place in Redis where open group keys are kept: either an integration or the tenant's index. */
 export type Place = 'activation' | 'gate';
 
-/** Returns the Activations of a pair from the caches. */
+/** Returns the cached Activations of a pair. */
 export function activationsOf(
   { Activation }: Pick<Caches, 'Activation'>,
   namespace: string,
@@ -23,14 +23,14 @@ export function activationsOf(
 }
 
 /**
- * Collects the group keys of a tenant that are different in Redis and in its objects.
+ * Collects group keys of a tenant for which Redis and the objects disagree.
  *
- * @param names the name of each integration by id (`int_…`). The name is undefined if the object does not exist.
+ * @param names integration names by id (`int_…`), undefined if the object does not exist.
  */
 export function createGateDifferences(
   deps: {
     readonly caches: Pick<Caches, 'Workspace' | 'Activation'>;
-    /** Returns true if the pair is queued or will be retried. In this case, a difference is expected. */
+    /** Whether the pair is queued or waiting to be retried, in which case a difference is to be expected. */
     readonly isPending: (pair: string) => boolean;
   },
   namespace: string,
@@ -40,14 +40,14 @@ export function createGateDifferences(
   const differences: Difference[] = [];
   return {
     /**
-     * Adds a group key that is different. If `removes` is set, the group key only exists in Redis. Otherwise, it is
-     * missing from Redis.
+     * Adds a differing group key. With `removes` set, the group key exists only in Redis; otherwise it is missing
+     * there.
      */
     add(what: Place, integration: string, groupKey: string, removes: boolean): void {
       if (differences.length > MOST_PAIRS) return;
       const name = names.get(integration);
       const objects = name === undefined ? [] : activationsOf(deps.caches, namespace, name, groupKey);
-      // The pair has changed since it was read from Redis.
+      // The pair has changed since we read it from Redis.
       if (isOpen(objects) === removes) return;
       if (name !== undefined && deps.isPending(pairKey(namespace, name, groupKey))) return;
       const versions = objects.map(({ metadata }) => `${metadata.uid}@${metadata.generation}`).join();
@@ -60,8 +60,8 @@ export function createGateDifferences(
     },
     all(): Difference[] {
       if (differences.length <= MOST_PAIRS) return differences;
-      // There are too many differences, so we return one difference for each place. It has the same id in each
-      // comparison. We must assume that some of the differences are removals, because not all of them were kept.
+      // There are too many differences, so we return a single one per place, using the same id in each comparison.
+      // Some of them must be assumed to be removals, since we did not keep them all.
       return (['activation', 'gate'] as const).flatMap(what =>
         differences.some(each => each.what === what) ? [{ id: `many ${what}`, what, removes: true }] : [],
       );

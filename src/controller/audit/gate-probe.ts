@@ -1,20 +1,17 @@
 import type { ControlAudit, Probe } from '../../redis/control-audit.ts';
 import type { Place } from './gate-differences.ts';
 
-/** The maximum number of names in one probe. */
+/** Maximum number of names per probe. */
 const PROBE_NAMES = 500;
 
-/** Called with a group key of an integration (`int_…`) that is missing from a place in Redis. */
+/** Called with an integration's (`int_…`) group key that should be in a place in Redis but isn't. */
 type OnMissing = (what: Place, integration: string, groupKey: string) => void;
 
-/**
- * Creates a probe that checks whether the expected open group keys of a tenant exist in Redis. They are checked in
- * parts.
- */
+/** Creates a probe to check whether a tenant's expected open group keys exist in Redis. The check is done in parts. */
 export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: string, onMissing: OnMissing) {
-  /** The number of group keys in Redis for each integration (`int_…`) or tenant (`ten_…`). */
+  /** Number of group keys in Redis per integration (`int_…`) or tenant (`ten_…`). */
   const sizes = new Map<string, number>();
-  /** The number of expected group keys that exist in Redis. */
+  /** How many of the expected group keys exist in Redis. */
   const present = new Map<string, number>();
   let batch: Probe[] = [];
   let names = 0;
@@ -45,8 +42,7 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: stri
 
   return {
     /**
-     * Sets the expected group keys of an integration. This must be called once for each integration with all of its
-     * group keys.
+     * Sets the expected group keys of an integration. Must be called once per integration, with all of its group keys.
      */
     async expect(integration: string, groupKeys: Iterable<string>): Promise<void> {
       let part: string[] = [];
@@ -61,8 +57,8 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: stri
       if (part.length > 0 || !isAsked) await expectPart(integration, part);
     },
     /**
-     * Finishes the probe. Returns the integrations for which Redis contains more group keys than expected. The tenant
-     * is also included if this applies to its index.
+     * Finishes the probe and returns the integrations that have more group keys in Redis than expected. If the same
+     * applies to the tenant's index, the tenant will be included too.
      */
     async finish(): Promise<string[]> {
       batch.push({ tenant, gates: [] });
@@ -72,7 +68,7 @@ export function createGateProbe(store: Pick<ControlAudit, 'probe'>, tenant: stri
   };
 }
 
-/** Parses a gate in the form `group key\0integration`. */
+/** Parses a gate of the form `group key\0integration`. */
 export function parseGate(gate: string): [integration: string, groupKey: string] {
   const end = gate.lastIndexOf('\0');
   return [gate.slice(end + 1), gate.slice(0, end)];

@@ -8,11 +8,11 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { AuditMetrics, Swept } from './audit-metrics.ts';
 import { findOrphans, type Owned } from './orphans.ts';
 
-/** A tenant that may have orphans. */
+/** A tenant that might have orphans. */
 export interface Suspect {
-  /** The id of the tenant (`ten_…`). */
+  /** ID of the tenant (`ten_…`). */
   readonly tenant: string;
-  /** The name of the tenant. Undefined if there is no object that refers to it. */
+  /** Name of the tenant, or undefined if no object refers to it. */
   readonly name: string | undefined;
   readonly owned: Owned;
 }
@@ -22,16 +22,16 @@ export interface OrphanRemovalDeps {
   readonly control: Pick<ControlStore, 'patch'>;
   readonly purger: ControlSweep;
   readonly metrics: Pick<AuditMetrics, 'swept'>;
-  /** The time according to the clock of Redis, in milliseconds. */
+  /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
   readonly log: Pick<Logger, 'info'>;
 }
 
 /**
- * Removes the orphans of a tenant. Queues with undelivered events and inboxes within their retention are kept.
+ * Removes a tenant's orphans, except for queues with undelivered events and inboxes within their retention.
  *
- * @param dryRun if true, the orphans are counted but not removed
- * @returns the number of orphans that were removed
+ * @param dryRun if true, orphans will only be counted
+ * @returns the number of orphans removed
  */
 export async function removeOrphans(
   deps: OrphanRemovalDeps,
@@ -73,7 +73,7 @@ export async function removeOrphans(
   }
   if (ops.length > 0) await control.patch(fence, [{ meta: t.meta, ops }]);
   if (!orphans.tenant || Object.keys(index).length > 0) return count;
-  // In a dry run, the index in Redis still contains the entries that would have been removed.
+  // During a dry run, the index in Redis still includes entries that we would have removed.
   if (dryRun) return count + 1;
   if (await purger.purgeTenant(fence, tenant, nowMs, dryRun)) {
     const delist: PatchOp = { command: 'SREM', key: CLUSTER_KEYS.tenants, args: [tenant] };
@@ -83,7 +83,7 @@ export async function removeOrphans(
   return count;
 }
 
-/** Returns true if an inbox that is kept has open references to events of the queue. */
+/** Returns true if a retained inbox has open references to events in the queue. */
 async function hasOpenReferences(
   purger: Pick<ControlSweep, 'countOpen'>,
   routes: TenantRoutes,

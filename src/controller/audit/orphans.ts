@@ -4,14 +4,14 @@ import type { AnyObject } from '../../kube/object.ts';
 import type { InboxRef } from '../../redis/inbox-store.ts';
 import type { Caches } from '../caches/caches.ts';
 
-/** The data in Redis that is owned by the objects of a tenant. This includes objects that have not been applied yet. */
+/** Data in Redis owned by a tenant's objects, including objects that have yet to be applied. */
 export interface Owned {
   readonly queues: ReadonlySet<string>;
-  /** The ids of the integrations (`int_…`). */
+  /** IDs of the integrations (`int_…`). */
   readonly integrations: ReadonlySet<string>;
-  /** The ids of the inboxes in the form `sub_….inc`. */
+  /** IDs of the inboxes, formatted as `sub_….inc`. */
   readonly inboxes: ReadonlySet<string>;
-  /** True if the workspace exists or if there is an object in its namespace. */
+  /** Whether the workspace exists or its namespace contains any object. */
   readonly exists: boolean;
 }
 
@@ -19,12 +19,12 @@ export const OWNS_NOTHING: Owned = { queues: new Set(), integrations: new Set(),
 
 type OwnerCaches = Pick<Caches, 'Workspace' | 'CatalogStream' | 'Integration' | 'Subscription'>;
 
-/** Returns the routes of a tenant that does not have any objects. */
+/** Returns the routes for a tenant without any objects. */
 export function emptyRoutes(tenant: string): TenantRoutes {
   return { tenant, payer: '', plan: '', keys: {}, queues: {}, integrations: {} };
 }
 
-/** Returns the data that is owned by the objects of a workspace. */
+/** Returns the data owned by the objects in a workspace. */
 export function ownedBy(caches: OwnerCaches, name: string): Owned {
   const queues = new Set(caches.CatalogStream.store.byIndex('namespace', name).map(({ metadata }) => metadata.name));
   const integrations = new Set(
@@ -46,20 +46,19 @@ export interface Orphans {
   readonly inboxes: readonly (InboxRef & { readonly retentionMs: number })[];
   readonly queues: readonly { readonly queue: string; readonly gen: string }[];
   readonly integrations: readonly string[];
-  /** True if the tenant does not have any data that is owned by an object. */
+  /** Whether none of the tenant's data is owned by an object. */
   readonly tenant: boolean;
 }
 
-/** The maximum retention in milliseconds. It is used if the retention is no longer known. */
+/** Maximum retention in milliseconds, used whenever the actual retention is no longer known. */
 const LONGEST_RETENTION_MS = 720 * 3_600_000;
 
 /**
- * Returns the orphans of a tenant, which are the entries of its index that are not owned by an object. This is a pure
- * function.
+ * Returns a tenant's orphans, i.e. the index entries that no object owns. This is a pure function.
  *
- * @param index the index of the tenant, with the keys `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. The
- * value is the generation of the queue or of the subscription.
- * @param routes the routes that were read for the entries of the index
+ * @param index the tenant's index, keyed by `q:<queue>`, `i:<integration>` and `s:<integration>:<sub>`. Each value is
+ * the generation of the queue or of the subscription.
+ * @param routes the routes read for the index entries
  */
 export function findOrphans(index: Readonly<Record<string, string>>, routes: TenantRoutes, owned: Owned): Orphans {
   const inboxes: (InboxRef & { readonly retentionMs: number })[] = [];
@@ -83,7 +82,7 @@ export function findOrphans(index: Readonly<Record<string, string>>, routes: Ten
   return { inboxes, queues, integrations, tenant: !owned.exists };
 }
 
-/** Returns the names of the orphans. The names are the same in each pass. */
+/** Returns the orphan names, which don't change from pass to pass. */
 export function namesOf({ inboxes, queues, integrations, tenant }: Orphans): string[] {
   return [
     ...inboxes.map(({ sub, inc }) => `${sub}.${inc}`),

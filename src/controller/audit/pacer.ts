@@ -1,14 +1,11 @@
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** The maximum time between two commands, in milliseconds. It limits short passes to 200 commands per second. */
+/** Longest gap between two commands, in milliseconds. This limits short passes to 200 commands per second. */
 const LONGEST_GAP_MS = 5;
-/** The target duration of a pass with many commands, in milliseconds. */
+/** Target duration for a pass with many commands, in milliseconds. */
 const PASS_MS = 20_000;
 
-/**
- * Distributes the commands of a pass over time. The interval is calculated from the number of commands in the last
- * pass.
- */
+/** Spreads the commands of a pass over time, using an interval based on the number of commands in the previous pass. */
 export function createPacer(clock: Pick<Clock, 'setTimer'>) {
   let count = 0;
   let gapMs = LONGEST_GAP_MS;
@@ -17,7 +14,7 @@ export function createPacer(clock: Pick<Clock, 'setTimer'>) {
       count++;
       await sleep(clock, gapMs);
     },
-    /** This must be called at the end of each pass. */
+    /** Must be called once a pass ends. */
     next: (): void => {
       gapMs = Math.min(LONGEST_GAP_MS, PASS_MS / Math.max(1, count));
       count = 0;

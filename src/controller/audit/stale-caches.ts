@@ -4,9 +4,9 @@ import type { Difference } from './drift.ts';
 
 export interface StaleCachesDeps {
   readonly caches: Pick<Caches, 'Activation'>;
-  /** Lists objects from the quorum. This can be all objects of routes and accounts, or the activations. */
+  /** Lists objects from the quorum: either all objects used for routes and accounts, or the activations. */
   readonly relist: (what: 'routes' | 'activations') => Promise<void>;
-  /** Reads the objects of a pair from the quorum. */
+  /** Reads a pair's objects from the quorum. */
   readonly readPair: (
     namespace: string,
     integration: string,
@@ -14,12 +14,12 @@ export interface StaleCachesDeps {
   ) => Promise<readonly Cached<'Activation'>[]>;
 }
 
-/** The maximum number of pairs that are read separately. If there are more, all activations are listed. */
+/** Maximum number of pairs to read individually. With more than this, we list all activations instead. */
 const MOST_PAIRS_READ = 20;
 
 /**
- * Returns the differences that were not caused by a stale cache of activations. If the cache is stale, the activations
- * are listed again.
+ * Filters out differences caused by a stale activation cache. If the cache turns out to be stale, the activations will
+ * be listed again.
  */
 export async function withoutStale(
   { caches, relist, readPair }: StaleCachesDeps,

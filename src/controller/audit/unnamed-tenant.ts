@@ -5,14 +5,14 @@ import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 import { emptyRoutes } from './orphans.ts';
 
 /**
- * Closes the routes and gates of a tenant (`ten_…`) that is not named by any object. This is done here because there is
- * no worker for the tenant.
+ * Closes the routes and gates of a tenant (`ten_…`) that no object names. No worker is responsible for such a tenant,
+ * so this needs to happen here.
  */
 export async function closeUnnamedTenant(
   deps: {
     readonly store: Pick<ControlAudit, 'probe'>;
     readonly control: Pick<ControlStore, 'patch' | 'readTenant'>;
-    /** The time according to the clock of Redis, in milliseconds. */
+    /** Current time in milliseconds, according to the Redis clock. */
     readonly nowMs: () => number;
   },
   tenant: string,

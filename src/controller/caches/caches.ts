@@ -23,17 +23,17 @@ import { createPartSharing } from '../../kube/shared-parts.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 
-/** An object of the given kind in the caches. */
+/** A cached object of the given kind. */
 export type Cached<K extends KindName> = KubeObject<ObjectOf<K>['spec'], NonNullable<ObjectOf<K>['status']>>;
 
 /**
- * The fields of an ingress key Secret that are kept in the cache. The key itself is not kept. Either `sha256` or
- * `unusable` is set.
+ * The part of an ingress key Secret that is kept in the cache, which never includes the key itself. Either `sha256` or
+ * `unusable` will be set.
  */
 export interface IngressKeySecret {
   readonly namespace: string;
   readonly sha256?: string;
-  /** The reason why the Secret cannot be used, and the metadata that is required for the Event. */
+  /** Why the Secret can't be used, along with the metadata needed for the Event. */
   readonly unusable?: {
     readonly message: string;
     readonly metadata: Pick<AnyObject['metadata'], 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
@@ -45,27 +45,27 @@ type SecretObject = AnyObject & {
   readonly data?: Readonly<Record<string, string>>;
 };
 
-/** The fields of a mirrored signing secret that are kept in the cache. */
+/** The part of a mirrored signing secret that is kept in the cache. */
 export interface SigningSecretMirror {
   readonly namespace: string;
-  /** The value of the Secret, encoded in base64. */
+  /** Base64-encoded value of the Secret. */
   readonly data: string | undefined;
-  /** The name of the Subscription that owns the Secret. */
+  /** Name of the owning Subscription. */
   readonly owner: string | undefined;
 }
 
-/** The fields of an invitation Secret that are kept in the cache. The token is not kept. */
+/** The part of an invitation Secret that is kept in the cache, excluding the token. */
 export interface InvitationSecret {
   readonly namespace: string;
-  /** The hash of the token. Undefined if the Secret is empty. */
+  /** Hash of the token, or undefined if the Secret is empty. */
   readonly sha256: string | undefined;
-  /** The name of the Integration that owns the Secret. */
+  /** Name of the owning Integration. */
   readonly owner: string | undefined;
 }
 
-/** A Secret that may be used as the value of a header. The data of the Secret is not included. */
+/** A Secret that may provide a header value. Does not include the Secret's data. */
 export interface HeaderSecret {
-  /** The key in the form `namespace/name`. */
+  /** Key formatted as `namespace/name`. */
   readonly key: string;
   readonly resourceVersion: string;
 }
@@ -80,8 +80,7 @@ export function resourceOf(kind: KindName): Resource {
 const byNamespace = { namespace: (object: AnyObject) => [object.metadata.namespace ?? ''] };
 
 /**
- * Returns the key for the pair of an Activation. The key can be parsed because the names of integrations do not contain
- * a slash.
+ * Returns the pair key for an Activation. Since integration names can't contain a slash, the key can be parsed again.
  */
 export function pairKey(namespace: string, integration: string, groupKey: string): string {
   return `${namespace}/${integration}/${groupKey}`;
@@ -91,12 +90,12 @@ export function pairKeyOf({ metadata, spec }: Cached<'Activation'>): string {
   return pairKey(metadata.namespace ?? '', spec.integration, spec.groupKey);
 }
 
-/** Returns the index entry for the target of a Block. */
+/** Returns the index entry for a Block's target. */
 export function targetKey(namespace: string, kind: 'CatalogStream' | 'Package', name: string): string {
   return `${namespace}/${kind}/${name}`;
 }
 
-/** The indexes of the cache of each kind. */
+/** Cache indexes for each kind. */
 export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   Account: { publicId: ({ metadata }) => [publicId('Account', '', metadata.name)] },
   Workspace: {
@@ -122,7 +121,7 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
     producer: object => [object.spec.producer],
     integration: ({ spec }) => [`${spec.producer}/${spec.integration}`],
     publicId: ({ metadata }) => [publicId('Subscription', metadata.namespace ?? '', metadata.name)],
-    // The Subscriptions with a header from a Secret are indexed by the Secret and by the producer.
+    // Subscriptions with a header from a Secret are indexed both by Secret and by producer.
     secret: ({ metadata, spec }) => [
       ...new Set(headersWithSecret(spec.endpoint?.headers).map(({ secret }) => `${metadata.namespace}/${secret.name}`)),
     ],
@@ -135,22 +134,23 @@ export const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   },
 };
 
-/** The fields of a spec that often have the same value in many objects of the kind. */
+/** Spec fields which often have the same value across many objects of the kind. */
 const SHARED_FIELDS: { readonly [K in KindName]?: readonly (keyof Cached<K>['spec'] & string)[] } = {
   Activation: ['integration'],
   Subscription: ['producer', 'integration', 'stream'],
 };
 
 /**
- * Returns the SHA-256 hash of a value in a Secret, encoded in hexadecimal. @param value the value, encoded in base64
+ * Returns the hex-encoded SHA-256 hash of a Secret value.
+ * @param value base64-encoded value
  */
 function sha256Of(value: string | undefined): string | undefined {
   return value === undefined ? undefined : createHash('sha256').update(Buffer.from(value, 'base64')).digest('hex');
 }
 
 /**
- * Returns the fields of an ingress key Secret that are kept in the cache. This is either the hash or the reason why the
- * Secret cannot be used.
+ * Returns the part of an ingress key Secret to cache, which is either the hash or the reason why the Secret can't be
+ * used.
  */
 export function projectIngressKey({ metadata, data = {} }: SecretObject): IngressKeySecret {
   const { name, namespace = '', uid, resourceVersion } = metadata;
@@ -165,7 +165,7 @@ export function projectIngressKey({ metadata, data = {} }: SecretObject): Ingres
   return { namespace, unusable: { message, metadata: { name, namespace, uid, resourceVersion } } };
 }
 
-/** The caches of the controller. There is one reflector for each kind and all reflectors use the same connection. */
+/** Caches contains one reflector per kind. All reflectors share the same connection. */
 export type Caches = ReturnType<typeof createCaches>;
 
 export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
@@ -188,7 +188,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     Block: reflect('Block'),
     Subscription: reflect('Subscription'),
     Activation: reflect('Activation'),
-    /** The namespaces that have the label of a workspace. */
+    /** Namespaces carrying the workspace label. */
     namespaces: createReflector<AnyObject, { readonly workspace: string; readonly deleting: boolean }>({
       ...connection,
       resource: NAMESPACES,
@@ -198,7 +198,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
         deleting: metadata.deletionTimestamp !== undefined,
       }),
     }),
-    /** The mirrored signing secrets. They are cached so that they can be restored if they are changed or deleted. */
+    /** Mirrored signing secrets, cached so we can restore them if they are changed or deleted. */
     signingSecrets: createReflector<SecretObject, SigningSecretMirror>({
       ...connection,
       resource: SECRETS,
@@ -209,7 +209,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
         owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Subscription')?.name,
       }),
     }),
-    /** The Secrets with invitations. They are cached so that they can be restored or emptied. */
+    /** Secrets holding invitations, cached so that they can be restored or emptied. */
     invitationSecrets: createReflector<SecretObject, InvitationSecret>({
       ...connection,
       resource: SECRETS,
@@ -220,7 +220,7 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
         owner: metadata.ownerReferences?.find(({ kind }) => kind === 'Integration')?.name,
       }),
     }),
-    /** The names and versions of Secrets that can be used in headers. The data of the Secrets is not cached. */
+    /** Names and versions of Secrets that can be used in headers. Their data is never cached. */
     headerSecrets: createReflector<AnyObject, HeaderSecret>({
       ...connection,
       resource: SECRETS,

@@ -2,39 +2,39 @@ import { type AnyObject, keyOf } from '../../kube/object.ts';
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 import type { Caches } from './caches.ts';
 
-/** The kinds that belong to the workspace of their namespace and for which the controller uses one key per object. */
+/** Kinds that belong to the workspace of their namespace, where the controller uses one key per object. */
 type KindOfWorkspace = 'CatalogStream' | 'Package' | 'Integration' | 'Block';
 
-/** Returns true if the object was created or deleted. Returns false if it was updated. */
+/** Returns true if object was created or deleted, and false for an update. */
 export function isCreatedOrDeleted(old: unknown, current: unknown): boolean {
   return old === undefined || current === undefined;
 }
 
-/** Returns the key of the object that changed. */
+/** Returns the key of the changed object. */
 export function keyOfChanged(old: AnyObject | undefined, current: AnyObject | undefined): string[] {
   const object = current ?? old;
   return object === undefined ? [] : [keyOf(object.metadata)];
 }
 
-/** Returns the namespace of the object that changed. */
+/** Returns the namespace of the changed object. */
 export function namespaceOfChanged(old: AnyObject | undefined, current: AnyObject | undefined): string[] {
   const object = current ?? old;
   return object === undefined ? [] : [object.metadata.namespace ?? ''];
 }
 
-/** Returns the keys of all objects of a kind in the given namespace. */
+/** Returns the keys for all objects of a kind in the given namespace. */
 export function keysInNamespace(caches: Caches, kind: KindOfWorkspace, namespace: string): string[] {
   return caches[kind].store.byIndex('namespace', namespace).map(({ metadata }) => keyOf(metadata));
 }
 
-/** Returns the workspaces that belong to the given account. */
+/** Returns all workspaces belonging to the given account. */
 export function workspacesOf(caches: Pick<Caches, 'Workspace'>, account: string): string[] {
   return caches.Workspace.store.byIndex('account', account).map(({ metadata }) => metadata.name);
 }
 
 /**
- * Returns the workspace for each namespace that changed, which has the same name as the namespace. If the label was
- * removed from a namespace, it no longer belongs to the workspace.
+ * Maps each changed namespace to the workspace of the same name. Once its label is removed, a namespace no longer
+ * belongs to the workspace.
  */
 export function fromNamespaces({ namespaces }: Pick<Caches, 'namespaces'>): KeySource {
   return keysFrom(namespaces, (old, current) =>
@@ -42,7 +42,7 @@ export function fromNamespaces({ namespaces }: Pick<Caches, 'namespaces'>): KeyS
   );
 }
 
-/** Returns the objects of a kind in each workspace that was created or deleted. */
+/** Maps each workspace that was created or deleted to its objects of the given kind. */
 export function fromWorkspaces(caches: Caches, kind: KindOfWorkspace): KeySource {
   return keysFrom(caches.Workspace, (old, current) =>
     isCreatedOrDeleted(old, current)
@@ -51,7 +51,7 @@ export function fromWorkspaces(caches: Caches, kind: KindOfWorkspace): KeySource
   );
 }
 
-/** Returns the keys of the objects that own the Secret that changed. */
+/** Returns the keys of the objects owning the changed Secret. */
 export function ownersOf(
   old: { readonly namespace: string; readonly owner: string | undefined } | undefined,
   current: typeof old,

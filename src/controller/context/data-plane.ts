@@ -4,31 +4,31 @@ import type { Caches } from '../caches/caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
 
 /**
- * The duration of an outage of Redis before it is reported on Workspaces, in milliseconds. It is longer than a
+ * How long Redis may be unavailable before we report this on Workspaces, in milliseconds. Must exceed the duration of a
  * failover.
  */
 export const OUTAGE_REPORTED_AFTER_MS = 60_000;
 
-/** The time between two checks of Redis, in milliseconds. */
+/** Interval between Redis checks, in milliseconds. */
 const CHECK_EVERY_MS = 5_000;
 
 export interface DataPlane {
-  /** Returns how long Redis has not responded for the workspace, in milliseconds. Returns 0 if it responds. */
+  /** Returns how long Redis has been unresponsive for the workspace, in milliseconds, or 0 if it responds. */
   readonly awayForMs: (workspace: string) => number;
   /**
-   * Records whether Redis responded for the workspace. This is needed because only a part of a Redis Cluster may be
-   * unavailable.
+   * Records whether Redis responded for the workspace. Parts of a Redis Cluster can be unavailable on their own, so
+   * this is tracked per workspace.
    */
   readonly note: (workspace: string, answered: boolean) => void;
   /**
-   * A source that enqueues all Workspaces when an outage should be reported and when it has ended. It is only used
-   * while this replica is the leader.
+   * Enqueues all Workspaces when an outage should be reported, and again when it is over. Only used while this replica
+   * is the leader.
    */
   readonly source: KeySource;
 }
 
 /**
- * Checks whether Redis responds. An outage is reported once and only on Workspaces. Failovers are not reported because
+ * Checks whether Redis responds. Outages are reported once, and only on Workspaces. We don't report failovers, since
  * they are too short.
  */
 export function createDataPlane(deps: {
@@ -38,8 +38,8 @@ export function createDataPlane(deps: {
 }): DataPlane {
   const { caches, control, clock } = deps;
   /**
-   * The time when the part of Redis that a workspace uses stopped responding, by workspace. The time is in milliseconds
-   * of the monotonic clock.
+   * When the part of Redis used by a workspace stopped responding, by workspace. In milliseconds of the monotonic
+   * clock.
    */
   const since = new Map<string, number>();
   let awaySinceMs: number | undefined;

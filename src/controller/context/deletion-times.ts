@@ -3,26 +3,24 @@ import type { Reflector } from '../../kube/reflector.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Caches } from '../caches/caches.ts';
 
-/** The kinds that have a finalizer. */
+/** Kinds that have a finalizer. */
 const PROTECTED = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 
 export interface DeletionTimes {
-  /** Returns the time since this process first saw that the object is being deleted, in milliseconds. */
+  /** Returns how long ago this process first observed the object's deletion, in milliseconds. */
   readonly deletingForMs: (object: AnyObject) => number;
 }
 
 /**
- * Records when this process first saw that an object is being deleted. We do not use the deletionTimestamp because it
- * is set by the clock of the API server. If the clock of this pod was an hour behind, the deletion of a namespace would
- * be delayed by an hour. The time is also recorded on replicas that are not the leader.
+ * Records when this process first observed that an object is being deleted. We don't want to use the deletionTimestamp
+ * here, since it is set by the API server's clock: if this pod's clock was an hour behind, deleting a namespace would
+ * take an hour longer. Replicas other than the leader record the time as well.
  */
 export function createDeletionTimes(
   caches: { readonly [K in (typeof PROTECTED)[number]]: Pick<Caches[K], 'subscribe'> },
   clock: Pick<Clock, 'nowMs'>,
 ): DeletionTimes {
-  /**
-   * The time when the deletion of an object was first seen, by uid. The time is in milliseconds of the monotonic clock.
-   */
+  /** When an object's deletion was first observed, by UID. In milliseconds of the monotonic clock. */
   const seen = new Map<string, number>();
 
   function note({ metadata }: AnyObject): number {

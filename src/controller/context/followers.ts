@@ -4,10 +4,7 @@ import { keysInNamespace } from '../caches/related-keys.ts';
 import { findCondition } from '../engine/conditions.ts';
 import type { Controllers } from '../engine/controllers.ts';
 
-/**
- * Enqueues the objects that have a status which depends on the routes of the tenant `name`. This can be limited to the
- * objects with the given UIDs.
- */
+/** Enqueues objects whose status depends on the routes of tenant `name`. Can be limited to the given UIDs. */
 export function enqueueFollowers(
   { caches, controllers }: { readonly caches: Caches; readonly controllers: Pick<Controllers, 'enqueue'> },
   name: string,
@@ -21,7 +18,7 @@ export function enqueueFollowers(
   enqueue('subscription', keysOf(caches.Subscription.store.byIndex('producer', name)));
   enqueue('block', keysOf(caches.Block.store.byIndex('namespace', name)));
   if (uids !== 'all') return;
-  // If these objects were not enqueued, the ones that failed in the meantime would have to wait for their backoff.
+  // Without this, objects that failed in the meantime would need to sit out their backoff.
   enqueue('activation', unsettledPairs(caches, name));
   enqueue('workspace', [name]);
   enqueue('catalogstream', keysInNamespace(caches, 'CatalogStream', name));
@@ -29,7 +26,7 @@ export function enqueueFollowers(
   enqueue('integration', keysInNamespace(caches, 'Integration', name));
 }
 
-/** Returns the pairs in a namespace that have an Activation with a generation that has not been applied yet. */
+/** Returns the pairs in a namespace with an Activation whose current generation has yet to be applied. */
 function unsettledPairs(caches: Caches, namespace: string): string[] {
   return caches.Activation.store.byIndex('namespace', namespace).flatMap(activation => {
     const ready = findCondition(activation.status?.conditions, 'Ready');

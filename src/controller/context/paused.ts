@@ -10,8 +10,8 @@ import type { InForce } from '../routes/closing.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from './context.ts';
 
 /**
- * Returns true if the workspace is paused. A workspace that is being deleted is not considered paused, because its
- * routes must be closed.
+ * Returns true if the workspace is paused. A workspace being deleted never counts as paused, since its routes must be
+ * closed.
  */
 export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boolean {
   const metadata = caches.Workspace.store.get(name)?.metadata;
@@ -19,9 +19,8 @@ export function isPaused(caches: Pick<Caches, 'Workspace'>, name: string): boole
 }
 
 /**
- * Returns the status of an object while its workspace is paused. The status is unchanged if it belongs to the current
- * generation. Otherwise, the Ready condition shows the pause. The other conditions are kept with the generation that
- * they were observed at.
+ * Returns an object's status while its workspace is paused. A status for the current generation is left unchanged;
+ * otherwise, the Ready condition will indicate the pause, and all other conditions keep their observed generation.
  */
 export function planPaused(
   { metadata, status }: AnyObject & { readonly status?: CommonStatus | undefined },
@@ -39,12 +38,12 @@ export function planPaused(
   };
 }
 
-/** The requeue interval for an object that is being deleted in a paused workspace, in milliseconds. */
+/** Requeue interval in milliseconds for objects being deleted in a paused workspace. */
 const PAUSED_CHECK_MS = 5_000;
 
 export interface Pausable<K extends KindName> {
   readonly kind: K;
-  /** Returns the name of the workspace that can pause the object. */
+  /** Returns the name of the workspace that can pause this object. */
   readonly workspaceOf: (object: Cached<K>) => string;
 }
 
@@ -53,8 +52,9 @@ function inNamespace<K extends KindName>(kind: K): Pausable<K> {
 }
 
 /**
- * The kinds that are not reconciled during a pause. Activations and Subscriptions are not included because they handle
- * the pause in their reconcilers. Blocks can only close routes, and Accounts do not belong to a workspace.
+ * Kinds that are not reconciled during a pause. Activations and Subscriptions aren't listed because their own
+ * reconcilers handle the pause. Neither are Blocks, which can only close routes, or Accounts, which don't belong to a
+ * workspace.
  */
 export const PAUSABLE = {
   Workspace: { kind: 'Workspace', workspaceOf: ({ metadata }) => metadata.name } satisfies Pausable<'Workspace'>,
@@ -66,10 +66,10 @@ export const PAUSABLE = {
 type StatusOf<K extends KindName> = NonNullable<Cached<K>['status']>;
 
 /**
- * Wraps `reconcile` so that objects in a paused workspace are not reconciled. Only their status is updated to show the
- * pause. They are enqueued when the routes of the workspace are applied.
+ * Wraps `reconcile` so that objects in a paused workspace only have their status updated to show the pause. They will
+ * be enqueued again once the workspace's routes have been applied.
  *
- * @param closes returns true if the object only closes routes, in which case it is also reconciled during a pause
+ * @param closes returns true if the object can only close routes, in which case it is reconciled even during a pause
  */
 export function unlessPaused<K extends KindName>(
   { caches }: Pick<Context, 'caches'>,
@@ -85,8 +85,7 @@ export function unlessPaused<K extends KindName>(
 }
 
 /**
- * Waits until the routes of the object have been applied. If the workspace is paused, only the changes that close
- * routes are applied.
+ * Waits until the object's routes have been applied. In a paused workspace, this only covers changes that close routes.
  */
 export function settled(
   { caches, tenants }: Pick<Context, 'caches' | 'tenants'>,
@@ -96,10 +95,7 @@ export function settled(
   return isPaused(caches, name) ? tenants.closedBy(name, object) : tenants.inForce(name, object);
 }
 
-/**
- * Wraps `finalize` so that it waits for the end of the pause if the workspace is paused. The maximum time is the same
- * as for Redis.
- */
+/** Wraps `finalize` to wait for the end of a pause, for at most as long as it would wait for Redis. */
 export function finalizeUnlessPaused<K extends KindName>(
   context: Pick<Context, 'caches' | 'deletingForMs' | 'recordForcedRemoval'>,
   { kind, workspaceOf }: Pausable<K>,
