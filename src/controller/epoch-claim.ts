@@ -5,27 +5,27 @@ import type { ControlStore } from '../redis/control-store.ts';
 import { HELD, type TermState } from './term.ts';
 
 /**
- * This error is thrown if Redis contains the routes of another Kubernetes cluster. The routes would be overwritten if
- * this replica became the leader.
+ * Thrown if Redis contains the routes of another Kubernetes cluster, which would be overwritten if this replica became
+ * the leader.
  */
 export class ForeignRedisError extends Error {
   override readonly name = 'ForeignRedisError';
 }
 
-/** The timeout for one attempt to read the identity of the cluster, in milliseconds. */
+/** Timeout for a single attempt to read the cluster identity, in milliseconds. */
 const READ_CLUSTER_WITHIN_MS = 5_000;
 
 /**
  * Claims the fencing epoch for the term.
  *
- * @throws ForeignRedisError if Redis belongs to another cluster. An error is also thrown if the term has ended, because
- * the claim would fence the current leader.
+ * @throws ForeignRedisError if Redis belongs to another cluster. Also throws if the term has ended, since claiming
+ * would then fence the current leader.
  */
 export async function claimEpoch(
   deps: {
     readonly client: Pick<KubeClient, 'get'>;
     readonly control: Pick<ControlStore, 'lead'>;
-    /** The time according to the clock of Redis, in milliseconds. */
+    /** Current time in milliseconds, according to the Redis clock. */
     readonly nowMs: () => number;
   },
   state: TermState,

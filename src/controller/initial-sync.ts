@@ -4,15 +4,12 @@ import { aborted } from '../time/clock.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { markApplied, type TermState, type Terms } from './term.ts';
 
-/**
- * The number of tenants that are applied concurrently. This ensures that a tenant that hangs does not block the others.
- */
+/** Number of tenants to apply concurrently, so that a single hanging tenant doesn't block the rest. */
 const TENANTS_AT_ONCE = 16;
 
 /**
- * Applies each tenant once and then marks the control state as ready. A tenant may fail, for example because its shard
- * is not available. In this case, it is enqueued and retried during the term, so that the other tenants are not
- * blocked.
+ * Applies each tenant once, then marks the control state as ready. Individual tenants may fail, e.g. because their
+ * shard is unavailable. These are enqueued and retried during the term rather than blocking the other tenants.
  *
  * @throws if all tenants fail, or if the term has ended
  */

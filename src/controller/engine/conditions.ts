@@ -2,16 +2,16 @@ import type { Condition } from '../../api/conditions.ts';
 
 export type { Condition };
 
-/** A condition that was determined by a kind. The engine sets the transition time and the observed generation. */
+/** A condition as determined by a kind. Transition time and observed generation are filled in by the engine. */
 export type DesiredCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'> & {
-  /** Set this only for a condition that is kept from an older generation. */
+  /** Only set for a condition carried over from an older generation. */
   readonly observedGeneration?: number;
 };
 
-/** The maximum length of a condition message, as defined in the CRDs. */
+/** Maximum length of a condition message. Must match the CRDs. */
 const LONGEST_MESSAGE = 1024;
 
-/** The Ready condition of an object if the kind does not plan one. */
+/** Fallback Ready condition, for objects whose kind doesn't plan one. */
 const UNJUDGED: DesiredCondition = {
   type: 'Ready',
   status: 'Unknown',
@@ -19,16 +19,16 @@ const UNJUDGED: DesiredCondition = {
   message: 'not reconciled yet',
 };
 
-/** These conditions follow the kstatus convention, so they are only present while they are True. */
+/** Following the kstatus convention, these conditions are only present while they are True. */
 const ONLY_WHILE_TRUE = new Set(['Reconciling', 'Stalled']);
 
 /**
- * Returns the conditions that should be written to the status. The Ready condition is always present and comes first.
- * Reconciling and Stalled are only included while they are True. The `lastTransitionTime` is kept unless the status
- * changes. If a type occurs more than once, the last one is used.
+ * Returns the conditions to write to the status. Ready is always present and comes first, whereas Reconciling and
+ * Stalled are only included while True. `lastTransitionTime` is preserved unless the status changes. Should a type
+ * occur more than once, the last one wins.
  *
- * @param existing the current conditions of the object. Types that are no longer desired are removed.
- * @param nowMs milliseconds since the epoch. The time is stored in whole seconds, as in Kubernetes.
+ * @param existing the object's current conditions. Types that are no longer desired will be removed.
+ * @param nowMs milliseconds since the epoch, stored in whole seconds as Kubernetes does.
  */
 export function mergeConditions(
   existing: readonly Condition[],
@@ -52,12 +52,12 @@ export function mergeConditions(
     });
 }
 
-/** Truncates a message without splitting a character. */
+/** Truncates a message, taking care not to split a character. */
 function cut(message: string): string {
   return `${message.slice(0, LONGEST_MESSAGE - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-/** Returns the condition with the given type, or undefined if the object does not have one. */
+/** Returns the condition of the given type, or undefined if there is none. */
 export function findCondition<C extends Pick<Condition, 'type'>>(
   conditions: readonly C[] | undefined,
   type: string,

@@ -3,26 +3,25 @@ import { createQueueMetrics, type QueueMetrics } from './queue-metrics.ts';
 
 export type ReconcileResult = 'success' | 'requeue' | 'requeue_after' | 'error';
 
-/** ControllerMetrics records the metrics of one controller. */
+/** ControllerMetrics records the metrics for a single controller. */
 export type ControllerMetrics = {
   readonly reconciled: (result: ReconcileResult, seconds: number) => void;
   readonly failed: () => void;
   readonly setMaxConcurrent: (workers: number) => void;
-  /** Adds 1 when a worker takes a key, and subtracts 1 when the worker has finished with the key. */
+  /** Adds 1 when a worker takes a key, and subtracts 1 once it is finished with it. */
   readonly addActiveWorkers: (difference: number) => void;
   readonly queue: QueueMetrics;
 };
 
-/** These are the buckets of controller-runtime, in seconds. */
+/** Same buckets as controller-runtime, in seconds. */
 const BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75,
   2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ];
 
 /**
- * Registers the `controller_runtime_*` and `workqueue_*` metrics with the same names as controller-runtime. This
- * function must only be called once for each registry. It returns a function that creates the metrics of one
- * controller.
+ * Registers the `controller_runtime_*` and `workqueue_*` metrics under the names used by controller-runtime. Must only
+ * be called once per registry. The returned function creates the metrics for one controller.
  */
 export function createControllerMetrics(registry: Registry): (controller: string) => ControllerMetrics {
   const registers = [registry];

@@ -1,13 +1,11 @@
 import type { Clock } from '../../time/clock.ts';
 
-/**
- * A binary heap of keys, ordered by the time at which they become ready. There is at most one live entry for each key.
- */
+/** A binary heap of keys, sorted by when they become ready. Each key has at most one live entry. */
 type DelayHeap = {
-  /** Adds a key. If the key is already waiting, the earlier of the two times is used. */
+  /** Adds a key. For a key that is already waiting, the earlier time wins. */
   readonly add: (key: string, readyAtMs: number) => void;
   readonly nextMs: () => number | undefined;
-  /** Removes and returns one key that is ready at `nowMs`. */
+  /** Removes and returns a key that is ready at `nowMs`, if any. */
   readonly take: (nowMs: number) => string | undefined;
   readonly size: () => number;
   readonly clear: () => void;
@@ -17,8 +15,8 @@ type Entry = { readonly key: string; readonly atMs: number };
 
 export function createDelayHeap(): DelayHeap {
   const heap: Entry[] = [];
-  // This map holds the time of the live entry of each key. If an entry has been replaced by an earlier one, it stays in
-  // the heap until it reaches the top.
+  // Time of each key's live entry. Once replaced by an earlier entry, the old one stays in the heap until it reaches
+  // the top.
   const live = new Map<string, number>();
 
   const atMs = (index: number): number => heap[index]?.atMs ?? Number.POSITIVE_INFINITY;
@@ -79,7 +77,7 @@ export function createDelayHeap(): DelayHeap {
   };
 }
 
-/** Calls `onReady` with each key after its delay has passed. A single timer is used for all keys. */
+/** Calls `onReady` with each key once its delay has passed. All keys share a single timer. */
 export function createDelayedKeys(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onReady: (key: string) => void) {
   const heap = createDelayHeap();
   let cancelTimer = () => {};
@@ -101,7 +99,7 @@ export function createDelayedKeys(clock: Pick<Clock, 'nowMs' | 'setTimer'>, onRe
   }
 
   return {
-    /** Adds a key. If the key is already waiting, the earlier of the two times is used. */
+    /** Adds a key. For a key that is already waiting, the earlier time wins. */
     add(key: string, delayMs: number): void {
       heap.add(key, clock.nowMs() + delayMs);
       arm();

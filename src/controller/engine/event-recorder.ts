@@ -7,41 +7,38 @@ import type { Clock } from '../../time/clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
 import type { EventNote } from './outcome.ts';
 
-/** The object that is the subject of an Event. */
+/** The object an Event is about. */
 type Regarding = {
   readonly resource: Resource;
   readonly metadata: Pick<ObjectMeta, 'name' | 'namespace' | 'uid' | 'resourceVersion'>;
 };
 
 export type EventRecorder = {
-  /**
-   * Adds an Event to the queue without waiting for it to be sent. This function does not throw errors, and Events may
-   * be dropped.
-   */
+  /** Queues an Event without waiting until it is sent. Never throws, but Events may be dropped. */
   readonly record: (object: Regarding, note: EventNote) => void;
-  /** Resolves when all Events that have been recorded so far have been sent or dropped. */
+  /** Resolves once all Events recorded so far have been sent or dropped. */
   readonly flush: () => Promise<void>;
 };
 
-/** Identical Events within 10 minutes are combined into one Event with a count, as in client-go. */
+/** Identical Events within 10 minutes are combined into one with a count, as in client-go. */
 const SAME_EVENT_MS = 600_000;
-/** The spam filter allows a burst of 25 Events for each object and then one Event every 5 minutes, as in client-go. */
+/** The spam filter allows a burst of 25 Events per object, followed by one Event every 5 minutes, as in client-go. */
 const BURST = 25;
 const REFILL_MS = 300_000;
-/** The size of the cache is the same as in client-go. The oldest entries are dropped if the cache is full. */
+/** Cache size, same as in client-go. When full, the oldest entries are dropped. */
 const MOST_REMEMBERED = 4_096;
-/** The maximum number of Events that are waiting to be sent. If this limit is reached, new Events are dropped. */
+/** Maximum number of Events waiting to be sent. Beyond this limit, new Events will be dropped. */
 const MOST_PENDING = 1_000;
-/** The maximum number of characters in an Event message, as defined in core/v1. */
+/** Maximum number of characters in an Event message, as defined in core/v1. */
 const LONGEST_MESSAGE = 1_024;
-/** The namespace in which Events for cluster-scoped objects are created. */
+/** Namespace used for Events on cluster-scoped objects. */
 const CLUSTER_EVENTS_NAMESPACE = 'default';
 
 /**
- * Creates a spam filter like the one in client-go. The filter returns true if an Event for the given uid may be sent.
+ * Creates a spam filter modelled after the one in client-go. It returns true if an Event for the given UID may be sent.
  */
 function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boolean {
-  // A bucket that has not been used for this time is full, so it can be removed.
+  // After this long without use, a bucket is full again and can be removed.
   const buckets = createExpiringMap<{ readonly tokens: number; readonly filledMs: number }>({
     ttlMs: BURST * REFILL_MS,
     entries: MOST_REMEMBERED,
@@ -56,16 +53,16 @@ function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boo
   };
 }
 
-/** Returns the reference to the object of an Event, in the format of core/v1. */
+/** Returns a reference to the Event's object, in core/v1 format. */
 function involvedObject({ resource, metadata: { name, namespace, uid, resourceVersion } }: Regarding) {
   const named = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, resourceVersion };
   return namespace === undefined ? named : { ...named, namespace };
 }
 
 /**
- * Creates a recorder for core/v1 Events, which are shown by `kubectl describe` and `kubectl get events`.
+ * Creates a recorder for core/v1 Events, as shown by `kubectl describe` and `kubectl get events`.
  *
- * @param options.instance the name of the process, for example the name of the pod
+ * @param options.instance name of the process, e.g. the name of the pod
  */
 export function createEventRecorder(options: {
   client: Pick<KubeClient, 'create' | 'mergePatch'>;
@@ -99,7 +96,7 @@ export function createEventRecorder(options: {
         await client.mergePatch(EVENTS, { namespace, name: before.name }, { count, lastTimestamp });
         return;
       } catch (error) {
-        // The API server deletes Events after an hour, so we create a new Event here.
+        // Events are deleted by the API server after an hour, in which case we need to create a new one.
         if (!isKubeError(error, 404)) throw error;
       }
     }
@@ -122,8 +119,7 @@ export function createEventRecorder(options: {
         return;
       }
       pending++;
-      // Events are sent in sequence, because the count of an Event can only be patched after the Event has been
-      // created.
+      // Events must be sent in sequence, since the count of an Event can only be patched once it has been created.
       chain = chain
         .then(() => send(object, note))
         .catch((err: unknown) => log.debug({ err, reason: note.reason }, 'cannot record an Event'))

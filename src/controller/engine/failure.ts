@@ -3,21 +3,21 @@ import { type Condition, type DesiredCondition, findCondition } from './conditio
 import { type EventNote, OutageError, ReconcileError } from './outcome.ts';
 
 /**
- * The number of consecutive failures after which a Ready object reports them. This corresponds to about a second of
- * retries. We wait because a short outage of Redis should not cause two writes for each of 100,000 objects.
+ * Number of consecutive failures before a Ready object reports them, corresponding to about a second of retries. We
+ * don't want a short Redis outage to cause two writes for each of 100,000 objects.
  */
 export const FAILURES_BEFORE_UNREADY = 8;
 
-/** The conditions and the Event that are written after a failure. */
+/** Conditions and Event to write after a failure. */
 type FailureReport = { readonly conditions: DesiredCondition[]; readonly event: EventNote };
 
 /**
- * Returns the conditions for an object that failed to reconcile. Ready is set to False and Reconciling is set to True,
- * because the object will be retried. Other conditions are kept with the generation that they were observed at. Returns
- * undefined for the first failures of a Ready object. Also returns undefined for an {@link OutageError} if the current
- * generation has been applied.
+ * Returns the conditions for an object that failed to reconcile. Ready becomes False, and Reconciling becomes True
+ * because the object will be retried. All other conditions keep their observed generation. Returns undefined for the
+ * first few failures of a Ready object, as well as for an {@link OutageError} if the current generation has been
+ * applied.
  *
- * @param failures the number of consecutive failures of this object before this one
+ * @param failures this object's consecutive failures before this one
  */
 export function reportFailure(
   error: unknown,
@@ -43,8 +43,8 @@ export function reportFailure(
 }
 
 /**
- * Returns true if the current generation of the object has been applied. This is not the case if it failed or if it is
- * waiting for the end of a pause.
+ * Returns true if the object's current generation has been applied, which isn't the case if it failed or is waiting for
+ * a pause to end.
  */
 function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[1]): boolean {
   const ready = findCondition(conditions, 'Ready');
@@ -53,8 +53,8 @@ function isApplied({ generation, conditions }: Parameters<typeof reportFailure>[
 }
 
 /**
- * Returns the message of an error if it was written for users. The messages of other errors could contain addresses or
- * values, so they are not shown.
+ * Returns the message of an error intended for users. Other messages are hidden because they could contain addresses or
+ * values.
  */
 function shownMessage(error: unknown): string {
   if (error instanceof ReconcileError || isKubeError(error)) return error.message;

@@ -15,7 +15,8 @@ export function hasFinalizer({ metadata }: AnyObject): boolean {
 }
 
 /**
- * Adds the finalizer and returns the updated object. @throws KubeError 409 if the object has changed since it was read
+ * Adds the finalizer and returns the updated object.
+ * @throws KubeError 409 if object has changed since it was read
  */
 export async function addFinalizer<P extends AnyObject>(object: P, patching: Patching): Promise<P> {
   const finalizers = [...(object.metadata.finalizers ?? []), FINALIZER];
@@ -23,7 +24,7 @@ export async function addFinalizer<P extends AnyObject>(object: P, patching: Pat
   return { ...object, metadata: { ...object.metadata, finalizers, resourceVersion: metadata.resourceVersion } };
 }
 
-/** Removes the finalizer. It is not an error if the object no longer exists. @throws KubeError 409 as above */
+/** Removes the finalizer. This is a no-op if the object no longer exists. @throws KubeError 409 as above */
 export async function removeFinalizer(object: AnyObject, patching: Patching): Promise<void> {
   const finalizers = (object.metadata.finalizers ?? []).filter(name => name !== FINALIZER);
   try {
@@ -34,8 +35,7 @@ export async function removeFinalizer(object: AnyObject, patching: Patching): Pr
 }
 
 /**
- * Patches the full list of finalizers. The resourceVersion is set so that the finalizers of other controllers are not
- * overwritten.
+ * Patches the full list of finalizers, with the resourceVersion set so we don't overwrite those of other controllers.
  */
 function patch({ metadata }: AnyObject, finalizers: string[], { client, resource, signal }: Patching) {
   const { uid, resourceVersion } = metadata;

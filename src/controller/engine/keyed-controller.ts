@@ -8,25 +8,25 @@ import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts
 import { createWorkQueue, type WorkQueue } from './work-queue.ts';
 
 export type Attempt = {
-  /** The number of consecutive failures of this key. */
+  /** Number of consecutive failures for this key. */
   readonly failures: number;
-  /** This signal is aborted when the lease is lost. After that, a running reconcile must not write anything. */
+  /** Aborted when the lease is lost. From then on, a running reconcile must not write anything. */
   readonly signal: AbortSignal;
   readonly log: Logger;
 };
 
-/** A source of keys. It consists of a reflector and a function that maps its changes to the keys of a controller. */
+/** A source of keys: a reflector combined with a function mapping its changes to the keys of a controller. */
 export type KeySource = {
   readonly reflector: Pick<Reflector<unknown>, 'hasSynced' | 'synced' | 'resource'>;
-  /** Calls `add` with the keys of each change. Call the returned function to unsubscribe. */
+  /** Calls `add` with the keys of every change. Returns a function to unsubscribe. */
   readonly subscribe: (add: (key: string) => void) => () => void;
-  /** Returns the keys of all objects that currently exist. */
+  /** Returns the keys of all existing objects. */
   readonly keys: () => Iterable<string>;
 };
 
 /**
- * Creates a source that maps the changes of a reflector to keys. `toKeys` is called with the old and the new object, so
- * that both are enqueued if a reference changes. It must be fast and must not have side effects.
+ * Creates a source that maps a reflector's changes to keys. `toKeys` receives both the old and the new object, so that
+ * both are enqueued when a reference changes. It should be fast and free of side effects.
  */
 export function keysFrom<P>(
   reflector: Reflector<P>,
@@ -36,8 +36,7 @@ export function keysFrom<P>(
     reflector,
     subscribe: add =>
       reflector.subscribe((_change, _key, old, current) => {
-        // Each key is only added once. A worker may already have started on the key, in which case a second call would
-        // reconcile it twice.
+        // Add each key only once. A second call would reconcile it twice if a worker has already started on it.
         for (const key of new Set(toKeys(old, current))) add(key);
       }),
     keys: function* () {
@@ -47,60 +46,55 @@ export function keysFrom<P>(
 }
 
 export type KeyedControllerOptions = {
-  /** The name of the controller, used in logs and metrics. */
+  /** Name of the controller, used in logs and metrics. */
   readonly name: string;
   /**
-   * Reconciles the given key. It is not called concurrently for the same key. It must not depend on the reason why the
-   * key was enqueued.
+   * Reconciles the given key. Never called concurrently for the same key, and should not depend on why the key was
+   * enqueued.
    */
   readonly reconcile: (
     key: string,
     attempt: Attempt,
   ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
   readonly sources?: readonly KeySource[];
-  /**
-   * Returns additional keys that are enqueued when the controller starts, for example keys that only exist in Redis.
-   */
+  /** Returns additional keys to enqueue when the controller starts, e.g. keys that only exist in Redis. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
-  /** The number of keys that can be reconciled concurrently. Defaults to 1. */
+  /** Number of keys that can be reconciled concurrently. Defaults to 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: ControllerMetrics;
-  /** If this is not set, reconciles are not traced. */
+  /** Optional. Reconciles will not be traced unless this is set. */
   readonly tracing?: Tracing | undefined;
 };
 
 export type Controller = {
   readonly name: string;
   readonly sources: readonly KeySource[];
-  /**
-   * Enqueues a key. This has no effect if this replica is not the leader, because all keys are enqueued when it becomes
-   * the leader.
-   */
+  /** Enqueues a key. This is a no-op unless this replica is the leader, since a new leader enqueues all keys anyway. */
   readonly enqueue: (key: string, order?: 'first' | 'background') => void;
   readonly enqueueAfter: (key: string, delayMs: number) => void;
-  /** Returns true if the key is waiting, is being reconciled, or will be retried after a failure. */
+  /** Whether the key is waiting, being reconciled, or waiting to be retried after a failure. */
   readonly isPending: (key: string) => boolean;
   /**
    * Runs the controller until `stop` is aborted and all running reconciles have finished.
    *
-   * @param lost this signal is passed to each reconcile and is aborted when the lease is lost
+   * @param lost passed to each reconcile, and aborted when the lease is lost
    */
   readonly run: (stop: AbortSignal, lost: AbortSignal) => Promise<void>;
 };
 
 /**
- * Creates a controller that reconciles keys and retries failures. Each key is processed by one worker at a time. A key
- * can be any string, for example `tenant/acme`.
+ * Creates a controller that reconciles keys, retrying any failures. A key can be any string, such as `tenant/acme`, and
+ * will only be processed by one worker at a time.
  */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1 } = options;
   const base = options.log.child({ controller: name });
   let queue: WorkQueue | undefined;
 
-  /** Reconciles a key once, and then enqueues it again if the result requires it. */
+  /** Reconciles a key once, then enqueues it again if required by the result. */
   async function workOn(
     key: string,
     current: WorkQueue,
@@ -118,7 +112,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     } catch (err) {
       if (lost.aborted) return 'requeue';
       if (isStale(err)) {
-        // This is not a failure, because the cache was out of date. The newer object is used when the key is retried.
+        // The cache was simply out of date, so this doesn't count as a failure. The retry will use the newer object.
         log.debug({ err, key }, 'retrying: the object has changed since it was read');
         current.addRateLimited(key);
         return 'requeue';

@@ -15,33 +15,27 @@ import { createMissingReferences } from './missing-references.ts';
 import type { Finalization, Outcome } from './outcome.ts';
 import { type CommonStatus, createStatusWriter, type StatusWriter } from './status-writer.ts';
 
-/**
- * An object in the cache of a kind. The projection must keep the spec, the status and the metadata that `slimObject`
- * returns.
- */
+/** A cached object of a kind. The projection must preserve spec, status, and the metadata returned by `slimObject`. */
 export type Reconcilable = KubeObject<unknown, CommonStatus>;
 
 type StatusOf<P extends Reconcilable> = NonNullable<P['status']>;
 
-/** The options of the controller for one kind. */
+/** Options for the controller of a single kind. */
 export type KindControllerOptions<P extends Reconcilable> = {
   readonly name: string;
   readonly reflector: Reflector<P>;
-  /** Reconciles the given object. It is not called for objects that are being deleted. */
+  /** Reconciles the given object. Not called for objects that are being deleted. */
   readonly reconcile: (object: P, attempt: Attempt) => Promise<Outcome<StatusOf<P>>>;
   /**
-   * Removes everything that `reconcile` created outside of Kubernetes. If this is set, a finalizer is added to each
-   * object before the object is reconciled for the first time. The finalizer is removed when this function returns
-   * `done`.
+   * Removes everything that `reconcile` created outside of Kubernetes. If set, each object will be given a finalizer
+   * before it is first reconciled. The finalizer is removed once this function returns `done`.
    */
   readonly finalize?: (object: P, attempt: Attempt) => Promise<Finalization<StatusOf<P>>>;
-  /** Returns the status fields that are derived from the conditions. */
+  /** Returns status fields derived from the conditions. */
   readonly fieldsOf?: (conditions: Outcome['conditions']) => object;
-  /**
-   * The other objects that this kind depends on. Each source returns keys of this kind in the form `namespace/name`.
-   */
+  /** Other objects that this kind depends on. Each source returns keys of this kind, formatted as `namespace/name`. */
   readonly sources?: readonly KeySource[];
-  /** The number of objects that can be reconciled concurrently. Defaults to 1. */
+  /** Number of objects that can be reconciled concurrently. Defaults to 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
   readonly client: Pick<KubeClient, 'apply' | 'mergePatch'>;
@@ -53,14 +47,14 @@ export type KindControllerOptions<P extends Reconcilable> = {
 };
 
 /**
- * Creates the functions that write the result of a reconcile to the status. Events are only recorded if the status
- * changed.
+ * Creates the functions used to write the result of a reconcile to the status. Events will only be recorded if the
+ * status changed.
  */
 function createReports<P extends Reconcilable>(
   { events, fieldsOf, reflector: { resource } }: Pick<KindControllerOptions<P>, 'events' | 'fieldsOf' | 'reflector'>,
   status: StatusWriter<P['spec'], CommonStatus>,
 ) {
-  /** Writes the status and records the Events. Does nothing if the object no longer exists. */
+  /** Writes the status and records the Events. This is a no-op if the object no longer exists. */
   async function write(object: P, said: Pick<Outcome, 'status' | 'conditions' | 'events'>, signal: AbortSignal) {
     const fields = { ...said.status, ...fieldsOf?.(said.conditions) };
     try {
@@ -87,8 +81,8 @@ function createReports<P extends Reconcilable>(
 }
 
 /**
- * Creates the controller for one kind. The controller adds the finalizer before it changes anything else. It updates
- * the status only if it has changed, records Events for changes, and retries failures.
+ * Creates the controller for one kind. It adds the finalizer before making any other change, only updates the status
+ * when needed, records Events for changes, and retries failures.
  */
 export function createKindController<P extends Reconcilable>(options: KindControllerOptions<P>): Controller {
   const { reflector, client, finalize, clock } = options;
@@ -97,8 +91,8 @@ export function createKindController<P extends Reconcilable>(options: KindContro
   const { write, writeFailure } = createReports(options, status);
   const references = createMissingReferences(clock.wallMs);
   /**
-   * The uids of objects that are still in the cache after their finalizer was removed, by key. These objects have
-   * already been cleaned up.
+   * UIDs by key of objects that are still in the cache although their finalizer has been removed. They have already
+   * been cleaned up.
    */
   const forceRemoved = new Map<string, string>();
 
@@ -111,7 +105,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
       }),
   };
 
-  /** Returns the number of milliseconds after which the object should be reconciled again. */
+  /** Returns after how many milliseconds the object should be reconciled again. */
   async function reconcile(object: P, attempt: Attempt): Promise<number | undefined> {
     const patching = { client, resource, signal: attempt.signal };
     const kept = finalize === undefined || hasFinalizer(object) ? object : await addFinalizer(object, patching);

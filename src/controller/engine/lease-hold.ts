@@ -5,19 +5,19 @@ import type { Clock } from '../../time/clock.ts';
 import { withDeadline } from '../../time/deadline.ts';
 
 /**
- * The timeout for releasing the lease. It is short because a process has little time to stop, and the lease will expire
- * in any case.
+ * Timeout for releasing the lease. This is short, as a stopping process doesn't have much time and the lease will
+ * expire anyway.
  */
 const RELEASE_WITHIN_MS = 3_000;
 
-/** A lease with the time of its last change, measured by the clock of this process. */
+/** A lease together with the time it last changed, according to this process's clock. */
 type Observed = { readonly lease: Lease; readonly atMs: number };
 
 /**
- * Creates the state of a lease for one process. A lease that is held by another process expires if this process does
- * not see it change for the lease duration. The times in the lease are not used for this, so the clocks of the
- * processes do not need to be synchronized. However, they must run at about the same speed. The deadline of this
- * process is calculated from the time when the last renewal was sent.
+ * Creates one process's view of a lease. A lease held by another process expires if we don't see it change for the
+ * lease duration. Since the times inside the lease are ignored for this purpose, clocks don't need to be synchronized
+ * between processes, although they must run at about the same speed. Our own deadline is based on when the last renewal
+ * was sent.
  */
 export function createLeaseHold(options: {
   readonly leases: LeaseStore;
@@ -28,7 +28,7 @@ export function createLeaseHold(options: {
 }) {
   const { leases, identity, leaseDurationMs, renewDeadlineMs, clock } = options;
   let observed: Observed | undefined;
-  /** The time when the last successful renewal was sent. */
+  /** When the last successful renewal was sent. */
   let renewedMs = Number.NEGATIVE_INFINITY;
 
   const holder = () => observed?.lease.spec.holderIdentity || undefined;
@@ -49,22 +49,22 @@ export function createLeaseHold(options: {
       observed = observe(observed, lease, clock.nowMs());
     } catch (error) {
       signal.throwIfAborted();
-      // Either another process has updated the lease, or our last update succeeded but we did not receive the response.
-      // In both cases, the lease is read before the next attempt.
+      // Either another process updated the lease, or our last update succeeded without us receiving the response. In
+      // both cases, we need to read the lease before trying again.
       if (isKubeError(error, 409) || isKubeError(error, 404)) observed = undefined;
       throw error;
     }
   }
 
   /**
-   * Tries once to acquire or renew the lease. Returns true if this process now holds the lease.
+   * Makes a single attempt to acquire or renew the lease. Returns true if this process now holds it.
    *
-   * @param leads set to true if this process is the leader, so that its last observed lease is accurate
+   * @param leads whether this process is the leader, meaning that its last observed lease is accurate
    */
   async function take(signal: AbortSignal, leads: boolean): Promise<boolean> {
     if (holder() !== identity || !leads) await read(signal);
     if (observed !== undefined && isHeldByOther(observed, identity, clock.nowMs())) return false;
-    // We take the time after the read, because the lease duration starts when the following write is sent.
+    // Take the time after the read, because the lease duration starts when the write below is sent.
     const sentMs = clock.nowMs();
     await write(nextSpec(observed?.lease.spec, { identity, leaseDurationMs, wallMs: clock.wallMs() }), signal);
     renewedMs = sentMs;
@@ -72,8 +72,8 @@ export function createLeaseHold(options: {
   }
 
   /**
-   * Releases the lease if it is still held by this process, as with ReleaseOnCancel in client-go. This allows another
-   * process to lead without a delay. If this fails, the promise is rejected and the lease will expire.
+   * Releases the lease if this process still holds it, like ReleaseOnCancel in client-go, so that another process can
+   * lead without delay. On failure, the promise rejects and the lease will expire.
    */
   async function release(): Promise<void> {
     const mine = observed;
@@ -92,7 +92,7 @@ export function createLeaseHold(options: {
     release,
     /** Returns the identity of the last observed holder, or undefined if the lease is free. */
     holder,
-    /** Returns the remaining time of the lease in milliseconds. It is zero or negative if the lease has been lost. */
+    /** Returns the remaining time of the lease in milliseconds, which is zero or negative once it has been lost. */
     leftMs,
     transitions: () => observed?.lease.spec.leaseTransitions ?? 0,
   };
@@ -104,13 +104,13 @@ function observe(before: Observed | undefined, lease: Lease, nowMs: number): Obs
   return { lease, atMs: before && isDeepStrictEqual(before.lease.spec, lease.spec) ? before.atMs : nowMs };
 }
 
-/** Returns true if another process holds the lease and the lease has not expired. */
+/** Returns true if the lease is held by another process and hasn't expired. */
 function isHeldByOther({ lease: { spec }, atMs }: Observed, identity: string, nowMs: number): boolean {
   if (!spec.holderIdentity || spec.holderIdentity === identity) return false;
   return nowMs < atMs + (spec.leaseDurationSeconds ?? 0) * 1_000;
 }
 
-/** Returns the lease spec that is used to acquire or renew the lease. */
+/** Returns the lease spec used for acquiring or renewing. */
 function nextSpec(
   before: LeaseSpec | undefined,
   own: { readonly identity: string; readonly leaseDurationMs: number; readonly wallMs: number },

@@ -1,10 +1,10 @@
 import { type Condition, findCondition } from './conditions.ts';
 import type { Outcome } from './outcome.ts';
 
-/** How long a reference may be missing before the object is considered failed, in milliseconds. */
+/** How long a reference may be missing until the object counts as failed, in milliseconds. */
 const MISSING_FAILS_AFTER_MS = 300_000;
 
-/** The fields of an object that are used to determine how long a reference has been missing. */
+/** Object fields needed to determine how long a reference has been missing. */
 export type Waiting = {
   readonly key: string;
   readonly generation: number;
@@ -13,26 +13,25 @@ export type Waiting = {
 
 type MissingReferences = {
   /**
-   * Returns the outcome that should be written. The object is waiting at first and is requeued once at the end of the
-   * five minutes. If the reference is still missing by then, the object has failed until the outcome changes.
+   * Returns the outcome to write. At first, the object is waiting and will be requeued once, at the end of the five
+   * minutes. If the reference is still missing at that point, the object stays failed until the outcome changes.
    */
   readonly judge: <O extends Outcome>(object: Waiting, outcome: O) => O;
   readonly forget: (key: string) => void;
 };
 
 /**
- * Marks objects as failed if they refer to an object that does not exist for five minutes. Ready is set to False and
- * Stalled is set to True, both with the same reason. This allows GitOps tools to report a misspelled name instead of
- * waiting indefinitely.
+ * Marks objects as failed if an object they refer to doesn't exist for five minutes. Ready becomes False and Stalled
+ * becomes True, with the same reason, so GitOps tools can report a misspelled name rather than wait indefinitely.
  *
- * The time is measured from the `lastTransitionTime` of the Ready condition, so that a restart does not extend it.
+ * A restart should not extend this time, so it is measured from the Ready condition's `lastTransitionTime`.
  *
  * @param wallMs returns milliseconds since the epoch
  */
 export function createMissingReferences(wallMs: () => number): MissingReferences {
   /**
-   * The time when an object started to wait, in milliseconds, by key. This is used if Ready was already Unknown for a
-   * different reason, because the transition time is older in this case.
+   * When each object started to wait, in milliseconds, by key. Needed if Ready was already Unknown for some other
+   * reason, in which case its transition time is too old.
    */
   const since = new Map<string, number>();
 

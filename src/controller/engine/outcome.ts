@@ -1,47 +1,47 @@
 import type { DesiredCondition } from './conditions.ts';
 
 /**
- * A Kubernetes Event that will be recorded for an object. It is shown by `kubectl describe`. It must not contain
- * personal data or secrets.
+ * A Kubernetes Event to be recorded for an object and shown by `kubectl describe`. Must not contain personal data or
+ * secrets.
  */
 export type EventNote = {
   readonly type: 'Normal' | 'Warning';
-  /** The reason, as a single word in CamelCase. */
+  /** Reason, as a single CamelCase word. */
   readonly reason: string;
   readonly message: string;
 };
 
 /**
- * The result of reconciling an object. The object has either been reconciled or is waiting for something else. Failures
- * are thrown as errors.
+ * Result of reconciling an object, which has either been reconciled or is waiting for something else. Failures are
+ * thrown instead.
  */
 export type Outcome<Status = object> = {
-  /** The status fields that are specific to the kind. If a field is omitted, it is removed from the object. */
+  /** Status fields specific to the kind. Any field omitted here will be removed from the object. */
   readonly status?: Omit<Status, 'conditions' | 'observedGeneration'>;
-  /** The full list of conditions, including Ready. */
+  /** Full list of conditions, including Ready. */
   readonly conditions: readonly DesiredCondition[];
-  /** The time after which the object should be reconciled again if it does not change, in milliseconds. */
+  /** Delay in milliseconds before the object should be reconciled again if it doesn't change. */
   readonly requeueAfterMs?: number | undefined;
   /**
-   * Set to true if the object is waiting for another object that is named in the spec. After five minutes, the object
-   * is considered failed. It is reconciled when the other object is created.
+   * Whether the object is waiting for another object named in its spec. It will be reconciled when that object is
+   * created, and counts as failed after five minutes.
    */
   readonly missingReference?: boolean | undefined;
-  /** The Events to record. They are only recorded if this outcome changed the status. */
+  /** Events to record, provided that this outcome changed the status. */
   readonly events?: readonly EventNote[];
 };
 
 /**
- * The result of finalizing an object. Either the finalizer can be removed, or it is kept and the object is finalized
- * again after `waitingMs`.
+ * Result of finalizing an object: either the finalizer can be removed, or we keep it and finalize again after
+ * `waitingMs`.
  */
 export type Finalization<Status = object> =
   | 'done'
   | (Omit<Outcome<Status>, 'requeueAfterMs'> & { readonly waitingMs: number });
 
 /**
- * Returns the outcome for an object that is waiting. Ready is set to Unknown with the given reason, and Reconciling is
- * set to True. The caller must ensure that a watch or `requeueAfterMs` causes the object to be reconciled again.
+ * Returns the outcome for an object that is waiting, with Ready set to Unknown for the given reason and Reconciling set
+ * to True. It is up to the caller to ensure that the object will be reconciled again, via a watch or `requeueAfterMs`.
  */
 export function waiting<Status = object>(
   reason: string,
@@ -59,8 +59,8 @@ export function waiting<Status = object>(
 }
 
 /**
- * Returns a {@link waiting} outcome for an object that refers to a missing object. The object is considered failed
- * after five minutes.
+ * Returns a {@link waiting} outcome for an object that refers to a missing object. It will count as failed after five
+ * minutes.
  */
 export function waitingForReference<Status = object>(
   reason: string,
@@ -70,7 +70,10 @@ export function waitingForReference<Status = object>(
   return { ...waiting(reason, message, more), missingReference: true };
 }
 
-/** An error that sets the reason of the Ready condition. The message is shown to users and the object is retried. */
+/**
+ * An error that determines the reason of the Ready condition. Its message is shown to users, and the object will be
+ * retried.
+ */
 export class ReconcileError extends Error {
   override readonly name: string = 'ReconcileError';
   readonly reason: string;
@@ -82,8 +85,8 @@ export class ReconcileError extends Error {
 }
 
 /**
- * This error is thrown if Redis does not respond. The data in Redis is unchanged, so objects that have been applied
- * keep their status. The outage is only reported on Workspaces, because there may be 10,000 other objects.
+ * Thrown if Redis doesn't respond. Since the data in Redis is unchanged, objects that have been applied keep their
+ * status. We only report the outage on Workspaces because there may be 10,000 other objects.
  */
 export class OutageError extends ReconcileError {
   override readonly name = 'OutageError';

@@ -1,26 +1,22 @@
 import { Counter, Gauge, Histogram, type Registry } from '../../telemetry/metrics.ts';
 
-/** QueueMetrics records the metrics of one queue. All durations are in seconds. */
+/** QueueMetrics records the metrics for one queue, with all durations in seconds. */
 export type QueueMetrics = {
   readonly added: () => void;
   readonly retried: () => void;
   readonly taken: (waitedSeconds: number) => void;
   readonly finished: (workedSeconds: number) => void;
-  /** Registers a function that is called each time the metrics are scraped, until `close` is called. */
+  /** Registers a function to be called on every scrape until `close` is called. */
   readonly observe: (state: () => { depth: number; unfinishedSeconds: number; longestSeconds: number }) => void;
   readonly close: () => void;
 };
 
-/**
- * The buckets for both histograms are the same as in client-go and controller-runtime. They range from 10 nanoseconds
- * to 1,000 seconds.
- */
+/** Buckets for both histograms, ranging from 10 nanoseconds to 1,000 seconds as in client-go and controller-runtime. */
 const BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1_000];
 
 /**
- * Registers the `workqueue_*` metrics with the same names and labels as controller-runtime, so that existing dashboards
- * can be used. This function must only be called once for each registry. It returns a function that creates the metrics
- * of one queue.
+ * Registers the `workqueue_*` metrics under the names and labels used by controller-runtime, so that existing
+ * dashboards will work. Must only be called once per registry. The returned function creates the metrics for one queue.
  */
 export function createQueueMetrics(registry: Registry): (name: string) => QueueMetrics {
   const labelNames = ['name', 'controller'] as const;
@@ -77,7 +73,7 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
 
   return name => {
     const labels = { name, controller: name };
-    // Both counters are created at the start so that a rate over them does not have a gap.
+    // Create both counters up front, so that a rate over them won't have a gap.
     adds.inc(labels, 0);
     retries.inc(labels, 0);
     return {

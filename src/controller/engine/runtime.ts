@@ -6,16 +6,16 @@ import { aborted, type Clock, sleep } from '../../time/clock.ts';
 import type { Elector, Term } from './elector.ts';
 import type { Controller } from './keyed-controller.ts';
 
-/** The state that is reported by the readiness probe. */
+/** State reported by the readiness probe. */
 type Readiness = {
-  /** True if all caches have synced. A replica can be ready even if it is not the leader. */
+  /** Whether all caches have synced. Replicas other than the leader can be ready too. */
   readonly ready: boolean;
-  /** The paths of the kinds for which the cache has not synced. */
+  /** Paths of the kinds whose cache has yet to sync. */
   readonly missing: readonly string[];
   readonly leading: boolean;
   /**
-   * The longest time for which one of the caches has not received anything from the API server, in milliseconds.
-   * Undefined if there is a cache that has not received anything yet.
+   * How long the quietest cache has gone without receiving anything from the API server, in milliseconds. Undefined if
+   * some cache hasn't received anything yet.
    */
   readonly silentMs: number | undefined;
 };
@@ -25,18 +25,17 @@ export type RuntimeOptions = {
   readonly controllers: readonly Controller[];
   readonly elector: Pick<Elector, 'run' | 'isLeader'>;
   /**
-   * Prepares a new term after the caches have been refreshed, for example by claiming the fencing epoch. It is retried
-   * if it fails. The controllers are started when it has succeeded or after 10 seconds. It must return soon after
-   * `over` is aborted.
+   * Prepares a new term once the caches have been refreshed, e.g. by claiming the fencing epoch. Retried on failure.
+   * The controllers will be started when it succeeds, or after 10 seconds. Should return soon after `over` is aborted.
    */
   readonly prepare?: (term: Term, over: AbortSignal) => Promise<void>;
-  /** Called with the last error if `prepare` has failed for a minute and the lease is released. */
+  /** Called with the last error once `prepare` has been failing for a minute and the lease is being released. */
   readonly onGivenUp?: (error: unknown) => void;
-  /** Called before the process exits, for example to send the remaining Events. */
+  /** Called before the process exits, e.g. to send any remaining Events. */
   readonly finish?: () => Promise<void>;
   /**
-   * How long to wait for running reconciles when the process is stopped. Defaults to 15 seconds, so that the lease can
-   * be released before the process is killed.
+   * How long to wait for running reconciles when stopping. Defaults to 15 seconds, so the lease can be released before
+   * the process is killed.
    */
   readonly drainMs?: number;
   readonly clock: Clock;
@@ -45,28 +44,28 @@ export type RuntimeOptions = {
 };
 
 export type Runtime = {
-  /** Runs the controllers until `stop` is aborted. It then waits for running reconciles and releases the lease. */
+  /** Runs the controllers until `stop` is aborted, then waits for running reconciles and releases the lease. */
   readonly run: (stop: AbortSignal) => Promise<void>;
   readonly readiness: () => Readiness;
 };
 
 const PREPARE_BACKOFF: Backoff = { firstMs: 200, mostMs: 5_000 };
 /**
- * How long the controllers wait for `prepare` to succeed. If it does not, some work is still possible, for example
+ * How long the controllers wait for `prepare`. Even if it doesn't succeed, some work is still possible, such as
  * removing finalizers.
  */
 const START_WITHIN_MS = 10_000;
-/** How long `prepare` may fail before the leader releases the lease, because another replica may be able to connect. */
+/** How long `prepare` may fail before the leader releases the lease, in the hope that another replica can connect. */
 const GIVE_UP_AFTER_MS = 60_000;
 
 /**
- * Creates the runtime of the controller role. The caches are kept up to date on every replica, so that a new leader
- * does not have to fill them first. The controllers are only run on the leader.
+ * Creates the runtime for the controller role. Every replica keeps its caches up to date, so a new leader doesn't need
+ * to fill them first, but only the leader runs the controllers.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   const { reflectors, controllers, elector, clock, log, random = Math.random, drainMs = 15_000 } = options;
 
-  /** Calls `prepare` until it succeeds. @throws the last error if it has failed for too long */
+  /** Calls `prepare` until it succeeds. @throws the last error if it keeps failing for too long */
   async function prepare(term: Term, over: AbortSignal): Promise<void> {
     const beganMs = clock.nowMs();
     for (let failures = 1; !over.aborted; failures++) {
@@ -83,7 +82,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
 
   async function lead(term: Term, stop: AbortSignal, abandoned: AbortSignal): Promise<void> {
     const over = AbortSignal.any([stop, term.signal]);
-    // The cache may not contain the last writes of the former leader yet, so we list all objects from the quorum.
+    // The cache might still be missing the former leader's last writes, so list everything from the quorum.
     await Promise.race([Promise.all(reflectors.map(({ relist }) => relist())), aborted(over)]);
     if (over.aborted) return;
     const prepared = new AbortController();
@@ -119,7 +118,7 @@ export function createRuntime(options: RuntimeOptions): Runtime {
         },
         { once: true },
       );
-      // We wait for the caches here because a leader with caches that have not synced would not be able to do anything.
+      // Wait for the caches, as a leader without synced caches wouldn't be able to do anything.
       await Promise.race([Promise.all(reflectors.map(({ synced }) => synced)), aborted(stop)]);
       await elector.run(stop, { onStartedLeading: term => lead(term, stop, abandoned.signal) });
       cancelDrain();

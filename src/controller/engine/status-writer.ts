@@ -6,16 +6,16 @@ import type { Resource } from '../../kube/resource.ts';
 import { compareResourceVersions, isOlder } from '../../kube/resource-version.ts';
 import { type Condition, type DesiredCondition, mergeConditions } from './conditions.ts';
 
-/** The status fields that are common to all kinds. */
+/** Status fields common to all kinds. */
 export type CommonStatus = {
   readonly observedGeneration?: number | undefined;
   readonly conditions?: readonly Condition[] | undefined;
 };
 
 export type StatusWriter<Spec, Status extends CommonStatus> = {
-  /** Returns the object with the status that was last written, in case the cache does not contain it yet. */
+  /** Returns the object with its most recently written status, in case the cache doesn't have it yet. */
   readonly latest: (object: KubeObject<Spec, Status>) => KubeObject<Spec, Status>;
-  /** Writes the status if it has changed. Returns true if it was written. @throws KubeError */
+  /** Writes the status if it has changed, and returns whether it did. @throws KubeError */
   readonly write: (
     object: KubeObject<Spec, Status>,
     fields: object,
@@ -23,19 +23,19 @@ export type StatusWriter<Spec, Status extends CommonStatus> = {
     signal?: AbortSignal,
   ) => Promise<boolean>;
   /**
-   * Returns true if the change was only caused by a write of this status writer, in which case the object does not need
-   * to be reconciled. It returns true at most once for each write, because a relist may combine this change with a
-   * change that a user made just before it.
+   * Returns true if the change was caused solely by one of our own writes, which means that there is no need to
+   * reconcile the object. Since a relist may merge such a change with one a user made just before it, this returns true
+   * at most once per write.
    */
   readonly takeEcho: (old: AnyObject | undefined, current: AnyObject) => boolean;
   readonly forget: (key: string) => void;
 };
 
 /**
- * Creates a writer that uses server-side apply to update the status subresource. Conflicts are forced because the
+ * Creates a writer that updates the status subresource using server-side apply. Conflicts are forced, because the
  * controller is the only owner of the status.
  *
- * @param wallMs returns milliseconds since the epoch, which is used for `lastTransitionTime`
+ * @param wallMs returns milliseconds since the epoch, used for `lastTransitionTime`
  */
 export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   client: Pick<KubeClient, 'apply'>;
@@ -43,15 +43,15 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   wallMs: () => number;
 }): StatusWriter<Spec, Status> {
   const { client, resource, wallMs } = options;
-  /** The statuses that have been written but are not in the cache yet. */
+  /** Statuses we have written that are not in the cache yet. */
   const written = new Map<
     string,
     { readonly uid: string; readonly resourceVersion: string; readonly status: Status }
   >();
 
   /**
-   * The writes that are in progress. The change is often received on the watch before the response to the write. In
-   * this case, `heard` is set to the version from the watch.
+   * Writes in progress. The watch often delivers the change before the write receives its response, in which case
+   * `heard` holds the version from the watch.
    */
   const flying = new Map<string, { readonly uid: string; readonly status: CommonStatus; heard: string | undefined }>();
 
@@ -73,7 +73,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const conditions = mergeConditions(status?.conditions ?? [], desired, { generation, nowMs: wallMs() });
       const next = withoutUndefined({ ...fields, observedGeneration: generation, conditions });
       if (sameStatus(status, next)) return false;
-      // The uid ensures that the status is not written to a new object with the same name.
+      // Setting the uid prevents us from writing the status to a new object of the same name.
       const body = { metadata: { uid: metadata.uid }, status: next };
       const key = keyOf(metadata);
       const own = { uid: metadata.uid, status: next, heard: undefined as string | undefined };
@@ -96,7 +96,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       const { metadata } = current;
       const key = keyOf(metadata);
       if (old !== undefined && wentBack(old, current)) {
-        // The write was lost because the server was restored to an earlier state.
+        // The server was restored to an earlier state and the write was lost.
         written.delete(key);
         return false;
       }
@@ -109,7 +109,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
       }
       const own = written.get(key);
       if (own?.uid !== metadata.uid || own.resourceVersion !== metadata.resourceVersion) return false;
-      // The status is now in the cache, so we remove it here to avoid storing 100,000 statuses twice.
+      // The cache has the status now. Remove it here so that we don't store 100,000 statuses twice.
       written.delete(key);
       return onlyStatusMoved(old, current);
     },
@@ -117,9 +117,7 @@ export function createStatusWriter<Spec, Status extends CommonStatus>(options: {
   };
 }
 
-/**
- * Returns true if the second version is older than the first one. This can happen when etcd is restored from a backup.
- */
+/** Returns true if the second version is older than the first, as can happen when etcd is restored from a backup. */
 function wentBack(old: AnyObject, current: AnyObject): boolean {
   const order = compareResourceVersions(current.metadata.resourceVersion, old.metadata.resourceVersion);
   return order !== undefined && order <= 0;
@@ -130,7 +128,7 @@ function onlyStatusMoved(old: AnyObject | undefined, { metadata }: AnyObject): b
   return old !== undefined && isDeepStrictEqual({ ...old.metadata, resourceVersion }, metadata);
 }
 
-/** Returns true if the statuses are equal. The order of the conditions is ignored because they are a map by type. */
+/** Returns true if the statuses are equal. Conditions are a map by type, so their order doesn't matter. */
 function sameStatus(current: CommonStatus | undefined, next: CommonStatus): boolean {
   if (current === undefined) return false;
   const sorted = (status: CommonStatus) => ({
@@ -140,7 +138,7 @@ function sameStatus(current: CommonStatus | undefined, next: CommonStatus): bool
   return isDeepStrictEqual(sorted(withoutUndefined(current)), sorted(next));
 }
 
-/** Returns the value as it would be encoded in JSON, without undefined fields. */
+/** Returns the value as it would be encoded in JSON, i.e. without undefined fields. */
 function withoutUndefined<T extends object>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

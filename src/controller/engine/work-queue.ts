@@ -3,43 +3,43 @@ import type { Clock } from '../../time/clock.ts';
 import { createDelayedKeys } from './delay-heap.ts';
 import type { QueueMetrics } from './queue-metrics.ts';
 
-/** The backoff for keys that fail. It does not have jitter, which is the same as in client-go. */
+/** Backoff for failing keys. There is no jitter, same as in client-go. */
 const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
 
-/** A queue of keys with the semantics of the rate limiting work queue in client-go. */
+/** A queue of keys with the semantics of client-go's rate limiting work queue. */
 export type WorkQueue = {
   /**
-   * Adds a key to the queue. A key that is already waiting is not added twice. If the key is being processed, it will
-   * be processed again afterwards.
+   * Adds a key, unless it is already waiting. A key that is currently being processed will be processed again
+   * afterwards.
    */
   readonly add: (key: string) => void;
-  /** Adds a key after all other keys. This is used by a start or an audit so that current changes are not delayed. */
+  /** Adds a key behind all others. Used at startup and by the audit, so that current changes won't be delayed. */
   readonly addInBackground: (key: string) => void;
   readonly addAfter: (key: string, delayMs: number) => void;
-  /** Adds a key after the backoff for its previous failures, and increments the number of failures. */
+  /** Adds a key once the backoff for its previous failures has passed, and increments its number of failures. */
   readonly addRateLimited: (key: string) => void;
-  /** Resets the number of failures of a key. */
+  /** Resets the failure count of a key. */
   readonly forget: (key: string) => void;
   readonly numRequeues: (key: string) => number;
   /**
-   * Waits for the next key and returns it. Returns undefined if the queue has been shut down. The caller must call
-   * `done` for each key.
+   * Waits for the next key, returning undefined once the queue has been shut down. Callers must call `done` for every
+   * key.
    */
   readonly get: () => Promise<string | undefined>;
   readonly done: (key: string) => void;
-  /** Returns true if the key is waiting, is being processed, or will be retried after a failure. */
+  /** Whether the key is waiting, being processed, or waiting to be retried after a failure. */
   readonly isPending: (key: string) => boolean;
-  /** The number of keys that are waiting. Delayed keys are not included. */
+  /** Number of waiting keys, excluding delayed ones. */
   readonly depth: () => number;
-  /** Drops all waiting keys and stops accepting new ones. Resolves when all keys in progress are done. */
+  /** Drops all waiting keys and stops accepting new ones. Resolves once all keys in progress are done. */
   readonly shutDown: () => Promise<void>;
 };
 
 type Order = 'first' | 'background';
 
 /**
- * Creates a FIFO queue that supports removal. It relies on the fact that a Set iterator also visits elements that are
- * added during the iteration.
+ * Creates a FIFO queue that supports removal. This relies on Set iterators also visiting elements added during the
+ * iteration.
  */
 function createFifo() {
   const keys = new Set<string>();
@@ -65,10 +65,10 @@ function createFifo() {
 }
 
 /**
- * Creates a queue of waiting keys without duplicates. Background keys are returned after all other keys. Workers wait
- * in this queue for the next key.
+ * Creates a queue of waiting keys without duplicates, returning background keys after all others. This is also where
+ * workers wait for the next key.
  *
- * @param onTaken called before a key is passed to a worker
+ * @param onTaken called before a key is handed to a worker
  */
 function createLine(onTaken: (key: string) => void) {
   const first = createFifo();
@@ -76,7 +76,7 @@ function createLine(onTaken: (key: string) => void) {
   const workers: ((key: string | undefined) => void)[] = [];
   let closed = false;
 
-  /** Passes waiting keys to waiting workers. */
+  /** Hands waiting keys to waiting workers. */
   function hand(): void {
     while (workers.length > 0) {
       const key = first.take() ?? background.take();
@@ -90,7 +90,7 @@ function createLine(onTaken: (key: string) => void) {
     hand,
     has: (key: string) => first.has(key) || background.has(key),
     size: () => first.size() + background.size(),
-    /** Adds a key or moves it forward. Returns true if the key was not waiting before. */
+    /** Adds a key or moves it forward. Returns true if the key wasn't waiting before. */
     add(key: string, order: Order): boolean {
       if (first.has(key)) return false;
       const waited = order === 'first' ? background.delete(key) : background.has(key);
@@ -104,7 +104,7 @@ function createLine(onTaken: (key: string) => void) {
         hand();
       });
     },
-    /** Drops all keys and stops all waiting workers. */
+    /** Drops all keys and stops any waiting workers. */
     close(): void {
       closed = true;
       first.clear();
@@ -114,7 +114,7 @@ function createLine(onTaken: (key: string) => void) {
   };
 }
 
-/** Records how long keys wait in the queue and how long they take to process. */
+/** Records how long keys wait in the queue, as well as how long it takes to process them. */
 function createMeter(clock: Pick<Clock, 'nowMs'>, metrics: QueueMetrics | undefined, depth: () => number) {
   const addedMs = new Map<string, number>();
   const beganMs = new Map<string, number>();
@@ -163,7 +163,7 @@ export function createWorkQueue(options: {
     meter.taken(key);
   });
   const processing = new Set<string>();
-  /** The keys that were added again while they were being processed. In client-go, these are the dirty keys. */
+  /** Keys added again while being processed, known as dirty keys in client-go. */
   const again = new Map<string, Order>();
   const failures = new Map<string, number>();
   const delayed = createDelayedKeys(clock, key => enqueue(key, 'first'));

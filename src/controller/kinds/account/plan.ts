@@ -3,7 +3,7 @@ import type { AccountStatus } from '../../../api/kinds/account.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { Outcome } from '../../engine/outcome.ts';
 
-/** Returns the status of an account after its plan has been applied. */
+/** Returns an account's status once its plan has been applied. */
 export function planAccount(name: string): Outcome<AccountStatus> {
   return {
     status: { publicId: publicId('Account', '', name) },

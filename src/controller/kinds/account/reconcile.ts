@@ -5,14 +5,14 @@ import type { Context } from '../../context/context.ts';
 import { planAccount } from './plan.ts';
 
 /**
- * The requeue interval for an account that has used all its tokens. It is short because the message about new tokens
- * may be lost.
+ * Requeue interval for an account without any tokens left. This is short because the message about new tokens might get
+ * lost.
  */
 const SHORT_CHECK_MS = 30_000;
 
 /**
- * Writes the plan of the account to Redis, where the tokens are counted. This also wakes the queues that were waiting
- * for tokens and records whether there are queues that are still waiting.
+ * Writes the account's plan to Redis, which is where tokens are counted. This also wakes queues that were waiting for
+ * tokens, and records whether any queue still is.
  */
 export function reconcileAccount({ control, queueHints, shortages, fence, nowMs, explain }: Context) {
   return async ({ metadata, spec }: Pick<Account, 'spec'> & { metadata: { name: string } }) => {

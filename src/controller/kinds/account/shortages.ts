@@ -5,16 +5,13 @@ export interface ShortagesDeps {
   readonly registry: Registry;
   readonly exists: (account: string) => boolean;
   /**
-   * Called when an account is recorded for the first time, and when a shortage begins or ends. In the second case,
-   * `turned` is set to true.
+   * Called when an account is first recorded, and whenever a shortage begins or ends. In the latter case, `turned` will
+   * be true.
    */
   readonly onNews: (account: string, turned: boolean) => void;
 }
 
-/**
- * Keeps track of the accounts that have queues waiting for tokens. It only contains accounts that have been reconciled
- * by this leader.
- */
+/** Keeps track of accounts with queues waiting for tokens, limited to those this leader has reconciled. */
 export function createShortages({ registry, exists, onNews }: ShortagesDeps): Context['shortages'] {
   const known = new Map<string, boolean>();
   new Gauge({

@@ -8,12 +8,12 @@ import { type OwnedActivation, removeRevoked } from './removal.ts';
 import { pairSources } from './sources.ts';
 
 /**
- * Creates two controllers. The first one opens and closes the gates of the pairs. The second one removes Activations
- * that were revoked through the REST API a long time ago.
+ * Creates two controllers: one to open and close the gates of pairs, and one to remove Activations which were revoked
+ * through the REST API a long time ago.
  *
- * We do not use the kind controller of the engine, because it reconciles one object at a time. All Activations of a
- * pair must be considered together, and a deleted Activation must still close the gate. The kind controller would also
- * need a finalizer and Events for each of 100,000 Activations, which would be too expensive.
+ * We can't use the engine's kind controller here since it reconciles objects one by one, whereas all Activations of a
+ * pair need to be considered together, and a deleted Activation must still close the gate. It would also require a
+ * finalizer and Events for each of 100,000 Activations, which is too expensive.
  */
 export const createActivationControllers: CreateControllers = ({ context, client, engine }) => {
   const { caches, wallMs } = context;

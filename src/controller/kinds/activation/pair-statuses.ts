@@ -13,16 +13,11 @@ type Activations = readonly Cached<'Activation'>[];
 
 export type ActivationStatusWriter = StatusWriter<Cached<'Activation'>['spec'], CommonStatus>;
 
-/**
- * Creates the functions that write the statuses of all objects of a pair. For other kinds, this is done by the engine.
- */
+/** Creates the functions that write the statuses for all objects of a pair. Other kinds leave this to the engine. */
 export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () => number) {
   const references = createMissingReferences(wallMs);
   return {
-    /**
-     * Writes the statuses of a pair that has been applied, and returns when it should be requeued. Objects that no
-     * longer exist are skipped.
-     */
+    /** Writes the statuses of an applied pair and returns when to requeue it, skipping objects that no longer exist. */
     async writeApplied(
       pair: Pair,
       activations: Activations,
@@ -49,7 +44,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
       return pausesMs.length === 0 ? undefined : { requeueAfterMs: Math.min(...pausesMs) };
     },
 
-    /** Updates the statuses to show that the workspace is paused. */
+    /** Updates the statuses to indicate that the workspace is paused. */
     async writePaused(activations: Activations, workspace: string, signal: AbortSignal): Promise<void> {
       for (const activation of activations) {
         const outcome = planPaused(writer.latest(activation), workspace);
@@ -57,7 +52,10 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
       }
     },
 
-    /** Updates the statuses to show a failure. Events are not recorded because there may be 100,000 Activations. */
+    /**
+     * Updates the statuses to indicate a failure. We don't want to record Events here because there may be 100,000
+     * Activations.
+     */
     async writeFailure(activations: Activations, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
       if (signal.aborted || isStale(error)) return;
       for (const activation of activations) {

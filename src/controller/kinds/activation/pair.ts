@@ -1,11 +1,11 @@
-/** A combination of an integration and a group key, which can be opened by Activations. */
+/** An integration and a group key, which can be opened by Activations. */
 export interface Pair {
   readonly namespace: string;
   readonly integration: string;
   readonly groupKey: string;
 }
 
-/** Parses a key that was returned by `pairKey`. Names cannot contain a slash, but group keys can. */
+/** Parses a key returned by `pairKey`. Only group keys can contain a slash; names can't. */
 export function parsePair(key: string): Pair {
   const first = key.indexOf('/');
   const second = key.indexOf('/', first + 1);

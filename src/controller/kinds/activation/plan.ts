@@ -12,12 +12,12 @@ export interface ActivationFacts {
   readonly namespace: string;
   readonly integration: string;
   readonly groupKey: string;
-  /** True if this Activation has been revoked. */
+  /** Whether this Activation has been revoked. */
   readonly revoked: boolean;
-  /** True if the gate of the pair is open in Redis. */
+  /** Whether the pair's gate is open in Redis. */
   readonly open: boolean;
   readonly workspaceExists: boolean;
-  /** The state of the integration. Undefined if the integration does not exist. */
+  /** State of the integration, or undefined if it doesn't exist. */
   readonly state: IntegrationState | undefined;
 }
 
@@ -39,7 +39,7 @@ function effectiveReason({ revoked, open, state }: ActivationFacts): EffectiveRe
   return state === 'Pending' ? 'IntegrationPending' : 'IntegrationClosed';
 }
 
-/** Returns the status of an Activation after its pair has been applied. */
+/** Returns an Activation's status once its pair has been applied. */
 export function planActivation(facts: ActivationFacts): Outcome<ActivationStatus> {
   const status = { publicId: activationId(facts.namespace, facts.integration, facts.groupKey) };
   if (!facts.workspaceExists) {

@@ -12,8 +12,8 @@ import { type Pair, parsePair } from './pair.ts';
 import { type ActivationStatusWriter, createPairStatuses } from './pair-statuses.ts';
 
 /**
- * Applies one pair to Redis. The inbox is always updated before the index of the tenant, because the inbox is
- * authoritative and must not be out of date. The statuses are written last, because clients wait for them.
+ * Applies a single pair to Redis. The inbox is authoritative and must never be out of date, so it is always updated
+ * before the tenant's index. Clients wait for the statuses, which are therefore written last.
  */
 export function reconcilePair(context: Context, writer: ActivationStatusWriter) {
   const { caches } = context;
@@ -22,10 +22,10 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
     const { signal } = attempt;
     const pair = parsePair(key);
     const { namespace } = pair;
-    // We keep the objects that are used for this decision, so that the statuses describe the same state.
+    // Keep the objects used for this decision, so that the statuses describe the same state.
     const activations = caches.Activation.store.byIndex('pair', key);
     const integration = caches.Integration.store.get(`${namespace}/${pair.integration}`);
-    // A pair is closed even if the workspace is paused. This includes pairs that have no objects.
+    // Pairs are closed even in a paused workspace. This includes pairs without any objects.
     if (isPaused(caches, namespace) && isOpen(activations) && integration !== undefined) {
       await statuses.writePaused(activations, namespace, signal);
       return undefined;
@@ -49,8 +49,8 @@ export function reconcilePair(context: Context, writer: ActivationStatusWriter) 
 }
 
 /**
- * Waits until the routes of the tenant are known. If the workspace is paused, it waits until the closing changes have
- * been applied.
+ * Waits until the tenant's routes are known or, if the workspace is paused, until the closing changes have been
+ * applied.
  */
 async function prepareTenant({ caches, tenants }: Context, namespace: string): Promise<void> {
   if (tenants.isSynced(namespace) || tenants.isClosing(namespace)) return;
@@ -59,17 +59,16 @@ async function prepareTenant({ caches, tenants }: Context, namespace: string): P
 }
 
 /**
- * Writes the pair to Redis. Returns true if the pair is open.
+ * Writes the pair to Redis and returns whether it is open.
  *
- * @param again set to true if the last attempt failed. It may have failed after the gate was opened but before the
- * hints were lowered.
+ * @param again whether the last attempt failed, possibly after opening the gate but before lowering the hints
  */
 async function commit(context: Context, { namespace, integration, groupKey }: Pair, again: boolean): Promise<boolean> {
   const { caches, control } = context;
   const activations = caches.Activation.store.byIndex('pair', pairKey(namespace, integration, groupKey));
   const open = isOpen(activations) && caches.Integration.store.get(`${namespace}/${integration}`) !== undefined;
   const routes = context.tenants.compiled(namespace)?.routes;
-  // The workspace was paused in the meantime, so the pair is not changed and will be retried.
+  // The workspace has been paused in the meantime. Leave the pair alone; it will be retried.
   if (open && isPaused(caches, namespace)) throw cacheBehind(`the pause of ${namespace}`);
   if (open && routes === undefined) throw cacheBehind(`routes of ${namespace}`);
   const tenant = tenantId(namespace);

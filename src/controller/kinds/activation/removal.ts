@@ -11,20 +11,20 @@ import type { Attempt } from '../../engine/keyed-controller.ts';
 import type { Pair } from './pair.ts';
 
 /**
- * How long a revoked Activation that was created through the REST API is kept. During this time, clients can see that
- * it was revoked and when.
+ * How long to keep a revoked Activation that was created through the REST API, so that clients can see that it was
+ * revoked and when.
  */
 export const KEEP_REVOKED_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** The time between two searches for Activations that can be removed. */
+/** Interval between searches for Activations that can be removed. */
 const SEARCH_EVERY_MS = 60 * 60 * 1_000;
 
-/** An Activation including its managed fields. */
+/** An Activation with its managed fields. */
 export type OwnedActivation = Pick<Cached<'Activation'>, 'spec'> & {
   readonly metadata: AnyObject['metadata'] & { readonly managedFields?: readonly ManagedFields[] };
 };
 
-/** Returns the name that the REST API uses for the Activation of a pair. */
+/** Returns the name given to a pair's Activation by the REST API. */
 export function restName({ namespace, integration, groupKey }: Pair): string {
   return activationObjectName(namespace, integration, groupKey);
 }
@@ -32,22 +32,22 @@ export function restName({ namespace, integration, groupKey }: Pair): string {
 type Removal = 'never' | 'now' | { readonly notBeforeMs: number };
 
 /**
- * Determines whether an Activation should be removed. Its name and its field managers must show that it was only
- * written by the REST API, and it must have been revoked for 30 days. If there are other Activations for the same pair,
- * it is kept because it keeps the pair closed.
+ * Determines whether an Activation should be removed. Its name and field managers must show that only the REST API has
+ * written it, and it must have been revoked for 30 days. It is kept if the pair has other Activations, because it keeps
+ * the pair closed.
  *
  * @param objects all Activations of the pair
- * @param nowMs the current time in milliseconds since the epoch
+ * @param nowMs current time in milliseconds since the epoch
  */
 export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], nowMs: number): Removal {
   const [object, ...siblings] = objects;
   if (object === undefined || siblings.length > 0 || object.spec.revoked !== true) return 'never';
   const writers = managedFieldsOf(object);
-  // Objects that are managed in Git must not be removed, because they would be created again.
+  // Never remove objects managed in Git, since they would just be created again.
   const own =
     object.metadata.name === restName(pair) && writers.every(({ manager }) => manager === FIELD_MANAGER.facade);
   const times = writers.map(({ time = '' }) => Date.parse(time));
-  // The revocation is the last write of the REST API, so its time can be used here.
+  // Revoking is the last write the REST API makes, so we can use its time here.
   const dueMs = Math.max(...times) + KEEP_REVOKED_MS;
   if (!own || !Number.isFinite(dueMs)) return 'never';
   return dueMs <= nowMs ? 'now' : { notBeforeMs: dueMs };
@@ -55,7 +55,7 @@ export function planRemoval(pair: Pair, objects: readonly OwnedActivation[], now
 
 interface RemovalDeps {
   readonly caches: Pick<Caches, 'Activation' | 'Workspace'>;
-  /** Reads all Activations of a pair from the quorum. */
+  /** Reads a pair's Activations from the quorum. */
   readonly readPair: (pair: Pair) => Promise<readonly OwnedActivation[]>;
   readonly remove: KubeClient['remove'];
   /** Returns the current time in milliseconds since the epoch. */
@@ -63,16 +63,16 @@ interface RemovalDeps {
 }
 
 /**
- * Creates a function that removes Activations that were revoked through the REST API more than 30 days ago. Their gates
- * are already closed and remain closed after the removal.
+ * Creates a function to remove Activations revoked through the REST API more than 30 days ago. Their gates are already
+ * closed, and will remain so.
  */
 export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps) {
-  /** The time when an object should be read from the API server again, by UID. */
+  /** When an object should next be read from the API server, by UID. */
   let notBefore = new Map<string, number>();
 
   /**
-   * Returns true if the Activation may be ready for removal. This check only uses the cache, which contains the
-   * creation time and the time of the Effective condition, but not the time of the revocation.
+   * Returns true if the Activation might be ready for removal. Only uses the cache, which has the creation time and the
+   * time of the Effective condition but not when it was revoked.
    */
   function isCandidate({ metadata, spec, status }: Cached<'Activation'>, pair: Pair, nowMs: number): boolean {
     if (spec.revoked !== true || metadata.deletionTimestamp !== undefined || isPaused(caches, pair.namespace))
@@ -110,7 +110,7 @@ export function removeRevoked({ caches, readPair, remove, wallMs }: RemovalDeps)
       try {
         if (await remove(resourceOf('Activation'), metadata, { uid, resourceVersion })) removed++;
       } catch (error) {
-        // The Activation was changed in the meantime, for example because it was activated again.
+        // The Activation has changed in the meantime, e.g. it was activated again.
         if (!isKubeError(error, 409)) throw error;
       }
     }

@@ -4,9 +4,8 @@ import { isCreatedOrDeleted, keyOfChanged } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
 /**
- * Returns the sources for the keys of pairs. A pair is enqueued when one of its Activations changes, unless the change
- * was made by the controller. It is also enqueued when the state of its integration changes, or when its workspace is
- * created or deleted.
+ * Returns the sources for pair keys. A pair is enqueued when one of its Activations changes (unless the controller made
+ * the change), when the state of its integration changes, and when its workspace is created or deleted.
  */
 export function pairSources(
   caches: Caches,

@@ -14,13 +14,12 @@ export interface BlockFacts {
   readonly workspaceExists: boolean;
   readonly integrationExists: boolean;
   readonly targetExists: boolean;
-  /** The number of admitted subscriptions that are covered by this Block in the applied routes. */
+  /** Number of admitted subscriptions covered by this Block in the applied routes. */
   readonly pausedSubscriptions: number;
 }
 
 /**
- * Returns the status of a Block after its routes have been applied. The routes also apply to targets that are created
- * later.
+ * Returns a Block's status once its routes have been applied. Targets created later will also be covered by the routes.
  */
 export function planBlock(facts: BlockFacts): Outcome<BlockStatus> {
   const { namespace, integration, target, pausedSubscriptions } = facts;

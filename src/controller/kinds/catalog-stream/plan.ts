@@ -47,7 +47,7 @@ function publication({ namespace, published, workspaceExists }: StreamFacts): De
       };
 }
 
-/** Returns the status of a stream after its routes have been applied. */
+/** Returns a stream's status once its routes have been applied. */
 export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -68,10 +68,10 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   };
 }
 
-/** The requeue interval for a queue that still contains events, in milliseconds. */
+/** Requeue interval for a queue that isn't empty yet, in milliseconds. */
 const DRAIN_CHECK_MS = 2_000;
 
-/** Returns the status of a stream that is being deleted but still has events that need to be delivered. */
+/** Returns the status of a stream that is being deleted but still has events to deliver. */
 export function planDraining(
   facts: StreamFacts,
   drain: { readonly unrouted: number; readonly open: number },

@@ -29,9 +29,9 @@ export function reconcileStream(context: Context) {
 }
 
 /**
- * Finalizes a stream that is being deleted. If the policy is Retain, the stream is removed after all events have been
- * delivered. If the policy is Delete, the stream is removed immediately. The finalizer is also removed if the namespace
- * is being deleted, or if Redis does not respond for a minute.
+ * Finalizes a stream that is being deleted. With the Retain policy, the stream is removed once all events have been
+ * delivered, whereas Delete removes it immediately. The finalizer is also removed if the namespace is being deleted, or
+ * if Redis has been unresponsive for a minute.
  */
 export function finalizeStream(context: Context) {
   return async (stream: Cached<'CatalogStream'>): Promise<Finalization<CatalogStreamStatus>> => {

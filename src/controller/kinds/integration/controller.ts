@@ -8,7 +8,7 @@ import { createInvitationMetrics } from './invitation-metrics.ts';
 import { isEnded, reconcileIntegration } from './reconcile.ts';
 import { integrationSources, invitationSources } from './sources.ts';
 
-/** Creates two controllers. The first one reconciles the integrations and the second one sends their invitations. */
+/** Creates two controllers, one to reconcile integrations and another to send their invitations. */
 export const createIntegrationControllers: CreateControllers = parts => {
   const { context, engine } = parts;
   const deliveries = createDeliveries();

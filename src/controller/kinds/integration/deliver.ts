@@ -11,12 +11,12 @@ import type { InvitationMetrics } from './invitation-metrics.ts';
 import { writeInvitationSecret } from './invitation-secret.ts';
 import { type InvitationTask, planInvitationTask } from './invitation-task.ts';
 
-/** The backoff between attempts. It starts at one second and increases up to 15 minutes. */
+/** Backoff between attempts, starting at one second and increasing up to 15 minutes. */
 export const DELIVERY_RETRY: Backoff = { firstMs: 1_000, mostMs: 900_000 };
 
 /**
- * The retry interval if the mail server rejected the recipient. We still retry because the mailbox may be created
- * later.
+ * Retry interval after the mail server has rejected the recipient. The mailbox might be created later, so we keep
+ * trying.
  */
 const REFUSED_RETRY_MS = 6 * 60 * 60 * 1_000;
 
@@ -24,20 +24,19 @@ type HandOver = Extract<InvitationTask, { readonly token: string }>;
 
 export interface DeliverDeps {
   /**
-   * Sends an invitation by email. Undefined if no mail server is configured, in which case the tokens are written to
+   * Sends an invitation by email. Undefined without a configured mail server, in which case tokens are written to
    * Secrets.
    */
   readonly sendInvitation: SendInvitation | undefined;
   readonly deliveries: Deliveries;
-  /** Enqueues the integration so that the result is added to its status. */
+  /** Enqueues the integration, so the result will be added to its status. */
   readonly onResult: (key: string) => void;
   readonly metrics: InvitationMetrics;
 }
 
 /**
- * Creates a function that sends invitations. This is done separately from the reconciliation of integrations, so that a
- * slow mail server does not delay the Ready condition. The result is stored in `deliveries` and is then added to the
- * status.
+ * Creates a function to send invitations. Sending is separate from reconciling integrations because a slow mail server
+ * should not delay the Ready condition. The result is kept in `deliveries` until it can be added to the status.
  */
 export function deliverInvitation(context: Context, deps: DeliverDeps) {
   const { caches, client } = context;
