@@ -28,8 +28,8 @@ export interface LeadershipDeps {
 }
 
 /**
- * Manages the term of the leader in Redis. It claims the fencing epoch and applies all tenants once. If the control
- * state in Redis is lost, it is rebuilt.
+ * Manages the leader's term in Redis by claiming the fencing epoch and applying all tenants once. Control state lost by
+ * Redis will be rebuilt.
  */
 export function createLeadership(deps: LeadershipDeps) {
   const { terms, caches, tenants } = deps;
@@ -57,7 +57,7 @@ export function createLeadership(deps: LeadershipDeps) {
   }
 
   return {
-    /** Starts a term. If Redis cannot be updated, this function fails and should be called again. */
+    /** Starts a term. Fails if Redis can't be updated, in which case it should be called again. */
     begin: async (term: Term, over: AbortSignal = term.signal): Promise<void> => {
       const state = terms.begin(term, over);
       await attempt(state, async () => {
@@ -74,13 +74,13 @@ export function createLeadership(deps: LeadershipDeps) {
       });
     },
 
-    /** Returns true if this replica has a term and applies objects in it. */
+    /** Whether this replica has a term and applies objects in it. */
     works: (): boolean => {
       const state = terms.lasting();
       return state !== undefined && state.applied && state.failure === undefined;
     },
 
-    /** Returns the error of the current term or of the last one. Returns undefined if there was no error. */
+    /** Returns the error of the current or last term, if any. */
     failure: terms.failure,
 
     onAlarm: createSlotAlarm({
@@ -93,8 +93,8 @@ export function createLeadership(deps: LeadershipDeps) {
     }),
 
     /**
-     * Applies all tenants again after Redis has reconnected. This is required because writes in progress may have been
-     * lost, or Redis may have been restored with older data.
+     * Applies all tenants again after Redis has reconnected, because writes in progress may have been lost, or Redis
+     * may have been restored from older data.
      */
     onReconnect: (): void => {
       if (!hasEpoch()) return;
@@ -112,7 +112,7 @@ function everyTenant({ tenants, caches }: Pick<LeadershipDeps, 'tenants' | 'cach
   return names;
 }
 
-/** Runs `work`. If it fails, the error is stored as the reason why the term does not work. */
+/** Runs `work`. On failure, the error is kept as the reason why the term doesn't work. */
 async function attempt(state: TermState, work: () => Promise<void>): Promise<void> {
   try {
     await work();

@@ -2,25 +2,25 @@ import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { type Clock, sleep } from '../time/clock.ts';
 
-/** The time to wait between the loss and the rebuild, in milliseconds. We wait because Redis may still be starting. */
+/** Delay between the loss and the rebuild, in milliseconds, in case Redis is still starting. */
 const REBUILD_AFTER_MS = 2_000;
 const CHECK_EVERY_MS = 1_000;
 
 export interface LossWatchDeps {
   readonly readCluster: ControlStore['readCluster'];
-  /** Called when the control state is lost. The callback should stop all writes and report the loss on the objects. */
+  /** Called when the control state is lost. Should stop all writes and report the loss on the objects. */
   readonly onLost: () => void;
-  /** Starts to rebuild the control state. The promise is resolved when the rebuild has started. */
+  /** Starts rebuilding the control state. The promise resolves once the rebuild has started. */
   readonly onRebuild: () => Promise<void>;
   readonly clock: Pick<Clock, 'setTimer'>;
-  /** Stops the watch when it is aborted. After that, the callbacks are not called anymore. */
+  /** Stops the watch when aborted, after which no callbacks will be called. */
   readonly over: AbortSignal;
   readonly log: Logger;
 }
 
 /**
- * Detects if Redis has lost its control state, for example because it was flushed or because the disk is empty. This
- * works even if there are no events.
+ * Detects when Redis has lost its control state, e.g. because it was flushed or its disk is empty. This works even
+ * without any events.
  */
 export async function watchForLoss({ clock, over, log, ...deps }: LossWatchDeps): Promise<void> {
   async function isLost(): Promise<boolean> {

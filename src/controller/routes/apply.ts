@@ -5,21 +5,21 @@ import type { HintIndex } from '../../redis/hints.ts';
 import { type InboxRef, inboxMember } from '../../redis/inbox-store.ts';
 import { integrationKeys, tenantKeys } from '../../redis/keys.ts';
 
-/** A group key of an integration (`int_…`) that is open. */
+/** An integration's (`int_…`) open group key. */
 export interface OpenGate {
   readonly groupKey: string;
-  /** The time when the group key was opened, in milliseconds. It is only used if Redis does not have a time. */
+  /** When the group key was opened, in milliseconds. Only used if Redis doesn't have a time. */
   readonly sinceMs: number;
 }
 
 export interface ApplyDeps {
   readonly control: ControlStore;
   readonly nowMs: () => number;
-  /** Returns the open group keys of each integration (`int_…`), as specified by the objects. */
+  /** Returns each integration's (`int_…`) open group keys, as specified by the objects. */
   readonly openGates: (name: string) => ReadonlyMap<string, readonly OpenGate[]>;
   readonly queueHints: Pick<HintIndex, 'lower'>;
   readonly inboxHints: Pick<HintIndex, 'lower'>;
-  /** Runs `restore` while activations of the tenant cannot be written. */
+  /** Runs `restore` while preventing writes to the tenant's activations. */
   readonly exclusively: (name: string, restore: () => Promise<void>) => Promise<void>;
 }
 
@@ -30,17 +30,15 @@ export interface Application {
   readonly plan: RoutesPlan;
   readonly wanted: TenantRoutes;
   /**
-   * True if the routes were just read from Redis. In this case, changes that happened without a leader are also
-   * repaired.
+   * Whether the routes were just read from Redis, in which case we also repair changes made while there was no leader.
    */
   readonly first: boolean;
 }
 
 /**
- * Writes a plan to Redis. The routes are written first, followed by the activations if they may have been lost or if
- * there is a new leader. The ready markers are written after that, and the marker of the tenant is the last one. Events
- * are not routed until then and the ingress returns 503. This ensures that events are not processed with an incomplete
- * configuration.
+ * Writes a plan to Redis. Routes come first, followed by the activations if they may have been lost or there is a new
+ * leader, and then the ready markers, with the tenant's own marker last. Until then, no events are routed and ingress
+ * returns 503, so that events are never processed with an incomplete configuration.
  */
 export async function applyRoutes(deps: ApplyDeps, application: Application): Promise<StoredRoutes> {
   const { control } = deps;
@@ -60,8 +58,8 @@ export async function applyRoutes(deps: ApplyDeps, application: Application): Pr
 }
 
 /**
- * Returns the integrations with open group keys that may be missing from Redis. These are the integrations that were
- * not ready in Redis. Returns `all` if all integrations must be checked.
+ * Returns the integrations that might be missing open group keys in Redis, i.e. those that were not ready there.
+ * Returns `all` if every integration must be checked.
  */
 function withActivationsLost({ plan, wanted, stored, first }: Application): ReadonlySet<string> | 'all' {
   if (!first && plan.ready.length === 0) return new Set();
@@ -72,8 +70,8 @@ function withActivationsLost({ plan, wanted, stored, first }: Application): Read
 }
 
 /**
- * Updates the open group keys in Redis so that they match the objects. If all integrations are restored, the index of
- * the tenant is also updated to match exactly. Otherwise, only missing entries are added to the index.
+ * Updates the open group keys in Redis to match the objects. When all integrations are restored, the tenant's index
+ * will match exactly; otherwise we only add missing entries to it.
  */
 async function restoreActivations(
   deps: ApplyDeps,
@@ -100,7 +98,7 @@ async function restoreActivations(
         await control.setActivation(fence, deps.nowMs(), integration, groupKey, sinceMs, inboxes);
       }
     } else {
-      // Events cannot be parked in an integration that was not ready, so the activations can be written in bulk.
+      // Events can't be parked in an integration that wasn't ready, so it is safe to write the activations in bulk.
       const ops = missing.map(([groupKey, sinceMs]) => ({
         command: 'HSET' as const,
         key: i.act,
@@ -124,15 +122,15 @@ async function restoreActivations(
   if (ops.length > 0) await control.patch(fence, [{ meta: tenant.meta, ops }]);
 }
 
-/** Returns the inboxes of an integration with the queue that each inbox belongs to. */
+/** Returns an integration's inboxes and the queue each of them belongs to. */
 export function inboxesOf(routes: TenantRoutes, integration: string): (InboxRef & { readonly queue: string })[] {
   const subscriptions = routes.integrations[integration]?.subscriptions ?? {};
   return Object.entries(subscriptions).map(([sub, { inc, queue }]) => ({ integration, sub, inc, queue }));
 }
 
 /**
- * Returns all open and closed subscriptions. This is used because an earlier leader may have stopped after it closed a
- * subscription but before it woke the queue.
+ * Returns all open and closed subscriptions. Needed because an earlier leader may have stopped after closing a
+ * subscription but before waking its queue.
  */
 function everyUnheld(routes: TenantRoutes): RoutesPlan['opened'] {
   return Object.entries(routes.integrations).flatMap(([integration, { subscriptions }]) =>
@@ -143,8 +141,8 @@ function everyUnheld(routes: TenantRoutes): RoutesPlan['opened'] {
 }
 
 /**
- * Wakes the router and the dispatcher after the routes have been written. This is done for all queues and inboxes that
- * may not be up to date.
+ * Wakes the router and dispatcher once the routes have been written, for every queue and inbox that might not be up to
+ * date.
  */
 async function wakeOpened(
   deps: ApplyDeps,

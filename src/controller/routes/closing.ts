@@ -6,13 +6,13 @@ import { tenantKeys } from '../../redis/keys.ts';
 import { subscribersOf } from '../../redis/tenant-index.ts';
 import { type ApplyDeps, applyRoutes } from './apply.ts';
 
-/** The result of closing the routes of a tenant while its workspace is paused. */
+/** Result of closing a tenant's routes while its workspace is paused. */
 export interface Closing {
-  /** The routes in Redis after the changes were written. */
+  /** Routes in Redis after writing the changes. */
   readonly stored: StoredRoutes;
   readonly closed: ClosedTenant['closed'];
   readonly paused: ClosedTenant['paused'];
-  /** The objects that were considered, in the form uid@generation. */
+  /** Objects taken into account, formatted as uid@generation. */
   readonly seen: ReadonlySet<string>;
 }
 
@@ -21,12 +21,12 @@ export interface ClosingDeps extends ApplyDeps {
 }
 
 /**
- * Applies the changes of a paused tenant that close routes. Changes that open routes and data that Redis has lost are
- * not written.
+ * Applies only those changes of a paused tenant that close routes. Changes that open routes will not be written, and
+ * neither will data lost by Redis.
  *
- * @param stored the routes that are in Redis
- * @param fresh set to true if `stored` was just read. This is needed because an earlier leader may have stopped after
- * it closed a route but before it woke the queue.
+ * @param stored the routes in Redis
+ * @param fresh whether `stored` was just read. Needed because an earlier leader may have stopped after closing a route
+ * but before waking its queue.
  */
 export async function applyClosing(
   deps: ClosingDeps,
@@ -42,7 +42,7 @@ export async function applyClosing(
   if (fresh) await deps.exclusively(name, () => closeStaleGates(deps, name, fence, stored.routes));
   const { routes, closed, paused } = closeRoutes(stored.routes, deps.gather(name), nowMs);
   const left = staleSubscribers(stored);
-  // Other differences are not repaired until the pause has ended.
+  // Any other differences won't be repaired until the pause is over.
   const had: StoredRoutes = {
     routes: stored.routes,
     ready: stored.ready,
@@ -57,8 +57,8 @@ export async function applyClosing(
 }
 
 /**
- * Closes group keys that are open in Redis but are not opened by an object. Their Activations were deleted while there
- * was no leader, so they are not known to the workers.
+ * Closes group keys that are open in Redis without an object opening them. The workers don't know about these, as their
+ * Activations were deleted while there was no leader.
  */
 async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, routes: TenantRoutes): Promise<void> {
   const { control } = deps;
@@ -81,10 +81,7 @@ async function closeStaleGates(deps: ClosingDeps, name: string, fence: number, r
   await control.patch(fence, [{ meta, ops: stale.map(gate => ({ command: 'ZREM' as const, key, args: [gate] })) }]);
 }
 
-/**
- * Returns the closed subscriptions. It is used so that the router drops the events that are still in the queue for
- * them.
- */
+/** Returns the closed subscriptions, which allows the router to drop the events still queued for them. */
 function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] {
   return Object.entries(integrations).flatMap(([integration, { subscriptions }]) =>
     Object.entries(subscriptions)
@@ -94,9 +91,9 @@ function closedIn({ queues, integrations }: TenantRoutes): RoutesPlan['opened'] 
 }
 
 /**
- * Returns the lists of subscribers that contain stale entries, by key. Each list contains the stale entries and the
- * correct ones. Stale entries exist if a controller stopped while it was closing routes. They must be removed because
- * they are still read by the router.
+ * Returns subscriber lists containing stale entries, by key. Each list includes both stale and correct entries. Stale
+ * entries are left behind when a controller stops while closing routes, and need to be removed since the router still
+ * reads them.
  */
 function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields> {
   const left = new Map<string, Fields>();
@@ -109,7 +106,7 @@ function staleSubscribers({ routes, hashes }: StoredRoutes): Map<string, Fields>
   return left;
 }
 
-/** Returns the UIDs of the Subscriptions and Blocks for which the status changes. */
+/** Returns the UIDs of Subscriptions and Blocks whose status changes. */
 export function changedByClosing(had: Closing | undefined, has: Closing): Set<string> {
   const changed = new Set<string>();
   for (const [uid, how] of has.closed) if (had?.closed.get(uid) !== how) changed.add(uid);
@@ -117,7 +114,7 @@ export function changedByClosing(had: Closing | undefined, has: Closing): Set<st
   return changed;
 }
 
-/** The routes of a tenant that have been applied. This includes paused tenants. */
+/** A tenant's applied routes. Also covers paused tenants. */
 export interface InForce {
   readonly routes: TenantRoutes;
   readonly paused: ReadonlyMap<string, number>;

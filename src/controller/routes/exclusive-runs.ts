@@ -1,9 +1,9 @@
-/** ExclusiveRuns ensures that only one function runs at a time. */
+/** ExclusiveRuns makes sure that only one function is running at a time. */
 export interface ExclusiveRuns {
   readonly isRunning: () => boolean;
-  /** Runs `work` now or after the current run has finished. All calls that are made during a run share the next one. */
+  /** Runs `work` now, or after the current run. Calls made during a run all share the next one. */
   readonly join: (work: () => Promise<void>) => Promise<void>;
-  /** Runs `work` exclusively as soon as there is no other run. */
+  /** Runs `work` on its own, as soon as no other run is in progress. */
   readonly alone: (work: () => Promise<void>) => Promise<void>;
 }
 

@@ -3,16 +3,16 @@ import type { StoredRoutes } from '../../redis/control-plan.ts';
 import type { SyncDeps } from './sync.ts';
 import type { Tenant } from './tenant.ts';
 
-/** A function that removes data of a tenant from Redis. */
+/** Removes data of a tenant from Redis. */
 export type Drop = (fence: number) => Promise<void>;
 
-/** A function that returns the routes without the data that was removed. */
+/** Returns the routes without the removed data. */
 export type Leaves = (routes: TenantRoutes) => TenantRoutes;
 
 /**
  * Runs `drop` between two syncs of the tenant.
  *
- * @param leaves if this is not set or if `drop` fails, the routes are read from Redis by the next sync
+ * @param leaves if not set, or if `drop` fails, the next sync will read the routes from Redis
  */
 export async function removeData(
   { fence, explain }: Pick<SyncDeps, 'fence' | 'explain'>,
@@ -25,7 +25,7 @@ export async function removeData(
     let left: StoredRoutes | undefined;
     try {
       await drop(epoch);
-      // If the routes were forgotten in the meantime, the remaining routes are also not known.
+      // If the routes were forgotten in the meantime, we don't know what remains of them either.
       if (stored !== undefined && tenant.stored === stored && leaves !== undefined) {
         left = { ready: stored.ready, routes: leaves(stored.routes) };
       }
@@ -37,6 +37,6 @@ export async function removeData(
       tenant.remembered = left?.routes;
     }
   }
-  // The fence is read first, so that there are no changes if it is missing.
+  // Read the fence first, so nothing is changed if it is missing.
   await tenant.runs.alone(() => run(fence()));
 }

@@ -8,7 +8,7 @@ import {
 import type { AnyObject } from '../../kube/object.ts';
 import type { Cached, Caches } from '../caches/caches.ts';
 
-/** Collects all objects from the caches that are used to compile the routes of the workspace `name`. */
+/** Collects everything from the caches that is needed to compile the routes of workspace `name`. */
 export function gatherTenant(
   caches: Caches,
   isRemoved: (uid: string) => boolean,
@@ -17,9 +17,8 @@ export function gatherTenant(
   fieldsOf: (subscription: Cached<'Subscription'>) => SubscriptionSnapshot['headerFields'] = () => undefined,
 ): TenantSnapshot {
   const workspace = caches.Workspace.store.get(name);
-  // Objects in a foreign namespace, which does not have the label, are not applied. If a namespace is being deleted,
-  // its objects are removed in any order. We close it first, because a Block could otherwise be removed before the
-  // object that it blocks.
+  // Don't apply objects in a foreign namespace, i.e. one without the label. The objects of a namespace being deleted
+  // are removed in any order, so close it first. Otherwise, a Block might disappear before the object that it blocks.
   const home = caches.namespaces.store.get(name);
   const adopted = home?.workspace === name && !home.deleting;
   const deleting = workspace?.metadata.deletionTimestamp !== undefined;
@@ -48,7 +47,7 @@ export function gatherTenant(
   };
 }
 
-/** Returns all objects that can affect the routes of the workspace `name`. */
+/** Yields all objects that may affect the routes of workspace `name`. */
 export function* objectsOfTenant(caches: Caches, name: string): Generator<AnyObject> {
   const workspace = caches.Workspace.store.get(name);
   if (workspace !== undefined) yield workspace;

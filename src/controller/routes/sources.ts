@@ -4,10 +4,7 @@ import type { Caches } from '../caches/caches.ts';
 import { fromNamespaces, keyOfChanged, namespaceOfChanged, workspacesOf } from '../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../engine/keyed-controller.ts';
 
-/**
- * Returns true if the two versions of an object have the same spec and the same finalizers, because other changes do
- * not affect the routes.
- */
+/** Returns true if both versions of an object have the same spec and finalizers. No other change affects the routes. */
 function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boolean {
   return (
     old?.metadata.generation === current?.metadata.generation &&
@@ -15,9 +12,7 @@ function isSame(old: AnyObject | undefined, current: AnyObject | undefined): boo
   );
 }
 
-/**
- * Returns the sources for the keys of tenants. A tenant is enqueued when an object that is used in its routes changes.
- */
+/** Returns the sources for tenant keys. A tenant is enqueued when an object used in its routes changes. */
 export function routeSources(caches: Caches): readonly KeySource[] {
   return [
     fromNamespaces(caches),
@@ -42,7 +37,7 @@ export function routeSources(caches: Caches): readonly KeySource[] {
     keysFrom(caches.ingressKeys, (old, current) =>
       [old, current].flatMap(each => (each === undefined ? [] : [each.namespace])),
     ),
-    // Changes of Secrets that are not used by a header are ignored.
+    // Ignore changes to Secrets that aren't used by any header.
     keysFrom(caches.headerSecrets, (old, current) =>
       caches.Subscription.store.byIndex('secret', (current ?? old)?.key ?? '').map(({ spec }) => spec.producer),
     ),

@@ -11,33 +11,31 @@ import { changedObjects, isEmpty, type Tenant, versionOf } from './tenant.ts';
 export interface SyncDeps extends ApplyDeps {
   readonly control: ControlStore;
   /**
-   * Reads data that is required by `gather` but is not in the caches. The promise is not rejected, because `gather`
-   * reports the data that could not be read.
+   * Reads data required by `gather` that isn't in the caches. The promise never rejects, because `gather` reports
+   * whatever couldn't be read.
    */
   readonly prepare: (name: string) => Promise<void>;
   readonly gather: (name: string) => TenantSnapshot;
   readonly compile: (name: string, nowMs: number) => CompiledTenant;
-  /** Returns true if the workspace is paused. In this case, only changes that close routes are written. */
+  /** Whether the workspace is paused, meaning that only changes that close routes may be written. */
   readonly isPaused: (name: string) => boolean;
-  /** Returns all objects that are included in the snapshot of a tenant. */
+  /** Returns all objects included in a tenant's snapshot. */
   readonly objectsOf: (name: string) => Iterable<AnyObject>;
-  /** Returns the fencing epoch of this leader. It throws an error if writes are not allowed. */
+  /** Returns this leader's fencing epoch, and throws an error if writes are not allowed. */
   readonly fence: () => number;
-  /** Returns the error that is shown in statuses if Redis has failed. */
+  /** Returns the error to show in statuses when Redis has failed. */
   readonly explain: (error: unknown) => unknown;
-  /**
-   * Called after the routes of a tenant have changed or could not be applied, because statuses may need to be updated.
-   */
+  /** Called after a tenant's routes have changed or couldn't be applied, since statuses may need an update. */
   readonly onChanged: (name: string, uids: ReadonlySet<string> | 'all') => void;
 }
 
-/** Compiles the routes of a tenant from all its objects, and writes the changes to Redis. */
+/** Compiles a tenant's routes from all of its objects and writes the changes to Redis. */
 export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name } = tenant;
   if (deps.isPaused(name)) return syncPaused(deps, tenant);
   tenant.closing = undefined;
   try {
-    // The routes are only compiled if writes are allowed.
+    // Only compile the routes if writes are allowed.
     deps.fence();
   } catch (error) {
     throw markFailed(deps, tenant, error);
@@ -60,18 +58,18 @@ export async function syncTenant(deps: SyncDeps, tenant: Tenant): Promise<void> 
   deps.onChanged(name, failed || had === undefined ? 'all' : changedObjects(had, compiled));
 }
 
-/** Writes the routes. Returns false if there are no routes in Redis and in the objects of the tenant. */
+/** Writes the routes. Returns false if the tenant has none, neither in Redis nor in its objects. */
 async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, nowMs: number): Promise<boolean> {
   const { name, remembered } = tenant;
   const fence = deps.fence();
-  // If the tenant did not have any routes before, it is handled as if it had not been read yet.
+  // A tenant without any previous routes is treated as if we hadn't read it yet.
   const first = tenant.stored === undefined || isEmpty(tenant.stored.routes);
   const known = remembered === undefined ? [compiled.routes] : [compiled.routes, remembered];
   const stored = tenant.stored ?? (await deps.control.readTenant(tenantId(name), fence, known));
-  // The routes in Redis are not known until all changes have been written.
+  // Until all changes have been written, we don't know the routes in Redis.
   tenant.stored = undefined;
   if (isEmpty(stored.routes) && isEmpty(compiled.routes)) {
-    // The tenant may not have a workspace, because subscriptions and ingress keys can name any workspace.
+    // There might not be a workspace for this tenant, since subscriptions and ingress keys can name any workspace.
     tenant.stored = stored;
     return false;
   }
@@ -81,17 +79,17 @@ async function write(deps: SyncDeps, tenant: Tenant, compiled: CompiledTenant, n
   return true;
 }
 
-/** Applies the changes that close routes. Other changes are not applied until the pause has ended. */
+/** Applies the changes that close routes. Anything else needs to wait for the pause to end. */
 async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
   const { name, remembered, closing: had } = tenant;
-  // After the pause, the routes and the activations are read from Redis again so that everything is checked.
+  // Once the pause is over, the routes and activations are read from Redis again in order to check everything.
   tenant.stored = undefined;
   tenant.failed = true;
   tenant.closing = undefined;
   try {
     const fence = deps.fence();
-    // The tenant must be in the list. Otherwise, it could not be distinguished from a tenant that did not exist if
-    // Redis lost its data.
+    // The tenant must be listed. If Redis lost its data, we couldn't otherwise tell it from a tenant that never
+    // existed.
     await deps.control.enlist(fence, tenantId(name));
     const seen = versionsOf(deps, name);
     const known = remembered === undefined ? [] : [remembered];
@@ -104,7 +102,7 @@ async function syncPaused(deps: SyncDeps, tenant: Tenant): Promise<void> {
   }
 }
 
-/** Marks the routes of the tenant as possibly not applied. Returns the error that is shown in statuses. */
+/** Marks the tenant's routes as possibly not applied, and returns the error to show in statuses. */
 function markFailed(deps: SyncDeps, tenant: Tenant, error: unknown): unknown {
   const { failed } = tenant;
   tenant.failed = true;

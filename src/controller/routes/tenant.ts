@@ -5,23 +5,20 @@ import type { StoredRoutes } from '../../redis/control-plan.ts';
 import type { Closing } from './closing.ts';
 import { createExclusiveRuns, type ExclusiveRuns } from './exclusive-runs.ts';
 
-/** The routes of one tenant, as they are known to this leader. */
+/** A tenant's routes, as known to this leader. */
 export interface Tenant {
   readonly name: string;
   readonly runs: ExclusiveRuns;
-  /** The routes that this leader wrote to Redis. If this is undefined, they must be read again. */
+  /** Routes written to Redis by this leader. If undefined, they must be read again. */
   stored: StoredRoutes | undefined;
-  /** The last known routes in Redis. The names in these routes are read even if Redis has lost the index. */
+  /** Last known routes in Redis. Names in these routes are read even if Redis has lost the index. */
   remembered: TenantRoutes | undefined;
   compiled: CompiledTenant | undefined;
-  /** The versions of all objects that were used to compile the routes. */
+  /** Versions of all objects used to compile the routes. */
   seen: ReadonlySet<string>;
-  /**
-   * The routes that were closed during the pause. Undefined if the workspace is not paused or if Redis has not been
-   * read yet.
-   */
+  /** Routes closed during the pause. Undefined if the workspace isn't paused or Redis has yet to be read. */
   closing: Closing | undefined;
-  /** True if the last run failed, in which case the routes may not have been applied. */
+  /** Whether the last run failed, meaning that the routes might not have been applied. */
   failed: boolean;
 }
 
@@ -38,13 +35,13 @@ export function createTenant(name: string): Tenant {
   };
 }
 
-/** Marks the routes of the tenant in Redis as unknown. */
+/** Marks the tenant's routes in Redis as unknown. */
 export function forgetStored(tenant: Tenant): void {
   tenant.stored = undefined;
   tenant.closing = undefined;
 }
 
-/** Returns the version of an object. It changes with the spec, the deletion timestamp and the finalizers. */
+/** Returns an object's version, which changes with its spec, deletion timestamp, and finalizers. */
 export function versionOf({ metadata }: AnyObject): string {
   const { uid, generation, deletionTimestamp, finalizers } = metadata;
   return `${uid}@${generation ?? 0}${deletionTimestamp === undefined ? '' : '-'}${finalizers?.length ?? 0}`;
@@ -55,7 +52,7 @@ export function isEmpty({ payer, queues, integrations }: TenantRoutes): boolean 
   return payer === '' && Object.keys(queues).length === 0 && Object.keys(integrations).length === 0;
 }
 
-/** Returns the UIDs of the Subscriptions and Blocks for which the routes have changed. */
+/** Returns the UIDs of Subscriptions and Blocks whose routes have changed. */
 export function changedObjects(had: CompiledTenant, has: CompiledTenant): Set<string> {
   const changed = new Set<string>();
   for (const [uid, verdict] of has.verdicts) {

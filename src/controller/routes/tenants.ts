@@ -16,8 +16,8 @@ export interface TenantsDeps extends Omit<SyncDeps, 'gather' | 'compile'> {
 }
 
 /**
- * Applies the routes of all tenants. There is only one run at a time for each tenant. Changes that are made during a
- * run are included in the next one.
+ * Applies the routes of all tenants, with at most one run per tenant at a time. Changes made during a run will be
+ * picked up by the next one.
  */
 export function createTenants(deps: TenantsDeps) {
   const tenants = new Map<string, Tenant>();
@@ -40,44 +40,41 @@ export function createTenants(deps: TenantsDeps) {
     removeData(deps, of(name), drop, leaves);
 
   return {
-    /** Applies the routes of the tenant. The objects are read when this function is called or later. */
+    /** Applies the tenant's routes. Objects are read no earlier than this call. */
     sync: (name: string): Promise<void> => run(of(name)),
-    /** Waits until the routes for this version of the object have been applied. */
+    /** Waits until the routes have been applied for this version of the object. */
     inForce: (name: string, object: AnyObject): Promise<CompiledTenant> => awaitApplied(of(name), object, run),
-    /** Waits until the closing changes of this version of the object have been applied during a pause. */
+    /** Waits until this version's closing changes have been applied during a pause. */
     closedBy: (name: string, object: AnyObject): Promise<InForce> => awaitClosed(of(name), object, run),
-    /** Returns how the Subscription with the given UID was closed while its workspace is paused. */
+    /** Returns how the Subscription with this UID was closed while its workspace is paused. */
     closureOf: (name: string, uid: string) => tenants.get(name)?.closing?.closed.get(uid),
-    /** Returns true if this leader has closed routes of the paused tenant, so that Redis accepts its writes. */
+    /** Whether this leader has closed routes of the paused tenant, so that Redis will accept its writes. */
     isClosing: (name: string) => tenants.get(name)?.closing !== undefined,
     between,
-    /** Removes the data of an object from Redis in the same way as `between`. */
+    /** Removes an object's data from Redis, in the same way as `between`. */
     async remove(name: string, uid: string, drop: Drop, leaves?: Leaves): Promise<void> {
       await between(name, drop, leaves);
       removed.add(uid);
     },
-    /** Returns true if `remove` was called for the object. It must not be added to the routes again. */
+    /** Whether `remove` was called for the object, which must not be added to the routes again. */
     isRemoved,
     names: (): string[] => [...tenants.keys()],
     compiled: (name: string) => tenants.get(name)?.compiled,
     isSynced: (name: string) => of(name).stored !== undefined,
-    /**
-     * Returns the routes that were written to Redis, or undefined if they are not known. Each sync creates a new
-     * object.
-     */
+    /** Returns the routes written to Redis, or undefined if unknown. Each sync creates a new object. */
     stored: (name: string): StoredRoutes | undefined => {
       const tenant = tenants.get(name);
       return tenant === undefined || tenant.runs.isRunning() || tenant.failed ? undefined : tenant.stored;
     },
-    /** Returns true if the routes in Redis match the objects. */
+    /** Whether the routes in Redis match the objects. */
     isCurrent: (name: string): boolean => {
       const stored = tenants.get(name)?.stored;
       const nowMs = deps.nowMs();
       return stored !== undefined && isCurrent(stored, compile(name, nowMs).routes, nowMs);
     },
     /**
-     * Removes the UIDs of objects that no longer exist. It also removes tenants that have no objects and no data in
-     * Redis, except for their fence. Returns the names of these tenants.
+     * Drops the UIDs of objects that no longer exist, as well as tenants without any objects or data in Redis other
+     * than their fence. Returns the names of those tenants.
      */
     prune(exists: (uid: string) => boolean): string[] {
       for (const uid of removed) if (!exists(uid)) removed.delete(uid);
@@ -89,7 +86,7 @@ export function createTenants(deps: TenantsDeps) {
     forget(names: Iterable<string> | 'all'): void {
       for (const name of names === 'all' ? [...tenants.keys()] : names) forgetStored(of(name));
     },
-    /** Marks all routes as possibly not applied and updates the statuses. */
+    /** Marks all routes as possibly not applied, and updates the statuses. */
     doubt(): void {
       for (const [name, tenant] of tenants) {
         forgetStored(tenant);

@@ -52,10 +52,7 @@ export function createPairStatuses(writer: ActivationStatusWriter, wallMs: () =>
       }
     },
 
-    /**
-     * Updates the statuses to indicate a failure. We don't want to record Events here because there may be 100,000
-     * Activations.
-     */
+    /** Updates the statuses to indicate a failure. No Events, since there may be 100,000 Activations. */
     async writeFailure(activations: Activations, error: unknown, { failures, signal, log }: Attempt): Promise<void> {
       if (signal.aborted || isStale(error)) return;
       for (const activation of activations) {

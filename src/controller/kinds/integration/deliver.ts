@@ -71,8 +71,8 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
   }
 
   /**
-   * Records the result of a delivery. The result is not recorded if the delivery only repaired a Secret, because the
-   * status already contains it.
+   * Records the result of a delivery, unless it only repaired a Secret. In that case the status already contains the
+   * result.
    */
   function conclude(key: string, id: InvitationId, task: HandOver, delivery: Delivery): void {
     if (task.do === 'write-secret' && task.again) return;
@@ -86,8 +86,8 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
     const namespace = cached?.metadata.namespace as string;
     if (cached === undefined || isPaused(caches, namespace) || !ownsNamespace(caches, namespace)) return undefined;
     if (taskFor(key, cached).do === 'nothing') return undefined;
-    // We read the object from the API server, because the cache may not contain a revocation or a response yet. An
-    // email cannot be recalled after it has been sent.
+    // Read the object from the API server, since the cache might be missing a revocation or a response. Once sent, an
+    // email can't be recalled.
     const integration = await client.get<Cached<'Integration'>>(resourceOf('Integration'), cached.metadata);
     if (integration === undefined) return undefined;
     const task = taskFor(key, integration);
@@ -113,7 +113,7 @@ export function deliverInvitation(context: Context, deps: DeliverDeps) {
   };
 }
 
-/** Returns the failure that is shown in the status. Only a code is included. */
+/** Returns the failure to show in the status, which is limited to a code. */
 function failureOf(error: unknown): Delivery {
   if (error instanceof MailError) return { failed: 'SmtpFailed', code: error.code };
   const reason = (error as { readonly reason?: unknown }).reason;

@@ -1,25 +1,25 @@
 import type { Delivery } from './invitation.ts';
 
 /**
- * Identifies one invitation. The identifier is different for each new invitation and for integrations that are created
- * again with the same name.
+ * Identifies a single invitation. A new invitation, or an integration re-created under the same name, will have a
+ * different identifier.
  */
 export interface InvitationId {
   readonly uid: string;
   readonly issuedAt: string;
 }
 
-/** Stores the deliveries of invitations by this process that are not included in a status yet. */
+/** Holds invitation deliveries made by this process that no status includes yet. */
 export interface Deliveries {
-  /** @param key the namespace and the name of the integration, separated by a slash */
+  /** @param key namespace and name of the integration, separated by a slash */
   readonly of: (key: string, id: InvitationId) => Delivery | undefined;
   readonly note: (key: string, id: InvitationId, delivery: Delivery) => void;
   readonly forget: (key: string) => void;
 }
 
 /**
- * Creates a store for deliveries that are waiting to be added to the status of their integration. The store is lost
- * when the process exits. If this happens, an invitation without `sentAt` is sent again with the same token.
+ * Creates a store for deliveries waiting to be added to the status of their integration. Its contents are lost when the
+ * process exits, in which case any invitation without `sentAt` will be sent again using the same token.
  */
 export function createDeliveries(): Deliveries {
   const known = new Map<string, InvitationId & { readonly delivery: Delivery }>();

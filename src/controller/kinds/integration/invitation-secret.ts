@@ -9,11 +9,11 @@ import { type Cached, resourceOf } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
 /**
- * Writes the Secret `<integration>-invitation`. The Secret has an owner reference, so it is deleted with the
- * Integration. If the Secret is no longer needed, its data is removed, because the controller does not have permission
- * to delete Secrets.
+ * Writes the Secret `<integration>-invitation`. An owner reference ensures that it is deleted along with the
+ * Integration. The controller isn't permitted to delete Secrets, so once the Secret is no longer needed we remove its
+ * data instead.
  *
- * @param token the token to write. If it is undefined, the data of the Secret is removed.
+ * @param token the token to write, or undefined to remove the Secret's data
  */
 export async function writeInvitationSecret(
   client: Context['client'],

@@ -4,13 +4,13 @@ import { integrationState } from '../../../core/routing/integration-state.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { type Delivery, wholeInvitation } from './invitation.ts';
 
-/** The action that should be performed for the token of an invitation. */
+/** What to do with the token of an invitation. */
 export type InvitationTask =
   | { readonly do: 'nothing' }
-  /** If `again` is true, the Secret was written before and has since been changed or deleted. */
+  /** `again` means that the Secret was written before, but has since been changed or deleted. */
   | (HandOver & { readonly do: 'mail'; readonly to: string })
   | (HandOver & { readonly do: 'write-secret'; readonly again: boolean })
-  /** Removes the token from the Secret because the token is no longer valid. */
+  /** Removes a token that is no longer valid from the Secret. */
   | { readonly do: 'empty-secret' };
 
 interface HandOver {
@@ -23,19 +23,19 @@ export interface InvitationTaskFacts {
   readonly uid: string;
   readonly spec: IntegrationSpec;
   readonly status: IntegrationStatus | undefined;
-  /** The SHA-256 hash of the token in the invitation Secret. Undefined if the Secret does not exist or is empty. */
+  /** SHA-256 hash of the token in the invitation Secret. Undefined if the Secret is missing or empty. */
   readonly secretSha256: string | undefined;
-  /** The result of sending this invitation, if it has not been added to the status yet. */
+  /** Result of sending this invitation, until it has been added to the status. */
   readonly delivery: Delivery | undefined;
   readonly hasMailServer: boolean;
   readonly rootKey: Uint8Array;
-  /** The current time in milliseconds since the epoch. */
+  /** Current time in milliseconds since the epoch. */
   readonly nowMs: number;
 }
 
 /**
- * Returns the action for the token of an invitation. The token is only sent after its hash has been written to the
- * status, because it cannot be accepted before.
+ * Returns what to do with the token of an invitation. A token can't be accepted until its hash is in the status, so it
+ * will not be sent before then.
  */
 export function planInvitationTask(facts: InvitationTaskFacts): InvitationTask {
   const { uid, spec, status, secretSha256, rootKey } = facts;

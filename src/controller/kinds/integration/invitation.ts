@@ -10,10 +10,7 @@ const reason = REASON.Integration.InvitationSent;
 
 type Invitation = NonNullable<IntegrationStatus['invitation']>;
 
-/**
- * The result of sending an invitation. It contains the time and the method if it was sent, or the reason why it was not
- * sent.
- */
+/** Result of sending an invitation: either the time and method, or the reason why it wasn't sent. */
 export type Delivery =
   | { readonly sentAt: string; readonly as: 'Sent' | 'SecretWritten' }
   | { readonly failed: 'SmtpFailed' | 'SecretFailed'; readonly code: string };
@@ -26,7 +23,7 @@ const MESSAGE = {
   SecretFailed: 'the controller could not write the Secret with the token',
 } as const;
 
-/** Returns the invitation if it is complete. Returns undefined if one of its fields is missing from the status. */
+/** Returns the invitation if it is complete, or undefined if the status is missing any of its fields. */
 export function wholeInvitation(invitation: Invitation | undefined): (Invitation & IssuedInvitation) | undefined {
   const { tokenHash, issuedAt, expiresAt } = invitation ?? {};
   if (tokenHash === undefined || issuedAt === undefined || expiresAt === undefined) return undefined;
@@ -34,10 +31,9 @@ export function wholeInvitation(invitation: Invitation | undefined): (Invitation
 }
 
 /**
- * Returns true if a Pending integration needs a new invitation. This is the case if it does not have an invitation. It
- * is also the case if the invitation was not sent and its token can no longer be derived. This happens if the root key
- * was changed, or if the status was copied from another object. If the invitation may have reached the partner, it
- * remains valid.
+ * Returns true if a Pending integration needs a new invitation. This is the case when it doesn't have one, or when its
+ * invitation was never sent and the token can no longer be derived because the root key was changed or the status was
+ * copied from another object. An invitation that may have reached the partner stays valid.
  */
 export function needsInvitation(rootKey: Uint8Array, uid: string, current: Invitation | undefined): boolean {
   const whole = wholeInvitation(current);
@@ -46,11 +42,11 @@ export function needsInvitation(rootKey: Uint8Array, uid: string, current: Invit
 
 export interface InvitationFacts {
   readonly state: IntegrationState;
-  /** The invitation from the status, or a new invitation that was just issued. */
+  /** The invitation from the status, or one that was just issued. */
   readonly invitation: Invitation | undefined;
-  /** The result of sending this invitation, if it is known to this process. */
+  /** Result of sending this invitation, if known to this process. */
   readonly delivery: Delivery | undefined;
-  /** The condition that is currently in the status. */
+  /** Condition currently in the status. */
   readonly recorded: Condition | undefined;
 }
 
@@ -60,12 +56,12 @@ export interface InvitationPlan {
   readonly events: readonly EventNote[];
 }
 
-/** Returns the fields and conditions of an integration status that describe the invitation. */
+/** Returns the parts of an integration status, both fields and conditions, that describe the invitation. */
 export function planInvitation({ state, invitation, delivery, recorded }: InvitationFacts): InvitationPlan {
   const whole = wholeInvitation(invitation);
   if (whole === undefined) return { invitation, conditions: [], events: [] };
   if (whole.sentAt !== undefined) {
-    // After a change of the leader, the method of delivery is only known from the condition.
+    // After the leader has changed, only the condition tells us the method of delivery.
     return { invitation, conditions: recorded?.status === 'True' ? [kept(recorded)] : [sent('Sent')], events: [] };
   }
   if (delivery !== undefined && 'sentAt' in delivery) {
@@ -76,7 +72,7 @@ export function planInvitation({ state, invitation, delivery, recorded }: Invita
       events: [{ type: 'Normal', reason: `Invitation${delivery.as}`, message }],
     };
   }
-  // The invitation is not retried if it has been answered or revoked, or if it has expired.
+  // Don't retry an invitation that has been answered or revoked, or has expired.
   if (state !== 'Pending') return { invitation, conditions: [], events: [] };
   if (delivery === undefined)
     return { invitation, conditions: recorded?.status === 'False' ? [kept(recorded)] : [], events: [] };

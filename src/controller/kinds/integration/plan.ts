@@ -14,14 +14,14 @@ export interface IntegrationFacts {
   readonly namespace: string;
   readonly name: string;
   readonly state: IntegrationState;
-  /** True if the invited partner accepted. False if the producer specified the workspace. */
+  /** Whether the invited partner accepted. False if the producer specified the workspace. */
   readonly accepted: boolean;
-  /** The value of spec.workspace. */
+  /** Value of spec.workspace. */
   readonly workspace: string | undefined;
-  /** True if a Subscription in that workspace uses the integration, which means that the workspace agrees. */
+  /** Whether a Subscription in that workspace uses the integration, meaning that the workspace agrees. */
   readonly subscribed: boolean;
   readonly workspaceExists: boolean;
-  /** Undefined if an invitation is needed but the workspace does not own the namespace yet. */
+  /** Undefined if an invitation is needed but the workspace does not own its namespace yet. */
   readonly invitation: InvitationPlan | undefined;
 }
 
@@ -33,9 +33,9 @@ const ACCEPTED_MESSAGE = {
 } as const;
 
 /**
- * Returns the Admitted condition, which is only set while the integration is Active. It shows whether the receiving
- * workspace has agreed. The condition is the same if the workspace does not exist and if it does not subscribe. This
- * prevents producers from finding out which workspaces exist.
+ * Returns the Admitted condition, indicating whether the receiving workspace has agreed. Only set while the integration
+ * is Active. To prevent producers from finding out which workspaces exist, a workspace that doesn't exist results in
+ * the same condition as one that doesn't subscribe.
  */
 function admission({ state, accepted, workspace, subscribed }: IntegrationFacts): DesiredCondition[] {
   if (state !== 'Active') return [];
@@ -58,7 +58,7 @@ function admission({ state, accepted, workspace, subscribed }: IntegrationFacts)
   return [{ type, status: 'False', reason: reason.Admitted.WorkspaceNotAdmitting, message }];
 }
 
-/** Returns the status of an integration after its state has been applied. */
+/** Returns an integration's status once its state has been applied. */
 export function planIntegration(facts: IntegrationFacts): Outcome<IntegrationStatus> {
   const { namespace, name, state } = facts;
   const { invitation, conditions: sent = [], events = [] } = facts.invitation ?? {};

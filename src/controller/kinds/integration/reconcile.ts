@@ -13,8 +13,8 @@ import { needsInvitation, planInvitation } from './invitation.ts';
 import { planIntegration } from './plan.ts';
 
 /**
- * Returns true if the partner accepted the invitation through the REST API. Returns false if the producer granted
- * access directly. The object is read from the API server once and the condition is used after that.
+ * Returns true if the partner accepted the invitation through the REST API, and false if the producer granted access
+ * directly. This requires reading the object from the API server once; afterwards, we can rely on the condition.
  */
 async function wasAccepted({ client }: Context, { metadata, spec, status }: Cached<'Integration'>): Promise<boolean> {
   const { InvitationAccepted, DirectGrant } = REASON.Integration.Accepted;
@@ -27,7 +27,7 @@ async function wasAccepted({ client }: Context, { metadata, spec, status }: Cach
   );
 }
 
-/** Returns true if the integration is used by a Subscription in the workspace that is named in the spec. */
+/** Returns true if a Subscription in the workspace named by the spec uses the integration. */
 function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integration'>): boolean {
   return caches.Subscription.store
     .byIndex('integration', keyOf(metadata))
@@ -35,8 +35,8 @@ function isSubscribed({ caches }: Context, { metadata, spec }: Cached<'Integrati
 }
 
 /**
- * Reconciles an Integration and issues its invitation. The invitation is sent by `deliver.ts`, so that the Ready
- * condition does not depend on the mail server.
+ * Reconciles an Integration and issues its invitation. Sending is left to `deliver.ts`, so that the Ready condition
+ * does not depend on the mail server.
  */
 export function reconcileIntegration(context: Context & { readonly deliveries: Pick<Deliveries, 'of'> }) {
   return async (integration: Cached<'Integration'>) => {
@@ -74,7 +74,7 @@ export function reconcileIntegration(context: Context & { readonly deliveries: P
   };
 }
 
-/** Returns true if the integration has ended. This also takes effect if the workspace is paused. */
+/** Returns true if the integration has ended, which takes effect even in a paused workspace. */
 export function isEnded({ spec }: Pick<Cached<'Integration'>, 'spec'>): boolean {
   return spec.revoked === true || spec.declined === true;
 }

@@ -10,7 +10,7 @@ import {
 } from '../../caches/related-keys.ts';
 import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 
-/** Returns the integrations in a namespace when the label of its workspace is added or removed. */
+/** Returns the integrations in a namespace whose workspace label is added or removed. */
 function fromNamespaces(caches: Caches): KeySource {
   return keysFrom(caches.namespaces, (old, current) =>
     [old, current].flatMap(each => (each === undefined ? [] : keysInNamespace(caches, 'Integration', each.workspace))),
@@ -18,9 +18,8 @@ function fromNamespaces(caches: Caches): KeySource {
 }
 
 /**
- * Returns the sources for the keys of integrations. An integration is enqueued when its workspace is created or
- * deleted, or when the owner of its namespace changes. It is also enqueued when a Subscription in the workspace that it
- * was granted to is created or deleted.
+ * Returns the sources for integration keys. An integration is enqueued when its workspace is created or deleted, when
+ * the owner of its namespace changes, and when a Subscription is created or deleted in the workspace it was granted to.
  */
 export function integrationSources(caches: Caches): readonly KeySource[] {
   return [
@@ -38,10 +37,7 @@ export function integrationSources(caches: Caches): readonly KeySource[] {
 
 const pausedBy = (workspace: AnyObject | undefined) => workspace?.metadata.annotations?.[PAUSED_ANNOTATION];
 
-/**
- * Returns the fields that determine whether an invitation should be sent. The result of the last attempt is not
- * included.
- */
+/** Returns the fields that determine whether to send an invitation, excluding the result of the last attempt. */
 function invitationFields(integration: Cached<'Integration'> | undefined): string {
   if (integration === undefined) return '';
   const { metadata, spec, status } = integration;
@@ -52,9 +48,9 @@ function invitationFields(integration: Cached<'Integration'> | undefined): strin
 }
 
 /**
- * Returns the sources for the invitations, by the key of the integration. An invitation is enqueued when it may need to
- * be sent, and when its Secret is changed or deleted. It is also enqueued when its workspace is paused or resumed. It
- * is not enqueued when an attempt fails, because it must wait for the backoff.
+ * Returns the sources for invitations, keyed by integration. An invitation is enqueued whenever it may need to be sent,
+ * when its Secret is changed or deleted, and when its workspace is paused or resumed. A failed attempt doesn't enqueue
+ * it, since it should wait for the backoff.
  */
 export function invitationSources(caches: Caches): readonly KeySource[] {
   return [

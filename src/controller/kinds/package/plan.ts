@@ -8,13 +8,13 @@ import { type Finalization, type Outcome, waitingForReference } from '../../engi
 const condition = CONDITION.Package;
 const reason = REASON.Package;
 
-/** The maximum number of names that are included in a message. */
+/** Maximum number of names to include in a message. */
 const MOST_NAMED = 10;
 
 export interface PackageFacts {
   readonly namespace: string;
   readonly name: string;
-  /** The value of spec.streams. Duplicates are ignored. */
+  /** Value of spec.streams. Duplicates are ignored. */
   readonly streams: readonly string[];
   readonly streamExists: (name: string) => boolean;
   readonly workspaceExists: boolean;
@@ -24,10 +24,7 @@ function statusOf({ namespace, name, streams }: PackageFacts): NonNullable<Outco
   return { publicId: publicId('Package', namespace, name), streamCount: new Set(streams).size };
 }
 
-/**
- * Returns a list in the form `a, b and 3 more`. The names are sorted so that the message does not change between
- * reconciles.
- */
+/** Returns a list such as `a, b and 3 more`. Names are sorted to keep the message from changing between reconciles. */
 function nameSome(names: Iterable<string>): string {
   const sorted = [...names].toSorted();
   const more = sorted.length - MOST_NAMED;
@@ -52,7 +49,7 @@ function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {
   };
 }
 
-/** Returns the status of a package after its routes have been applied. */
+/** Returns a package's status once its routes have been applied. */
 export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   const status = statusOf(facts);
   if (!facts.workspaceExists) {
@@ -68,12 +65,12 @@ export function planPackage(facts: PackageFacts): Outcome<PackageStatus> {
   };
 }
 
-/** The requeue interval, in milliseconds. This is needed because the deletion of the namespace is not watched. */
+/** Requeue interval in milliseconds. Needed because we don't watch for the deletion of the namespace. */
 const PROTECTION_CHECK_MS = 5_000;
 
 /**
- * Returns the status of a package that is being deleted but is still named by a Block. The package is kept, in the same
- * way as a volume that is in use.
+ * Returns the status of a package that is being deleted while a Block still names it. Like a volume in use, it will be
+ * kept.
  */
 export function planStillBlocking(
   facts: PackageFacts,

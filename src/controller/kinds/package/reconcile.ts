@@ -26,9 +26,8 @@ export function reconcilePackage(context: Pick<Context, 'caches' | 'tenants'>) {
 }
 
 /**
- * Waits until there is no Block that names the package. This ensures that a block is not lifted by accident when a
- * package is deleted. It does not wait if the namespace is being deleted. The package has no data in Redis that would
- * need to be removed.
+ * Waits until no Block names the package, so that deleting a package can't lift a block by accident. There is no wait
+ * if the namespace is being deleted. Packages don't have any data in Redis to remove.
  */
 export function finalizePackage(context: Pick<Context, 'caches' | 'client'>) {
   return async (pkg: Cached<'Package'>): Promise<Finalization<PackageStatus>> => {

@@ -9,28 +9,28 @@ import { findCondition } from '../../engine/conditions.ts';
 import { inboxOf } from './inbox.ts';
 import { readOldestWaiting, type Suspect } from './oldest-waiting.ts';
 
-/** The time between two checks of a tenant, in milliseconds. A jitter of 20% is applied. */
+/** Interval between two checks of a tenant, in milliseconds, with 20% jitter. */
 const CHECK_EVERY_MS = 60_000;
 const TICK_MS = 1_000;
 export interface BacklogWatchDeps {
   readonly store: BacklogStore;
   readonly tenants: () => Iterable<string>;
-  /** Returns the applied routes. Returns undefined if they are not known or must not be used. */
+  /** Returns the applied routes, or undefined if they are not known or must not be used. */
   readonly compiled: (tenant: string) => CompiledTenant | undefined;
   readonly subscriptionsOf: (tenant: string) => Iterable<Cached<'Subscription'>>;
-  /** Called when the result is different from the status of the subscription. */
+  /** Called when the result differs from the subscription's status. */
   readonly onFlip: (key: string) => void;
-  /** The time according to the clock of Redis, in milliseconds. */
+  /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly random?: () => number;
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** The result of the last check of a subscription. */
+/** Result of a subscription's last check. */
 interface Found {
   /**
-   * The time in milliseconds before which no waiting event was accepted. This also applies to events that will wait
+   * No waiting event was accepted before this time (in milliseconds), and the same is true for any event that will wait
    * later.
    */
   readonly notBeforeMs: number;
@@ -39,13 +39,12 @@ interface Found {
 }
 
 /**
- * Finds subscriptions with a waiting event that is near the end of its retention. A subscription without a backlog
- * cannot be at risk until most of the retention has passed. It is therefore not checked until then, which keeps the
- * cost low.
+ * Finds subscriptions where a waiting event is near the end of its retention. To keep this cheap, a subscription
+ * without a backlog isn't checked until most of the retention has passed, since it can't be at risk before then.
  */
 export function createBacklogWatch(deps: BacklogWatchDeps) {
   const { clock, random = Math.random } = deps;
-  /** The results of the last check by tenant and by the UID of the Subscription. */
+  /** Results of the last check, by tenant and then by Subscription UID. */
   const found = new Map<string, Map<string, Found>>();
   const nextMs = new Map<string, number>();
   let over = new AbortController();
@@ -54,7 +53,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
     const compiled = deps.compiled(tenant);
     if (compiled === undefined) return;
     const nowMs = deps.nowMs();
-    // We use a new map here so that deleted subscriptions are removed from the results.
+    // Use a new map so that deleted subscriptions are dropped from the results.
     const results = new Map<string, Found>();
     const before = found.get(tenant) ?? results;
     found.set(tenant, results);
@@ -87,7 +86,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
         if (dueMs !== undefined && clock.nowMs() < dueMs) continue;
         const share = dueMs === undefined ? random() : 0.8 + 0.4 * random();
         nextMs.set(tenant, clock.nowMs() + share * CHECK_EVERY_MS);
-        // The first checks are spread over the interval to avoid a spike in load.
+        // Spread the first checks over the interval to avoid a load spike.
         if (dueMs === undefined) continue;
         await check(tenant).catch((err: unknown) => deps.log.debug({ err, tenant }, 'backlogs cannot be read'));
       }
@@ -96,7 +95,7 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
 
   return {
     /**
-     * Restarts the checks, which then run until the signal is aborted. The previous results are dropped because another
+     * Restarts the checks, which keep running until the signal is aborted. Previous results are dropped, as another
      * replica may have been the leader in the meantime.
      */
     begin(signal: AbortSignal): void {
@@ -106,23 +105,20 @@ export function createBacklogWatch(deps: BacklogWatchDeps) {
       nextMs.clear();
       void run(AbortSignal.any([signal, over.signal]));
     },
-    /** Checks the given tenant immediately. */
+    /** Checks the given tenant right away. */
     check,
-    /** Returns the number of subscriptions that were at risk at the last check. */
+    /** Returns how many subscriptions were at risk at the last check. */
     countAtRisk: (): number => {
       let count = 0;
       for (const ofTenant of found.values()) for (const { atRisk } of ofTenant.values()) if (atRisk) count++;
       return count;
     },
-    /** Returns true if the backlog of the subscription is at risk. Returns undefined before the first check. */
+    /** Whether the subscription's backlog is at risk. Undefined until the first check. */
     isAtRisk: (tenant: string, uid: string): boolean | undefined => found.get(tenant)?.get(uid)?.atRisk,
   };
 }
 
-/**
- * Returns the queue of an admitted subscription. If it returns undefined, there are no events waiting for the
- * subscription.
- */
+/** Returns the queue of an admitted subscription. Undefined means that no events are waiting for it. */
 function queueOf({ routes, verdicts }: CompiledTenant, { metadata, spec }: Cached<'Subscription'>) {
   if (verdicts.get(metadata.uid)?.ready !== 'Admitted') return undefined;
   return Object.hasOwn(routes.queues, spec.stream) ? routes.queues[spec.stream] : undefined;

@@ -12,16 +12,16 @@ import type { EventNote } from '../../engine/outcome.ts';
 
 export interface EndpointFacts {
   /**
-   * The health that was reported by the data plane. Undefined if the endpoint works. If the health is `unknown`, it has
-   * not been read yet and the status is not changed.
+   * Health reported by the data plane, or undefined if the endpoint works. `unknown` means that we haven't read it yet,
+   * in which case the status is left unchanged.
    */
   readonly health: EndpointHealth | 'unknown' | undefined;
-  /** The current value of status.endpoint. */
+  /** Current value of status.endpoint. */
   readonly recorded: SubscriptionStatus['endpoint'];
   readonly recordedFailing: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
-  /** The value of spec.endpoint.enabledAt, in milliseconds. */
+  /** Value of spec.endpoint.enabledAt, in milliseconds. */
   readonly enabledMs: number | undefined;
-  /** False if the subscription does not have an endpoint and only uses the pull API. */
+  /** False for a subscription that has no endpoint and only uses the pull API. */
   readonly exists: boolean;
   readonly nowMs: number;
 }
@@ -39,10 +39,7 @@ const DISABLED_MESSAGE: Readonly<Record<string, string>> = {
 
 const FAILING = { 1: reason.FailingOneDay, 3: reason.FailingThreeDays, 4: reason.FailingFourDays } as const;
 
-/**
- * Returns the time when the endpoint was disabled and the reason. This is stored in the status because the data in
- * Redis may be lost.
- */
+/** Returns when and why the endpoint was disabled. We keep this in the status since the data in Redis may be lost. */
 export function endpointStatus({
   health,
   recorded,
@@ -64,12 +61,12 @@ export function endpointStatus({
   return isEnabledSince(Date.parse(disabled.disabledAt), enabledMs, nowMs) ? undefined : disabled;
 }
 
-/** Returns a message that explains why the endpoint is disabled and how it can be enabled. */
+/** Returns a message explaining why the endpoint is disabled and how to enable it. */
 export function disabledMessage(disabled: NonNullable<EndpointFacts['recorded']>): string {
   return `${DISABLED_MESSAGE[disabled.disabledBy ?? ''] ?? 'the endpoint failed'} (${disabled.disabledAt}): ${HOW_TO_ENABLE}`;
 }
 
-/** Returns the time when the attempts started to fail. Returns undefined if the failures should be ignored. */
+/** Returns when attempts started to fail, or undefined if the failures should be ignored. */
 function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): number | undefined {
   if (!exists || health === undefined || health === 'unknown' || isEnabledSince(health.sinceMs, enabledMs, nowMs))
     return undefined;
@@ -77,8 +74,8 @@ function failingSinceMs({ health, enabledMs, exists, nowMs }: EndpointFacts): nu
 }
 
 /**
- * Returns the EndpointFailing condition. It is only set if the endpoint has failed for a day at some point, so most
- * subscriptions do not have it.
+ * Returns the EndpointFailing condition. Most subscriptions don't have it, because it is only set once an endpoint has
+ * failed for a day at some point.
  */
 export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
   const type = condition.EndpointFailing;
@@ -110,8 +107,8 @@ export function failingCondition(facts: EndpointFacts): DesiredCondition[] {
 }
 
 /**
- * Returns the Events for changes of the endpoint. There is an Event for each new warning, and when the endpoint is
- * disabled, enabled again or has recovered.
+ * Returns Events for endpoint changes: one for each new warning, as well as when the endpoint is disabled, enabled
+ * again, or has recovered.
  */
 export function endpointEvents(facts: EndpointFacts): EventNote[] {
   const notes: EventNote[] = [];
@@ -135,7 +132,7 @@ export function endpointEvents(facts: EndpointFacts): EventNote[] {
   return notes;
 }
 
-/** Returns the time until the next warning, in milliseconds. Returns undefined if there is no further warning. */
+/** Returns the time until the next warning in milliseconds, or undefined if no more warnings will follow. */
 export function nextWarningInMs(facts: EndpointFacts): number | undefined {
   const sinceMs = failingSinceMs(facts);
   if (sinceMs === undefined || endpointStatus(facts) !== undefined) return undefined;

@@ -6,31 +6,31 @@ import type { Cached, Caches } from '../../caches/caches.ts';
 import { findCondition } from '../../engine/conditions.ts';
 
 export interface EndpointHealthsDeps {
-  /** Reads the health from Redis. Returns undefined if the field does not exist. */
+  /** Reads the health from Redis. Undefined if there is no such field. */
   readonly read: (inbox: InboxRef) => Promise<string | undefined>;
   /**
-   * Called when the health of a subscription (`sub_…`) changes. It is also called when an endpoint is found to be
-   * working for the first time, with `first` set to true.
+   * Called when a subscription's (`sub_…`) health changes. Also called with `first` set to true when an endpoint is
+   * found to be working for the first time.
    */
   readonly onNews: (sub: string, first: boolean) => void;
   readonly log: Pick<Logger, 'debug'>;
 }
 
 /**
- * Returns true if the status has EndpointFailing=True. If an endpoint works, the status only needs to be updated in
- * this case.
+ * Returns true if the status has EndpointFailing=True, which is the only case where a working endpoint requires a
+ * status update.
  */
 function showsFailing({ status }: Cached<'Subscription'>): boolean {
   return findCondition(status?.conditions, 'EndpointFailing')?.status === 'True';
 }
 
 /**
- * Stores the health of endpoints that are failing or disabled. The health is determined by the data plane, which
- * publishes a message when it disables an endpoint. Other changes are found by the audit, which reads all endpoints
- * regularly. This also covers lost messages.
+ * Keeps the health of failing and disabled endpoints. It is the data plane that determines the health, publishing a
+ * message when it disables an endpoint. All other changes, as well as lost messages, are picked up by the audit, which
+ * regularly reads every endpoint.
  */
 export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps) {
-  /** The value is undefined if the endpoint works. */
+  /** Undefined if the endpoint works. */
   const known = new Map<string, EndpointHealth | undefined>();
 
   function note(sub: string, text: string | undefined): void {
@@ -44,8 +44,8 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
 
   return {
     /**
-     * Returns the health of an endpoint, or undefined if the endpoint works. It is only read from Redis if the endpoint
-     * was not working before.
+     * Returns an endpoint's health, or undefined if it works. Only reads from Redis if the endpoint wasn't working
+     * before.
      */
     async current(inbox: InboxRef): Promise<EndpointHealth | 'unknown' | undefined> {
       if (!known.has(inbox.sub)) return 'unknown';
@@ -54,7 +54,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
       known.set(inbox.sub, health);
       return health;
     },
-    /** Handles a message from the data plane that the endpoint was disabled. */
+    /** Handles a message from the data plane saying that the endpoint was disabled. */
     onDisabled(inbox: InboxRef): void {
       read(inbox).then(
         text => note(inbox.sub, text),
@@ -62,30 +62,31 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
       );
     },
     /**
-     * Processes the results of an audit for a tenant. @param subs the ids of all subscriptions that were read (`sub_…`)
+     * Processes a tenant's audit results.
+     * @param subs IDs of all subscriptions that were read (`sub_…`)
      */
     noteAll(subs: Iterable<string>, texts: ReadonlyMap<string, string>): void {
       for (const sub of subs) note(sub, texts.get(sub));
     },
-    /** Removes the state of subscriptions that no longer exist. */
+    /** Drops the state of subscriptions that no longer exist. */
     prune(exists: (sub: string) => boolean): void {
       for (const sub of known.keys()) if (!exists(sub)) known.delete(sub);
     },
-    /** Removes all entries at the start of a term, because another replica may have been the leader in the meantime. */
+    /** Drops all entries when a term starts, as another replica may have been the leader in the meantime. */
     forget: () => known.clear(),
   };
 }
 
 /**
- * Returns the keys of the Subscriptions for which the status must be updated.
- * @param sub the subscription id (`sub_…`)
- * @param first set to true if the endpoint was just found to be working
+ * Returns the keys of Subscriptions whose status needs to be updated.
+ * @param sub subscription ID (`sub_…`)
+ * @param first whether the endpoint was just found to be working
  */
 export function keysConcerned({ Subscription }: Pick<Caches, 'Subscription'>, sub: string, first: boolean): string[] {
   return (
     Subscription.store
       .byIndex('publicId', sub)
-      // If the endpoint works, we only include Subscriptions that have been reported as failing.
+      // For a working endpoint, only include Subscriptions previously reported as failing.
       .filter(subscription => !first || showsFailing(subscription))
       .map(({ metadata }) => keyOf(metadata))
   );

@@ -14,35 +14,35 @@ type SecretObject = AnyObject & {
 
 interface Known {
   readonly resourceVersion: string;
-  /** The values of the Secret by key. Only keys that are used by a header are included. */
+  /** Values of the Secret by key, limited to keys used by a header. */
   readonly fields: ReadonlyMap<string, HeaderField>;
 }
 
-/** The maximum number of parallel reads. This limit is reached when a new leader reads all Secrets. */
+/** Maximum number of parallel reads. A new leader will hit this limit while reading all Secrets. */
 const READS_AT_ONCE = 16;
 
-/** The retry interval for a Secret that could not be read, in milliseconds. */
+/** Retry interval for Secrets that couldn't be read, in milliseconds. */
 export const READ_AGAIN_MS = 5_000;
 
-/** Provides the values of endpoint headers that are stored in Secrets. */
+/** Provides endpoint header values stored in Secrets. */
 export interface HeaderSecrets {
   /**
-   * Reads the Secrets for the subscriptions to a workspace if they have changed since the last read. The returned
-   * promise is not rejected if a read fails.
+   * Reads any Secrets used by subscriptions to a workspace that changed since the last read. The returned promise never
+   * rejects, even if a read fails.
    */
   readonly read: (tenant: string) => Promise<void>;
-  /** Returns the values in the same order as the headers. Returns undefined if the headers do not use a Secret. */
+  /** Returns the values in header order, or undefined if none of the headers use a Secret. */
   readonly fieldsOf: (subscription: Cached<'Subscription'>) => readonly HeaderField[] | undefined;
 }
 
 /**
- * Reads header values from Secrets. The caches only contain the name and the version of each Secret. The controller
- * therefore only keeps the keys that are used by headers in memory.
+ * Reads header values from Secrets. The caches only know each Secret's name and version, which means that the
+ * controller only holds the keys used by headers in memory.
  */
 export function createHeaderSecrets(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'headerSecrets'>;
   readonly client: Pick<KubeClient, 'get'>;
-  /** Enqueues the tenant after the given delay. */
+  /** Enqueues the tenant after a delay. */
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
   readonly log: Logger;
 }): HeaderSecrets {
@@ -56,7 +56,7 @@ export function createHeaderSecrets(deps: {
     return resourceVersion !== now.resourceVersion || [...keysNamed(caches, secret)].some(key => !fields?.has(key));
   }
 
-  /** Reads a Secret. If this fails, the values of the last read are kept. */
+  /** Reads a Secret, keeping the previous values on failure. */
   async function readOne(secret: string, tenant: string): Promise<void> {
     const keys = [...keysNamed(caches, secret)];
     try {
@@ -65,7 +65,7 @@ export function createHeaderSecrets(deps: {
       else known.set(secret, found);
     } catch (error) {
       deps.log.warn({ err: error, secret }, 'a Secret of an endpoint cannot be read');
-      // The version of a Secret cannot be empty, so this ensures that the Secret is read again by the next sync.
+      // A Secret's version is never empty, so the next sync will read this Secret again.
       const unread = new Map(keys.map(key => [key, { fault: 'secret_unread' } as const]));
       if (!known.has(secret)) known.set(secret, { resourceVersion: '', fields: unread });
       deps.enqueueAfter(tenant, READ_AGAIN_MS);
@@ -81,7 +81,7 @@ export function createHeaderSecrets(deps: {
 
   return {
     async read(tenant) {
-      // The same Secret may be used by thousands of subscriptions, so we only read it once.
+      // Thousands of subscriptions may use the same Secret. Read it only once.
       const outdated = [...secretsNamed(caches, tenant)].filter(isOutdated);
       if (outdated.length === 0) return;
       forgetUnused();
@@ -96,7 +96,7 @@ export function createHeaderSecrets(deps: {
       if (headers.length === 0) return undefined;
       return headers.map(({ secret }) => {
         const key = `${metadata.namespace}/${secret.name}`;
-        // We check the cache here so that the values of a deleted Secret are not used.
+        // Check the cache here, because values from a deleted Secret must not be used.
         const present = caches.headerSecrets.store.get(key) === undefined ? undefined : known.get(key);
         if (present === undefined) return { fault: 'secret_missing' };
         return present.fields.get(secret.key) ?? { fault: 'secret_unread' };
@@ -105,7 +105,7 @@ export function createHeaderSecrets(deps: {
   };
 }
 
-/** Returns the Secrets that are used by headers of the subscriptions to a workspace, in the form `namespace/name`. */
+/** Returns the Secrets used by headers of the subscriptions to a workspace, formatted as `namespace/name`. */
 function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: string): Set<string> {
   const named = new Set<string>();
   for (const { metadata, spec } of Subscription.store.byIndex('secretFor', tenant)) {
@@ -115,7 +115,7 @@ function secretsNamed({ Subscription }: Pick<Caches, 'Subscription'>, tenant: st
   return named;
 }
 
-/** Returns the keys of a Secret that are used by headers. */
+/** Returns the keys of a Secret used by headers. */
 function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: string): Set<string> {
   const keys = new Set<string>();
   for (const { metadata, spec } of Subscription.store.byIndex('secret', secret)) {
@@ -126,9 +126,7 @@ function keysNamed({ Subscription }: Pick<Caches, 'Subscription'>, secret: strin
   return keys;
 }
 
-/**
- * Reads the given keys of a Secret. Returns undefined if the Secret does not exist or has a type that is not allowed.
- */
+/** Reads the given keys of a Secret. Undefined if the Secret doesn't exist or its type isn't allowed. */
 async function readSecret(
   client: Pick<KubeClient, 'get'>,
   secret: string,

@@ -4,26 +4,23 @@ import type { QueueRoute } from '../../../core/routing/routes.ts';
 import type { BacklogStore, InboxLook, OldestOpen } from '../../../redis/backlog.ts';
 import type { Cached } from '../../caches/caches.ts';
 
-/**
- * The maximum number of calls for each inbox in one check. If the log is longer, the next check continues where this
- * one stopped.
- */
+/** Maximum number of calls per inbox in one check. For a longer log, the next check picks up where this one stopped. */
 const MOST_PAGES = 20;
 
-/** A subscription with a backlog that may be at risk. */
+/** A subscription whose backlog may be at risk. */
 export interface Suspect {
   readonly subscription: Cached<'Subscription'>;
   readonly queue: QueueRoute;
   readonly inbox: InboxLook;
 }
 
-/** The oldest event that is waiting for a subscription. The event can be in the queue or in the inbox. */
+/** The oldest event waiting for a subscription, in either the queue or the inbox. */
 export interface OldestWaiting {
   readonly suspect: Suspect;
-  /** The time when the event was accepted, in milliseconds. If there are no events, this is the current time. */
+  /** When the event was accepted, in milliseconds. Equals the current time if there are no events. */
   readonly oldestMs: number;
   /**
-   * The time in milliseconds before which no waiting event was accepted. This also applies to events that will wait
+   * No waiting event was accepted before this time (in milliseconds), and the same is true for any event that will wait
    * later.
    */
   readonly notBeforeMs: number;
@@ -31,8 +28,8 @@ export interface OldestWaiting {
 }
 
 /**
- * Returns the oldest waiting event of each subscription. Events can wait in the queue and in the inbox, so both are
- * read. The calls are grouped by slot.
+ * Yields the oldest waiting event of each subscription. We need to read both the queue and the inbox, since events can
+ * wait in either. Calls are grouped by slot.
  */
 export async function* readOldestWaiting(
   deps: { readonly store: BacklogStore; readonly nowMs: () => number },
@@ -64,7 +61,7 @@ export async function* readOldestWaiting(
   }
 }
 
-/** Continues to read a long log until an open event shows whether the backlog is at risk. */
+/** Continues reading a long log until an open event reveals whether the backlog is at risk. */
 async function readOn(
   { store, nowMs }: { readonly store: Pick<BacklogStore, 'readOldestOpen'>; readonly nowMs: () => number },
   { inbox, queue }: Suspect,

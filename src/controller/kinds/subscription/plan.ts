@@ -23,19 +23,17 @@ export interface SubscriptionFacts {
   readonly producer: string;
   readonly stream: string;
   readonly verdict: SubscriptionVerdict;
-  /** The value of status.admittedAt. It is set once, when the subscription is admitted for the first time. */
+  /** Value of status.admittedAt, set once when the subscription is first admitted. */
   readonly admittedAt: string | undefined;
   readonly signing: SubscriptionStatus['signing'];
-  /** The secret version in the spec. Undefined if the subscription does not have an endpoint. */
+  /** Secret version in the spec. Undefined without an endpoint. */
   readonly secretVersion: number | undefined;
-  /** The result of the last check. Undefined if the subscription has not been checked yet. */
+  /** Result of the last check. Undefined if the subscription has yet to be checked. */
   readonly backlogAtRisk: boolean | undefined;
-  /** The condition that is currently in the status. */
+  /** Condition currently in the status. */
   readonly recordedBacklog: Pick<Condition, 'status' | 'reason' | 'message'> | undefined;
   readonly endpoint: EndpointFacts;
-  /**
-   * The reason why the signing secret could not be mirrored. Undefined if it was mirrored or if there is no endpoint.
-   */
+  /** Why the signing secret couldn't be mirrored. Undefined if it was, or if there is no endpoint. */
   readonly mirrorFault?: MirrorFault | undefined;
   readonly now: string;
 }
@@ -104,7 +102,7 @@ function readiness(facts: SubscriptionFacts): DesiredCondition[] {
 }
 
 /**
- * Returns the version and the time of the newest signing secret. If the version in the spec is higher, the secret is
+ * Returns the version and time of the newest signing secret. A higher version in the spec causes the secret to be
  * rotated now.
  */
 function rotation(facts: SubscriptionFacts): SubscriptionStatus['signing'] {
@@ -120,8 +118,8 @@ const BACKLOG_MESSAGE = {
 } as const;
 
 /**
- * Returns the BacklogAtRisk condition. It is only set if the subscription was at risk at some point, so most
- * subscriptions do not have it.
+ * Returns the BacklogAtRisk condition. Most subscriptions don't have it, because it is only set once they have been at
+ * risk at some point.
  */
 function backlog({ verdict, backlogAtRisk, recordedBacklog }: SubscriptionFacts): DesiredCondition[] {
   const type = condition.BacklogAtRisk;
@@ -135,7 +133,7 @@ function backlog({ verdict, backlogAtRisk, recordedBacklog }: SubscriptionFacts)
   return [{ type, status, reason: reason.BacklogAtRisk[why], message: BACKLOG_MESSAGE[why] }];
 }
 
-/** Returns an Event when the backlog is at risk and when it is no longer at risk. */
+/** Returns an Event when the backlog becomes at risk, and another when it no longer is. */
 function backlogEvents(facts: SubscriptionFacts): EventNote[] {
   const [now] = backlog(facts);
   const was = facts.recordedBacklog?.status === 'True';
@@ -144,7 +142,7 @@ function backlogEvents(facts: SubscriptionFacts): EventNote[] {
 }
 
 /**
- * Returns the Live condition. The routes are compiled from the status, so a disabled endpoint is reported here before
+ * Returns the Live condition. Since routes are compiled from the status, a disabled endpoint is reported here before
  * the routes contain it.
  */
 function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
@@ -164,25 +162,25 @@ function liveness({ verdict, endpoint }: SubscriptionFacts): DesiredCondition {
   };
 }
 
-/** The retry interval for a Secret that was rejected, in milliseconds. */
+/** Retry interval for rejected Secrets, in milliseconds. */
 const MIRROR_RETRY_MS = 300_000;
 
-/** Returns the condition that is set while the Secret is rejected. */
+/** Returns the condition to set while the Secret is rejected. */
 function mirroring({ mirrorFault }: SubscriptionFacts): DesiredCondition[] {
   if (mirrorFault === undefined) return [];
   return [{ type: condition.SecretMirrored, status: 'False', ...mirrorFault }];
 }
 
 /**
- * Returns the time after which the subscription should be requeued if it does not change, in milliseconds. Returns
- * undefined if this is not needed.
+ * Returns the delay in milliseconds before an unchanged subscription should be requeued, or undefined if that isn't
+ * needed.
  */
 function requeueInMs({ endpoint, mirrorFault }: SubscriptionFacts): number | undefined {
   const warningMs = nextWarningInMs(endpoint);
   return mirrorFault === undefined ? warningMs : Math.min(warningMs ?? MIRROR_RETRY_MS, MIRROR_RETRY_MS);
 }
 
-/** Returns the status of a subscription after its routes have been applied. */
+/** Returns a subscription's status once its routes have been applied. */
 export function planSubscription(facts: SubscriptionFacts): Outcome<SubscriptionStatus> {
   const { verdict, endpoint } = facts;
   return {
@@ -205,7 +203,7 @@ export function planSubscription(facts: SubscriptionFacts): Outcome<Subscription
       ...mirroring(facts).map(fault => ({ type: 'Warning', reason: fault.reason, message: fault.message }) as const),
     ],
     requeueAfterMs: requeueInMs(facts),
-    // A missing grant is not included here, because it may take time until the producer creates it.
+    // Don't include missing grants here, as the producer might take a while to create one.
     missingReference: verdict.ready === 'WaitingForWorkspace' || verdict.ready === 'WaitingForStream',
   };
 }

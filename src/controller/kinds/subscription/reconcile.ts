@@ -17,8 +17,8 @@ import { planSubscription, type SubscriptionFacts } from './plan.ts';
 import { mirrorSigningSecret } from './signing-secret.ts';
 
 /**
- * Returns true if the producer granted the integration to this workspace. Information about the producer is only shown
- * in the status if this is the case.
+ * Returns true if the producer granted the integration to this workspace. Otherwise, the status must not show any
+ * information about the producer.
  */
 function isGranted({ caches }: Context, { metadata, spec }: Cached<'Subscription'>): boolean {
   const integration = caches.Integration.store.get(`${spec.producer}/${spec.integration}`)?.spec;
@@ -31,8 +31,8 @@ const UNGRANTED = { ready: 'WaitingForGrant', live: 'NotAdmitted' } as const;
 const BLOCKED = { ready: 'Admitted', live: 'Blocked' } as const;
 
 /**
- * Returns the status while the workspace of the producer is paused. It is unchanged unless the subscription was closed
- * during the pause.
+ * Returns the status while the producer's workspace is paused. Unchanged unless the subscription was closed during the
+ * pause.
  */
 function pausedSubscription(context: Context, subscription: Cached<'Subscription'>): Outcome<SubscriptionStatus> {
   const { metadata, spec } = subscription;
@@ -101,8 +101,8 @@ export function reconcileSubscription(
 }
 
 /**
- * Finalizes a subscription that is being deleted. The routes are closed first. If the policy is Delete, the inbox is
- * then removed immediately. If the policy is Retain, the inbox can be read until its retention ends.
+ * Finalizes a subscription that is being deleted, closing its routes first. The Delete policy then removes the inbox
+ * immediately, whereas with Retain it can be read until its retention ends.
  */
 export function finalizeSubscription(context: Context) {
   return async (subscription: Cached<'Subscription'>): Promise<Finalization<SubscriptionStatus>> => {
@@ -110,7 +110,7 @@ export function finalizeSubscription(context: Context) {
     try {
       const { routes } = await settled(context, spec.producer, subscription);
       const inbox = inboxOf(subscription);
-      // The stream may be deleted before its subscriptions, in which case its retention is not known.
+      // If the stream is deleted before its subscriptions, we no longer know its retention.
       const retentionMs = routes.queues[spec.stream]?.retentionMs ?? LONGEST_RETENTION_MS;
       const keepMs = spec.deletionPolicy === 'Delete' ? 0 : retentionMs;
       await context.tenants.remove(

@@ -13,8 +13,8 @@ import { createDeliveryShowing } from './delivery-status/delivery-showing.ts';
 import { createEndpointHealths, keysConcerned } from './endpoint-healths.ts';
 
 /**
- * Creates the services that provide information about subscriptions from the data plane. They are used for the
- * backlogs, the endpoints and the deliveries.
+ * Creates the services that provide information about subscriptions from the data plane, i.e. about backlogs,
+ * endpoints, and deliveries.
  */
 export function createSubscriptionServices(deps: {
   readonly caches: Caches;
@@ -51,13 +51,13 @@ export function createSubscriptionServices(deps: {
     backlogWatch,
     endpointHealths,
     showing,
-    /** Starts a new term, which ends when `over` is aborted. */
+    /** Starts a new term, ending when `over` is aborted. */
     begin(over: AbortSignal): void {
       endpointHealths.forget();
       backlogWatch.begin(over);
       showing.begin(over);
     },
-    /** Removes the state of subscriptions that no longer exist. */
+    /** Drops the state of subscriptions that no longer exist. */
     prune(): void {
       endpointHealths.prune(sub => caches.Subscription.store.byIndex('publicId', sub).length > 0);
       showing.prune();

@@ -3,12 +3,12 @@ import type { SubscriptionStatus } from '../../../api/kinds/subscription.ts';
 import { type DesiredCondition, findCondition } from '../../engine/conditions.ts';
 
 /**
- * Returns the reason that is shown in the REASON column of `kubectl get`. This is the reason of the Live condition if
- * Live is not True. Otherwise, the reason of the Ready condition is used.
+ * Returns the reason for the REASON column of `kubectl get`. If Live is not True, this is the reason of the Live
+ * condition, and otherwise that of Ready.
  */
 export function shownReason(conditions: readonly DesiredCondition[]): Pick<SubscriptionStatus, 'reason'> {
   const live = findCondition(conditions, 'Live');
-  // The reason NotAdmitted only refers to the Ready condition, so it is not useful here.
+  // NotAdmitted merely refers to the Ready condition, so it wouldn't be useful here.
   const isUseful = live !== undefined && live.status !== 'True' && live.reason !== REASON.Subscription.Live.NotAdmitted;
   const reason = isUseful ? live.reason : findCondition(conditions, 'Ready')?.reason;
   return reason === undefined ? {} : { reason };

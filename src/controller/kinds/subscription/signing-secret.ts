@@ -12,19 +12,19 @@ import { apiVersionOf, SECRETS } from '../../../kube/resource.ts';
 import { type Cached, resourceOf } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
 
-/** The reason why the Secret could not be written, and a message that describes how to fix this. */
+/** Why the Secret couldn't be written, with a message on how to fix this. */
 export interface MirrorFault {
   readonly reason: 'NameTaken' | 'Refused';
   readonly message: string;
 }
 
 /**
- * The status codes that the API server returns if it rejects a Secret. The cause can be a validation rule, a quota, a
- * policy or a missing permission.
+ * Status codes returned by the API server when it rejects a Secret, e.g. due to a validation rule, a quota, a policy,
+ * or a missing permission.
  */
 const REFUSALS = [400, 403, 409, 422];
 
-/** Returns the fault for a rejected Secret. If the Secret is not managed by Sluice, only its type is read. */
+/** Returns the fault for a rejected Secret. For a Secret not managed by Sluice, we only read the type. */
 async function faultOf(
   context: Context,
   target: { readonly namespace: string; readonly name: string },
@@ -40,10 +40,10 @@ async function faultOf(
 }
 
 /**
- * Writes the newest signing secret to the Secret `<subscription>-signing`, so that partners can read it with kubectl.
- * The Secret has an owner reference, so it is deleted with the Subscription.
+ * Writes the newest signing secret to the Secret `<subscription>-signing`, where partners can read it with kubectl. An
+ * owner reference ensures that it is deleted along with the Subscription.
  *
- * Returns a fault if the API server rejects the Secret. Deliveries are signed in any case.
+ * Returns a fault if the API server rejects the Secret. Deliveries will be signed regardless.
  */
 export async function mirrorSigningSecret(
   context: Context,

@@ -10,8 +10,7 @@ import {
 } from '../../engine/keyed-controller.ts';
 
 /**
- * Creates a controller that records a Warning Event for each ingress key Secret that cannot be used. The Event includes
- * the reason.
+ * Creates a controller to record a Warning Event, including the reason, for each ingress key Secret that can't be used.
  */
 export function createIngressKeyWatch(
   engine: Omit<KeyedControllerOptions, 'reconcile'> & { readonly events: Pick<EventRecorder, 'record'> },

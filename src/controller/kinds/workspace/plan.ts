@@ -7,30 +7,28 @@ import { type Outcome, waiting, waitingForReference } from '../../engine/outcome
 
 export interface WorkspaceFacts {
   readonly name: string;
-  /**
-   * The state of the namespace with the same name. It is `adopted` if it was created or labelled for this workspace.
-   */
+  /** State of the namespace with the same name. `adopted` means that it was created or labelled for this workspace. */
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
   readonly accountExists: boolean;
   readonly account: string;
-  /** The value of the pause annotation, if the workspace is not paused. */
+  /** Value of the pause annotation, if the workspace isn't paused. */
   readonly pauseValue: string | undefined;
-  /** True if the status has Ready=True. */
+  /** Whether the status has Ready=True. */
   readonly wasReady: boolean;
   readonly producer: boolean;
-  /** True if there are queues that wait for tokens of the account. Undefined if this is not known yet. */
+  /** Whether any queues are waiting for tokens of the account. Undefined if we don't know yet. */
   readonly short: boolean | undefined;
-  /** The condition that is currently in the status. After it has been set, it is not removed from the status. */
+  /** Condition currently in the status. Once set, it will not be removed. */
   readonly insufficientTokens: Condition | undefined;
-  /** True if Redis has not responded for a minute. */
+  /** Whether Redis has been unresponsive for a minute. */
   readonly dataPlaneAway: boolean;
-  /** The condition that is currently in the status. */
+  /** Condition currently in the status. */
   readonly dataPlaneReachable: Condition | undefined;
 }
 
 /**
- * Returns the DataPlaneReachable condition during and after an outage. Workspaces that have not had an outage do not
- * have this condition.
+ * Returns the DataPlaneReachable condition, which is set during and after an outage. Workspaces without any outage
+ * don't have it.
  */
 export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'dataPlaneReachable'>): DesiredCondition[] {
   const type = CONDITION.Workspace.DataPlaneReachable;
@@ -45,8 +43,8 @@ export function reachability(facts: Pick<WorkspaceFacts, 'dataPlaneAway' | 'data
 }
 
 /**
- * Returns the InsufficientTokens condition during and after a shortage. Workspaces that have not had a shortage do not
- * have this condition.
+ * Returns the InsufficientTokens condition, which is set during and after a shortage. Workspaces without any shortage
+ * don't have it.
  */
 function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredCondition[] {
   const type = CONDITION.Workspace.InsufficientTokens;
@@ -61,10 +59,7 @@ function tokens({ short, insufficientTokens: before }: WorkspaceFacts): DesiredC
   return [{ type, status: 'False', reason: reasons.TokensLeft, message: 'the account has tokens again' }];
 }
 
-/**
- * Returns the Ready condition with status True. If the pause annotation has an invalid value, this is shown in the
- * reason.
- */
+/** Returns Ready=True. The reason will indicate if the pause annotation has an invalid value. */
 function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
   const reasons = REASON.Workspace.Ready;
   const type = CONDITION.Workspace.Ready;
@@ -75,12 +70,12 @@ function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
 }
 
 /**
- * The requeue interval for a foreign namespace, in milliseconds. The namespace does not have the label, so its deletion
- * is not visible to the watch.
+ * Requeue interval for a foreign namespace, in milliseconds. The watch can't see such a namespace being deleted because
+ * it lacks the label.
  */
 const FOREIGN_CHECK_MS = 60_000;
 
-/** Returns the status of a workspace. */
+/** Returns a workspace's status. */
 export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   const { name } = facts;
   const reasons = REASON.Workspace.Ready;
@@ -107,7 +102,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     const message = `account ${facts.account} does not exist. Create the account. If you deleted it, events continue to flow until its included tokens are used`;
     return waitingForReference(reasons.WaitingForAccount, message, {
       status,
-      // We do not record an Event for a new workspace, because it may be created before its account.
+      // No Event for a new workspace, since it may well be created before its account.
       events: facts.wasReady ? [{ type: 'Warning', reason: reasons.WaitingForAccount, message }] : [],
       conditions: [...tokens(facts), ...reachability(facts)],
     });

@@ -12,7 +12,7 @@ import { reportFailure } from '../../engine/failure.ts';
 import { OutageError, type Outcome } from '../../engine/outcome.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
 
-/** Creates the namespace if it does not exist, and returns its state. A foreign namespace is not changed. */
+/** Creates the namespace unless it exists, and returns its state. Foreign namespaces are left alone. */
 async function claimNamespace({ client, caches }: Context, name: string): Promise<WorkspaceFacts['namespace']> {
   const known = caches.namespaces.store.get(name);
   if (known !== undefined) return known.deleting ? 'terminating' : known.workspace === name ? 'adopted' : 'foreign';
@@ -29,12 +29,12 @@ async function claimNamespace({ client, caches }: Context, name: string): Promis
   return found.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
 }
 
-/** The requeue interval for a workspace while its part of Redis does not respond, in milliseconds. */
+/** Requeue interval in milliseconds for a workspace whose part of Redis doesn't respond. */
 const AWAY_CHECK_MS = 5_000;
 
 /**
- * Returns the status of a workspace during an outage. If the current generation has been applied, the conditions are
- * kept and the outage is added.
+ * Returns a workspace's status during an outage. If the current generation has been applied, the outage is added to the
+ * existing conditions.
  */
 function planAway(
   { metadata, status }: Cached<'Workspace'>,
@@ -58,7 +58,7 @@ export function reconcileWorkspace(context: Context) {
       account: workspace.spec.account,
       pauseValue: workspace.metadata.annotations?.[PAUSED_ANNOTATION],
       accountExists: context.caches.Account.store.get(workspace.spec.account) !== undefined,
-      // A workspace remains a producer after its last stream is deleted.
+      // Once a producer, a workspace remains one even after its last stream is deleted.
       producer:
         workspace.spec.producer === true ||
         producer === true ||
@@ -82,7 +82,7 @@ export function reconcileWorkspace(context: Context) {
   };
 }
 
-/** Closes the routes of the workspace. The namespace and the data in Redis are kept. */
+/** Closes the workspace's routes, keeping both the namespace and the data in Redis. */
 export function finalizeWorkspace(context: Context) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
     try {

@@ -4,10 +4,10 @@ import { type InboxRef, inboxMember } from '../../../../redis/inbox-store.ts';
 import type { Logger } from '../../../../telemetry/log.ts';
 import type { Clock } from '../../../../time/clock.ts';
 
-/** Alarms that are received within this time are processed together. The value is in milliseconds. */
+/** Alarms received within this many milliseconds are processed together. */
 const GATHER_MS = 100;
 
-/** Collects the inboxes for which an alarm was received, and reads the state of their deliveries in one batch. */
+/** Collects inboxes with an alarm and reads their delivery state in one batch. */
 export function createAlarmBatch(deps: {
   readonly read: ReadDeliveries;
   readonly onFound: (inbox: InboxRef, fields: DeliveryFields) => void;
@@ -28,7 +28,7 @@ export function createAlarmBatch(deps: {
         if (fields !== undefined) deps.onFound(inbox, fields);
       }
     } catch (err) {
-      // The state will be read again by the next audit.
+      // The next audit will read the state again.
       deps.log.debug({ err }, 'deliveries cannot be read');
     }
   }

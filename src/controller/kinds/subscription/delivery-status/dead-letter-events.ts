@@ -6,15 +6,15 @@ const HOUR_MS = 3_600_000;
 
 export interface DeadLetterEvents {
   /**
-   * Returns an Event for the first dead letter of each hour. Returns undefined if there is no new dead letter or if the
-   * Event was already returned.
+   * Returns an Event for the first dead letter of each hour, or undefined if there is no new dead letter or its Event
+   * was already returned.
    *
-   * @param shownDead set to true if the status already showed dead letters
+   * @param shownDead whether the status already showed dead letters
    */
   readonly of: (sub: string, state: DeliveryState, shownDead: boolean, nowMs: number) => EventNote | undefined;
   /**
-   * Starts a new term at the given time of the Redis clock, in milliseconds. Dead letters before this time have already
-   * been reported by an earlier leader.
+   * Starts a new term at the given time in milliseconds, measured by the Redis clock. An earlier leader has already
+   * reported any dead letters before this time.
    */
   readonly begin: (nowMs: number) => void;
   readonly prune: (exists: (sub: string) => boolean) => void;
@@ -22,8 +22,8 @@ export interface DeadLetterEvents {
 
 export function createDeadLetterEvents(): DeadLetterEvents {
   /**
-   * The time of the last reported dead letter for each subscription id (`sub_…`), in milliseconds. This is always the
-   * first dead letter of its hour.
+   * When the last reported dead letter of each subscription ID (`sub_…`) occurred, in milliseconds. Always the first
+   * dead letter of its hour.
    */
   const reported = new Map<string, number>();
   let begunMs = 0;

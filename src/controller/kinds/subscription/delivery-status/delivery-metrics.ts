@@ -5,7 +5,8 @@ export interface DeliveryMetrics {
 }
 
 /**
- * Creates the delivery metrics. @param waiting returns the number of Subscriptions that are waiting for a status update
+ * Creates the delivery metrics.
+ * @param waiting returns the number of Subscriptions waiting for a status update
  */
 export function createDeliveryMetrics(registry: Registry, waiting: () => number): DeliveryMetrics {
   const registers = [registry];

@@ -15,14 +15,14 @@ import { createDeliveryWriter } from './writer.ts';
 
 type Reconcile = (subscription: Cached<'Subscription'>, attempt: Attempt) => Promise<Outcome<SubscriptionStatus>>;
 
-/** Creates the components that add the state of deliveries to the statuses of Subscriptions. */
+/** Creates the components responsible for adding the delivery state to Subscription statuses. */
 export function createDeliveryShowing(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'CatalogStream'>;
   readonly readDeliveries: ReadDeliveries;
-  /** Enqueues a Subscription so that its status is written again. */
+  /** Enqueues a Subscription to have its status written again. */
   readonly write: (key: string) => void;
   readonly events: Pick<EventRecorder, 'record'>;
-  /** The time according to the clock of Redis, in milliseconds. */
+  /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
   readonly registry: Registry;
@@ -54,16 +54,13 @@ export function createDeliveryShowing(deps: {
     onAlarm: watch.onAlarm,
     noteAll: watch.noteAll,
     begin: watch.begin,
-    /** Removes the state of Subscriptions that no longer exist. */
+    /** Drops the state of Subscriptions that no longer exist. */
     prune: () =>
       watch.prune({
         key: key => Subscription.store.get(key) !== undefined,
         sub: sub => Subscription.store.byIndex('publicId', sub).length > 0,
       }),
-    /**
-     * Wraps `reconcile` so that it also sets status.delivery. This is also done if the workspace of the producer is
-     * paused.
-     */
+    /** Wraps `reconcile` to also set status.delivery, even if the producer's workspace is paused. */
     show(reconcile: Reconcile): Reconcile {
       return async (subscription, attempt) => {
         const outcome = await reconcile(subscription, attempt);

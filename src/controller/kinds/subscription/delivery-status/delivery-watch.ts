@@ -19,22 +19,19 @@ import type { DeliveryWriter, Target } from './writer.ts';
 
 export interface DeliveryWatchDeps {
   readonly read: ReadDeliveries;
-  /** Returns the Subscriptions with the given public id. */
+  /** Returns the Subscriptions with this public ID. */
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
-  /**
-   * Returns the retention of the stream that the subscription uses. If the stream does not exist, the maximum retention
-   * is returned.
-   */
+  /** Returns the retention of the subscription's stream, or the maximum retention if that stream doesn't exist. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
   readonly writer: DeliveryWriter;
   readonly record: (subscription: Cached<'Subscription'>, note: EventNote) => void;
-  /** The time according to the clock of Redis, in milliseconds. */
+  /** Current time in milliseconds, according to the Redis clock. */
   readonly nowMs: () => number;
   readonly clock: Pick<Clock, 'setTimer'>;
   readonly log: Pick<Logger, 'debug'>;
 }
 
-/** The delivery fields of a subscription and the generation that they were read for. */
+/** Delivery fields of a subscription, along with the generation they were read for. */
 export type FoundDelivery = DeliveryFields & { readonly inc?: string | undefined };
 
 function targetOf({ metadata }: Cached<'Subscription'>): Target {
@@ -42,13 +39,13 @@ function targetOf({ metadata }: Cached<'Subscription'>): Target {
 }
 
 /**
- * Watches the state of deliveries. Changes are published by the dispatchers. If a message is lost, the change is found
- * by the audit, which reads all subscriptions regularly.
+ * Watches the state of deliveries. Dispatchers publish any changes; if a message gets lost, the change will be found by
+ * the audit, which regularly reads all subscriptions.
  */
 export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   const { writer } = deps;
   const deadLetters = createDeadLetterEvents();
-  /** The backlogs that were found by one audit without an alarm, by key. They may be temporary. */
+  /** Backlogs found by a single audit without an alarm, by key. They may be temporary. */
   const suspects = new Map<string, string>();
   let working = false;
   const alarms = createAlarmBatch({
@@ -58,7 +55,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
     },
   });
 
-  /** Returns the state that is shown in the status, or that will be shown after the next write. */
+  /** Returns the state shown in the status, or about to be shown after the next write. */
   function shownOf(subscription: Cached<'Subscription'>): DeliveryStatus {
     return writer.shownOf(targetOf(subscription)) ?? subscription.status?.delivery ?? NO_DELIVERY;
   }
@@ -79,7 +76,7 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   function compare(sub: string, inc: string | undefined, fields: DeliveryFields, by: 'alarm' | 'audit'): void {
     for (const subscription of deps.subscriptionsOf(sub)) {
       const { metadata } = subscription;
-      // The fields belong to another generation, so the routes of this one have not been written to Redis yet.
+      // These fields belong to another generation. The routes of this one have not been written to Redis yet.
       if (metadata.deletionTimestamp !== undefined || inc !== generationOf(metadata.uid)) continue;
       const state = parseDeliveryState(fields);
       const shown = shownOf(subscription);
@@ -97,18 +94,18 @@ export function createDeliveryWatch(deps: DeliveryWatchDeps) {
   }
 
   return {
-    /** Handles a message from a dispatcher about a change in the state of deliveries. */
+    /** Handles a dispatcher's message about a change in the state of deliveries. */
     onAlarm: (inbox: InboxRef): void => {
       if (working) alarms.add(inbox);
     },
-    /** Processes the results of an audit for the subscriptions (`sub_…`) of a tenant. */
+    /** Processes audit results for a tenant's subscriptions (`sub_…`). */
     noteAll: (found: ReadonlyMap<string, FoundDelivery>): void => {
       if (!working) return;
       for (const [sub, fields] of found) compare(sub, fields.inc, fields, 'audit');
     },
-    /** Returns the state of deliveries that should be written to the status. */
+    /** Returns the delivery state to write to the status. */
     statusOf: shownOf,
-    /** Runs the watch until the signal is aborted. It starts without state, because the leader may have changed. */
+    /** Runs the watch until the signal is aborted. State is discarded first, because the leader may have changed. */
     begin: (signal: AbortSignal): void => {
       end();
       if (signal.aborted) return;

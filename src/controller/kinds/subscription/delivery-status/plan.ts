@@ -2,14 +2,13 @@ import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { DeliveryState } from '../../../../core/delivery/delivery-state.ts';
 import { timestampOf } from '../../../context/context.ts';
 
-/** The state of deliveries before the first delivery. */
+/** Delivery state before anything has been delivered. */
 export const NO_DELIVERY: DeliveryStatus = { deadLetters: false, backlog: '0' };
 
 /**
- * Returns the state of deliveries that should be written to the status.
+ * Returns the delivery state to write to the status.
  *
- * @param shown the state that is currently in the status. It is kept if the data plane does not have newer data, for
- * example after Redis lost its data.
+ * @param shown current state in the status, kept if the data plane has nothing newer, e.g. after Redis lost its data
  */
 export function planDelivery(
   state: DeliveryState,
@@ -21,12 +20,12 @@ export function planDelivery(
   const attempted = known
     ? { lastAttempt: shown.lastAttempt, lastAttemptSince: shown.lastAttemptSince }
     : { lastAttempt: attempt.outcome, lastAttemptSince: timestampOf(attempt.sinceMs) };
-  // Events that are older than the retention can no longer be recovered or replayed.
+  // Past their retention, events can't be recovered or replayed anymore.
   const keeps = youngestDeadMs === undefined || at.nowMs < youngestDeadMs + at.retentionMs;
   return { ...attempted, deadLetters: dead > 0 && keeps, backlog };
 }
 
-/** Returns how much the two states differ. The field `lastAttemptSince` is ignored. */
+/** Returns how much two states differ, ignoring `lastAttemptSince`. */
 export function differenceOf(one: DeliveryStatus, other: DeliveryStatus): 'none' | 'backlog' | 'outcome' {
   if (one.lastAttempt !== other.lastAttempt || one.deadLetters !== other.deadLetters) return 'outcome';
   return one.backlog === other.backlog ? 'none' : 'backlog';

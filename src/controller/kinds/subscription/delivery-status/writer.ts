@@ -1,14 +1,14 @@
 import type { DeliveryStatus } from '../../../../api/delivery-status.ts';
 import type { Clock } from '../../../../time/clock.ts';
 
-/** This limits the rate to five status writes per second for the whole installation. */
+/** Limits status writes to five per second across the whole installation. */
 const TURN_EVERY_MS = 200;
-/** The minimum time between two status writes for the same Subscription, in milliseconds. */
+/** Minimum time between two status writes for any one Subscription, in milliseconds. */
 const SAME_EVERY_MS = 10_000;
 
-/** Identifies a Subscription. If a Subscription is deleted and created again, its target is different. */
+/** Identifies a Subscription. One that is deleted and created again gets a different target. */
 export interface Target {
-  /** The key in the form `namespace/name`. */
+  /** Key formatted as `namespace/name`. */
   readonly key: string;
   readonly uid: string;
 }
@@ -19,35 +19,31 @@ interface Entry {
 }
 
 /**
- * Writes the state of deliveries to the statuses of Subscriptions. Only a few statuses are written per second, in the
- * order of the changes. Each write uses the latest state at that time.
+ * Writes the delivery state to Subscription statuses in the order of the changes, limited to a few per second. Each
+ * write uses whatever state is the latest by then.
  */
 export interface DeliveryWriter {
-  /**
-   * Adds a Subscription to the queue. If it is already in the queue, the state is replaced and its position is kept.
-   */
+  /** Adds a Subscription to the queue. If already queued, it gets the new state but keeps its position. */
   readonly offer: (target: Target, status: DeliveryStatus) => void;
-  /** Removes a Subscription from the queue because its status is correct. */
+  /** Removes a Subscription from the queue because its status is already correct. */
   readonly withdraw: (key: string) => void;
   readonly isWaiting: (key: string) => boolean;
-  /**
-   * Returns the last state that was written for the Subscription. Returns undefined if there was no write in this term.
-   */
+  /** Returns the state last written for the Subscription, or undefined if nothing was written in this term. */
   readonly shownOf: (target: Target) => DeliveryStatus | undefined;
   readonly waiting: () => number;
   readonly begin: () => void;
   readonly end: () => void;
-  /** Removes the state of Subscriptions that no longer exist. */
+  /** Drops the state of Subscriptions that no longer exist. */
   readonly prune: (exists: (key: string) => boolean) => void;
 }
 
-/** Creates a delivery writer. @param write writes the status of a Subscription and retries failures */
+/** Creates a delivery writer. @param write writes a Subscription's status, retrying any failures */
 export function createDeliveryWriter(deps: {
   readonly write: (key: string) => void;
   readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
 }): DeliveryWriter {
   const { clock } = deps;
-  /** The queue in the order of the changes. There is at most one entry for each Subscription. */
+  /** Queue in the order of the changes, holding at most one entry per Subscription. */
   const queue = new Map<string, Entry>();
   const shown = new Map<string, Entry & { readonly atMs: number }>();
   let lastTurnMs = Number.NEGATIVE_INFINITY;
@@ -58,7 +54,7 @@ export function createDeliveryWriter(deps: {
     return (shown.get(key)?.atMs ?? Number.NEGATIVE_INFINITY) + SAME_EVERY_MS;
   }
 
-  /** Sets the timer for an entry that can be written at `readyMs`. */
+  /** Sets the timer for an entry that may be written at `readyMs`. */
   function arm(readyMs: number): void {
     const atMs = Math.max(readyMs, lastTurnMs + TURN_EVERY_MS);
     if (timer !== undefined && timer.atMs <= atMs) return;
@@ -81,7 +77,7 @@ export function createDeliveryWriter(deps: {
         continue;
       }
       arm(readyMs);
-      // We can stop here, because later entries cannot be ready before this one.
+      // Later entries can't be ready before this one, so we can stop here.
       if (had && readyMs <= nowMs) return;
     }
   }
