@@ -7,49 +7,47 @@ import { apiVersionOf, collectionPath, objectPath, type Resource } from './resou
 import { createTransport, type Transport, toKubeError } from './transport.ts';
 import { readWatch, type WatchEvent } from './watch-stream.ts';
 
-/** Selects the objects of a kind. If there are no fields, all objects are selected. */
+/** Selects objects of a kind. Without any fields, all objects are selected. */
 export type Selection = {
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
-  /** If true, the server only returns the `metadata` of each object. */
+  /** Whether the server should only return each object's `metadata`. */
   readonly metadataOnly?: boolean | undefined;
 };
 
 export type Waiting = {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
-  /** Set this to `leases` to use connections that are reserved for the Lease. */
+  /** Set to `leases` to use connections reserved for the Lease. */
   readonly over?: 'leases';
 };
 
 type ApplyOptions = Waiting & {
   readonly fieldManager: string;
-  /**
-   * If true, fields that are owned by other managers are overwritten instead of returning a 409 error. Defaults to
-   * false.
-   */
+  /** Whether to overwrite fields owned by other managers, rather than return a 409 error. Defaults to false. */
   readonly force?: boolean;
   readonly subresource?: 'status';
-  /** If true, the object is validated and defaulted but is not stored. */
+  /** Whether to validate and default the object without storing it. */
   readonly dryRun?: boolean;
 };
 
 type DeletePreconditions = { readonly uid?: string; readonly resourceVersion?: string };
 
 /**
- * KubeClient is a client for the API server. All functions reject with a KubeError or with the reason of the signal.
+ * KubeClient is a client for the API server. All of its functions reject with either a KubeError or the signal's
+ * reason.
  */
 export type KubeClient = {
   readonly server: string;
-  /** The namespace of the current context in the kubeconfig. In a pod, this is the namespace of the pod. */
+  /** Namespace of the current kubeconfig context or, in a pod, the pod's namespace. */
   readonly namespace: string;
   /** Returns the object, or undefined if it does not exist. */
   readonly get: <T = AnyObject>(resource: Resource, name: ObjectName, options?: Waiting) => Promise<T | undefined>;
   /**
-   * Lists all selected objects from the quorum of etcd in chunks. Only the results of `project` are kept, so that
-   * 100,000 full objects are not in memory at the same time. @throws KubeError 410 if the list takes longer than the
-   * server keeps its history
+   * Lists all selected objects from the etcd quorum, in chunks. Only the results of `project` are kept, so we never
+   * hold 100,000 full objects in memory.
+   * @throws KubeError 410 if the list takes longer than the server keeps its history
    */
   readonly list: <T, P>(
     resource: Resource,
@@ -57,23 +55,23 @@ export type KubeClient = {
     options?: Selection & Waiting & { readonly limit?: number },
   ) => Promise<{ readonly items: P[]; readonly resourceVersion: string }>;
   /**
-   * Returns the changes after `resourceVersion` in order, including bookmarks, until the server closes the watch. The
-   * watch is not retried.
+   * Returns changes after `resourceVersion` in order, including bookmarks, until the server closes the watch. There are
+   * no retries.
    */
   readonly watch: <T>(
     resource: Resource,
     options: Selection & {
       readonly resourceVersion?: string | undefined;
       readonly signal?: AbortSignal | undefined;
-      /** The time after which the server closes the watch. Defaults to 240. */
+      /** Time after which the server closes the watch. Defaults to 240. */
       readonly timeoutSeconds?: number;
-      /** The connection is considered dead if there is no data for this time. Defaults to 90,000. */
+      /** After this long without any data, the connection is considered dead. Defaults to 90,000. */
       readonly inactivityMs?: number;
     },
   ) => AsyncGenerator<WatchEvent<T>, void, undefined>;
   /**
-   * Sends a server-side apply request. The `body` does not need to include apiVersion and kind. @throws KubeError 409
-   * with `conflictManagers`
+   * Sends a server-side apply request. `body` doesn't need to include apiVersion and kind.
+   * @throws KubeError 409 with `conflictManagers`
    */
   readonly apply: <T = AnyObject>(
     resource: Resource,
@@ -82,8 +80,8 @@ export type KubeClient = {
     options: ApplyOptions,
   ) => Promise<T>;
   /**
-   * Sends a JSON merge patch. If `metadata.resourceVersion` or `metadata.uid` is set, it is used as a precondition and
-   * a 409 error is returned if it does not match.
+   * Sends a JSON merge patch. When set, `metadata.resourceVersion` and `metadata.uid` act as preconditions, and a
+   * mismatch results in a 409 error.
    */
   readonly mergePatch: <T = AnyObject>(
     resource: Resource,
@@ -91,7 +89,7 @@ export type KubeClient = {
     patch: object,
     options?: Waiting & { readonly subresource?: 'status' },
   ) => Promise<T>;
-  /** Deletes the object. Returns false if it did not exist. @throws KubeError 409 if a precondition does not match */
+  /** Deletes the object, returning false if it didn't exist. @throws KubeError 409 if a precondition does not match */
   readonly remove: (
     resource: Resource,
     name: ObjectName,
@@ -101,11 +99,11 @@ export type KubeClient = {
   /** Creates the object. @throws KubeError 409 AlreadyExists */
   readonly create: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
   /**
-   * Replaces the whole object. The `metadata.resourceVersion` in the body is used as a precondition, so a 409 error is
-   * returned if it does not match.
+   * Replaces the whole object. `metadata.resourceVersion` in the body acts as a precondition, and a mismatch results in
+   * a 409 error.
    */
   readonly update: <T = AnyObject>(resource: Resource, name: ObjectName, body: object, options?: Waiting) => Promise<T>;
-  /** Returns the number of connections that have been opened so far. */
+  /** Returns the number of connections opened so far. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
@@ -115,23 +113,21 @@ type ListPage<T> = {
   readonly items: readonly T[] | null;
 };
 
-/** The number of objects in each chunk of a list. This is the default of client-go. */
+/** Number of objects per list chunk. Same default as client-go. */
 const PAGE = 500;
 
-/**
- * The content types for requests that only return metadata. See "Metadata-only fetches" in the Kubernetes API concepts.
- */
+/** Content types for requests that only return metadata. See "Metadata-only fetches" in the Kubernetes API concepts. */
 const METADATA = { list: metadataAs('PartialObjectMetadataList'), watch: metadataAs('PartialObjectMetadata') };
 
 function metadataAs(kind: string): string {
-  // We only accept this type, so that a server without support for it returns 406 instead of the full data.
+  // Accept nothing but this type, so that a server not supporting it returns 406 instead of the full data.
   return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
 
-/** The number of attempts for a list that expires between two chunks. */
+/** Number of attempts at a list that expires between two chunks. */
 const LIST_TRIES = 3;
 
-/** Returns the body with the fields that identify the object. */
+/** Returns the body along with the fields identifying the object. */
 function named(resource: Resource, { namespace, name }: ObjectName, body: object) {
   const { metadata } = body as { metadata?: object };
   return {
@@ -142,7 +138,7 @@ function named(resource: Resource, { namespace, name }: ObjectName, body: object
   };
 }
 
-/** Returns undefined if the object does not exist. */
+/** Returns undefined if object doesn't exist. */
 async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -152,7 +148,7 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Creates the list function of a client. The list is started again if it expires between two chunks. */
+/** Creates a client's list function. If a list expires between two chunks, it will be started again. */
 function createList(call: Transport['call']): KubeClient['list'] {
   return async (resource, project, options = {}) => {
     const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = options;
@@ -186,7 +182,7 @@ function createList(call: Transport['call']): KubeClient['list'] {
   };
 }
 
-/** Creates the watch function of a client. */
+/** Creates a client's watch function. */
 function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['watch'] {
   return async function* <T>(resource: Resource, options: Parameters<KubeClient['watch']>[1]) {
     const { namespace, labelSelector, fieldSelector, metadataOnly, resourceVersion, signal } = options;
@@ -210,11 +206,11 @@ function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['wat
 }
 
 /**
- * Creates a client. The connection is opened when the first request is sent.
+ * Creates a client, which won't open a connection until the first request is sent.
  *
- * @param options.kubeconfig the path of the kubeconfig. If this is not set, `KUBECONFIG` is used, followed by the
- * default path of the user and the service account of the pod.
- * @throws if there is no kubeconfig that can be used
+ * @param options.kubeconfig path of the kubeconfig. If not set, tries `KUBECONFIG`, the user's default path, and the
+ * pod's service account, in that order.
+ * @throws if there is no usable kubeconfig
  */
 export function connect(
   options: {

@@ -20,13 +20,10 @@ const CRDS: Resource = {
   namespaced: false,
 };
 
-/** The names of the CustomResourceDefinitions of all kinds. */
+/** CustomResourceDefinition names for all kinds. */
 export const CRD_NAMES: readonly string[] = Object.values(KINDS).map(({ plural }) => `${plural}.${GROUP}`);
 
-/**
- * Returns the CustomResourceDefinition of a kind, as it is stored in `crds/`. The hash of the spec is added as an
- * annotation.
- */
+/** Returns a kind's CustomResourceDefinition as stored in `crds/`, with the hash of the spec added as an annotation. */
 export function describeCrd(kind: KindDefinition) {
   const { apiVersion, kind: kindOfCrd, metadata, spec } = buildCrd(kind);
   const hash = createHash('sha256').update(JSON.stringify(spec)).digest('hex').slice(0, 16);
@@ -34,7 +31,7 @@ export function describeCrd(kind: KindDefinition) {
   return { apiVersion, kind: kindOfCrd, metadata: { ...metadata, annotations }, spec };
 }
 
-/** The fields of a schema that are compared. */
+/** The part of a schema that gets compared. */
 interface SchemaNode {
   readonly enum?: readonly unknown[];
   readonly properties?: Readonly<Record<string, SchemaNode>>;
@@ -52,7 +49,7 @@ export type LiveCrd = AnyObject & {
   };
 };
 
-/** Returns the fields and enum values of `ours` that are missing from `live`. */
+/** Returns fields and enum values of `ours` which are missing from `live`. */
 function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string): string[] {
   if (live === undefined) return [path];
   if (live['x-kubernetes-preserve-unknown-fields'] === true) return [];
@@ -69,9 +66,8 @@ function missingIn(live: SchemaNode | undefined, ours: SchemaNode, path: string)
 }
 
 /**
- * Returns a description of the fields that are missing from a CustomResourceDefinition in the cluster. Returns
- * undefined if it is complete. A newer version is also considered complete, because it contains all fields of this
- * version.
+ * Describes the fields missing from a CustomResourceDefinition in the cluster, or returns undefined if it is complete.
+ * Newer versions always count as complete, since they contain all fields of this one.
  */
 export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string | undefined {
   if (live === undefined) return 'is missing';
@@ -89,11 +85,11 @@ export function lackOf(live: LiveCrd | undefined, kind: KindDefinition): string 
 const LOOK_EVERY_MS = 10_000;
 const TRY_AGAIN_MS = 1_000;
 
-/** CrdGate compares the CustomResourceDefinitions in the cluster with the ones that are required. */
+/** CrdGate compares the CustomResourceDefinitions in the cluster with those we require. */
 interface CrdGate {
   /**
-   * Waits until there are no missing or outdated CustomResourceDefinitions and then returns true. Returns false if
-   * `stop` is aborted before that.
+   * Waits until no CustomResourceDefinition is missing or outdated, and then returns true. Returns false if `stop` is
+   * aborted first.
    */
   readonly pass: (stop: AbortSignal) => Promise<boolean>;
   readonly impairments: () => readonly Impairment[];

@@ -3,53 +3,49 @@ import type { TLSSocket } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 
-/**
- * The maximum number of connections that are shared by all requests. Watches are not included because each watch uses a
- * separate connection.
- */
+/** Maximum number of connections shared by all requests, not counting watches. Each watch uses its own connection. */
 const CALL_CONNECTIONS = 16;
 
-/** The number of connections for the Lease. The second connection is used if the first one hangs. */
+/** Number of connections for the Lease. There is a second one in case the first one hangs. */
 const LEASE_CONNECTIONS = 2;
 
-/** The connections to the API server, grouped by their purpose. */
+/** Connections to the API server, by purpose. */
 export type Dispatchers = {
   readonly calls: Dispatcher;
   readonly watches: Dispatcher;
-  /** The leader must be able to renew its Lease even if all workers are waiting for a slow API server. */
+  /** The leader needs to renew its Lease even while all workers are waiting for a slow API server. */
   readonly leases: Dispatcher;
 };
 
 /**
- * The time for which credentials are cached, in milliseconds. This avoids reading the certificate and token files for
- * each request.
+ * How long to cache credentials, in milliseconds. Saves us from reading certificate and token files on every request.
  */
 const FRESH_MS = 10_000;
 
-/** The connections to the API server and the headers that are required to authenticate. */
+/** Connections to the API server, along with the headers needed to authenticate. */
 export type Access = Dispatchers & { readonly headers: Readonly<Record<string, string>> };
 
 export type Credentials = {
-  /** The URL of the server in the form `https://host:port`, without a trailing slash. */
+  /** Server URL of the form `https://host:port`, without a trailing slash. */
   readonly server: string;
-  /** The namespace of the current context. In a pod, this is the namespace of the pod. */
+  /** Namespace of the current context or, in a pod, the pod's namespace. */
   readonly namespace: string;
   readonly access: () => Promise<Access>;
-  /** Reads the kubeconfig and all files that it refers to again. This is called after a 401 response. */
+  /** Reads the kubeconfig and any files it refers to again. Called after a 401 response. */
   readonly renew: () => void;
-  /** Returns the number of TLS connections that have been opened so far. It is used for metrics and in tests. */
+  /** Returns the number of TLS connections opened so far, for use in metrics and tests. */
   readonly connectionsOpened: () => number;
   readonly close: () => Promise<void>;
 };
 
 /**
- * Loads the credentials from a kubeconfig or from the service account of a pod. Tokens, token files, client
- * certificates and exec plugins are handled by client-node. All requests share the same connections, because
- * client-node would open a new TLS connection for each request.
+ * Loads credentials from a kubeconfig or a pod's service account. We leave tokens, token files, client certificates,
+ * and exec plugins to client-node. However, client-node would open a new TLS connection for every request, so all
+ * requests share connections instead.
  *
- * @param kubeconfig the path of the kubeconfig. If this is not set, `KUBECONFIG`, the default path of the user and the
- * service account are used, as in kubectl.
- * @throws if a cluster cannot be found, or if the proxy is not an HTTP proxy
+ * @param kubeconfig path of the kubeconfig. If not set, tries `KUBECONFIG`, the user's default path, and the service
+ * account, like kubectl does.
+ * @throws if no cluster can be found, or if the proxy isn't an HTTP proxy
  */
 export function openCredentials(kubeconfig: string | undefined, nowMs: () => number): Credentials {
   let config = load(kubeconfig);
@@ -68,14 +64,14 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
     const proxy = config.getCurrentCluster()?.proxyUrl;
     const fingerprint = JSON.stringify([tls, proxy]);
     if (dispatchers === undefined || fingerprint !== material) {
-      // Requests on the old connections are allowed to finish. Watches end after their timeout.
+      // Let requests on the old connections finish. Watches will end after their timeout.
       const old = dispatchers;
       dispatchers = createDispatchers(defined(tls), proxy, () => opened++);
       material = fingerprint;
       for (const each of Object.values(old ?? {})) void each.close();
     }
     const headers: Record<string, string> = {};
-    // A token file may end with a newline, which is not allowed in a header.
+    // Token files may end with a newline, which isn't allowed in a header.
     for (const [name, value] of Object.entries(options.headers ?? {}))
       headers[name.toLowerCase()] = String(value).trim();
     if (options.auth) headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
@@ -89,7 +85,7 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
       if (current === undefined || nowMs() >= current.untilMs) {
         const access = read();
         current = { access, untilMs: nowMs() + FRESH_MS };
-        // If this fails, for example because of an exec plugin, only the current request fails. The next request tries
+        // If this fails, e.g. because of an exec plugin, only the current request is affected. The next one will try
         // again.
         access.catch(() => {
           if (current?.access === access) current = undefined;
@@ -102,8 +98,8 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
       try {
         config = load(kubeconfig);
       } catch {
-        // The file may have been written only partially, so we keep the configuration that is in memory. The file is
-        // read again after the next 401 response.
+        // The file might only be partially written, so we keep using the configuration in memory. After the next 401
+        // response, the file will be read again.
       }
     },
     connectionsOpened: () => opened,
@@ -134,7 +130,7 @@ function createDispatchers(
   if (proxy !== undefined && !/^https?:/.test(proxy))
     throw new Error('only HTTP proxies to the API server are supported');
   const create = (connections: number | null): Dispatcher => {
-    // We use HTTP/1.1 so that only one request fails if a connection is lost without being closed.
+    // With HTTP/1.1, losing a connection that isn't closed will only affect one request.
     const pool = { allowH2: false, keepAliveTimeout: 30_000, connections };
     if (proxy !== undefined) return new ProxyAgent({ ...pool, uri: proxy, requestTls: tls });
     const connect = buildConnector({

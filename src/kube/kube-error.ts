@@ -1,34 +1,31 @@
-/**
- * A cause in the Status that is returned by the API server, for example a field that is invalid or owned by another
- * manager.
- */
+/** A cause from the Status returned by the API server, such as a field that is invalid or owned by another manager. */
 export type ErrorCause = { readonly reason: string; readonly field: string; readonly message: string };
 
-/** The `status` of an error if there was no response, for example because of a timeout or a closed connection. */
+/** The `status` of an error without a response, e.g. because of a timeout or a closed connection. */
 export const NO_ANSWER = 0;
 
 /**
- * KubeError is the error that is thrown if a request to the API server fails. The `message` can be logged because it
- * does not contain headers or values of the object. When the server rejects an object, its response may contain values.
- * These are only included in `detail` and `causes`, which are not logged.
+ * KubeError is thrown when a request to the API server fails. Its `message` is safe to log, since it doesn't contain
+ * any headers or values of the object. When rejecting an object, the server's response may include values; these are
+ * limited to `detail` and `causes`, which are never logged.
  */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
-  /** The HTTP status code, or 0 if there was no response. */
+  /** HTTP status code, or 0 without a response. */
   readonly status: number;
   /**
-   * The reason that was returned by Kubernetes, for example `NotFound`, `Conflict` or `Invalid`. If there was no valid
-   * response, this is `ConnectionFailed`, `Timeout` or `MalformedAnswer`.
+   * Reason returned by Kubernetes, such as `NotFound`, `Conflict` or `Invalid`. Without a valid response, this will be
+   * one of `ConnectionFailed`, `Timeout` or `MalformedAnswer`.
    */
   readonly reason: string;
-  /** The value of the `Retry-After` header or of the details in the Status. */
+  /** Value from the `Retry-After` header or the Status details. */
   readonly retryAfterSeconds: number | undefined;
-  /** The field managers that caused a conflict in a server-side apply request. The list is empty for other errors. */
+  /** Field managers that caused a conflict in a server-side apply request. Empty for any other error. */
   readonly conflictManagers: readonly string[];
   declare readonly causes: readonly ErrorCause[];
   /**
-   * The message of the server. It may contain values of the object, so it can be shown to the user but must not be
-   * logged.
+   * Message returned by the server. It may contain values of the object, so showing it to the user is fine but it must
+   * not be logged.
    */
   declare readonly detail: string;
 
@@ -48,16 +45,15 @@ export class KubeError extends Error {
     this.reason = reason;
     this.retryAfterSeconds = facts.retryAfterSeconds;
     this.conflictManagers = conflictManagers(causes);
-    // These properties are not enumerable, so that values of objects are not printed by loggers that print all
-    // properties of an error.
+    // Non-enumerable, because loggers that print all properties of an error would otherwise print values of objects.
     Object.defineProperty(this, 'causes', { value: causes });
     Object.defineProperty(this, 'detail', { value: detail });
   }
 }
 
 /**
- * Returns the names of the managers from a message like `conflict with "kubectl" using v1: .spec.x`. The format is
- * defined in managedfields/conflict.go of the API server.
+ * Returns the manager names from a message such as `conflict with "kubectl" using v1: .spec.x`. See
+ * managedfields/conflict.go in the API server for the format.
  */
 function conflictManagers(causes: readonly ErrorCause[]): string[] {
   const names = causes
@@ -75,10 +71,10 @@ type StatusBody = {
 };
 
 /**
- * Returns the error for a response with a `Status` body. If the body has a different format, for example an HTML page
- * of a load balancer, it is not included in the message.
+ * Returns the error for a response with a `Status` body. A body in any other format, such as a load balancer's HTML
+ * page, will not be included in the message.
  *
- * @param call the method and the path, which are included in the message
+ * @param call method and path, for use in the message
  */
 export function errorFromStatus(call: string, status: number, body: unknown, retryAfter?: string): KubeError {
   const parsed: StatusBody =
@@ -109,16 +105,15 @@ export function isExpired(error: unknown): boolean {
 }
 
 /**
- * Returns an error for a cache that is not up to date. It is handled like a conflict, because the watch will update the
- * cache.
+ * Returns an error for an outdated cache. It is handled like a conflict, as the watch will bring the cache up to date.
  */
 export function cacheBehind(what: string): KubeError {
   return new KubeError({ call: what, status: 409, reason: 'CacheBehind' });
 }
 
 /**
- * Returns true if the object has changed since it was read, so that the request can be retried after it is read again.
- * Returns false if the conflict was caused by a field of another manager.
+ * Returns true if the object has changed since it was read, so the request can be retried after reading it again. A
+ * conflict over a field owned by another manager returns false.
  */
 export function isStale(error: unknown): boolean {
   if (!isKubeError(error, 409) || error.conflictManagers.length > 0) return false;

@@ -1,13 +1,13 @@
 import { Counter, type Registry } from '../telemetry/metrics.ts';
 import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 
-/** KubeMetrics contains the functions that the client calls to record metrics. */
+/** KubeMetrics holds the functions called by the client to record metrics. */
 export interface KubeMetrics {
-  /** Called after each attempt. The status is 0 if there was no response. */
+  /** Called after each attempt, with a status of 0 if there was no response. */
   readonly answered: (method: string, status: number, seconds: number) => void;
 }
 
-/** Registers the metrics for requests to the API server. The names are the same as in client-go. */
+/** Registers metrics for requests to the API server, named as in client-go. */
 export function createKubeMetrics(registry: Registry): KubeMetrics {
   const requests = new Counter({
     name: 'rest_client_requests_total',

@@ -2,9 +2,9 @@ import type { KubeClient } from './client.ts';
 import type { AnyObject, ObjectName } from './object.ts';
 import { LEASES } from './resource.ts';
 
-/** The `spec` of a coordination.k8s.io/v1 Lease. All times are in the MicroTime format. */
+/** The `spec` of a coordination.k8s.io/v1 Lease, where all times are in MicroTime format. */
 export type LeaseSpec = {
-  /** The identity of the holder. If this is empty or not set, the lease has been released. */
+  /** Identity of the holder. Empty or unset once the lease has been released. */
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
   readonly acquireTime?: string;
@@ -15,8 +15,8 @@ export type LeaseSpec = {
 export type Lease = { readonly resourceVersion: string; readonly spec: LeaseSpec };
 
 /**
- * LeaseStore reads and writes a Lease with optimistic concurrency. The functions `create` and `update` reject with a
- * 409 error if the Lease was changed by another process.
+ * LeaseStore reads and writes a Lease using optimistic concurrency. If another process changed the Lease, `create` and
+ * `update` reject with a 409 error.
  */
 export type LeaseStore = {
   readonly get: (signal: AbortSignal) => Promise<Lease | undefined>;
@@ -25,8 +25,8 @@ export type LeaseStore = {
 };
 
 /**
- * Formats a time as a Kubernetes MicroTime, which is RFC 3339 with six decimal places. @param wallMs milliseconds since
- * the epoch
+ * Formats a time as a Kubernetes MicroTime, i.e. RFC 3339 with six decimal places.
+ * @param wallMs milliseconds since the epoch
  */
 export function formatMicroTime(wallMs: number): string {
   return new Date(wallMs).toISOString().replace('Z', '000Z');

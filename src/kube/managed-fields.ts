@@ -1,45 +1,43 @@
 /**
- * A set of fields in the format of server-side apply. The keys are `f:` followed by the name of a field, or `k:`
- * followed by the key of a list item. The values are the fields below it.
+ * A set of fields as used by server-side apply. Keys consist of `f:` and a field name, or of `k:` and the key of a list
+ * item. Values hold the fields below.
  */
 export interface FieldSet {
   readonly [entry: string]: FieldSet;
 }
 
-/** An entry of `metadata.managedFields`, which contains the fields of one manager. */
+/** An entry in `metadata.managedFields`, listing one manager's fields. */
 export interface ManagedFields {
   readonly manager?: string;
   readonly subresource?: string;
-  /** The time when the manager last changed one of its fields, in RFC 3339 format. */
+  /** When the manager last changed any of its fields, in RFC 3339 format. */
   readonly time?: string;
   readonly fieldsV1?: { readonly 'f:spec'?: FieldSet };
 }
 
-/**
- * An object that was returned by the API server. Objects in caches cannot be used here because they do not include
- * managed fields.
- */
+/** An object returned by the API server. Cached objects can't be used here, since they lack managed fields. */
 interface Managed {
   readonly metadata: object;
 }
 
-/** Returns the managed fields of an object. Entries for subresources are not included. */
+/** Returns an object's managed fields, leaving out entries for subresources. */
 export function managedFieldsOf({ metadata }: Managed): ManagedFields[] {
   const { managedFields = [] } = metadata as { readonly managedFields?: readonly ManagedFields[] };
   return managedFields.filter(({ subresource }) => subresource === undefined);
 }
 
 /**
- * Returns the fields below a spec field that are included in an entry. Returns undefined if the field is not owned by
- * the manager of the entry.
+ * Returns the fields below a spec field that an entry includes, or undefined if the entry's manager doesn't own the
+ * field.
  */
 export function partsOf({ fieldsV1 }: ManagedFields, field: string): FieldSet | undefined {
   return fieldsV1?.['f:spec']?.[`f:${field}`];
 }
 
 /**
- * Returns the managers that own a list item. @param field the list in the spec @param id the `id` of the item
- * (`k:{"id":"…"}`)
+ * Returns the managers of a list item.
+ * @param field the list in the spec
+ * @param id the `id` of the item (`k:{"id":"…"}`)
  */
 export function managersOfItem(object: Managed, field: string, id: string): string[] {
   const idOf = (entry: string) =>
@@ -50,9 +48,8 @@ export function managersOfItem(object: Managed, field: string, id: string): stri
 }
 
 /**
- * Returns the part of a spec that is owned by a field manager, with the current values. The manager must send all of
- * these fields when it changes one of them, because server-side apply removes fields that are omitted. Lists are always
- * included as a whole.
+ * Returns the part of a spec owned by a field manager, with current values. To change any of these fields, the manager
+ * needs to send all of them, since server-side apply removes whatever is omitted. Lists are always included in full.
  */
 export function ownedPart<Spec extends object>(
   object: Managed & { readonly spec: Spec },

@@ -1,10 +1,10 @@
-/** The `metadata` fields that are used by this project. */
+/** The `metadata` fields used in this project. */
 export type ObjectMeta = {
   readonly name: string;
   readonly namespace?: string | undefined;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** This is not set for kinds without a spec, for example Secrets. */
+  /** Not set for kinds without a spec, e.g. Secrets. */
   readonly generation?: number | undefined;
   readonly creationTimestamp?: string | undefined;
   readonly deletionTimestamp?: string | undefined;
@@ -13,31 +13,31 @@ export type ObjectMeta = {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 };
 
-/** An object of any kind that is returned by the API server. */
+/** An object of any kind, as returned by the API server. */
 export type AnyObject = { readonly metadata: ObjectMeta };
 
-/** An object with a spec, which is written by users, and a status, which is written by the controller. */
+/** An object with a spec, written by users, and a status, written by the controller. */
 export type KubeObject<Spec = unknown, Status = unknown> = AnyObject & {
   readonly spec: Spec;
   readonly status?: Status | undefined;
 };
 
-/** The name of an object. The `namespace` is not set for cluster-scoped kinds. */
+/** Name of an object, without a `namespace` if the kind is cluster-scoped. */
 export type ObjectName = { readonly namespace?: string | undefined; readonly name: string };
 
 /**
- * Returns the key of an object in the form `namespace/name`, or `name` for cluster-scoped kinds. This is the same as
- * MetaNamespaceKey in client-go.
+ * Returns an object's key, which is `namespace/name`, or just `name` for cluster-scoped kinds. Same as MetaNamespaceKey
+ * in client-go.
  */
 export function keyOf(object: ObjectName): string {
   return object.namespace ? `${object.namespace}/${object.name}` : object.name;
 }
 
 /**
- * Returns the parts of an object that are needed in a cache. The managedFields and annotations are removed because they
- * account for most of the size. For example, kubectl stores a copy of the manifest in an annotation.
+ * Returns the parts of an object worth caching. managedFields and annotations make up most of the size (kubectl even
+ * stores a copy of the manifest in an annotation), so we drop them.
  *
- * @param annotations the names of annotations that should be kept
+ * @param annotations names of annotations to keep
  */
 export function slimObject<Spec, Status>(
   object: KubeObject<Spec, Status>,

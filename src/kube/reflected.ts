@@ -7,7 +7,7 @@ import type { WatchEvent } from './watch-stream.ts';
 export type Change = 'added' | 'updated' | 'deleted';
 
 /**
- * Called after the store has changed. A handler should only enqueue keys and must not block. Errors are logged and
+ * Called after the store has changed. Handlers should only enqueue keys and must not block. Any errors are logged and
  * ignored.
  */
 export type ChangeHandler<P> = (change: Change, key: string, old: P | undefined, current: P | undefined) => void;
@@ -19,38 +19,38 @@ export type Entry<P> = {
   readonly value: P;
 };
 
-/** The local state of a reflector. It does not send any requests to the API server. */
+/** Local state of a reflector, which never sends requests to the API server. */
 export type Reflected<P> = {
   readonly store: Omit<Store<P>, 'set' | 'remove'>;
   readonly subscribe: (handler: ChangeHandler<P>) => () => void;
   /**
-   * Returns the projection of an object. Returns undefined if the object is not needed, or if it cannot be read. In the
-   * second case, the error is logged.
+   * Returns an object's projection, or undefined if the object isn't needed or can't be read. The latter is logged as
+   * an error.
    */
   readonly project: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * Like `project`, but does not reuse objects that are already known. This is required after etcd is restored, because
-   * the same version may have different content.
+   * Like `project`, but never reuses known objects. Needed after restoring etcd, where the same version may have
+   * different content.
    */
   readonly projectAnew: (object: AnyObject) => Entry<P> | undefined;
   /**
-   * Replaces the state with the result of a list and calls the handlers for all differences.
+   * Replaces the state with the result of a list, calling the handlers for every difference.
    *
-   * @param anew set to true if the list is from a server that was restored to an earlier state. In this case, all
-   * objects are reported as changed.
+   * @param anew whether the list came from a server restored to an earlier state, in which case all objects are
+   * reported as changed.
    */
   readonly replace: (
     entries: readonly (Entry<P> | undefined)[],
     resourceVersion: string,
     options?: { readonly anew: boolean },
   ) => void;
-  /** Applies one event of a watch. Events that are older than the known object are ignored. */
+  /** Applies a single watch event. Events older than the known object are ignored. */
   readonly apply: (event: WatchEvent<AnyObject>) => void;
-  /** Returns the resourceVersion that should be used for the next watch. Returns undefined before the first list. */
+  /** Returns the resourceVersion to use for the next watch. Undefined before the first list. */
   readonly cursor: () => string | undefined;
 };
 
-/** Creates the set of change handlers. If a handler throws an error, the other handlers are still called. */
+/** Creates the set of change handlers. An error thrown by one handler doesn't keep the others from being called. */
 function createHandlers<P>(log: Logger) {
   const handlers = new Set<ChangeHandler<P>>();
   return {
@@ -70,7 +70,7 @@ function createHandlers<P>(log: Logger) {
   };
 }
 
-/** Returns a view of the store that only contains the values, without the fields that are internal to the reflector. */
+/** Returns a view of the store containing just the values, without fields internal to the reflector. */
 function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
   return {
     get: key => store.get(key)?.value,
@@ -84,7 +84,7 @@ function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
 }
 
 export function createReflected<P>(options: {
-  /** Returns the value that is kept in the cache, or undefined if the object is not needed. */
+  /** Returns the value to cache, or undefined if the object isn't needed. */
   project: (object: AnyObject) => P | undefined;
   indexers?: Indexers<P> | undefined;
   log: Logger;
@@ -113,7 +113,7 @@ export function createReflected<P>(options: {
 
   function project(object: AnyObject): Entry<P> | undefined {
     const { uid, resourceVersion } = object.metadata;
-    // We reuse objects that are already known, so that 100,000 objects are not stored in memory twice during a relist.
+    // Reuse known objects, so that a relist doesn't hold 100,000 objects in memory twice.
     const known = store.get(keyOf(object.metadata));
     return known?.uid === uid && known.resourceVersion === resourceVersion ? known : projectAnew(object);
   }
@@ -143,13 +143,12 @@ export function createReflected<P>(options: {
         listed.add(entry.key);
         put(entry, anew);
       }
-      // Note that it is safe to delete entries from a Map during the iteration.
+      // Note that it is safe to delete Map entries while iterating.
       for (const key of store.keys()) if (!listed.has(key)) drop(key);
     },
     apply: ({ type, object }) => {
       const { resourceVersion } = object.metadata;
-      // The server is out of date and is sending old events. If we applied them, objects that have been deleted would
-      // be added again.
+      // An outdated server is sending old events. Applying them would bring back objects that have been deleted.
       if (cursor !== undefined && isOlder(resourceVersion, cursor)) return;
       cursor = resourceVersion;
       if (type === 'BOOKMARK') return;

@@ -11,22 +11,20 @@ import type { Indexers } from './store.ts';
 
 export type Reflector<P> = Pick<Reflected<P>, 'store' | 'subscribe'> & {
   readonly resource: Resource;
-  /**
-   * Keeps the cache up to date until the signal is aborted. Errors are retried. This function must only be called once.
-   */
+  /** Keeps the cache up to date until the signal is aborted, retrying any errors. Must only be called once. */
   readonly run: (signal: AbortSignal) => Promise<void>;
-  /** Returns true if the first list has completed. */
+  /** Whether the first list has completed. */
   readonly hasSynced: () => boolean;
-  /** Resolves when the first list has completed. */
+  /** Resolves once the first list has completed. */
   readonly synced: Promise<void>;
   /**
-   * The time of the last event, bookmark or list from the API server. It is comparable to `nowMs` of the clock.
-   * Undefined if there was no response so far.
+   * Time of the last event, bookmark, or list from the API server, comparable to `nowMs` of the clock. Undefined until
+   * there has been a response.
    */
   readonly lastHeardMs: () => number | undefined;
   /**
-   * Lists all objects again. Resolves when the result of a list that was started after this call has been applied.
-   * Rejects if `run` has ended.
+   * Lists all objects again. Resolves once the result of a list started after this call has been applied, and rejects
+   * if `run` has ended.
    */
   readonly relist: () => Promise<void>;
 };
@@ -35,8 +33,8 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
   /**
-   * Returns the value that is kept in the cache, or undefined if the object is not needed. This must be a pure
-   * function. The value should be small, because there may be 100,000 values in memory.
+   * Returns the value to cache, or undefined if the object isn't needed. Must be a pure function. As there may be
+   * 100,000 values in memory, they should be small.
    */
   readonly project: (object: T) => P | undefined;
   readonly indexers?: Indexers<P>;
@@ -44,40 +42,39 @@ type ReflectorOptions<T extends AnyObject, P> = Selection & {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random?: () => number;
-  /** The backoff between retries. Defaults to 200 milliseconds, increasing up to 10 seconds. */
+  /** Backoff between retries. Defaults to 200 milliseconds, increasing up to 10 seconds. */
   readonly backoff?: Backoff;
   /**
-   * The duration of a watch. Defaults to 240 seconds. A jitter of up to 50% is added so that the replicas do not all
-   * reconnect at the same time.
+   * Duration of a watch. Defaults to 240 seconds. Up to 50% of jitter is added to prevent all replicas from
+   * reconnecting at once.
    */
   readonly watchTimeoutSeconds?: number;
   /**
-   * A watch is considered dead if there is no data for this time. Defaults to 90,000, because the server sends a
+   * After this long without any data, a watch is considered dead. Defaults to 90,000, given that the server sends a
    * bookmark about once per minute.
    */
   readonly inactivityMs?: number;
   /**
-   * The time between two relists. The relists ensure that lost events do not have a lasting effect. Defaults to one
-   * hour with jitter.
+   * Interval between relists, which keep lost events from having a lasting effect. Defaults to one hour with jitter.
    */
   readonly relistEveryMs?: number;
 };
 
-/** The number of consecutive watches without an event after which all objects are listed again. */
+/** Number of consecutive watches without an event until all objects are listed again. */
 const FRUITLESS_WATCHES = 4;
 
 /**
- * The number of lists that are rejected because they are older than the known data. They may be from a server that is
- * out of date. The next list is accepted because etcd may have been restored from a backup.
+ * How many lists to reject for being older than the known data, as they may come from an outdated server. The next one
+ * is accepted, since etcd may have been restored from a backup.
  */
 const OLDER_LISTS = 3;
 
-/** If a watch ends before this time without an event, it is considered a failure. The value is in milliseconds. */
+/** A watch that ends sooner than this without an event counts as a failure. In milliseconds. */
 const SHORTEST_WATCH_MS = 1_000;
 
 const BACKOFF: Backoff = { firstMs: 200, mostMs: 10_000 };
 
-/** The API resource that a reflector reads and the state that it updates. */
+/** The API resource a reflector reads, and the state it updates. */
 type Source<P> = {
   readonly client: Pick<KubeClient, 'list' | 'watch'>;
   readonly resource: Resource;
@@ -87,13 +84,11 @@ type Source<P> = {
   readonly log: Logger;
 };
 
-/**
- * Creates the function that lists all objects and replaces the state. It rejects if the list is older than the state.
- */
+/** Creates the function that lists all objects and replaces the state. Rejects if the list is older than the state. */
 function createLister<P>({ client, resource, selection, reflected, log }: Source<P>, onAnswer: () => void) {
   let olderLists = 0;
   return async (signal: AbortSignal): Promise<void> => {
-    // A list that is accepted although it is older must not reuse known objects. See `projectAnew` for the reason.
+    // When accepting a list despite its age, we must not reuse known objects. See `projectAnew` for the reason.
     const project = olderLists < OLDER_LISTS ? reflected.project : reflected.projectAnew;
     const { items, resourceVersion } = await client.list(resource, project, { ...selection, signal });
     onAnswer();
@@ -106,7 +101,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
   };
 }
 
-/** Applies the events of one watch until the server closes it. Rejects if the watch is closed too early. */
+/** Applies the events of a single watch until the server closes it. Rejects if this happens too early. */
 async function watchOnce<P>(
   { client, resource, selection, reflected, clock }: Source<P>,
   onProgress: () => void,
@@ -121,13 +116,13 @@ async function watchOnce<P>(
     reflected.apply(event);
   }
   if (events === 0 && clock.nowMs() - beganMs < SHORTEST_WATCH_MS) throw new Error('the watch ended at once');
-  // The watch was closed by the server after its timeout, which is not a failure.
+  // Not a failure: the server closed the watch after its timeout.
   onProgress();
 }
 
 /**
- * Keeps track of the callers that are waiting for a list. When a list succeeds, it resolves the callers that were
- * waiting when it started. If it fails, they continue to wait.
+ * Keeps track of callers waiting for a list. A successful list resolves those that were waiting when it started; after
+ * a failed one, they keep waiting.
  */
 function createListWaiters() {
   let waiting: PromiseWithResolvers<void>[] = [];
@@ -160,8 +155,8 @@ function createListWaiters() {
 }
 
 /**
- * Creates a cache of one kind, which is filled by a list and updated by a watch. It combines the Reflector of client-go
- * with the store of its shared informer. Objects are projected before they are stored.
+ * Creates a cache for one kind, which is filled by a list and kept up to date by a watch. Combines client-go's
+ * Reflector with the store of its shared informer, projecting objects before they are stored.
  */
 export function createReflector<T extends AnyObject, P>(options: ReflectorOptions<T, P>): Reflector<P> {
   const { client, resource, clock, random = Math.random, backoff = BACKOFF, relistEveryMs = 3_600_000 } = options;
@@ -209,7 +204,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
       const either = AbortSignal.any([signal, interruption.signal]);
       const listing = !waiters.isEmpty() || clock.nowMs() >= relistAtMs;
       try {
-        // Only watches are interrupted here, because a list that is restarted for each relist might not complete.
+        // Only interrupt watches. A list that restarts for every relist might never complete.
         await (listing ? waiters.serve(() => sync(signal)) : watch(either));
       } catch (error) {
         if (either.aborted) continue;
@@ -220,7 +215,7 @@ export function createReflector<T extends AnyObject, P>(options: ReflectorOption
         }
         failures++;
         const pauseMs = backoffMs(backoff, failures, random);
-        // The first failure is expected, for example when the server restarts or when a watch is closed.
+        // A first failure is to be expected, e.g. when the server restarts or a watch is closed.
         log[failures === 1 ? 'debug' : 'warn']({ err: error, failures, pauseMs }, 'cannot list or watch; retrying');
         await sleep(clock, pauseMs, either);
       }

@@ -2,13 +2,13 @@ import { GROUP, VERSION } from '../api/group-version.ts';
 import type { KindDefinition } from '../api/kind.ts';
 import type { ObjectName } from './object.ts';
 
-/** The fields of a kind that are needed to build the paths of the API server. */
+/** Everything about a kind needed to build API server paths. */
 export type Resource = {
-  /** The API group. It is empty for the core group. */
+  /** API group. Empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** The plural name in lower case, as it is used in the path. */
+  /** Lowercase plural name, as used in the path. */
   readonly plural: string;
   readonly namespaced: boolean;
 };
@@ -30,28 +30,28 @@ export const LEASES: Resource = {
   namespaced: true,
 };
 
-/** Returns the `apiVersion` of the kind, for example `v1` or `sluice.dev/v1alpha1`. */
+/** Returns the kind's `apiVersion`, e.g. `v1` or `sluice.dev/v1alpha1`. */
 export function apiVersionOf(resource: Resource): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** Returns the path of the collection. If `namespace` is not set, the path includes the objects in all namespaces. */
+/** Returns the collection's path. Without a `namespace`, this covers objects in all namespaces. */
 export function collectionPath(resource: Resource, namespace?: string): string {
   const root = resource.group === '' ? '/api' : `/apis/${resource.group}`;
   const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   return `${root}/${resource.version}${scope}/${resource.plural}`;
 }
 
-/** Returns the path of one object. @throws if the kind is namespaced and the namespace is missing */
+/** Returns the path of a single object. @throws if the kind is namespaced but no namespace is given */
 export function objectPath(resource: Resource, { namespace, name }: ObjectName, subresource?: string): string {
   if (resource.namespaced && !namespace) throw new Error(`${resource.kind} ${name} is named without a namespace`);
-  // An empty name must be rejected, because the path would refer to the whole collection.
+  // Reject empty names, since the path would otherwise refer to the whole collection.
   if (name === '') throw new Error(`a ${resource.kind} is named by an empty name`);
   const path = `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}`;
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** Returns the resource for a kind of this project. */
+/** Returns the resource for one of this project's kinds. */
 export function resourceOf(kind: Pick<KindDefinition, 'kind' | 'plural' | 'scope'>): Resource {
   return {
     group: GROUP,

@@ -13,7 +13,7 @@ const REVIEWS: Resource = {
   namespaced: false,
 };
 
-/** A permission in the format of a SelfSubjectAccessReview. */
+/** A permission, as used in a SelfSubjectAccessReview. */
 interface Right {
   readonly verb: string;
   readonly group: string;
@@ -23,9 +23,9 @@ interface Right {
   readonly namespace: string | undefined;
 }
 
-/** The rules of a role. They apply to the whole cluster or to one namespace. */
+/** Rules of a role, which apply to either the whole cluster or a single namespace. */
 export interface NeededRole {
-  /** The name of the role in `config/rbac`. */
+  /** Name of the role in `config/rbac`. */
   readonly name: string;
   readonly rules: readonly PolicyRule[];
   readonly namespace?: string;
@@ -33,14 +33,14 @@ export interface NeededRole {
 
 const ASKED_AT_ONCE = 8;
 /**
- * The time to wait before a missing permission is checked again, in milliseconds. We wait because the authorizer may
- * not have processed a new binding yet.
+ * Delay before checking a missing permission again, in milliseconds. The authorizer may not have processed a new
+ * binding yet.
  */
 const ASK_AGAIN_MS = 2_000;
 const MISSING_EVERY_MS = 10_000;
 const ALL_EVERY_MS = 600_000;
 
-/** Returns all permissions of a role. */
+/** Returns every permission of a role. */
 export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   return rules.flatMap(({ apiGroups, resources, resourceNames = [undefined], verbs }) =>
     apiGroups.flatMap(group =>
@@ -54,10 +54,10 @@ export function rightsOf({ rules, namespace }: NeededRole): Right[] {
   );
 }
 
-/** RightsWatch checks if the permissions that are required by a role have been granted. */
+/** RightsWatch checks whether the permissions required by a role have been granted. */
 interface RightsWatch {
   readonly impairments: () => readonly Impairment[];
-  /** Checks the permissions until `stop` is aborted. The checks are more frequent while permissions are missing. */
+  /** Checks the permissions until `stop` is aborted, more frequently while any are missing. */
   readonly run: (stop: AbortSignal) => Promise<void>;
 }
 
@@ -96,7 +96,7 @@ export function createRightsWatch(options: {
     return found;
   }
 
-  /** Checks the permissions once. Returns how long to wait before the next check. */
+  /** Checks the permissions once, and returns how long to wait before checking again. */
   async function look(stop: AbortSignal): Promise<number> {
     if (missing.length === 0) {
       const first = await ask(

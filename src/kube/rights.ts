@@ -14,27 +14,24 @@ export const READ = ['get', 'list', 'watch'];
 
 const names = Object.keys(KINDS) as KindName[];
 
-/**
- * The kinds with a finalizer. These are the only kinds for which the controller needs to patch fields other than the
- * status.
- */
+/** Kinds with a finalizer. For all other kinds, the controller only needs to patch the status. */
 const WITH_FINALIZER: readonly KindName[] = ['Workspace', 'CatalogStream', 'Package', 'Subscription'];
 
-/** Returns a rule for the given kinds of Sluice. */
+/** Returns a rule for the given Sluice kinds. */
 export function ours(kinds: readonly KindName[], verbs: readonly string[], subresource?: 'status'): PolicyRule {
   const plural = (kind: KindName) => KINDS[kind].plural + (subresource === undefined ? '' : `/${subresource}`);
   return { apiGroups: [GROUP], resources: kinds.map(plural), verbs };
 }
 
-/** Returns a rule for a resource in the core group. */
+/** Returns a rule for a core group resource. */
 export function core(resource: string, verbs: readonly string[]): PolicyRule {
   return { apiGroups: [''], resources: [resource], verbs };
 }
 
-/** The Lease of the controller has the same name as its service account. */
+/** The controller's Lease has the same name as its service account. */
 const LEASE = { apiGroups: ['coordination.k8s.io'], resources: ['leases'] };
 
-/** The permissions of the controller in the whole cluster. */
+/** Cluster-wide permissions of the controller. */
 export const CONTROLLER_RULES: readonly PolicyRule[] = [
   ours(names, READ),
   ours(names, ['patch'], 'status'),
@@ -51,14 +48,14 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
   },
 ];
 
-/** The permissions of the controller in the namespace of its Lease. */
+/** Permissions of the controller in the namespace of its Lease. */
 export const LEASE_RULES: readonly PolicyRule[] = [
-  // The `create` verb cannot be restricted to a name in RBAC.
+  // RBAC can't restrict the `create` verb to a name.
   { ...LEASE, verbs: ['create'] },
   { ...LEASE, resourceNames: ['sluice-controller'], verbs: ['get', 'update'] },
 ];
 
-/** The permissions of the facade in the whole cluster. */
+/** Cluster-wide permissions of the facade. */
 export const FACADE_RULES: readonly PolicyRule[] = [
   ours(names, [...READ, 'create', 'patch']),
   ours(['Block', 'Subscription'], ['delete']),

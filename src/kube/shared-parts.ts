@@ -1,14 +1,11 @@
 import type { KubeObject } from './object.ts';
 
-/**
- * The maximum number of different parts that are kept in memory. If there are more, all parts are removed and collected
- * again.
- */
+/** Maximum number of distinct parts to keep in memory. Beyond this, they are all removed and collected again. */
 const MOST_PARTS = 20_000;
 
 /**
- * Returns a function that replaces a value by an equal value that was passed to it before. If there is no equal value,
- * the value is returned unchanged.
+ * Returns a function that replaces each value with an equal one passed earlier, or returns it unchanged if there is
+ * none.
  */
 function createShare(): <T>(part: T) => T {
   const known = new Map<string, unknown>();
@@ -24,10 +21,10 @@ function createShare(): <T>(part: T) => T {
 }
 
 /**
- * Creates a function that shares equal parts of objects in memory. This reduces the memory for 100,000 activations by
- * 40%. The returned objects must not be modified.
+ * Creates a function to share equal parts of objects in memory, which saves 40% of the memory for 100,000 activations.
+ * The returned objects must not be modified.
  *
- * @param ofSpec the fields of the spec that often have the same value in many objects
+ * @param ofSpec spec fields which often have the same value in many objects
  */
 export function createPartSharing<T extends KubeObject<object, object>>(ofSpec: readonly string[]): (object: T) => T {
   const share = createShare();

@@ -1,4 +1,4 @@
-/** The indexes of a store. Each function returns the index entries of a value. */
+/** Indexes of a store. Each function returns a value's index entries. */
 export type Indexers<P> = Readonly<Record<string, (value: P) => readonly string[]>>;
 
 export type Store<P> = {
@@ -6,21 +6,21 @@ export type Store<P> = {
   readonly keys: () => Iterable<string>;
   readonly values: () => Iterable<P>;
   readonly size: () => number;
-  /** Returns the values that have `entry` in the given index. @throws if the index does not exist */
+  /** Returns the values with `entry` in the given index. @throws if there is no such index */
   readonly byIndex: (index: string, entry: string) => P[];
   readonly set: (key: string, value: P) => void;
   readonly remove: (key: string) => void;
 };
 
 /**
- * The keys of an index entry. We do not always use a Set, because most entries have one key and the Sets would need
- * more memory than the values.
+ * Keys of an index entry. Most entries only have one key, and using a Set for each would take more memory than the
+ * values themselves.
  */
 type Keys = string | Set<string>;
 
 /**
- * Creates a store that contains values by key and by index entries. The index functions must be pure, because they are
- * called again when a value is removed.
+ * Creates a store of values, accessible by key and by index entry. Index functions are called again when a value is
+ * removed, so they must be pure.
  */
 export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
   const values = new Map<string, P>();

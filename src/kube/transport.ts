@@ -11,44 +11,43 @@ export type Call = {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: unknown;
-  /** The content type of the body. Defaults to `application/json`. */
+  /** Content type of the body. Defaults to `application/json`. */
   readonly contentType?: string;
-  /** The accepted content type of the response. Defaults to `application/json`. */
+  /** Content type accepted for the response. Defaults to `application/json`. */
   readonly accept?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The timeout of each attempt, which includes the time to connect. Defaults to 30 seconds. */
+  /** Timeout of each attempt, including the time to connect. Defaults to 30 seconds. */
   readonly timeoutMs?: number | undefined;
-  /** The connections that are used. Defaults to `calls`. */
+  /** Connections to use. Defaults to `calls`. */
   readonly over?: Exclude<keyof Dispatchers, 'watches'> | undefined;
 };
 
 export type Transport = {
   /**
-   * Sends a request and returns the parsed JSON response. Lost connections and 429 responses are retried. After a 401
-   * response, the request is retried with new credentials.
+   * Sends a request and returns the parsed JSON response. Retries lost connections and 429 responses. A 401 response
+   * causes the request to be retried with new credentials.
    */
   readonly call: <T>(call: Call) => Promise<T>;
-  /** Sends a request without retries or a timeout, and returns the body as a stream. */
+  /** Sends a request and returns the body as a stream, without retries or a timeout. */
   readonly stream: (call: Call) => Promise<Readable>;
 };
 
-/** The timeout of each attempt. */
+/** Timeout of each attempt. */
 const TIMEOUT_MS = 30_000;
 
 /**
- * The number of retries if there was no response, and the time before the first retry. The time is doubled after each
- * retry.
+ * Number of retries when there is no response, and the delay before the first one. The delay doubles after each retry.
  */
 const RETRIES = 3;
 const RETRY_AFTER_MS = 100;
 
 /**
- * The maximum value of `Retry-After` for which the request is retried. If the value is larger, the request fails and
- * can be retried by the work queue.
+ * Longest `Retry-After` for which we retry a request. Above this, the request fails and it is up to the work queue to
+ * retry it.
  */
 const LONGEST_RETRY_AFTER_SECONDS = 5;
 
-/** Sends a request once. Resolves when the headers of the response have been received. */
+/** Sends a request once. Resolves as soon as the response headers have been received. */
 async function send(credentials: Credentials, what: Call, over: keyof Dispatchers, bodyTimeout: number) {
   const { method, path, query = {}, body, contentType = 'application/json', timeoutMs = TIMEOUT_MS } = what;
   const access = await credentials.access().catch((cause: unknown) => {
@@ -73,8 +72,8 @@ async function send(credentials: Credentials, what: Call, over: keyof Dispatcher
 }
 
 /**
- * Creates the transport. All requests in this project can be retried safely. Apply requests contain the desired state,
- * updates and deletes have preconditions, and a repeated create request returns AlreadyExists.
+ * Creates the transport. Retries are safe for every request in this project: apply requests contain the desired state,
+ * updates and deletes have preconditions, and repeating a create request returns AlreadyExists.
  */
 export function createTransport(
   credentials: Credentials,
@@ -86,7 +85,7 @@ export function createTransport(
     metrics?.answered(what.method, status, (performance.now() - startedMs) / 1_000);
   }
 
-  /** Sends a request once. The timeout includes the time to connect and to read the response. */
+  /** Sends a request once. The timeout covers connecting as well as reading the response. */
   async function attempt(what: Call): Promise<unknown> {
     const { timeoutMs = TIMEOUT_MS, over = 'calls' } = what;
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -147,20 +146,16 @@ export function createTransport(
   return { call, stream };
 }
 
-/**
- * Returns the number of milliseconds after which a failed request should be retried. Returns undefined if it should not
- * be retried.
- */
+/** Returns the delay in milliseconds before retrying a failed request, or undefined if it shouldn't be retried. */
 function retryPauseMs(error: KubeError, tries: number): number | undefined {
   if (tries >= RETRIES) return undefined;
   if (error.reason === 'ConnectionFailed') return RETRY_AFTER_MS * 2 ** tries;
   if (error.status !== 429 || error.retryAfterSeconds === undefined) return undefined;
-  // A 429 response is only retried if it has this header. Without the header, it is a regular response, for example to
-  // an eviction.
+  // Only retry a 429 response if it has this header. Without it, this is a regular response, e.g. to an eviction.
   return error.retryAfterSeconds <= LONGEST_RETRY_AFTER_SECONDS ? error.retryAfterSeconds * 1_000 : undefined;
 }
 
-/** Converts a connection error to a {@link KubeError} and sets the original error as its cause. */
+/** Converts a connection error to a {@link KubeError}, keeping the original error as its cause. */
 export function toKubeError(call: string, error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   const timeout =
@@ -194,9 +189,9 @@ function refusal(what: Call, status: number, text: string, retryAfter: string | 
 }
 
 /**
- * Encodes a value as JSON that has the same meaning in YAML. This is required because the API server parses apply
- * requests as YAML. Without escaping, the parser would reject some characters or replace them by spaces. These are DEL,
- * C1 control characters, line separators, byte order marks and noncharacters.
+ * Encodes a value as JSON that means the same in YAML, because the API server parses apply requests as YAML. Some
+ * characters would otherwise be rejected or replaced by spaces, namely DEL, C1 control characters, line separators,
+ * byte order marks, and noncharacters.
  */
 export function jsonOf(value: unknown): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for

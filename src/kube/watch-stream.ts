@@ -2,22 +2,19 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../time/clock.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 
-/** An event of a watch. The object of a bookmark only contains a resourceVersion. */
+/** A watch event. In case of a bookmark, the object only contains a resourceVersion. */
 export type WatchEvent<T> = { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T };
 
-/**
- * The maximum length of a line. This is more than the largest object that etcd accepts (1.5 MiB) after it has been
- * escaped.
- */
+/** Maximum line length, which exceeds the largest object accepted by etcd (1.5 MiB) after escaping. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /**
- * Returns the events of a watch until the server closes it. Each line of the response contains one JSON document.
+ * Yields watch events until the server closes the watch. Each line of the response is a JSON document.
  *
- * @param options.inactivityMs the connection is considered dead if there is no data for this time. The server sends a
+ * @param options.inactivityMs after this long without any data, the connection is considered dead. The server sends a
  * bookmark about once per minute.
- * @throws KubeError if an ERROR event is received, if a line is malformed or incomplete, or if the connection is dead.
- * The status is 410 if the resourceVersion is too old.
+ * @throws KubeError on an ERROR event, a malformed or incomplete line, or a dead connection. The status is 410 if the
+ * resourceVersion is too old.
  */
 export async function* readWatch<T>(
   body: Readable,
@@ -49,7 +46,7 @@ export async function* readWatch<T>(
     if (rest.trim() !== '') yield parseLine<T>(call, rest);
   } finally {
     cancel();
-    // We must close the body here, because the connection would otherwise remain in use.
+    // Close the body, since the connection would otherwise stay in use.
     body.destroy();
   }
 }
