@@ -1,7 +1,7 @@
 import { ATTEMPT_OUTCOMES, type AttemptOutcome } from '../../api/delivery-status.ts';
 import { isRef, refMs } from '../ids/refs.ts';
 
-/** Fields of a subscription's hash in Redis with its delivery state (`lib/delivery.lua`). */
+/** Fields holding the delivery state in a subscription's Redis hash (`lib/delivery.lua`). */
 export const DELIVERY_FIELDS = [
   'delivery',
   'dead',
@@ -17,21 +17,23 @@ export const DELIVERY_FIELDS = [
 
 export type DeliveryFields = { readonly [F in (typeof DELIVERY_FIELDS)[number]]?: string | undefined };
 
-/** The delivery state of a subscription, as the data plane keeps it. */
+/** A subscription's delivery state, as kept by the data plane. */
 export interface DeliveryState {
-  /** undefined before the first attempt. */
+  /** Undefined before the first attempt. */
   readonly attempt: { readonly outcome: AttemptOutcome; readonly sinceMs: number } | undefined;
-  /** Number of dead letters, without test events. */
+  /** Number of dead letters, excluding test events. */
   readonly dead: number;
-  /** When the event of the newest dead letter was accepted, ms. */
+  /** When the event of the newest dead letter was accepted, in ms. */
   readonly youngestDeadMs: number | undefined;
-  /** The first dead letter of the last hour that had one. */
+  /** First dead letter of the most recent hour that had any. */
   readonly firstDead: { readonly ms: number; readonly ref: string } | undefined;
-  /** `0`, `1+`, `10+` and so on. */
+  /** One of `0`, `1+`, `10+`, and so on. */
   readonly backlog: string;
 }
 
-/** Reads the delivery state of a subscription. Absent or unreadable fields mean that nothing has happened yet. */
+/**
+ * Reads a subscription's delivery state. If fields are absent or unreadable, we assume that nothing has happened yet.
+ */
 export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
   const count = (field: keyof DeliveryFields): number => Number(fields[field]) || 0;
   const [, outcome = '', since = '', digits = '0'] = /^(\S+) (\d+) [01] (\d{1,2})$/.exec(fields.delivery ?? '') ?? [];
@@ -43,7 +45,7 @@ export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
     dead: Math.max(0, count('n:dead') - count('testsDead')),
     youngestDeadMs: isRef(youngest) ? refMs(youngest) : undefined,
     firstDead: first === undefined ? undefined : { ms: Number(deadMs), ref: first },
-    // Retention ends events without an exchange: an event that is no longer open does not wait.
+    // Retention can end events without an exchange, and an event that is no longer open isn't waiting.
     backlog: backlogOf(Math.min(Number(digits), open > 0 ? String(open).length : 0)),
   };
 }
@@ -52,7 +54,7 @@ function isOutcome(word: string): word is AttemptOutcome {
   return Object.hasOwn(ATTEMPT_OUTCOMES, word);
 }
 
-/** @param digits of the number of waiting events; 0 for none */
+/** @param digits digits in the number of waiting events, or 0 for none */
 function backlogOf(digits: number): string {
   return digits === 0 ? '0' : `1${'0'.repeat(digits - 1)}+`;
 }

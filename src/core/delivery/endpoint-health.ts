@@ -1,25 +1,22 @@
 const DAY_MS = 86_400_000;
 
 /**
- * The duration of failures after which the next failed attempt disables the endpoint. The script `lib/health.lua` makes
- * this decision.
+ * How long an endpoint may be failing until the next failed attempt disables it, as decided by the script
+ * `lib/health.lua`.
  */
 export const FAILING_LIMIT_MS = 5 * DAY_MS;
 
-/** The health of an endpoint that has failures or is disabled. */
+/** Health of an endpoint that is failing or disabled. */
 export interface EndpointHealth {
-  /** The time of the first failed attempt since the last success, in milliseconds. */
+  /** Time of the first failed attempt since the last success, in milliseconds. */
   readonly sinceMs: number;
-  /** The number of failed attempts since then. */
+  /** Number of failed attempts since then. */
   readonly failures: number;
-  /**
-   * The time when the endpoint was disabled in milliseconds, and the reason. The endpoint either returned 410 or failed
-   * for five days.
-   */
+  /** When the endpoint was disabled, in milliseconds, and why. It either returned 410 or failed for five days. */
   readonly disabled?: { readonly ms: number; readonly by: 'gone' | 'failing' };
 }
 
-/** Reads the field `health` of a subscription. Returns undefined if the field is missing or cannot be parsed. */
+/** Reads a subscription's `health` field. Returns undefined if it is missing or can't be parsed. */
 export function parseEndpointHealth(text: string | undefined): EndpointHealth | undefined {
   const found = /^(\d+) (\d+) \d+ \d+ \S+(?: (\d+) (gone|failing))?$/.exec(text ?? '');
   if (found === null) return undefined;
@@ -28,23 +25,23 @@ export function parseEndpointHealth(text: string | undefined): EndpointHealth | 
   return ms === undefined ? health : { ...health, disabled: { ms: Number(ms), by: by as 'gone' } };
 }
 
-/** The maximum time by which the clocks of other systems can be ahead, in milliseconds. */
+/** How far the clocks of other systems may be ahead, in milliseconds. */
 const AHEAD_MS = 60_000;
 
 /**
- * Returns whether the owner enabled the endpoint after `begunMs`. In this case, failures that started at this time are
+ * Returns true if the owner enabled the endpoint after `begunMs`, meaning that failures that started then should be
  * ignored.
  */
 export function isEnabledSince(begunMs: number, enabledMs: number | undefined, nowMs: number): boolean {
   return enabledMs !== undefined && enabledMs > begunMs && enabledMs <= nowMs + AHEAD_MS;
 }
 
-/** The days of failures after which the owner receives a warning. */
+/** Number of days of failures after which the owner will be warned. */
 const WARNED_AFTER_DAYS = [1, 3, 4] as const;
 
 /**
- * Returns the last warning that is due and the time of the next warning in milliseconds. Returns undefined if no
- * warning is due.
+ * Returns the latest warning that is due, along with the time of the next one in milliseconds. Undefined if no warning
+ * is due.
  */
 export function warningOf(sinceMs: number, nowMs: number) {
   const passed = WARNED_AFTER_DAYS.filter(days => nowMs - sinceMs >= days * DAY_MS);

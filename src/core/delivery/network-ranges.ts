@@ -1,6 +1,6 @@
 /**
- * The addresses that endpoints can only use if the operator allows their network. The list contains all addresses that
- * are not globally reachable according to the IANA special-purpose registries, and IPv6 addresses that contain an IPv4
+ * Addresses that endpoints can't use unless the operator allows their network. This includes every address that is not
+ * globally reachable according to the IANA special-purpose registries, as well as IPv6 addresses containing an IPv4
  * address.
  *
  * Sources: IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890, RFC 8190), IANA IPv6 address space.
@@ -11,7 +11,7 @@ interface NetworkRange {
   readonly source: string;
 }
 
-/** If a block contains globally reachable addresses, the whole block is rejected. */
+/** Blocks are rejected as a whole, even when they contain some globally reachable addresses. */
 export const REFUSED_IPV4: readonly NetworkRange[] = [
   { cidr: '0.0.0.0/8', source: 'RFC 791, 3.2: this network; Linux connects 0.0.0.0 to itself' },
   { cidr: '10.0.0.0/8', source: 'RFC 1918: private' },
@@ -31,9 +31,7 @@ export const REFUSED_IPV4: readonly NetworkRange[] = [
   { cidr: '240.0.0.0/4', source: 'RFC 1112, 4: reserved; with 255.255.255.255, limited broadcast (RFC 8190)' },
 ];
 
-/**
- * For IPv6, only global unicast addresses in 2000::/3 are allowed (RFC 4291, 2.4). All other addresses are rejected.
- */
+/** Only global unicast addresses in 2000::/3 are allowed for IPv6 (RFC 4291, 2.4). Everything else is rejected. */
 export const REFUSED_IPV6: readonly NetworkRange[] = [
   {
     cidr: '::/3',

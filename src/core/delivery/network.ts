@@ -3,14 +3,14 @@ import { REFUSED_IPV4, REFUSED_IPV6 } from './network-ranges.ts';
 
 type Family = 4 | 6;
 
-/** The first and the last address of a network as 32-bit or 128-bit numbers. */
+/** First and last address of a network, as 32-bit or 128-bit numbers. */
 interface Span {
   family: Family;
   first: bigint;
   last: bigint;
 }
 
-/** The policy for addresses of endpoints. A socket uses `refused` when it connects (`net.connect({blockList})`). */
+/** Policy for endpoint addresses. When connecting, a socket uses `refused` (`net.connect({blockList})`). */
 export interface NetworkPolicy {
   readonly refused: BlockList;
   readonly allowed: BlockList;
@@ -21,7 +21,7 @@ function ipv4Number(address: string): bigint {
 }
 
 function ipv6Number(address: string): bigint {
-  // An IPv4 address at the end, such as `::ffff:10.0.0.1`, represents the last two groups (RFC 4291, 2.2).
+  // A trailing IPv4 address, e.g. `::ffff:10.0.0.1`, represents the last two groups (RFC 4291, 2.2).
   const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(address);
   if (dotted) {
     const tail = ipv4Number(dotted[2] ?? '');
@@ -40,8 +40,9 @@ function addressOf(family: Family, value: bigint): string {
 }
 
 /**
- * Returns the range of a CIDR network (RFC 4632, RFC 4291, 2.3). A single address is a network with one address. Host
- * bits are ignored. @throws RangeError with the text
+ * Returns the address range of a CIDR network (RFC 4632, RFC 4291, 2.3). Host bits are ignored, and a single address is
+ * treated as a network of one.
+ * @throws RangeError with the text
  */
 export function parseNetwork(cidr: string): Span {
   const [address = '', prefix, ...more] = cidr.split('/');
@@ -74,9 +75,9 @@ function blockListOf(spans: Span[]): BlockList {
 }
 
 /**
- * Creates the policy from the public addresses and the networks of the operator. A BlockList does not support
- * exceptions, so the allowed networks are removed from the rejected ranges. @throws RangeError if a network is not in
- * CIDR notation
+ * Creates the policy from the public addresses and the operator's networks. BlockList doesn't support exceptions, so we
+ * need to cut the allowed networks out of the rejected ranges.
+ * @throws RangeError if a network is not in CIDR notation
  */
 export function createNetworkPolicy(allowedNetworks: readonly string[]): NetworkPolicy {
   const allowed = allowedNetworks.map(parseNetwork);
@@ -86,27 +87,26 @@ export function createNetworkPolicy(allowedNetworks: readonly string[]): Network
 }
 
 /**
- * Returns whether a connection to `address` is allowed. The address comes from DNS or from the URL parser. Addresses
- * that are not valid are rejected.
+ * Returns true if connections to `address`, which comes from DNS or the URL parser, are allowed. Invalid addresses are
+ * rejected.
  */
 export function permitsAddress(policy: NetworkPolicy, address: string): boolean {
-  // An address with a zone, such as `fe80::1%eth0`, is link-local. BlockList cannot parse these addresses.
+  // Addresses with a zone (e.g. `fe80::1%eth0`) are link-local, and BlockList is unable to parse them.
   const version = address.includes('%') ? 0 : isIP(address);
   return version !== 0 && !policy.refused.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** The reason why an endpoint is rejected before its name is resolved. */
+/** Why an endpoint is rejected before its name has been resolved. */
 type EndpointRefusal = 'invalid_url' | 'scheme_refused' | 'userinfo_refused' | 'plain_http_refused' | 'address_refused';
 
 /**
- * Checks the URL of an endpoint without resolving its name. Each address is checked again when a connection is opened.
- * URLs with `https:` can contain host names and allowed addresses. URLs with `http:` can only contain addresses in the
- * networks of the operator, because an unencrypted endpoint cannot prove its identity.
+ * Checks an endpoint's URL without resolving its name. Addresses will be checked again whenever a connection is opened.
+ * An `https:` URL may contain a host name or an allowed address, whereas an `http:` URL can only contain addresses in
+ * the operator's networks, because an unencrypted endpoint has no way to prove its identity.
  */
 export function judgeEndpoint(url: string, policy: NetworkPolicy): 'ok' | EndpointRefusal {
   const parsed = URL.parse(url);
-  // The parser removes tabs and newlines (WHATWG URL, 4.4), so the parsed URL could be different from the original
-  // text.
+  // The parser strips tabs and newlines (WHATWG URL, 4.4), so what we parsed may differ from the original text.
   if (parsed === null || parsed.hostname === '' || /[\s\p{Cc}]/u.test(url)) return 'invalid_url';
   if (parsed.protocol !== 'https:' && parsed.protocol !== 'http:') return 'scheme_refused';
   if (parsed.username !== '' || parsed.password !== '') return 'userinfo_refused';

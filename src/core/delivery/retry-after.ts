@@ -1,4 +1,4 @@
-/** The maximum wait that `Retry-After` can request, which is 10 h, the sixth step of the retry schedule. */
+/** Longest wait that `Retry-After` can request: 10 h, the sixth step of the retry schedule. */
 export const RETRY_AFTER_MAX_MS = 10 * 60 * 60 * 1000;
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
@@ -7,7 +7,7 @@ const IMF_FIXDATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ([A-Z][a-z]{2}) (\
 const RFC850_DATE = /^[A-Z][a-z]{5,8}, (\d\d)-([A-Z][a-z]{2})-(\d\d) (\d\d):(\d\d):(\d\d) GMT$/;
 const ASCTIME_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d) (\d{4})$/;
 
-/** Checks the number of days in the month, so that 31 February is not parsed as a date in March. */
+/** Checks the number of days in the month. Otherwise, 31 February would be parsed as a date in March. */
 function utcMs(year: number, month: string, ...[day, hour, minute, second]: [string, string, string, string]) {
   const monthIndex = MONTHS.indexOf(month);
   const ms = Date.UTC(year, monthIndex, Number(day), Number(hour), Number(minute), Math.min(Number(second), 59));
@@ -21,9 +21,9 @@ function utcMs(year: number, month: string, ...[day, hour, minute, second]: [str
 }
 
 /**
- * Parses an HTTP-date to milliseconds since the epoch. Returns undefined if the date is not valid. Accepts all three
- * formats that a recipient must support (RFC 9110, 5.6.7). `Date.parse` is not used because it parses the asctime
- * format as local time and accepts many other formats.
+ * Parses an HTTP-date to milliseconds since the epoch, or returns undefined if it is invalid. A recipient must support
+ * three formats (RFC 9110, 5.6.7), all of which are accepted. We don't want to use `Date.parse` here because it treats
+ * the asctime format as local time, and accepts plenty of other formats.
  */
 export function parseHttpDate(value: string, nowMs: number): number | undefined {
   const imf = IMF_FIXDATE.exec(value);
@@ -34,8 +34,8 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
   const rfc850 = RFC850_DATE.exec(value);
   if (rfc850) {
     const [, day = '', month = '', shortYear = '', hour = '', minute = '', second = ''] = rfc850;
-    // If a two-digit year is more than 50 years in the future, it represents the most recent year in the past with the
-    // same digits (RFC 9110, 5.6.7).
+    // A two-digit year that appears to be more than 50 years in the future stands for the most recent past year
+    // ending in the same digits (RFC 9110, 5.6.7).
     const thisYear = new Date(nowMs).getUTCFullYear();
     const year = Math.floor(thisYear / 100) * 100 + Number(shortYear);
     return utcMs(year > thisYear + 50 ? year - 100 : year, month, day, hour, minute, second);
@@ -49,9 +49,9 @@ export function parseHttpDate(value: string, nowMs: number): number | undefined 
 }
 
 /**
- * Returns the wait of `Retry-After` in milliseconds from `nowMs`, from 0 to {@link RETRY_AFTER_MAX_MS}. The value can
- * be a number of seconds or an HTTP-date (RFC 9110, 10.2.3). If the date is in the past, the wait is 0. All other
- * values, including fractions and signs, are ignored and return undefined.
+ * Returns the wait requested by `Retry-After`, in milliseconds from `nowMs`, between 0 and {@link RETRY_AFTER_MAX_MS}.
+ * Accepts a number of seconds or an HTTP-date (RFC 9110, 10.2.3); for a date in the past, the wait is 0. Anything else,
+ * including fractions and signs, is ignored and returns undefined.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   const text = value?.trim();

@@ -5,8 +5,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * An error for text that cannot be decrypted. It contains a fixed reason code and does not contain the key, the
- * plaintext or the ciphertext.
+ * Thrown for text that can't be decrypted. Only includes a fixed reason code, never the key, plaintext, or ciphertext.
  */
 export class SealError extends Error {
   readonly code: 'malformed' | 'wrong_key_or_context';
@@ -18,7 +17,7 @@ export class SealError extends Error {
   }
 }
 
-/** The keys for encryption. You should derive them once and keep them, because HKDF is slower than encryption. */
+/** Encryption keys. These should be derived once and then kept, since HKDF is slower than encryption. */
 export interface SealKeys {
   readonly encryption: Uint8Array;
   readonly nonce: Uint8Array;
@@ -29,7 +28,7 @@ function deriveKey(rootKey: Uint8Array, context: string): Uint8Array {
 }
 
 /**
- * Derives the keys for {@link seal} and {@link open} with HKDF-SHA-256 (RFC 5869). Each key uses a separate context
+ * Derives the keys used by {@link seal} and {@link open} with HKDF-SHA-256 (RFC 5869), giving each its own context
  * string.
  */
 export function deriveSealKeys(rootKey: Uint8Array): SealKeys {
@@ -41,10 +40,10 @@ export function deriveSealKeys(rootKey: Uint8Array): SealKeys {
 }
 
 /**
- * Returns the nonce, which is a MAC of all encrypted input (as in AES-GCM-SIV, RFC 8452). The same input always returns
- * the same text, so applying an endpoint again does not write to Redis. Two different plaintexts only have the same
- * nonce if there is a collision of 96 bits. The length is included to distinguish pairs of aad and plaintext that
- * consist of the same bytes.
+ * Returns the nonce, a MAC over everything that is encrypted (as in AES-GCM-SIV, RFC 8452). The same input therefore
+ * always results in the same text, and applying an endpoint again doesn't write to Redis. For two different plaintexts
+ * to share a nonce, there would have to be a collision of 96 bits. We include the length to tell apart pairs of aad and
+ * plaintext made up of the same bytes.
  */
 function nonceOf(keys: SealKeys, aad: Buffer, plaintext: Uint8Array): Buffer {
   const aadLength = Buffer.allocUnsafe(4);
@@ -54,10 +53,9 @@ function nonceOf(keys: SealKeys, aad: Buffer, plaintext: Uint8Array): Buffer {
 }
 
 /**
- * Encrypts `plaintext` with AES-256-GCM. The same input always returns the same text.
- * @param aad the context of the value, such as `<subscription id>/endpoint`. The same context is required for
- * decryption
- * @returns `s1.` and the base64url encoding of the nonce (12 bytes), the ciphertext and the tag (16 bytes)
+ * Encrypts `plaintext` using AES-256-GCM. Deterministic: the same input always results in the same text.
+ * @param aad context of the value, such as `<subscription id>/endpoint`. Must be the same for decryption
+ * @returns `s1.`, followed by the base64url of nonce (12 bytes), ciphertext, and tag (16 bytes)
  */
 export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array): string {
   const aadBytes = Buffer.from(aad, 'utf8');
@@ -69,11 +67,11 @@ export function seal(keys: SealKeys, aad: string, plaintext: string | Uint8Array
   return PREFIX + body.toString('base64url');
 }
 
-/** Decrypts the text of {@link seal} with the same keys and `aad`. @throws SealError if the text is not valid */
+/** Decrypts text produced by {@link seal} with the same keys and `aad`. @throws SealError if the text is invalid */
 export function open(keys: SealKeys, aad: string, sealed: string): Buffer {
   const encoded = sealed.startsWith(PREFIX) ? sealed.slice(PREFIX.length) : undefined;
   const body = encoded === undefined ? undefined : Buffer.from(encoded, 'base64url');
-  // Buffer ignores characters that are not base64url. The text is encoded again to detect them.
+  // Buffer silently skips characters that aren't base64url, so we encode the result again to detect them.
   if (body === undefined || body.length < NONCE_BYTES + TAG_BYTES || body.toString('base64url') !== encoded) {
     throw new SealError('malformed');
   }
@@ -87,8 +85,7 @@ export function open(keys: SealKeys, aad: string, sealed: string): Buffer {
   try {
     plain = Buffer.concat([decipher.update(ciphertext), decipher.final()]);
   } catch {
-    // The OpenSSL error does not contain additional information. It is not used as the cause because it could contain
-    // input.
+    // OpenSSL's error doesn't add anything, and could contain input. Don't use it as the cause.
     throw new SealError('wrong_key_or_context');
   }
   if (!timingSafeEqual(nonceOf(keys, aadBytes, plain), nonce)) throw new SealError('wrong_key_or_context');

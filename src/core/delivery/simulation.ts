@@ -1,25 +1,26 @@
 import { nextAttempt } from './backoff.ts';
 
-/** The responses of the simulated endpoint for an event of a sandbox run. If it is empty, every attempt succeeds. */
+/** Responses of the simulated endpoint for an event in a sandbox run. When empty, every attempt succeeds. */
 export interface Simulation {
-  /** The HTTP status of failed attempts, from 300 to 599. */
+  /** HTTP status of failed attempts, from 300 to 599. */
   readonly failCode?: number;
-  /** The number of attempts that fail, from 0 to 20. If only the code is set, all attempts fail. */
+  /** Number of attempts that should fail, from 0 to 20. If only the code is set, all of them will. */
   readonly failCount?: number;
 }
 
-/** The status of failures if no code is set. */
+/** Failure status if no code is set. */
 const DEFAULT_FAIL_CODE = 500;
 const SUCCESS = 200;
 
 /**
- * The factor by which time in the sandbox is faster than in production. A wait of one hour takes a tenth of a second.
+ * How much faster time passes in the sandbox than in production. At this rate, an hour's wait takes a tenth of a
+ * second.
  */
 export const COMPRESSION = 36_000;
 
 /**
- * Converts the wait `delayMs` in production to the wait in a sandbox run. The result is a whole number of milliseconds
- * and is at least 1 if there is a wait in production.
+ * Converts a production wait of `delayMs` to the corresponding wait in a sandbox run, in whole milliseconds. Any wait
+ * in production results in at least 1.
  */
 export function compressDelay(delayMs: number): number {
   return Math.ceil(delayMs / COMPRESSION);
@@ -27,7 +28,7 @@ export function compressDelay(delayMs: number): number {
 
 /**
  * Returns the HTTP status for an attempt.
- * @param attempt the number of the attempt, starting with 1
+ * @param attempt number of the attempt, starting with 1
  */
 export function simulatedStatus({ failCode, failCount }: Simulation, attempt: number): number {
   const failing = failCount ?? (failCode === undefined ? 0 : Number.POSITIVE_INFINITY);
@@ -35,29 +36,30 @@ export function simulatedStatus({ failCode, failCount }: Simulation, attempt: nu
 }
 
 /**
- * An attempt in the retry schedule. Delays are in milliseconds after the previous attempt, and the first delay is 0.
+ * An attempt in the retry schedule. Delays are measured in milliseconds from the previous attempt, with a first delay
+ * of 0.
  */
 interface PlannedAttempt {
   readonly status: number;
-  /** The minimum wait in production, which is the schedule without jitter. */
+  /** Minimum wait in production, i.e. the schedule without any jitter. */
   readonly delayMs: number;
-  /** The wait in production with the jitter of this attempt. */
+  /** Wait in production, including this attempt's jitter. */
   readonly jitteredDelayMs: number;
-  /** The wait in the run. */
+  /** Wait in the run. */
   readonly compressedDelayMs: number;
 }
 
-/** The expected course of a delivery, based on its simulation and the schedule of its endpoint. */
+/** How a delivery is expected to go, given its simulation and its endpoint's schedule. */
 interface DeliveryPlan {
   readonly outcome: 'delivered' | 'dead';
   readonly attempts: readonly PlannedAttempt[];
 }
 
 /**
- * Returns the attempts of a delivery from the first to the last.
+ * Returns all attempts of a delivery, in order.
  *
- * @param retryMs the endpoint's waits after the 1st, 2nd, … failed attempt, ms
- * @param jitterOf returns the share of jitter after the n-th failed attempt, from 0 to 1; the run uses the same
+ * @param retryMs the endpoint's delays after the 1st, 2nd, … failed attempt, in ms
+ * @param jitterOf returns the share of jitter after the n-th failed attempt, from 0 to 1. Same as in the run
  */
 export function planDelivery(
   simulation: Simulation,

@@ -1,24 +1,22 @@
-/** The attributes that are required for every CloudEvent (CloudEvents 1.0.2, "REQUIRED Attributes"). */
+/** Attributes required for every CloudEvent (CloudEvents 1.0.2, "REQUIRED Attributes"). */
 export const REQUIRED_ATTRIBUTES = ['specversion', 'id', 'source', 'type'] as const;
 
 const NAME = /^[a-z0-9]+$/;
-/** Characters that are not allowed in the type "String", and lone surrogates, which are not valid Unicode. */
+/** Characters disallowed in the type "String", plus lone surrogates, which aren't valid Unicode. */
 const FORBIDDEN = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
 const ABSOLUTE_URI = /^[A-Za-z][A-Za-z0-9+.-]*:/;
-/** RFC 3339, 5.6. The value 60 for seconds represents a leap second. */
+/** See RFC 3339, 5.6. A value of 60 for the seconds represents a leap second. */
 const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
-/** RFC 2045, 5.1, with any parameters. */
+/** See RFC 2045, 5.1. May include parameters. */
 const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+\/[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*(?:;.*)?$/;
 
-/**
- * Returns whether the name is a valid attribute name in CloudEvents. The names of data members are not attribute names.
- */
+/** Returns true if the name is a valid CloudEvents attribute name. Data members don't count as attributes. */
 export function isAttributeName(name: string): boolean {
   return NAME.test(name) && name !== 'data';
 }
 
-/** Returns an error message for the decoded text of an attribute, or undefined if the text is valid. */
+/** Returns an error message for an attribute's decoded text, or undefined if it is valid. */
 export function faultOfAttribute(name: string, text: string): string | undefined {
   if (!text.isWellFormed()) return 'is not valid Unicode';
   if (FORBIDDEN.test(text)) return 'contains a control character or another character that CloudEvents does not allow';
@@ -45,6 +43,6 @@ function isTimestamp(text: string): boolean {
   const [, year, month, day] = TIMESTAMP.exec(text)?.map(Number) ?? [];
   if (year === undefined || month === undefined || day === undefined) return false;
   if (month < 1 || month > 12 || day < 1) return false;
-  // Day 0 of the next month is the last day of this month.
+  // Day 0 of next month is the last day of this one.
   return day <= new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
 }

@@ -3,14 +3,12 @@ import { isAttributeName } from './cloudevent-attributes.ts';
 import { isStructuredCloudEvent } from './context-headers-cloudevent.ts';
 import type { EventMeta } from './event-meta.ts';
 
-/** The value of `ce-type` for an event without a type, because CloudEvents requires this attribute. */
+/** `ce-type` for events without a type, since CloudEvents requires this attribute. */
 const UNTYPED = 'event';
 
 const NEEDS_ENCODING = /[^\x21\x23\x24\x26-\x7e]/;
 
-/**
- * Percent-encodes all characters except U+0021 to U+007E as UTF-8. Double quotes and percent signs are also encoded.
- */
+/** Percent-encodes everything outside U+0021 to U+007E as UTF-8, as well as double quotes and percent signs. */
 export function percentEncode(value: string): string {
   let encoded = '';
   for (const byte of Buffer.from(value, 'utf8')) {
@@ -21,17 +19,17 @@ export function percentEncode(value: string): string {
 }
 
 /**
- * Encodes a CloudEvents attribute as a header value. Spaces, double quotes, percent signs and all characters outside
- * U+0021 to U+007E are percent-encoded as UTF-8 (CloudEvents HTTP protocol binding 1.0.2, 3.1.3.2).
+ * Encodes a CloudEvents attribute for use as a header value. Spaces, double quotes, percent signs, and anything outside
+ * U+0021 to U+007E will be percent-encoded as UTF-8 (CloudEvents HTTP protocol binding 1.0.2, 3.1.3.2).
  */
 export function encodeAttribute(value: string): string {
   return NEEDS_ENCODING.test(value) ? percentEncode(value) : value;
 }
 
 /**
- * Returns the `ce-` headers of an event as a flat list of names and values. An event in binary mode keeps the headers
- * of its producer. A structured event does not have these headers because its attributes are in the body. For all other
- * events, Sluice adds attributes, so that receivers can read them as CloudEvents.
+ * Returns an event's `ce-` headers as a flat list of names and values. In binary mode, an event keeps its producer's
+ * headers. A structured event gets none, because its attributes are part of the body. We add attributes to all other
+ * events so that receivers can read them as CloudEvents.
  */
 export function cloudEventHeaders(meta: EventMeta): string[] {
   if (isStructuredCloudEvent(meta.contentType)) return [];
@@ -56,7 +54,7 @@ export function cloudEventHeaders(meta: EventMeta): string[] {
     'ce-time',
     new Date(meta.time).toISOString(),
   );
-  // A test event does not have a group key, and CloudEvents does not allow empty attributes.
+  // Test events don't have a group key, and CloudEvents doesn't allow empty attributes.
   if (meta.groupKey !== '') headers.push('ce-partitionkey', encodeAttribute(meta.groupKey));
   return headers;
 }

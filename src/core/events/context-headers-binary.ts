@@ -3,19 +3,16 @@ import { faultOfAttribute, isAttributeName, REQUIRED_ATTRIBUTES } from './cloude
 import { ATTRIBUTES_MAX, ATTRIBUTES_TOTAL_MAX_LENGTH } from './context-headers-limits.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
-/**
- * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are unchanged latin1
- * text.
- */
+/** Attributes of a CloudEvent in binary mode, with names that exclude `ce-` and values left as latin1 text. */
 export type BinaryAttributes = Record<string, string>;
 
 const PREFIX = 'ce-';
 
 /**
- * Reads the CloudEvent of a request in binary mode. Returns undefined if the request is not a CloudEvent. A request is
- * a CloudEvent if it contains `ce-specversion` or any `ce-` header that is not in `plain`. The headers in `plain` can
- * also be used in other requests.
- * @param errors receives the errors and their headers
+ * Reads a request's CloudEvent in binary mode, or returns undefined if it isn't one. A request counts as a CloudEvent
+ * once it contains `ce-specversion`, or any `ce-` header outside of `plain`, whose headers may also be used in other
+ * requests.
+ * @param errors receives any errors along with their headers
  */
 export function readBinaryCloudEvent(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -65,8 +62,8 @@ function faultOfHeader(name: string, value: string): string | undefined {
   if (name === 'datacontenttype') return 'cannot be sent in binary mode. Use content-type instead';
   if (!isAttributeName(name))
     return 'is not a valid attribute name. Use lowercase letters and digits, and do not use data';
-  // Several public packages do not encode "%". If a value cannot be decoded, it is not changed, because receivers read
-  // it in the same way.
+  // "%" is left unencoded by several public packages. We leave values that can't be decoded as they are, because that
+  // is also how receivers will read them.
   const text = decodeCloudEventHeader(value) ?? decodeUtf8Header(value);
   return text === undefined
     ? 'is not valid UTF-8. Percent-encode all characters that are not ASCII'

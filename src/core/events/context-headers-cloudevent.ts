@@ -1,7 +1,7 @@
 import type { ProblemError } from '../problems/problem.ts';
 import { faultOfAttribute, isAttributeName, REQUIRED_ATTRIBUTES } from './cloudevent-attributes.ts';
 
-/** A CloudEvent as a JSON object. Only the attributes are read. */
+/** A CloudEvent as a JSON object. We only read its attributes. */
 export type StructuredCloudEvent = Readonly<Record<string, unknown>>;
 
 const STRUCTURED = /^\s*application\/cloudevents\+json\s*(?:;|$)/i;
@@ -9,21 +9,21 @@ const BATCH = /^\s*application\/cloudevents-batch/i;
 const ANY_FORMAT = /^\s*application\/cloudevents/i;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const INT32 = 2 ** 31;
-/** The maximum number of errors that are returned for an event. */
+/** Maximum number of errors returned for a single event. */
 const FAULTS_MAX = 20;
 const SHOWN_NAME_MAX = 64;
 
 // Without ignoreBOM: a BOM may precede JSON and is not part of it (RFC 8259, 8.1).
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Returns whether the body is a CloudEvent in structured JSON mode. */
+/** Returns true if the body is a CloudEvent in structured JSON mode. */
 export function isStructuredCloudEvent(contentType: string | undefined): boolean {
   return contentType !== undefined && STRUCTURED.test(contentType);
 }
 
 /**
- * Returns the reason why this content type is not accepted for events, or undefined if it is accepted. Sluice rejects
- * batches of CloudEvents and formats other than JSON because it cannot read their attributes.
+ * Returns why events can't have this content type, or undefined if they can. CloudEvents batches and formats other than
+ * JSON are rejected, as Sluice has no way to read their attributes.
  */
 export function faultOfContentType(contentType: string | undefined): string | undefined {
   if (contentType === undefined || !ANY_FORMAT.test(contentType) || STRUCTURED.test(contentType)) return undefined;
@@ -34,8 +34,8 @@ export function faultOfContentType(contentType: string | undefined): string | un
 }
 
 /**
- * Reads the event in `body`. Returns 'malformed' if the body is not UTF-8 JSON, and 'invalid' if the JSON value is not
- * an object.
+ * Reads the event in `body`. Returns 'malformed' if this isn't UTF-8 JSON, and 'invalid' if the JSON value isn't an
+ * object.
  */
 export function parseStructuredCloudEvent(body: Uint8Array): StructuredCloudEvent | 'malformed' | 'invalid' {
   let value: unknown;
@@ -51,7 +51,7 @@ function isObject(value: unknown): value is StructuredCloudEvent {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the violations of CloudEvents 1.0.2 and its JSON format for each member, with at most 20 entries. */
+/** Returns violations of CloudEvents 1.0.2 and its JSON format by member, limited to 20 entries. */
 export function faultsOfStructured(event: StructuredCloudEvent): ProblemError[] {
   const errors: ProblemError[] = [];
   for (const name of REQUIRED_ATTRIBUTES) {
@@ -85,7 +85,7 @@ function faultOfMember(name: string, event: StructuredCloudEvent): string | unde
   return text === null ? 'must be a string, a boolean or a 32-bit integer' : faultOfAttribute(name, text ?? '');
 }
 
-/** Returns the JSON Pointer (RFC 6901) of a member. If its name is too long, the pointer refers to the whole object. */
+/** Returns a member's JSON Pointer (RFC 6901). If its name is too long, points to the whole object instead. */
 function pointerOf(name: string): string {
   if (name.length > SHOWN_NAME_MAX) return '';
   return `/${name.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`;
@@ -96,7 +96,7 @@ function pointerOf(name: string): string {
  * absent or null; `null` if it has no text (an object, an array, a fraction, an integer of more than 32 bits).
  */
 export function readAttribute(event: StructuredCloudEvent, name: string): string | undefined | null {
-  // The names come from configuration: `constructor` must not find an inherited property.
+  // Names come from configuration, so we don't want `constructor` to find an inherited property.
   if (!Object.hasOwn(event, name)) return undefined;
   const value = event[name];
   if (value === null || value === undefined) return undefined;

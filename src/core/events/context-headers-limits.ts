@@ -1,32 +1,31 @@
-/** The maximum length of a group key in bytes of UTF-8. */
+/** Maximum length of a group key in UTF-8 bytes. */
 const GROUP_KEY_MAX_BYTES = 256;
 const EVENT_ID_MAX_LENGTH = 256;
 const EVENT_TYPE_MAX_LENGTH = 128;
-/** The maximum length of a forwarded header value and of the content type. */
+/** Maximum length of a forwarded header value, as well as of the content type. */
 const FORWARD_VALUE_MAX_LENGTH = 2048;
-/** The maximum total length of the forwarded names and values of an event. */
+/** Maximum total length of an event's forwarded names and values. */
 export const FORWARD_TOTAL_MAX_LENGTH = 8192;
-/** The maximum number of attributes of a CloudEvent in binary mode, including extensions. */
+/** Maximum number of attributes for a CloudEvent in binary mode, including extensions. */
 export const ATTRIBUTES_MAX = 64;
 /**
- * The maximum total length of names (with `ce-`) and values. This is the size that common receivers accept in one
- * header.
+ * Maximum total length of names (including `ce-`) and values. This is as much as common receivers accept in one header.
  */
 export const ATTRIBUTES_TOTAL_MAX_LENGTH = 8192;
 
 const SIMPLE_GROUP_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const CONTROL_CHARACTER = /\p{Cc}/u;
-/** Matches all kinds of spaces, including no-break spaces and ideographic spaces. */
+/** Matches spaces of any kind, e.g. no-break or ideographic ones. */
 const OUTER_SPACE = /^\p{Z}|\p{Z}$/u;
-/** A field value can contain tabs and bytes from 0x80 (RFC 9110, 5.5). It cannot contain other control characters. */
+/** Tabs and bytes from 0x80 are allowed in a field value (RFC 9110, 5.5), but no other control characters. */
 const NOT_A_FIELD_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const EVENT_ID = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 const EVENT_TYPE = /^[\x21-\x7e]{1,128}$/;
 
 /**
- * Returns an error message for a group key, or undefined if the key is valid. A group key has 1 to 256 bytes of UTF-8
- * and does not contain control characters, leading spaces or trailing spaces. The schema of Activation uses the same
- * rule, so you can activate every valid key.
+ * Returns an error message for a group key, or undefined if it is valid. Must be 1 to 256 bytes of UTF-8 without
+ * control characters and without leading or trailing spaces. Activation's schema follows the same rule, which means
+ * that every valid key can be activated.
  */
 export function faultOfGroupKey(groupKey: string): string | undefined {
   if (SIMPLE_GROUP_KEY.test(groupKey)) return undefined;
@@ -39,8 +38,8 @@ export function faultOfGroupKey(groupKey: string): string | undefined {
 }
 
 /**
- * Returns an error message for an event id, or undefined if the id is valid. An id has 1 to 256 printable ASCII
- * characters without leading or trailing spaces, because deliveries contain it in the header `webhook-id`.
+ * Returns an error message for an event ID, or undefined if it is valid. Must be 1 to 256 printable ASCII characters
+ * without leading or trailing spaces, because the ID is used in the `webhook-id` header of deliveries.
  */
 export function faultOfEventId(id: string): string | undefined {
   if (EVENT_ID.test(id)) return undefined;
@@ -50,8 +49,7 @@ export function faultOfEventId(id: string): string | undefined {
 }
 
 /**
- * Returns an error message for an event type, or undefined if the type is valid. A type has 1 to 128 visible ASCII
- * characters.
+ * Returns an error message for an event type, or undefined if it is valid. Must be 1 to 128 visible ASCII characters.
  */
 export function faultOfEventType(type: string): string | undefined {
   if (EVENT_TYPE.test(type)) return undefined;
@@ -60,7 +58,7 @@ export function faultOfEventType(type: string): string | undefined {
   return 'must be visible ASCII without spaces';
 }
 
-/** Returns an error message for the value of a forwarded header, or undefined if the value is valid. */
+/** Returns an error message for a forwarded header's value, or undefined if it is valid. */
 export function faultOfForwarded(value: string): string | undefined {
   if (value.length > FORWARD_VALUE_MAX_LENGTH) return 'is longer than 2,048 bytes';
   return NOT_A_FIELD_VALUE.test(value) ? 'contains a control character' : undefined;

@@ -3,25 +3,22 @@ import { nearestName } from '../problems/nearest-name.ts';
 import type { ProblemError } from '../problems/problem.ts';
 
 const OWN_PREFIX = 'x-sluice-';
-/** The maximum number of header errors in a response. */
+/** Maximum number of header errors per response. */
 const MOST_NAMED = 10;
 
-/** The `x-sluice-` request headers that all streams accept. */
+/** `x-sluice-` request headers accepted by all streams. */
 const OWN_HEADERS: readonly string[] = Object.values(CONTEXT_HEADER_DEFAULTS)
   .flat()
   .filter(name => name.startsWith(OWN_PREFIX));
 
-/**
- * Returns the `x-sluice-` headers that a stream accepts, which are the default headers and the headers in its
- * `contextHeaders`.
- */
+/** Returns the `x-sluice-` headers accepted by a stream, i.e. the default ones plus those in its `contextHeaders`. */
 export function ownHeadersOf(listed: readonly string[]): ReadonlySet<string> {
   return new Set([...OWN_HEADERS, ...listed.filter(name => name.startsWith(OWN_PREFIX))]);
 }
 
 /**
- * Returns an error for each unknown `x-sluice-` header. Otherwise, an event with a misspelled `x-sluice-group-key`
- * would be accepted without a group key and would not be delivered.
+ * Returns an error for each unknown `x-sluice-` header. Without this check, an event with a misspelled
+ * `x-sluice-group-key` would be accepted without a group key, and then never be delivered.
  */
 export function faultsOfOwnHeaders(
   known: ReadonlySet<string>,

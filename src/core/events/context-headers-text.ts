@@ -8,7 +8,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** Printable ASCII with inner spaces: needs no decoding. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
-/** Decodes UTF-8 bytes that are stored as latin1 characters. Returns undefined if the bytes are not valid UTF-8. */
+/** Decodes UTF-8 bytes stored as latin1 characters, or returns undefined if they aren't valid UTF-8. */
 export function decodeUtf8Header(latin1: string): string | undefined {
   if (PRINTABLE_ASCII.test(latin1)) return latin1;
   try {
@@ -36,7 +36,7 @@ export function decodeCloudEventHeader(latin1: string): string | undefined {
   return decodeUtf8Header(text);
 }
 
-/** Returns whether `rawHeaders` contains the lowercase header `name` more than once. */
+/** Returns true if `rawHeaders` contains the lowercase header `name` more than once. */
 export function isHeaderRepeated(rawHeaders: readonly string[], name: string): boolean {
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

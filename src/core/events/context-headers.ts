@@ -19,7 +19,7 @@ import {
 import { faultsOfOwnHeaders, ownHeadersOf } from './context-headers-own.ts';
 import { decodeCloudEventHeader, decodeUtf8Header, isHeaderRepeated } from './context-headers-text.ts';
 
-/** The request headers that a stream reads. The first header that is present is used. */
+/** Request headers read by a stream. The first header that is present is used. */
 export interface ContextHeaders {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];
@@ -28,8 +28,8 @@ export interface ContextHeaders {
 }
 
 /**
- * Headers that are not read or forwarded, even if a stream lists them. They contain credentials or belong to a single
- * connection.
+ * Headers which are never read or forwarded, even if listed by a stream, because they contain credentials or belong to
+ * a single connection.
  */
 const NEVER_LIFTED = new Set([
   'authorization',
@@ -49,28 +49,28 @@ const NEVER_LIFTED = new Set([
   'content-length',
 ]);
 
-/** A header, or the attribute with the same name in a structured CloudEvent. */
+/** A header or, for structured CloudEvents, the attribute of the same name. */
 interface Source {
   readonly header: string;
   readonly attribute: string | undefined;
 }
 
-/** The context headers and event types of a stream in a format that can be used for many events. */
+/** A stream's context headers and event types, prepared so they can be used for many events. */
 export interface ExtractionRules {
   readonly eventType: readonly Source[];
   readonly groupKey: readonly Source[];
   readonly eventId: readonly Source[];
   readonly forward: readonly string[];
   readonly eventTypes: ReadonlySet<string>;
-  /** The `ce-` headers that can also be used in requests that are not CloudEvents. */
+  /** `ce-` headers that may also be used in requests that aren't CloudEvents. */
   readonly plain: ReadonlySet<string>;
-  /** The `x-sluice-` headers that a request can contain. */
+  /** `x-sluice-` headers that a request may contain. */
   readonly own: ReadonlySet<string>;
 }
 
 /**
- * The parts of a request that contain its context. The names in `headers` are in lowercase, and `rawHeaders` contains
- * alternating names and values.
+ * The parts of a request that provide its context. Names in `headers` are lowercase, while `rawHeaders` alternates
+ * between names and values.
  */
 interface RequestContext {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -78,36 +78,30 @@ interface RequestContext {
   readonly body: Uint8Array;
 }
 
-/**
- * The context of an event. If the sender did not set an id, `id` is undefined. The values of `forward` are unchanged
- * latin1 text.
- */
+/** Context of an event. `id` is undefined unless the sender set one. Values in `forward` are left as latin1 text. */
 export interface EventContext {
   readonly id: string | undefined;
   readonly type: string | undefined;
   readonly groupKey: string | undefined;
   readonly forward: Record<string, string>;
-  /** The attributes of a CloudEvent in binary mode. */
+  /** Attributes of a CloudEvent in binary mode. */
   readonly attributes?: BinaryAttributes;
 }
 
-/**
- * The reason why a request does not have a valid context. It contains a problem code and the errors with their headers
- * or attributes.
- */
+/** Why a request lacks a valid context: a problem code, and the errors with their headers or attributes. */
 interface ContextRefusal {
   readonly code: ProblemCode;
   readonly errors: readonly ProblemError[];
-  /** The required change, if the remedy of the code is not specific enough. */
+  /** What needs to change, if the code's own remedy isn't specific enough. */
   readonly detail?: string;
 }
 
-/** The `ce-` headers that requests to all streams can contain without being a CloudEvent. */
+/** `ce-` headers that can be used in requests to any stream without making them a CloudEvent. */
 const PLAIN = ['ce-id', 'ce-type', 'ce-partitionkey'];
 
 /**
- * Prepares the lists of a stream. The names are in lowercase, missing lists use the defaults, and credentials are
- * removed. If a list is empty, no header is read.
+ * Prepares a stream's lists, converting names to lowercase, filling in defaults for missing lists, and removing
+ * credentials. An empty list means that no header will be read.
  */
 export function compileExtraction(
   contextHeaders: Partial<ContextHeaders>,
@@ -125,19 +119,19 @@ export function compileExtraction(
     ...read,
     forward: names('forward'),
     eventTypes: new Set(eventTypes),
-    // A request with `ce-specversion` is always a CloudEvent, even if a stream lists this header.
+    // A request with `ce-specversion` is always a CloudEvent, even when the stream lists this header.
     plain: new Set([...PLAIN, ...listed].filter(header => header !== 'ce-specversion')),
     own: ownHeadersOf([...names('eventType'), ...names('groupKey'), ...names('eventId'), ...names('forward')]),
   };
 }
 
-/** The CloudEvent of a request. In structured mode, `event` is set. In binary mode, `attributes` is set. */
+/** CloudEvent of a request. `event` is set in structured mode, and `attributes` in binary mode. */
 interface CloudEventParts {
   readonly event?: StructuredCloudEvent;
   readonly attributes?: BinaryAttributes;
 }
 
-/** Reads and validates the CloudEvent of a request. Structured mode is detected by the content type. */
+/** Reads and validates a request's CloudEvent. The content type tells us whether it is in structured mode. */
 function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudEventParts | ContextRefusal {
   const contentType = request.headers['content-type'];
   const code = 'malformed_cloudevent';
@@ -158,10 +152,9 @@ function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudE
 const NOT_JSON = 'With the content type application/cloudevents+json, the body must be a CloudEvent in JSON and UTF-8.';
 
 /**
- * Reads the id, the type, the group key and the forwarded headers of a request. The first source that is present is
- * used, even if it is empty. If its value is not valid, the request is rejected with 422. In a structured CloudEvent,
- * the `ce-` sources are the attributes of the event, and the body is not changed. In binary mode, all attributes are
- * kept.
+ * Reads a request's ID, type, group key, and forwarded headers. The first source that is present will be used, even if
+ * it's empty, and the request is rejected with 422 if its value is invalid. For a structured CloudEvent, `ce-` sources
+ * refer to the event's attributes, and the body is left unchanged. All attributes are kept in binary mode.
  */
 export function extractContext(rules: ExtractionRules, request: RequestContext): EventContext | ContextRefusal {
   const contentType = request.headers['content-type'];
@@ -202,7 +195,7 @@ function lift(
     if (typeof sent !== 'string') continue;
     const value = attribute === undefined ? decodeUtf8Header(sent) : decodeCloudEventHeader(sent);
     const fault =
-      // Node joins repeated headers with a comma, so two group keys would be read as a different group key.
+      // Node joins repeated headers with a comma. Two group keys would end up as a third one.
       sent.includes(', ') && isHeaderRepeated(request.rawHeaders, header)
         ? 'was sent more than once'
         : value === undefined

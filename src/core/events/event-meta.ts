@@ -1,46 +1,43 @@
 import type { Simulation } from '../delivery/simulation.ts';
 import { refMs } from '../ids/refs.ts';
 
-/** The metadata of an event in its queue. The names are short because they are stored with every event. */
+/** Metadata of an event in its queue. Stored with every event, hence the short names. */
 export interface StoredEventMeta {
-  /** The event id from the producer. */
+  /** Event ID from the producer. */
   i: string;
-  /** The event type. */
+  /** Event type. */
   t?: string;
-  /** The content type. */
+  /** Content type. */
   c?: string;
-  /** traceparent (W3C Trace Context). */
+  /** See W3C Trace Context (traceparent). */
   p?: string;
-  /** The forwarded context headers. */
+  /** Forwarded context headers. */
   f?: Record<string, string>;
-  /** The CloudEvents `source` of the queue for events that are not CloudEvents. */
+  /** CloudEvents `source` of the queue, for events that are not CloudEvents. */
   s: string;
   /**
-   * The attributes of a CloudEvent in binary mode, as the producer sent them. The field is absent if the event is not a
-   * CloudEvent or if its attributes are in the body.
+   * Attributes of a CloudEvent in binary mode, exactly as sent by the producer. Absent if the event isn't a CloudEvent
+   * or has its attributes in the body.
    */
   a?: Record<string, string>;
-  /** The responses of the simulated endpoints for an event of a sandbox run. */
+  /** Simulated endpoint responses for an event in a sandbox run. */
   x?: Simulation;
 }
 
-/** The metadata of an event, without its body. */
+/** Metadata of an event, excluding its body. */
 export interface EventMeta {
   readonly id: string;
   readonly type?: string;
   readonly groupKey: string;
-  /** The time when ingress accepted the event, in milliseconds since the epoch. */
+  /** When ingress accepted the event, in milliseconds since the epoch. */
   readonly time: number;
   readonly contentType?: string;
-  /** CloudEvents `source` (a URI reference) for an event that is not a CloudEvent. */
+  /** CloudEvents `source` (a URI reference), for events that are not CloudEvents. */
   readonly source: string;
-  /**
-   * The attributes of a CloudEvent in binary mode. The names do not include `ce-`, and the values are unchanged latin1
-   * text.
-   */
+  /** Attributes of a CloudEvent in binary mode, with names that exclude `ce-` and values left as latin1 text. */
   readonly attributes?: Readonly<Record<string, string>>;
   readonly traceparent?: string;
-  /** The forwarded context headers of the producer's request. */
+  /** Context headers forwarded from the producer's request. */
   readonly forward?: Readonly<Record<string, string>>;
 }
 
@@ -55,7 +52,7 @@ export function parseEventMeta(stored: string, groupKey: string, ref: string): E
   return meta;
 }
 
-/** Returns the responses of the simulated endpoints for a sandbox event. By default, the responses are successful. */
+/** Returns the simulated endpoint responses for a sandbox event, which are successful by default. */
 export function parseSimulation(stored: string): Simulation {
   return (JSON.parse(stored) as StoredEventMeta).x ?? {};
 }

@@ -1,34 +1,34 @@
-/** The state of an event for one subscription. */
+/** State of an event for a particular subscription. */
 export const EVENT_STATES = ['pending', 'inflight', 'retrying', 'delivered', 'dead', 'skipped', 'expired'] as const;
 export type EventState = (typeof EVENT_STATES)[number];
 
-/** The states of events that are waiting for delivery. */
+/** States of events waiting to be delivered. */
 export const OPEN_STATES: readonly EventState[] = ['pending', 'inflight', 'retrying'];
 
 /** An HTTP attempt. */
 interface Attempt {
-  /** The time when the attempt ended, in milliseconds. */
+  /** When the attempt ended, in milliseconds. */
   readonly atMs: number;
-  /** The HTTP status, or a reason code if there was no response. */
+  /** HTTP status, or a reason code if there was no response. */
   readonly result: string;
   readonly latencyMs: number;
 }
 
-/** The progress of a delivery. */
+/** Progress of a delivery. */
 export interface EventProgress {
   readonly state: EventState;
-  /** The number of attempts that were made. */
+  /** Number of attempts made so far. */
   readonly attempts: number;
-  /** The last 20 failed attempts and the attempt that ended the delivery, with the oldest attempt first. */
+  /** Last 20 failed attempts, and the attempt that ended the delivery. Oldest first. */
   readonly history: readonly Attempt[];
   /**
-   * The time of the next attempt in milliseconds. It is only set while the event is retried and the endpoint is not
+   * Time of the next attempt in milliseconds. Only present while the event is being retried and its endpoint isn't
    * disabled.
    */
   readonly dueMs?: number;
   /**
-   * The time when the delivery ended in milliseconds, and the reason (an HTTP status or a reason code). It is only set
-   * after the delivery has ended.
+   * When the delivery ended, in milliseconds, and why (an HTTP status or a reason code). Only present once it has
+   * ended.
    */
   readonly endedMs?: number;
   readonly reason?: string;
@@ -43,7 +43,7 @@ export function parseEventProgress(text: string): EventProgress {
   const [state = '', first = '', second = '', third = '', ...rest] = text.split(' ');
   if (OPEN_STATES.includes(state as EventState)) {
     const progress = { state: state as EventState, attempts: Number(first), history: rest.map(parseAttempt) };
-    // After a 410 response, there is no due time until the endpoint is enabled again.
+    // After a 410 response, nothing is due until the endpoint is enabled again.
     return state === 'retrying' && third !== '0' ? { ...progress, dueMs: Number(third) } : progress;
   }
   const [latency = '-', ...failed] = rest;

@@ -1,18 +1,18 @@
-/** The time range of a series, which is the last hour, day or week. */
+/** Time range of a series: the last hour, day, or week. */
 export const HISTORIES = ['1h', '24h', '7d'] as const;
 export type History = (typeof HISTORIES)[number];
 
 const MINUTE_MS = 60_000;
 
 /**
- * The ring of buckets that contains a series. It has a letter in Redis, a width of a bucket, and a number of buckets
- * that Redis keeps.
+ * The ring of buckets holding a series, with its letter in Redis, the width of a bucket, and how many of them Redis
+ * keeps.
  */
 interface Ring {
   readonly letter: 'm' | 'q' | 'h';
   readonly granularitySeconds: number;
   readonly slots: number;
-  /** The number of buckets in a series. The last bucket is the current one. */
+  /** Number of buckets in a series, with the current one last. */
   readonly buckets: number;
 }
 
@@ -22,34 +22,31 @@ export const RINGS: Readonly<Record<History, Ring>> = {
   '7d': { letter: 'h', granularitySeconds: 3_600, slots: 169, buckets: 168 },
 };
 
-/** The counts of one bucket. */
+/** Counts for a single bucket. */
 export interface Traffic {
-  /** The number of events that ingress accepted, without repeated ids. */
+  /** Number of events accepted by ingress, not counting repeated IDs. */
   readonly eventsIn: number;
-  /** The number of successful first deliveries for each event and integration. */
+  /** Number of successful first deliveries, per event and integration. */
   readonly deliveries: number;
-  /** The number of failed attempts of first deliveries. */
+  /** Number of failed attempts at first deliveries. */
   readonly failures: number;
-  /** The number of events that were not routed to any integration. */
+  /** Number of events that weren't routed to any integration. */
   readonly notRouted: number;
-  /** The total size of the bodies of accepted events in bytes. */
+  /** Total body size of accepted events in bytes. */
   readonly bytes: number;
   readonly tokens: number;
 }
 
-/** The counts in the order of Redis. */
+/** Counts, in Redis order. */
 const COLUMNS = ['eventsIn', 'deliveries', 'failures', 'notRouted', 'bytes', 'tokens'] as const;
 const NOTHING: Traffic = { eventsIn: 0, deliveries: 0, failures: 0, notRouted: 0, bytes: 0, tokens: 0 };
 
 export interface Bucket extends Traffic {
-  /** Start of the bucket, ms. */
+  /** Start of the bucket, in ms. */
   readonly startMs: number;
 }
 
-/**
- * The time window of a series, which consists of whole buckets that are aligned to UTC. The value of `endMs` is the end
- * of the current bucket.
- */
+/** Time window of a series, made up of whole buckets aligned to UTC. `endMs` is the end of the current bucket. */
 interface Window {
   readonly startMs: number;
   readonly endMs: number;
@@ -61,15 +58,15 @@ export function windowOf({ granularitySeconds, buckets }: Ring, nowMs: number): 
   return { startMs: endMs - buckets * widthMs, endMs };
 }
 
-/** Returns the slots of a window's buckets in Redis, in order. */
+/** Returns the Redis slots for a window's buckets, in order. */
 export function slotsOf(ring: Ring, { startMs }: Window): string[] {
   const first = startMs / (ring.granularitySeconds * 1_000);
   return Array.from({ length: ring.buckets }, (_, i) => `${ring.letter}${(first + i) % ring.slots}`);
 }
 
 /**
- * Creates the series from the slots in Redis, each in the format `<index> <count>*`. If a slot is empty or contains
- * another bucket, its counts are zero.
+ * Creates the series from its Redis slots, each formatted as `<index> <count>*`. Counts will be zero for an empty slot
+ * or one containing another bucket.
  */
 export function seriesOf(ring: Ring, { startMs }: Window, texts: readonly (string | null)[]): Bucket[] {
   const widthMs = ring.granularitySeconds * 1_000;
@@ -82,7 +79,7 @@ export function seriesOf(ring: Ring, { startMs }: Window, texts: readonly (strin
   });
 }
 
-/** Returns the UTC hours (since 1970) that cover a time range completely, up to the current one. */
+/** Returns the UTC hours (since 1970) needed to cover a time range completely, up to the current one. */
 export function hoursOf(history: History, nowMs: number): number[] {
   const { granularitySeconds, buckets } = RINGS[history];
   const last = Math.floor(nowMs / (60 * MINUTE_MS));

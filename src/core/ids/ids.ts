@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Prefixes of public ids (specification part 2, and four that it does not define). */
+/** Public ID prefixes (from specification part 2, plus four it doesn't define). */
 export const ID_PREFIX = {
   Workspace: 'ten_',
   CatalogStream: 'cat_',
@@ -16,7 +16,7 @@ export const ID_PREFIX = {
 
 export type IdKind = keyof typeof ID_PREFIX;
 
-/** Encodes `bytes` in lower-case Crockford base32, most significant bit first, cut to `length` characters. */
+/** Encodes `bytes` in lowercase Crockford base32, most significant bit first, truncated to `length` characters. */
 export function crockford(bytes: Uint8Array, length: number): string {
   let out = '';
   let acc = 0;
@@ -37,32 +37,32 @@ function hashId(input: string, length = 20): string {
 }
 
 /**
- * Returns the public id of an object. It consists of a prefix and 20 Crockford base32 characters of the SHA-256 of
- * `Kind/namespace/name`. Cluster-scoped kinds have an empty namespace. The id is derived and not stored, so a manifest
- * has the same id in every cluster.
+ * Returns an object's public ID: a prefix, followed by 20 Crockford base32 characters of the SHA-256 of
+ * `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. IDs are derived rather than stored, which
+ * means that a manifest will have the same ID in every cluster.
  */
 export function publicId(kind: Exclude<IdKind, 'Activation' | 'Block'>, namespace: string, name: string): string {
   return ID_PREFIX[kind] + hashId(`${kind}/${namespace}/${name}`);
 }
 
-/** Returns the public id of an activation, which is derived from the integration and the group key. */
+/** Returns the public ID of an activation, derived from its integration and group key. */
 export function activationId(namespace: string, integration: string, groupKey: string): string {
   return ID_PREFIX.Activation + hashId(`Activation/${namespace}/${integration}/${groupKey}`);
 }
 
-/** Returns the public id of a block, which is derived from the integration and the target. */
+/** Returns the public ID of a block, derived from its integration and target. */
 export function blockId(namespace: string, integration: string, targetKind: string, target: string): string {
   return ID_PREFIX.Block + hashId(`Block/${namespace}/${integration}/${targetKind}/${target}`);
 }
 
-/** Returns the public id of a workspace by its name. In the specification, a workspace is a tenant. */
+/** Returns a workspace's public ID by name. Note that the specification calls a workspace a tenant. */
 export function tenantId(workspace: string): string {
   return publicId('Workspace', '', workspace);
 }
 
 /**
- * Returns the generation of a queue or an inbox, which consists of 12 Crockford base32 characters of the UID of its
- * object. If an object is created again, it has a different UID, so keys are not reused.
+ * Returns the generation of a queue or inbox, consisting of 12 Crockford base32 characters of its object's UID. An
+ * object created again has a different UID, so we never reuse keys.
  */
 export function generationOf(uid: string): string {
   return hashId(uid, 12);

@@ -12,27 +12,27 @@ function keyed(rootKey: Uint8Array, label: string, parts: readonly (string | num
   );
 }
 
-/** Normalizes an email address for comparison, which is not case-sensitive. The spec contains the original address. */
+/** Normalizes an email address so it can be compared case-insensitively. The spec keeps the original address. */
 export function addressKey(email: string): string {
   return email.toLowerCase();
 }
 
 /**
- * Returns the name of the Integration for an invited address. The name is an HMAC, so that the address cannot be
- * guessed. The same request always creates the same object.
- * @param tenant the name of the producer's workspace
- * @param closed the number of earlier invitations of this address that are closed
+ * Returns the Integration name for an invited address. We use an HMAC so the address can't be guessed. The same request
+ * always results in the same object.
+ * @param tenant name of the producer's workspace
+ * @param closed number of earlier invitations for this address that have been closed
  */
 export function invitedIntegrationName(rootKey: Uint8Array, tenant: string, email: string, closed: number): string {
   return `int-${keyed(rootKey, 'sluice integration name v1', [tenant, addressKey(email), closed])}`;
 }
 
-/** Returns the name of the caller's own Free account. The name is an HMAC because many subjects are email addresses. */
+/** Returns the name of the caller's own Free account, as an HMAC because many subjects are email addresses. */
 export function freeAccountName(rootKey: Uint8Array, issuer: string, subject: string): string {
   return `free-${keyed(rootKey, 'sluice free account v1', [issuer, subject])}`;
 }
 
-/** Returns the name of the Workspace that receives an integration on an account, from all three names. */
+/** Returns the name of the Workspace receiving an integration on an account, derived from all three names. */
 export function receivingWorkspaceName(producer: string, integration: string, account: string): string {
   const text = `Receiving/${producer}/${integration}/${account}`;
   return `partner-${crockford(createHash('sha256').update(text, 'utf8').digest(), LENGTH)}`;

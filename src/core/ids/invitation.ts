@@ -1,15 +1,15 @@
 import { createHash, createHmac } from 'node:crypto';
 
-/** The time during which an invitation can be accepted, which is 14 days. */
+/** How long an invitation can be accepted: 14 days. */
 export const INVITATION_LIFETIME_MS = 14 * 24 * 60 * 60 * 1000;
 
-/** The prefix of invitation tokens. Secret scanners use it to detect exposed tokens. */
+/** Prefix for invitation tokens. Used by secret scanners to detect exposed tokens. */
 const PREFIX = 'sinv_';
 
-/** Separates invitation tokens from other values that are derived from the root key. */
+/** Keeps invitation tokens apart from other values derived from the root key. */
 const LABEL = 'sluice invitation v1';
 
-/** The status of an invitation, which does not contain the token. */
+/** Status of an invitation, excluding its token. */
 export interface IssuedInvitation {
   readonly tokenHash: string;
   /** RFC 3339. */
@@ -19,9 +19,9 @@ export interface IssuedInvitation {
 }
 
 /**
- * Returns the token of an invitation: `sinv_` and the base64url of HMAC-SHA-256 of the root key over label, UID of the
- * Integration and `issuedAt`, separated by NUL; 256 bits. Derived, so that a crash between storing its hash and
- * sending the mail loses nothing: the same token is derived again.
+ * Returns an invitation's token: `sinv_` followed by the base64url of a 256-bit HMAC-SHA-256 under the root key,
+ * covering the label, the Integration's UID and `issuedAt`, separated by NUL. Should we crash between storing its hash
+ * and sending the mail, the same token can simply be derived again.
  *
  * @param issuedAt RFC 3339, exactly as in the status
  */
@@ -30,7 +30,7 @@ export function deriveInvitationToken(rootKey: Uint8Array, uid: string, issuedAt
   return PREFIX + mac;
 }
 
-/** Returns the SHA-256 (lower-case hex) over the token's UTF-8 bytes. Sluice stores and looks up only this hash. */
+/** Returns the lowercase hex SHA-256 of the token's UTF-8 bytes. Nothing but this hash is ever stored or looked up. */
 export function hashInvitationToken(token: string): string {
   return createHash('sha256').update(token, 'utf8').digest('hex');
 }
@@ -46,7 +46,7 @@ export function issueInvitation(rootKey: Uint8Array, uid: string, issuedAt: stri
 }
 
 /**
- * Returns whether the token can still be derived. This is not possible after a change of the root key or of the UID.
+ * Returns true if the token can still be derived, which is no longer possible once the root key or the UID has changed.
  */
 export function isDerivable(rootKey: Uint8Array, uid: string, invitation: IssuedInvitation): boolean {
   return hashInvitationToken(deriveInvitationToken(rootKey, uid, invitation.issuedAt)) === invitation.tokenHash;

@@ -12,9 +12,9 @@ interface InboxEvent {
 }
 
 /**
- * Returns the public id of an event in the inbox of a subscription: `evt_`, its ref, and the part of the
- * subscription's id after the prefix. A ref alone belongs to a queue, and several subscriptions may get one event. Ids
- * of one subscription sort in the order of acceptance.
+ * Returns the public ID of an event in a subscription's inbox, made up of `evt_`, the ref, and the subscription's ID
+ * without its prefix. We can't use the ref alone, because it belongs to a queue and several subscriptions may receive
+ * the same event. IDs within a subscription sort in the order of acceptance.
  */
 export function publicEventId(ref: string, subscription: string): string {
   return PREFIX + ref + subscription.slice(ID_PREFIX.Subscription.length);

@@ -1,7 +1,8 @@
 /**
- * A ref is the position of an event in its queue (a Redis Stream id, `ms-seq`) in 15 fixed-width characters of
- * Crockford base32: 10 for the milliseconds, 5 for the sequence. As strings, refs sort as their numbers do; stream ids
- * do not (`-10` sorts before `-9`). The bounds are the year 37,648 and 33,554,432 events a millisecond.
+ * A ref is the position of an event in its queue (a Redis Stream ID, `ms-seq`) as 15 fixed-width Crockford base32
+ * characters, 10 for the milliseconds and 5 for the sequence. Unlike stream IDs, where `-10` sorts before `-9`, refs
+ * sort the same way as strings and as numbers. They are good until the year 37,648, and for 33,554,432 events per
+ * millisecond.
  */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const VALUE = new Int8Array(128).fill(-1);
@@ -37,7 +38,7 @@ export function streamIdOfRef(ref: string): string {
   return `${refMs(ref)}-${decode(ref, MS_CHARS, MS_CHARS + SEQ_CHARS)}`;
 }
 
-/** Returns when the event of this ref was accepted, in ms of Redis's clock. */
+/** Returns when the event with this ref was accepted, in ms of the Redis clock. */
 export function refMs(ref: string): number {
   return decode(ref, 0, MS_CHARS);
 }
@@ -46,7 +47,7 @@ export function isRef(text: string): boolean {
   return REF_PATTERN.test(text);
 }
 
-/** Returns whether stream id `id` is after `position`. Compares (ms, seq), not strings. */
+/** Returns true if stream ID `id` comes after `position`, comparing (ms, seq) instead of strings. */
 export function isAfter(id: string, position: string): boolean {
   const [aMs, aSeq] = id.split('-').map(Number) as [number, number];
   const [bMs, bSeq] = position.split('-').map(Number) as [number, number];

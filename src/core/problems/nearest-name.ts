@@ -1,7 +1,7 @@
-/** The maximum number of different letters in a misspelled name. */
+/** Maximum number of letters by which a misspelled name may differ. */
 const MOST_SLIPS = 3;
 
-/** Returns the known name with the fewest different letters, if their number is small. */
+/** Returns the known name with the fewest differing letters, provided that there are only a few. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let fewest = MOST_SLIPS + 1;
@@ -12,7 +12,7 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best;
 }
 
-/** Returns the number of letters to insert, delete or replace (Levenshtein distance). */
+/** Returns how many letters must be inserted, deleted or replaced (Levenshtein distance). */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

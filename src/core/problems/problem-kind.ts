@@ -1,4 +1,4 @@
-/** The description of a code with its HTTP status, its title and the required change. */
+/** Describes a problem code, including its HTTP status, title, and what needs to change. */
 export interface ProblemKind {
   readonly status: number;
   readonly title: string;

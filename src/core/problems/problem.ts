@@ -1,8 +1,8 @@
 import { PROBLEMS, type ProblemCode } from './problems.ts';
 
 /**
- * An error with its location (a JSON Pointer into the body, a header or a query parameter) and a description. It does
- * not contain the value.
+ * An error with a description and its location, which can be a JSON Pointer into the body, a header, or a query
+ * parameter. Never includes the value itself.
  */
 export interface ProblemError {
   readonly pointer?: string;
@@ -12,7 +12,7 @@ export interface ProblemError {
 }
 
 /**
- * The body of an error response, `application/problem+json` (RFC 9457). The `type` is the path of its page on this
+ * Body of an error response, `application/problem+json` (RFC 9457). `type` is the path of the problem's page on this
  * server.
  */
 export interface ProblemDocument {
@@ -26,12 +26,12 @@ export interface ProblemDocument {
 
 export const PROBLEM_CONTENT_TYPE = 'application/problem+json';
 
-/** The path prefix of the problem pages. All roles that return problems serve these pages. */
+/** Path prefix of the problem pages, which are served by every role that returns problems. */
 export const PROBLEM_TYPE_PATH = '/problems/';
 
 /**
- * Returns the document for `code`. The `detail` describes the required change and defaults to the remedy of the code.
- * It must not contain secrets, such as keys, tokens or headers from the request.
+ * Returns the document for `code`. `detail` describes what needs to change, and defaults to the code's remedy. It must
+ * not contain any secrets, such as keys, tokens, or headers from the request.
  */
 export function problem(code: ProblemCode, detail?: string, errors?: readonly ProblemError[]): ProblemDocument {
   const { status, title, remedy } = PROBLEMS[code];

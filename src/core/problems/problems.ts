@@ -3,8 +3,8 @@ import { REQUEST_PROBLEMS } from './request-problems.ts';
 import { RESOURCE_PROBLEMS } from './resource-problems.ts';
 
 /**
- * Contains all problems that a response can contain by their stable codes. It is the only source of statuses and
- * titles, so routes refer to codes. You can add codes, but you must not change the meaning of a released code.
+ * All problems that may be returned, by stable code. Statuses and titles aren't defined anywhere else, so routes should
+ * refer to codes. Codes can be added, but the meaning of a released code must never change.
  */
 export const PROBLEMS = { ...REQUEST_PROBLEMS, ...EVENT_PROBLEMS, ...RESOURCE_PROBLEMS };
 

@@ -1,7 +1,7 @@
-/** The share of the retention period after which an undelivered event is at risk. */
+/** Share of the retention period after which an undelivered event counts as at risk. */
 const AT_RISK_SHARE = 0.8;
 
-/** Returns the time when a waiting event that was accepted at `acceptedMs` becomes at risk, in milliseconds. */
+/** Returns when a waiting event accepted at `acceptedMs` will become at risk, in milliseconds. */
 export function atRiskFromMs(acceptedMs: number, retentionMs: number): number {
   return acceptedMs + AT_RISK_SHARE * retentionMs;
 }

@@ -6,7 +6,7 @@ import { tellReasons } from './told-reasons.ts';
 export interface BatchEntry {
   /** Stream id `ms-seq`. */
   readonly id: string;
-  /** The value is empty if the event does not have a group key. */
+  /** Empty if the event has no group key. */
   readonly groupKey: string;
   readonly bytes: number;
 }
@@ -18,19 +18,18 @@ export interface BatchItem {
   readonly tokens: number;
 }
 
-/** The entries of a batch for each integration, and the reasons why other integrations do not receive an entry. */
+/** A batch's entries by integration, along with the reasons why other integrations won't receive an entry. */
 export interface BatchPlan {
   readonly offers: ReadonlyMap<string, readonly BatchItem[]>;
-  /** Maps refs to integrations and reasons. It only contains subscribed integrations. */
+  /** Maps refs to integrations and reasons. Limited to subscribed integrations. */
   readonly refused: Map<string, Map<string, NotRoutedReason>>;
-  /** The refs of events without a group key, which are not routed. */
+  /** Refs of events without a group key. These aren't routed. */
   readonly keyless: number;
 }
 
 /**
- * Sorts a batch by integration before any inbox is read. This function is pure. An integration receives an entry if it
- * subscribes to the queue and the group key is active. The script `route` checks all conditions again in the slot of
- * the integration.
+ * Sorts a batch by integration before we read any inbox. Pure. An integration receives an entry if it is subscribed to
+ * the queue and the group key is active. The `route` script will check all conditions again in the integration's slot.
  */
 export function planBatch(
   entries: readonly BatchEntry[],
@@ -61,7 +60,7 @@ export function planBatch(
   return { offers, refused, keyless };
 }
 
-/** Returns the number of tokens of each entry for all of its integrations. */
+/** Returns how many tokens each entry costs across all of its integrations. */
 export function costsOf(entries: readonly BatchEntry[], offers: BatchPlan['offers']): number[] {
   const costs = new Map<string, number>();
   for (const items of offers.values()) {
@@ -70,14 +69,14 @@ export function costsOf(entries: readonly BatchEntry[], offers: BatchPlan['offer
   return entries.map(({ id }) => costs.get(id) ?? 0);
 }
 
-/** Records the reason why an integration does not receive an event. */
+/** Records why an integration doesn't receive an event. */
 export function refuse(refused: BatchPlan['refused'], ref: string, integration: string, reason: NotRoutedReason): void {
   let reasons = refused.get(ref);
   if (reasons === undefined) refused.set(ref, (reasons = new Map()));
   reasons.set(integration, reason);
 }
 
-/** Returns the reasons for each event in the format in which they are stored. */
+/** Returns the reasons for each event, as they will be stored. */
 export function whyOf(refused: BatchPlan['refused']): { ref: string; ms: number; text: string }[] {
   return [...refused].map(([ref, reasons]) => ({
     ref,

@@ -16,9 +16,9 @@ export interface ClosedTenant {
 }
 
 /**
- * Closes in `stored` what the objects close, and changes nothing else: subscriptions that are blocked, deleted or no
- * longer granted, and integrations that are declined, revoked or deleted. Pure. For paused workspaces: what the
- * objects open but `stored` has closed stays closed.
+ * Closes whatever the objects close in `stored` without changing anything else: subscriptions that are blocked,
+ * deleted, or no longer granted, and integrations that are declined, revoked, or deleted. This function is pure. It is
+ * meant for paused workspaces, so anything that is closed in `stored` stays closed even if the objects open it.
  */
 export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowMs: number): ClosedTenant {
   const covering = coverage(snapshot);

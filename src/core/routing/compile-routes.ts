@@ -64,8 +64,9 @@ export interface CompiledTenant {
 }
 
 /**
- * Compiles the routes of a tenant. This function is pure and only uses the current objects. A subscription is live if
- * it is requested and not blocked: `covered(I,S) = block of S for I, or block of a package that contains S for I`.
+ * Compiles a tenant's routes. This function is pure, and only depends on the current objects. For a subscription to be
+ * live, it must be requested and not blocked, where `covered(I,S) = block of S for I, or block of a package that
+ * contains S for I`.
  */
 export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions): CompiledTenant {
   const { name, workspace } = snapshot;
@@ -104,7 +105,8 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const blocks = coveringBlocks(to, from);
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
     const verdict = judge(subscription, blocks.length > 0, made, options);
-    // The route stays open: the router holds the queue, and events in the inbox are delivered.
+    // The route stays open here. It is the router that holds the queue, and events already in the inbox will be
+    // delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
     verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
     const routes = subscriptionsOf.get(to) ?? {};
@@ -135,16 +137,15 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     integrationRoutes[id] = made.integration(spec, circumstances, () => ({ state, sinceMs, subscriptions }));
   }
   const payer = open ? publicId('Account', '', workspace.spec.account) : '';
-  // A missing account closes the gate. The router reserves tokens with an account that does not exist in Redis, and
-  // holds the queue.
+  // Closes the gate when the account is missing: the router will try to reserve tokens from an account that doesn't
+  // exist in Redis, and hold the queue.
   const plan = open ? (snapshot.account?.plan ?? 'Free') : '';
   const routes: TenantRoutes = { tenant, payer, plan, keys: keysOf(snapshot), queues, integrations: integrationRoutes };
   return { routes, verdicts, paused };
 }
 
 /**
- * Sorts by age and then by UID. If there are two subscriptions for the same integration and stream, the first one is
- * used.
+ * Sorts by age, then by UID. Of several subscriptions for the same integration and stream, the first one will be used.
  */
 function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
@@ -152,15 +153,15 @@ function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
 
 export type PauseOf = Pick<SubscriptionRoute, 'onUnblock'>;
 
-/** Returns the policy for the backlog of a pause. The backlog is only skipped if all Blocks have this policy. */
+/** Returns what to do with a pause's backlog. It is only skipped if every Block has this policy. */
 export function pauseBy(blocks: readonly BlockSnapshot[]): PauseOf {
   if (blocks.length === 0) return {};
   return { onUnblock: blocks.every(({ spec }) => spec.onUnblock === 'SkipToNow') ? 'skip' : 'continue' };
 }
 
 /**
- * Missing, foreign, declined and revoked integrations have the same result, so that callers cannot find out which of
- * them exist.
+ * We return the same result for missing, foreign, declined, and revoked integrations, so callers can't find out which
+ * ones exist.
  */
 function admit(
   subscription: SubscriptionSnapshot,
@@ -292,7 +293,7 @@ function keysOf({ workspace, secretKeys }: TenantSnapshot): Record<string, strin
   for (const { sha256, expiresAt } of workspace.spec.ingressKeys ?? []) {
     keys[sha256] = expiresAt === undefined ? '' : String(Date.parse(expiresAt));
   }
-  // A key that is also in a Secret ends with the Secret, not at the date from REST.
+  // If a key is also in a Secret, it ends together with the Secret instead of at the date from REST.
   for (const sha256 of secretKeys) keys[sha256] = '';
   return keys;
 }

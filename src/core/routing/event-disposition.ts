@@ -2,12 +2,12 @@ import type { EventProgress } from '../events/event-state.ts';
 import { isAfter } from '../ids/refs.ts';
 import type { NotRoutedReason } from './reasons.ts';
 
-/** An older event is only routed if its group key was active when the event was accepted (`route.lua`). */
+/** Anything older is only routed if its group key was already active when the event was accepted (`route.lua`). */
 export const YOUNG_MS = 10_000;
-/** The maximum clock difference for this check. */
+/** Maximum clock difference for this check. */
 const GRACE_MS = 2_000;
 
-/** The data in Redis about an event and an integration. */
+/** What Redis knows about an event and an integration. */
 export interface DispositionFacts {
   /** Stream id of the event in its queue. */
   readonly id: string;
@@ -21,15 +21,14 @@ export interface DispositionFacts {
   readonly activatedSinceMs: number | undefined;
   /** Redis's clock, ms. */
   readonly nowMs: number;
-  /** The progress of the event in the inbox, or undefined if the event was not added to the inbox. */
+  /** Progress of the event in the inbox, or undefined if it was never added there. */
   readonly progress: EventProgress | undefined;
-  /** The reason that the router recorded, if the event was not routed. */
+  /** Reason recorded by the router if the event wasn't routed. */
   readonly noted: NotRoutedReason | undefined;
 }
 
 /**
- * The value is routed if the event is or was in the inbox, waiting if it can still be routed, and not_routed if it will
- * not be routed.
+ * Can be routed (the event is or was in the inbox), waiting (it may still be routed), or not_routed (it never will be).
  */
 export interface EventDisposition {
   readonly disposition: 'routed' | 'waiting' | 'not_routed';
@@ -39,8 +38,8 @@ export interface EventDisposition {
 }
 
 /**
- * Returns the routing result of an event for an integration. The router records a reason for integrations that were
- * subscribed when the event was routed. For all other integrations, the reason is the current state.
+ * Returns what became of an event for an integration. If the integration was subscribed when the event was routed, the
+ * router will have recorded a reason. For any other integration, the reason is its current state.
  */
 export function dispositionOf(facts: DispositionFacts): EventDisposition {
   const { id, groupKey, cursor, integration, subscription, progress, noted } = facts;
@@ -56,7 +55,7 @@ export function dispositionOf(facts: DispositionFacts): EventDisposition {
   return isAfter(id, passed) ? { disposition: 'waiting' } : { disposition: 'not_routed', reason: 'not_subscribed' };
 }
 
-/** Returns whether the group key was activated too late for this event. */
+/** Returns true if the group key was activated too late for this event. */
 function isTooLate({ id, activatedSinceMs = Number.POSITIVE_INFINITY, nowMs }: DispositionFacts): boolean {
   const acceptedMs = Number.parseInt(id, 10);
   return nowMs - acceptedMs > YOUNG_MS && acceptedMs < activatedSinceMs - GRACE_MS;

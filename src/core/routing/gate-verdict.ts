@@ -1,6 +1,6 @@
 import type { HeldReason, NotRoutedReason } from './reasons.ts';
 
-/** The facts that decide whether an event of a stream is routed to an integration now. */
+/** What determines whether an event in a stream is routed to an integration right now. */
 export interface GateFacts {
   /** Empty or absent: the event has no group key. */
   readonly groupKey: string | undefined;
@@ -22,8 +22,8 @@ export interface GateVerdict {
 const refused = (reason: NotRoutedReason): GateVerdict => ({ wouldRoute: false, reason, held: false });
 
 /**
- * Evaluates the gate. The reason that is closest to the state of the integration takes precedence. If the group key of
- * an event is not active, the event is not delivered to the integration, even if its subscription is held.
+ * Evaluates the gate. The reason closest to the integration's own state takes precedence. An event whose group key
+ * isn't active will not be delivered to the integration, even while its subscription is held.
  */
 export function judgeGate({ groupKey = '', integration, activated, subscription }: GateFacts): GateVerdict {
   if (groupKey === '') return refused('missing_group_key');

@@ -15,7 +15,7 @@ export function integrationState(
   return 'Pending';
 }
 
-/** Returns the state of an Integration object at `nowMs` (wall clock). */
+/** Returns an Integration object's state at `nowMs` (wall clock). */
 export function integrationStatus(
   {
     spec,
@@ -29,7 +29,7 @@ export function integrationStatus(
   return integrationState({ spec, ...(expiresAt === undefined ? {} : { expiresMs: Date.parse(expiresAt) }) }, nowMs);
 }
 
-/** Returns the same state as the routes have it. */
+/** Returns the same state, as it appears in the routes. */
 export function routeState(state: IntegrationState): 'pending' | 'active' | 'closed' {
   if (state === 'Active') return 'active';
   return state === 'Pending' ? 'pending' : 'closed';

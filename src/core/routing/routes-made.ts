@@ -1,13 +1,13 @@
 import type { IntegrationRoute, QueueRoute, SubscriptionRoute } from './routes.ts';
 
-/** The result for `of` under these circumstances. It is computed again if one of them changes. */
+/** The result for `of` under these circumstances. Recomputed if any of them changes. */
 export type Reuse<T> = (of: object, circumstances: readonly unknown[], make: () => T) => T;
 
 /**
- * Results of earlier compilations, so that an edit costs only what it affects: hashing and sealing 10,000
- * subscriptions takes longer than a barrier may. It changes no answer. Equal parts are the same object, which makes
- * differences cheap to find. Use it with one `judgeEndpoint` and one `sealEndpoint` only: they are not among the
- * circumstances.
+ * Results of earlier compilations, which ensure that an edit only costs as much as what it affects. This matters
+ * because hashing and sealing 10,000 subscriptions would take longer than a barrier may. Results are the same with or
+ * without it. Equal parts are represented by the same object, making it cheap to find differences. Must only be used
+ * with a single `judgeEndpoint` and `sealEndpoint`, as those aren't among the circumstances.
  */
 export interface RoutesMade {
   readonly names: Reuse<{ readonly id: string; readonly generation: string }>;
@@ -27,7 +27,7 @@ export function createRoutesMade(): RoutesMade {
   };
 }
 
-/** Keeps the last result for each object, as long as the object is referenced elsewhere. */
+/** Keeps the last result for each object for as long as something else references the object. */
 function createReuse<T>(): Reuse<T> {
   const known = new WeakMap<object, { readonly circumstances: readonly unknown[]; readonly made: T }>();
   return (of, circumstances, make) => {

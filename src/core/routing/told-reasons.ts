@@ -8,9 +8,10 @@ const EXCEPTIONS = 128;
 const OTHERS = '*';
 
 /**
- * Encodes why integrations did not get an event: `int:code`, comma-separated. If there are many, `*:code` stores the
- * most common reason once, for subscribed integrations that are not named. So an event costs the same with 10,000
- * subscribers as with 100. Later texts about the same event are appended with a comma.
+ * Encodes why integrations didn't receive an event, as a comma-separated list of `int:code`. If there are too many,
+ * `*:code` stores the most common reason just once, on behalf of all subscribed integrations that aren't named. This
+ * means that an event costs the same with 10,000 subscribers as it does with 100. Later texts about the same event are
+ * appended with a comma.
  */
 export function tellReasons(reasons: ReadonlyMap<string, NotRoutedReason>): string {
   const tell = (all: Iterable<readonly [string, NotRoutedReason]>) =>
@@ -44,10 +45,10 @@ export function reasonOfOthers(text: string): NotRoutedReason | undefined {
 }
 
 /**
- * Returns the recorded reason why this integration did not get an event.
+ * Returns the recorded reason why this integration did not receive an event.
  *
- * @param routedBeforeMs the event was routed before this
- * @param subscribedMs when the integration subscribed; undefined: it has no subscription
+ * @param routedBeforeMs the event was routed before this time
+ * @param subscribedMs when the integration subscribed, or undefined without a subscription
  */
 export function notedReason(
   text: string,
