@@ -3,22 +3,19 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Clock } from '../time/clock.ts';
 import type { Caches } from './caches/caches.ts';
 
-/**
- * If there is more than one alarm for a tenant within this time, only the first one is handled. The value is in
- * milliseconds.
- */
+/** Only the first alarm for a tenant within this time is handled. In milliseconds. */
 const SAME_ALARM_MS = 1_000;
 
 /**
- * Returns a listener for slots that another role found without control state. The listener applies the tenant of the
- * slot again. If all data has been lost, it is rebuilt by the loss watch instead.
+ * Returns a listener for slots that another role found without any control state. It applies the slot's tenant again,
+ * unless all data has been lost, which is left to the loss watch to rebuild.
  */
 export function createSlotAlarm(deps: {
   readonly caches: Pick<Caches, 'Integration' | 'Workspace'>;
   readonly control: Pick<ControlStore, 'readCluster'>;
-  /** Returns true if this replica has claimed an epoch and its term has not ended. */
+  /** Whether this replica has claimed an epoch in a term that hasn't ended. */
   readonly hasEpoch: () => boolean;
-  /** Reads the tenant from Redis and applies it again. */
+  /** Reads the tenant from Redis, then applies it again. */
   readonly reapply: (tenant: string) => void;
   readonly clock: Pick<Clock, 'nowMs'>;
   readonly log: Pick<Logger, 'debug'>;

@@ -1,11 +1,11 @@
 import { Gauge, type Registry } from '../telemetry/metrics.ts';
 import type { ControllerRole } from './controller-options.ts';
 
-/** Registers metrics for the number of objects in the caches by kind, and for the backlogs that are at risk. */
+/** Registers metrics for how many objects of each kind are cached and how many backlogs are at risk. */
 export function registerObjectMetrics(
   registry: Registry,
   deps: {
-    /** The caches by kind. */
+    /** Caches by kind. */
     readonly caches: Readonly<Record<string, { readonly store: { readonly size: () => number } }>>;
     readonly backlogsAtRisk: () => number;
   },
@@ -29,7 +29,10 @@ export function registerObjectMetrics(
   });
 }
 
-/** Registers metrics that show whether this replica is the leader and works, and whether its caches are up to date. */
+/**
+ * Registers metrics indicating whether this replica is the leader, whether it works, and whether its caches are up to
+ * date.
+ */
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({
     name: 'leader_election_master_status',

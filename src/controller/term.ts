@@ -1,7 +1,7 @@
 import type { Term } from './engine/elector.ts';
 import { ReconcileError } from './engine/outcome.ts';
 
-/** The reasons why writes are not allowed, as they are shown in statuses. */
+/** Reasons for not allowing writes, as shown in statuses. */
 export const HELD = {
   unreached: 'the controller has not connected to Redis yet and will retry',
   foreign:
@@ -9,20 +9,19 @@ export const HELD = {
   lost: 'Redis has lost its control state. The controller is rebuilding it from the objects, and no events are routed until this is complete',
 } as const;
 
-/** The state of one term in Redis. A new state is created for each term. */
+/** State of one term in Redis. Each term gets a new one. */
 export interface TermState {
   readonly term: Term;
-  /** Aborted when the lease is lost or when the process stops. After that, no more work is started. */
+  /** Aborted when the lease is lost or the process stops. No work should be started after that. */
   readonly over: AbortSignal;
-  /** The fencing epoch. Undefined until Redis has returned one. */
+  /** Fencing epoch. Undefined until returned by Redis. */
   epoch: number | undefined;
-  /** The reason why writes are not allowed. Undefined if writes are allowed. */
+  /** Why writes aren't allowed. Undefined if they are. */
   held: string | undefined;
-  /** True if at least one tenant has been applied or if there are no tenants. */
+  /** Whether at least one tenant has been applied, or there aren't any tenants. */
   applied: boolean;
   /**
-   * The reason why the term does not work. This is the last error when it was started or rebuilt, or the loss that is
-   * being rebuilt.
+   * Why the term doesn't work: either the last error from starting or rebuilding it, or the loss that is being rebuilt.
    */
   failure: unknown;
 }
@@ -34,18 +33,18 @@ export function markApplied(state: TermState): void {
 }
 
 /**
- * Creates the state of the terms of this replica. It contains the current term, its fencing epoch and the reason if it
- * does not work.
+ * Creates the state of this replica's terms: the current term, its fencing epoch, and why it doesn't work, if that is
+ * the case.
  */
 export function createTerms() {
   let current: TermState | undefined;
 
-  /** Returns the state of the current term if it has not ended. */
+  /** Returns the state of the current term, provided that it hasn't ended. */
   function lasting(): TermState | undefined {
     return current === undefined || current.term.signal.aborted ? undefined : current;
   }
 
-  /** Returns the fencing epoch of the current term. @throws if there is no term or if writes are not allowed */
+  /** Returns the current term's fencing epoch. @throws if there is no term or writes are not allowed */
   const fence = (): number => {
     const state = lasting();
     if (state === undefined) throw new Error('not leading');
@@ -57,14 +56,14 @@ export function createTerms() {
 
   return {
     lasting,
-    /** Returns the state of the given term. A new state is created for a new term. */
+    /** Returns the state of the given term, creating it for a new term. */
     begin(term: Term, over: AbortSignal): TermState {
       if (current?.term.signal !== term.signal) {
         current = { term, over, epoch: undefined, held: HELD.unreached, applied: false, failure: undefined };
       }
       return current;
     },
-    /** Returns the error of the current term or of the last one. Returns undefined if there was no error. */
+    /** Returns the error of the current or last term, if any. */
     failure: (): unknown => current?.failure,
     fence,
   };

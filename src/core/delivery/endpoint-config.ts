@@ -7,9 +7,7 @@ import { open, type SealKeys, seal } from './seal.ts';
 export interface EndpointConfig {
   readonly url: string;
   readonly timeoutMs: number;
-  /**
-   * Delays after each failed attempt, in milliseconds. Once the last one has passed, the event becomes a dead letter.
-   */
+  /** Delays after each failed attempt, in milliseconds. After the last one, the event becomes a dead letter. */
   readonly retryMs: readonly number[];
   readonly headers: Readonly<Record<string, string>>;
   /** Version of the signing secret and when it was created. The previous version stays in use for another 24 hours. */

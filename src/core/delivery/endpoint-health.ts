@@ -29,8 +29,8 @@ export function parseEndpointHealth(text: string | undefined): EndpointHealth | 
 const AHEAD_MS = 60_000;
 
 /**
- * Returns true if the owner enabled the endpoint after `begunMs`, meaning that failures that started then should be
- * ignored.
+ * Returns true if the owner enabled the endpoint after `begunMs`, meaning that failures which began at that time should
+ * be ignored.
  */
 export function isEnabledSince(begunMs: number, enabledMs: number | undefined, nowMs: number): boolean {
   return enabledMs !== undefined && enabledMs > begunMs && enabledMs <= nowMs + AHEAD_MS;

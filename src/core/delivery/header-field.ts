@@ -17,8 +17,7 @@ const VALUE = /^[\t -~]*$/;
  */
 export function readHeaderField(data: string | undefined): HeaderField {
   if (data === undefined) return { fault: 'key_missing' };
-  // Decode each byte as one character. Bytes outside ASCII aren't allowed, regardless of whether they are valid
-  // UTF-8.
+  // Decode each byte as one character. Non-ASCII bytes aren't allowed, whether or not they are valid UTF-8.
   const value = Buffer.from(data, 'base64')
     .toString('latin1')
     .replace(/\r?\n$/, '');

@@ -105,8 +105,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
     const blocks = coveringBlocks(to, from);
     for (const block of blocks) paused.set(block.uid, (paused.get(block.uid) ?? 0) + 1);
     const verdict = judge(subscription, blocks.length > 0, made, options);
-    // The route stays open here. It is the router that holds the queue, and events already in the inbox will be
-    // delivered.
+    // The route stays open. The router holds the queue instead, and events already in the inbox will be delivered.
     const short = verdict.live === 'Live' && snapshot.account?.short === true;
     verdicts.set(uid, short ? { ...verdict, live: 'InsufficientTokens' } : verdict);
     const routes = subscriptionsOf.get(to) ?? {};

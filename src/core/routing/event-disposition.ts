@@ -28,7 +28,8 @@ export interface DispositionFacts {
 }
 
 /**
- * Can be routed (the event is or was in the inbox), waiting (it may still be routed), or not_routed (it never will be).
+ * One of routed (the event is or was in the inbox), waiting (it can still be routed), and not_routed (it never will
+ * be).
  */
 export interface EventDisposition {
   readonly disposition: 'routed' | 'waiting' | 'not_routed';
