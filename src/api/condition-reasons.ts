@@ -1,10 +1,10 @@
 /**
- * Contains all condition types and reasons of each kind with their descriptions. The names and the reference pages are
+ * Lists every condition type and reason by kind, with their descriptions. Both the names and the reference pages are
  * generated from this table.
  */
 
 /**
- * Reasons that can be used with the Ready condition of any kind, and conditions that are only present if they are True.
+ * Reasons that may be used with the Ready condition of any kind, plus the conditions that are only present while True.
  */
 const EVERY_KIND = {
   Ready: {
@@ -34,11 +34,11 @@ const EVERY_KIND = {
   },
 } as const;
 
-/** Returns the description of a missing reference in the spec. `Ready=False` uses the same reason. */
+/** Returns the description for a missing reference in the spec. The same reason is used with `Ready=False`. */
 const missing = (what: string) =>
   `The ${what} has been missing for five minutes. Reconciliation resumes when you create it.`;
 
-/** Maps kinds to condition types, reasons and descriptions. */
+/** Condition types, reasons, and descriptions by kind. */
 export const CONDITION_MEANING = {
   CatalogStream: {
     ...EVERY_KIND,
@@ -230,7 +230,7 @@ function mapValues<T extends object, R>(table: T, map: (value: T[keyof T]) => R)
   return Object.fromEntries(Object.entries(table).map(([key, value]) => [key, map(value)])) as { [K in keyof T]: R };
 }
 
-/** Maps each key of `T` to its name. */
+/** Maps every key of `T` to its own name. */
 type Names<T> = { readonly [K in keyof T]: K };
 
 function namesOf<T extends object>(table: T): Names<T> {
@@ -239,10 +239,10 @@ function namesOf<T extends object>(table: T): Names<T> {
 
 type ReasonTables = { readonly [K in keyof Meanings]: { readonly [C in keyof Meanings[K]]: Names<Meanings[K][C]> } };
 
-/** The condition types of each kind. For example, `CONDITION.Subscription.Live` is `'Live'`. */
+/** Condition types by kind. For example, `CONDITION.Subscription.Live` is `'Live'`. */
 export const CONDITION = mapValues(CONDITION_MEANING, namesOf) as {
   readonly [K in keyof Meanings]: Names<Meanings[K]>;
 };
 
-/** The reasons for the conditions of each kind. For example, `REASON.Subscription.Live.Blocked` is `'Blocked'`. */
+/** Condition reasons by kind. For example, `REASON.Subscription.Live.Blocked` is `'Blocked'`. */
 export const REASON = mapValues(CONDITION_MEANING, conditions => mapValues(conditions, namesOf)) as ReasonTables;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { mapList } from './lists.ts';
 import { text, timestamp } from './strings.ts';
 
-/** A condition in the format of the Kubernetes type `metav1.Condition`. */
+/** A condition, formatted like `metav1.Condition` in Kubernetes. */
 export const Condition = z
   .object({
     type: z
@@ -37,7 +37,7 @@ export const Condition = z
   .describe('A condition of the object in the format of metav1.Condition.');
 export type Condition = z.infer<typeof Condition>;
 
-/** The status fields that are common to all kinds. */
+/** Status fields common to all kinds. */
 export const statusFields = {
   publicId: z
     .string()

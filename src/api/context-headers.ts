@@ -3,9 +3,9 @@ import { forwardedHeaderName, headerName } from './header-names.ts';
 import { atomicList } from './lists.ts';
 
 /**
- * The request headers that ingress reads if a stream does not have `contextHeaders`. Ingress uses the first header that
- * is present. If there is no event id, ingress creates an `evt_` id. The values are not schema defaults because
- * server-side apply would assign the fields of a schema default to the first manager.
+ * Request headers read by ingress for a stream without `contextHeaders`. The first header that is present will be used,
+ * and ingress creates an `evt_` ID if there is no event ID. These can't be schema defaults, because server-side apply
+ * would assign the fields of a schema default to the first manager.
  */
 export const CONTEXT_HEADER_DEFAULTS = {
   eventType: ['x-sluice-event-type', 'ce-type', 'webhook-event'],
@@ -55,7 +55,7 @@ export const ContextHeaders = z
   );
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 
-/** The lowercase header names for each of the four uses, in the order in which ingress reads them. */
+/** Lowercase header names for each of the four uses, in the order they are read by ingress. */
 interface HeaderChoice {
   readonly eventType: readonly string[];
   readonly groupKey: readonly string[];
@@ -64,8 +64,8 @@ interface HeaderChoice {
 }
 
 /**
- * Returns the headers that ingress reads for a stream. The names are in lowercase and unique. If the stream does not
- * list any headers, the defaults are returned.
+ * Returns the headers that ingress reads for a stream, as unique lowercase names. If the stream doesn't list any,
+ * returns the defaults.
  */
 export function chooseHeaders(contextHeaders: ContextHeaders | undefined): HeaderChoice {
   const choose = (use: keyof HeaderChoice) => [

@@ -27,15 +27,15 @@ function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition):
   return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
 }
 
-// Object names are used in Redis keys and in paths. A fieldPath cannot refer to metadata.
+// Object names end up in Redis keys and in paths. A fieldPath can't refer to metadata.
 const NAME_RULE: CelRule = {
   rule: "self.metadata.name.size() <= 63 && !self.metadata.name.contains('.')",
   message: 'metadata.name must be a DNS label with at most 63 lowercase letters, digits and hyphens, and without dots',
 };
 
 /**
- * Builds the CustomResourceDefinition of a kind as plain data with a stable order. The CEL rules in rules.ts contain
- * the validations that a structural schema does not support.
+ * Builds a kind's CustomResourceDefinition as plain data in a stable order. Any validation not supported by structural
+ * schemas is left to the CEL rules in rules.ts.
  */
 export function buildCrd(kind: KindDefinition) {
   return {
@@ -84,13 +84,13 @@ function objectSchema(kind: KindDefinition) {
   };
 }
 
-// If server-side apply removes the last field of an object, the value is null. The default changes null to {} before
-// the rules run, so that users see the message of the rule. A default must be valid.
+// When server-side apply removes an object's last field, the value becomes null. We use a default to turn null into
+// {} before the rules run, so that users will see the message of the rule. Note that a default must be valid.
 function specSchema(spec: z.ZodType): object {
   return structuralSchema(spec.safeParse({}).success ? spec.meta({ default: {} }) : spec);
 }
 
-/** Converts a zod schema to a structural schema. With `io: 'input'`, fields with a default are optional. */
+/** Converts a zod schema to a structural schema. `io: 'input'` makes fields with a default optional. */
 function structuralSchema(schema: z.ZodType): object {
   return orderedNode(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
 }
@@ -102,7 +102,7 @@ function rank(keyword: string): number {
   return FIRST.includes(keyword) ? FIRST.indexOf(keyword) : FIRST.length + 1 + LAST.indexOf(keyword);
 }
 
-// The order of keywords in zod depends on how a schema is built. They are sorted to keep the diffs of CRDs small.
+// zod's keyword order depends on how a schema was built. Sort them, so that CRD diffs stay small.
 function orderedNode(node: object): object {
   const keywords = Object.entries(node).filter(([keyword]) => keyword !== 'pattern' || !isPatternInRules(node));
   const entries = keywords.toSorted(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1));
@@ -110,8 +110,8 @@ function orderedNode(node: object): object {
 }
 
 /**
- * Returns whether a CEL rule checks the same condition as the pattern. The message of the rule is more helpful than the
- * message for a pattern.
+ * Returns true if one of the CEL rules checks the same thing as the pattern, in which case the rule's message is more
+ * helpful.
  */
 function isPatternInRules(node: {
   readonly pattern?: string;
@@ -120,7 +120,7 @@ function isPatternInRules(node: {
   return node['x-kubernetes-validations']?.some(({ rule }) => rule === `self.matches(r"${node.pattern}")`) === true;
 }
 
-// Fields are in the same order as in the schema.
+// Keep fields in schema order.
 function orderedKeyword(keyword: string, value: unknown): unknown {
   if (!isObject(value)) return value;
   if (keyword === 'items' || keyword === 'additionalProperties') return orderedNode(value);

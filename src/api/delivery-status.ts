@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestamp } from './strings.ts';
 
-/** The outcomes of an attempt in the status of a Subscription with their descriptions. The names are stable. */
+/** Outcomes of an attempt, as shown in a Subscription's status, with descriptions. Names are stable. */
 export const ATTEMPT_OUTCOMES = {
   Succeeded: 'a status from 200 to 299',
   HttpError: 'a status of 300 or above',

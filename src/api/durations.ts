@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Go duration strings with the restrictions of the Kubernetes Gateway API (GEP-2257). A duration consists of up to four
- * whole numbers with at most five digits and a unit of `h`, `m`, `s` or `ms`. This prevents overflows in Go, CEL and
+ * Go duration strings, restricted as in the Kubernetes Gateway API (GEP-2257). A duration has up to four whole numbers
+ * of at most five digits, each with one of the units `h`, `m`, `s` or `ms`, which prevents overflows in Go, CEL, and
  * JavaScript.
  */
 const DURATION_PATTERN = /^([0-9]{1,5}(h|m|s|ms)){1,4}$/;
@@ -18,8 +18,8 @@ const UNIT_MS: ReadonlyMap<string | undefined, number> = new Map([
 ]);
 
 /**
- * Parses a duration string to milliseconds. For example, `parseDurationMs('1h30m')` returns 5,400,000. @throws
- * RangeError if the string is not a valid duration
+ * Parses a duration string to milliseconds, e.g. `parseDurationMs('1h30m')` returns 5,400,000.
+ * @throws RangeError if the string is not a valid duration
  */
 export function parseDurationMs(value: string): number {
   if (!DURATION_PATTERN.test(value))
@@ -32,8 +32,8 @@ export function parseDurationMs(value: string): number {
 }
 
 /**
- * Returns the schema of a duration string such as `5s`, `30m` or `168h`. The pattern is only used in OpenAPI. The API
- * server checks a CEL rule instead, because the error for a rule contains a helpful message.
+ * Returns the schema for a duration string such as `5s`, `30m` or `168h`. The pattern is limited to OpenAPI. In the API
+ * server we use a CEL rule instead, since its error contains a helpful message.
  */
 export function duration(): z.ZodString {
   return withRule(z.string().max(32).meta({ pattern: DURATION_PATTERN.source }), {
@@ -43,13 +43,13 @@ export function duration(): z.ZodString {
   });
 }
 
-/** Returns the schema of a duration string between `min` and `max`, inclusive. */
+/** Returns the schema for a duration string between `min` and `max`, inclusive. */
 export function durationBetween(min: string, max: string): z.ZodString {
   const [minMs, maxMs] = [parseDurationMs(min), parseDurationMs(max)];
   return withRule(duration(), {
     rule: `!${IS_DURATION} || (duration(self) >= duration('${min}') && duration(self) <= duration('${max}'))`,
     message: `must be from ${min} to ${max}`,
-    // If the value is not valid, the rule in `duration()` reports the error.
+    // For an invalid value, the error is reported by the rule in `duration()`.
     holds: value => !DURATION_PATTERN.test(value) || between(parseDurationMs(value), minMs, maxMs),
   });
 }

@@ -3,11 +3,11 @@ import { withRule } from './rules.ts';
 
 const PORT = '6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}';
 
-// The host cannot contain `@` (user info) or a backslash, which URL parsers in browsers treat as `/`.
+// Neither `@` (user info) nor a backslash is allowed in the host. URL parsers in browsers treat the latter as `/`.
 const ENDPOINT_URL = new RegExp(`^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:(${PORT}))?([/?#][!-~]*)?$`);
 
 /**
- * Returns the schema of an endpoint URL with at most 2,048 characters. The dispatcher checks the address when it
+ * Returns the schema for an endpoint URL of at most 2,048 characters. The address itself is checked when the dispatcher
  * connects.
  */
 export function endpointUrl(): z.ZodString {

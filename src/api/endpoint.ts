@@ -6,7 +6,7 @@ import { atomicList } from './lists.ts';
 import { withRule } from './rules.ts';
 import { timestamp } from './strings.ts';
 
-/** The default values of an endpoint. Delays are duration strings. */
+/** Default values for an endpoint, with delays as duration strings. */
 export const ENDPOINT_DEFAULTS = {
   timeoutSeconds: 15,
   secretVersion: 1,
@@ -63,7 +63,7 @@ export const EndpointHeader = withRule(
 ).describe('A header that is added to every delivery.');
 export type EndpointHeader = z.infer<typeof EndpointHeader>;
 
-/** Returns the headers with a value from a Secret, in the same order. */
+/** Returns the headers that take their value from a Secret, in the same order. */
 export function headersWithSecret(
   headers: readonly EndpointHeader[] | undefined,
 ): { readonly name: string; readonly secret: SecretKeyRef }[] {

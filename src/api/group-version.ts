@@ -1,8 +1,8 @@
-/** The API group of all kinds. */
+/** API group of all kinds. */
 export const GROUP = 'sluice.dev';
 
-/** The version that the API server serves and stores. */
+/** Version served and stored by the API server. */
 export const VERSION = 'v1alpha1';
 
-/** The `apiVersion` of all objects in this API. */
+/** `apiVersion` of every object in this API. */
 export const API_VERSION = `${GROUP}/${VERSION}` as const;

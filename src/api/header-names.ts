@@ -1,11 +1,9 @@
 import { z } from 'zod';
 import { withRule } from './rules.ts';
 
-/**
- * Headers that are reserved for HTTP, for the dispatcher or for its protocols. Endpoints and events cannot set them.
- */
+/** Headers reserved for HTTP, the dispatcher, or one of its protocols. They can't be set by endpoints or events. */
 export const RESERVED_HEADERS: readonly string[] = [
-  // Headers for framing and connections (RFC 9110, 7.6.1; RFC 9112). Setting one of them could split the request.
+  // Used for framing and connections (RFC 9110, 7.6.1; RFC 9112). Setting one of them could split the request.
   'connection',
   'content-length',
   'expect',
@@ -19,28 +17,27 @@ export const RESERVED_HEADERS: readonly string[] = [
   'trailer',
   'transfer-encoding',
   'upgrade',
-  // Headers that the dispatcher sets for each delivery.
+  // Set by the dispatcher on each delivery.
   'content-type',
   'date',
   'traceparent',
   'user-agent',
 ];
 
-/** Reserved prefixes of Standard Webhooks, CloudEvents and Sluice. */
+/** Prefixes reserved for Standard Webhooks, CloudEvents, and Sluice. */
 export const RESERVED_HEADER_PREFIXES: readonly string[] = ['webhook-', 'ce-', 'x-sluice-'];
 
 /**
- * Credentials in the producer's request to ingress. They are not forwarded because partners would receive the
- * producer's keys.
+ * Credentials in the producer's request to ingress. If we forwarded these, partners would receive the producer's keys.
  */
 export const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'set-cookie', 'x-api-key'];
 
-/** A token (RFC 9110, 5.6.2), which is not case-sensitive. */
+/** A case-insensitive token (RFC 9110, 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const RESERVED = new Set(RESERVED_HEADERS);
 const CREDENTIALS = new Set(CREDENTIAL_HEADERS);
 
-/** Returns whether an endpoint can set the header. The name must be valid and must not be reserved. */
+/** Returns true if an endpoint may set the header, i.e. its name is valid and not reserved. */
 export function mayEndpointSet(name: string): boolean {
   const lower = name.toLowerCase();
   return (
@@ -49,21 +46,21 @@ export function mayEndpointSet(name: string): boolean {
 }
 
 /**
- * Returns whether a header of the producer's request can be forwarded. The rules for endpoints apply, and credentials
- * are not allowed.
+ * Returns true if a header from the producer's request may be forwarded. Same rules as for endpoints, except that
+ * credentials aren't allowed either.
  */
 export function mayForward(name: string): boolean {
   return mayEndpointSet(name) && !CREDENTIALS.has(name.toLowerCase());
 }
 
-/** Returns the schema of a header name (RFC 9110 token) with at most 128 characters. */
+/** Returns the schema for a header name (RFC 9110 token) of at most 128 characters. */
 export function headerName(): z.ZodString {
   return z.string().min(1).max(128).regex(TOKEN);
 }
 
 /**
- * Returns the schema of a header name that is not in `refused` and does not have a reserved prefix. The function
- * `holds` implements the same rule.
+ * Returns the schema for a header name that isn't in `refused` and doesn't have a reserved prefix. Must match the rule
+ * implemented by `holds`.
  */
 function nameOutside(refused: readonly string[], holds: (name: string) => boolean, message: string): z.ZodString {
   const list = refused.map(name => `'${name}'`).join(', ');
@@ -72,7 +69,7 @@ function nameOutside(refused: readonly string[], holds: (name: string) => boolea
   return withRule(headerName(), { rule, message, holds });
 }
 
-/** Returns the schema of a request header that can be forwarded from the producer to partners. */
+/** Returns the schema for a request header that may be forwarded from the producer to partners. */
 export function forwardedHeaderName(): z.ZodString {
   return nameOutside(
     [...RESERVED_HEADERS, ...CREDENTIAL_HEADERS],
@@ -82,8 +79,8 @@ export function forwardedHeaderName(): z.ZodString {
 }
 
 /**
- * Returns the schema of a header that a subscription adds. The header `authorization` is allowed because it belongs to
- * the partner.
+ * Returns the schema for a header added by a subscription. Unlike above, `authorization` is allowed, since it belongs
+ * to the partner.
  */
 export function endpointHeaderName(): z.ZodString {
   return nameOutside(

@@ -3,49 +3,46 @@ import { API_VERSION } from './group-version.ts';
 import { NamespacedMeta, ObjectMeta } from './object-meta.ts';
 import type { CelRule } from './rules.ts';
 
-/** A column that `kubectl get` shows before the common columns of all kinds. */
+/** A `kubectl get` column, shown before those common to all kinds. */
 export interface PrinterColumn {
   name: string;
   type: 'string' | 'boolean' | 'integer' | 'date';
   jsonPath: string;
   description: string;
-  /**
-   * The column is always shown if the value is 0, which is the default. If the value is 1, it is only shown with `-o
-   * wide`.
-   */
+  /** A column with a priority of 0 (the default) is always shown. Use 1 to only show it with `-o wide`. */
   priority?: number;
 }
 
 const META = { Namespaced: NamespacedMeta, Cluster: ObjectMeta } as const;
 
-// `kubectl get waas` must not fail for users who can only read one namespace.
+// Users who can only read a single namespace should still be able to run `kubectl get waas`.
 const CATEGORY: Record<keyof typeof META, string> = { Namespaced: 'waas', Cluster: 'waas-admin' };
 
-/** The definition of a kind, as written in its file. */
+/** Definition of a kind, as found in its file. */
 interface KindSource<K extends string, Sc extends keyof typeof META, S extends z.ZodType, T extends z.ZodType> {
   kind: K;
-  /** Used in the name of the CRD and in the REST paths of the API server. */
+  /** Used for the CRD's name and in the API server's REST paths. */
   plural: string;
   shortNames: readonly string[];
   scope: Sc;
-  /** The first paragraph of `kubectl explain <kind>`. */
+  /** First paragraph of `kubectl explain <kind>`. */
   description: string;
   spec: S;
   status: T;
-  /** Validation rules for the whole object, in addition to the rule for its name. */
+  /** Validation rules for the object as a whole, besides the one for its name. */
   rules?: readonly CelRule[];
   columns: readonly PrinterColumn[];
-  /** The JSON path of the REASON column. Defaults to the reason of Ready. */
+  /** JSON path of the REASON column. Defaults to the reason of Ready. */
   reasonPath?: string;
-  /** The columns after REASON. */
+  /** Columns after REASON. */
   columnsBehind?: readonly PrinterColumn[];
-  /** The JSON paths of field selectors for lists and watches. */
+  /** JSON paths that can be used in field selectors for lists and watches. */
   selectableFields?: readonly string[];
 }
 
 /**
- * Completes the definition of a kind. The `schema` parses objects from the API server. It removes unknown fields and
- * sets defaults.
+ * Completes the definition of a kind. Its `schema` parses objects from the API server, removing unknown fields and
+ * setting defaults.
  */
 export function defineKind<
   const K extends string,
@@ -67,14 +64,14 @@ export function defineKind<
   };
 }
 
-/** Any kind, for code that iterates over all kinds. */
+/** Any kind. Useful for code that iterates over all of them. */
 export interface KindDefinition extends KindSource<string, 'Namespaced' | 'Cluster', z.ZodType, z.ZodType> {
   singular: string;
   categories: readonly string[];
   schema: z.ZodType;
 }
 
-/** Returns a column for the status or the reason of a condition. */
+/** Returns a column showing a condition's status or reason. */
 export function conditionColumn(
   name: string,
   type: string,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * The fields of `metadata` that Sluice reads. The CRDs do not contain them because the API server already knows the
- * schema of metadata.
+ * `metadata` fields read by Sluice. We leave them out of the CRDs because the API server already knows the schema of
+ * metadata.
  */
 export const ObjectMeta = z.object({
   name: z.string(),
@@ -17,6 +17,6 @@ export const ObjectMeta = z.object({
 });
 export type ObjectMeta = z.infer<typeof ObjectMeta>;
 
-/** The `metadata` of namespaced kinds. */
+/** `metadata` for namespaced kinds. */
 export const NamespacedMeta = ObjectMeta.extend({ namespace: z.string() });
 export type NamespacedMeta = z.infer<typeof NamespacedMeta>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The JSON Schema keywords of an integer. */
+/** JSON Schema keywords for an integer. */
 interface Documented {
   readonly minimum: number;
   readonly maximum: number;
@@ -9,8 +9,8 @@ interface Documented {
 }
 
 /**
- * Returns the schema of a query parameter that is a decimal number without a sign or leading zeros. Query parameters
- * are strings, so a pattern validates the value. In OpenAPI, the type is `integer`.
+ * Returns the schema for a query parameter holding a decimal number without a sign or leading zeros. It is validated
+ * using a pattern, as query parameters are strings, but will have the type `integer` in OpenAPI.
  */
 export function queryInteger(pattern: RegExp, fault: string, documented: Documented) {
   return z

@@ -1,12 +1,14 @@
 import type { z } from 'zod';
 
-/** An entry of `x-kubernetes-validations` with a CEL expression over `self`. Transition rules also use `oldSelf`. */
+/**
+ * An entry in `x-kubernetes-validations`, with a CEL expression over `self`. Transition rules can also use `oldSelf`.
+ */
 export interface CelRule {
-  /** The CEL expression that must be true. */
+  /** CEL expression that must be true. */
   rule: string;
-  /** The error message if the expression is false. */
+  /** Error message for when the expression is false. */
   message: string;
-  /** The field that the message refers to, relative to the schema of the rule. For example, `.name`. */
+  /** Field that the message is about, relative to the rule's schema. For example, `.name`. */
   fieldPath?: string;
 }
 
@@ -22,8 +24,8 @@ function addRules<S extends z.ZodType>(schema: S, rules: readonly CelRule[]): S 
 }
 
 /**
- * Adds a validation rule for a value. The function `holds` is used by zod, and the CEL expression `rule` is used by the
- * API server. You must provide both, because refinements in zod are not included in the JSON Schema.
+ * Adds a validation rule for a value. You'll need to provide both `holds`, for zod, and the CEL expression `rule`, for
+ * the API server, because zod doesn't include refinements in the JSON Schema.
  */
 export function withRule<S extends z.ZodType>(
   schema: S,
@@ -33,21 +35,19 @@ export function withRule<S extends z.ZodType>(
   return addRules(schema.refine(holds, { error: cel.message }), [cel]);
 }
 
-/**
- * Adds transition rules to the parent of the fields that they validate. Only the API server can check transition rules.
- */
+/** Adds transition rules to the parent of the fields they validate. These can only be checked by the API server. */
 export function withTransitions<S extends z.ZodType>(schema: S, ...rules: CelRule[]): S {
   return addRules(schema, rules);
 }
 
-/** Returns a rule that makes a required field immutable. */
+/** Returns a rule to make a required field immutable. */
 export function immutable(field: string): CelRule {
   return { rule: `self.${field} == oldSelf.${field}`, message: `${field} is immutable`, fieldPath: `.${field}` };
 }
 
 /**
- * Returns a rule that makes an optional field immutable after it is set. You must add the rule to the parent of the
- * field. Otherwise, users could remove the field and add it again.
+ * Returns a rule to make an optional field immutable once set. Must be added to the field's parent, because users could
+ * otherwise remove the field and add it again.
  */
 export function immutableOnceSet(field: string): CelRule {
   return {
@@ -57,7 +57,7 @@ export function immutableOnceSet(field: string): CelRule {
   };
 }
 
-/** Returns a rule that prevents an optional boolean from changing from true to false. */
+/** Returns a rule to prevent an optional boolean from going back from true to false. */
 export function oneWay(field: string): CelRule {
   return {
     rule: `!oldSelf.?${field}.orValue(false) || self.?${field}.orValue(false)`,

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { queryInteger } from './query-integer.ts';
 
-/** The id of a run, which the caller chooses. */
+/** ID of a run, chosen by the caller. */
 export const RunId = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, ".", "_" and "-"');
 
-/** The query parameters of the sandbox route. All other parameters are rejected. */
+/** Query parameters of the sandbox route. Any others are rejected. */
 export const SandboxQuery = z.object({
   sb_fail_code: queryInteger(/^[345]\d\d$/, 'must be a number from 300 to 599', {
     minimum: 300,
@@ -24,7 +24,7 @@ export const SandboxQuery = z.object({
   }),
 });
 
-/** The query parameters for the report of a run. */
+/** Query parameters for a run's report. */
 export const RunReportQuery = z.object({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, 'must be a number from 1 to 250', {
     minimum: 1,
@@ -40,7 +40,7 @@ export const RunReportQuery = z.object({
     }),
 });
 
-/** The response of the production route. */
+/** Response of the production route. */
 export const AcceptedEvent = z
   .object({
     id: z.string().meta({ description: 'The event id that you sent, or the id that ingress created.' }),
@@ -55,7 +55,7 @@ export const AcceptedEvent = z
   })
   .meta({ id: 'AcceptedEvent' });
 
-/** The response of the sandbox route, which contains the response of the production route and the run. */
+/** Response of the sandbox route, consisting of the production route's response plus the run. */
 export const SandboxAcceptedEvent = AcceptedEvent.extend({
   sandbox: z
     .literal(true)
@@ -157,7 +157,7 @@ const RunEvent = z
   })
   .meta({ id: 'SandboxEvent' });
 
-/** The report of a run with one page of its events. */
+/** Report of a run, including one page of its events. */
 export const RunReport = z
   .object({
     tenantPublicId: z.string().meta({ description: "The producer's workspace." }),

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { withRule } from './rules.ts';
 
 /**
- * Returns the schema of a text with `min` to `max` characters. Kubernetes counts code points, but zod counts UTF-16
- * units. The check counts code points, and the JSON Schema contains the limits.
+ * Returns the schema for a text of `min` to `max` characters. Kubernetes counts code points whereas zod counts UTF-16
+ * units, so we use a check for code points and put the limits into the JSON Schema.
  */
 export function text(limits: { min?: number; max: number }): z.ZodString {
   const min = limits.min ?? 0;
@@ -22,7 +22,7 @@ function codePoints(value: string): number {
   return count;
 }
 
-/** Returns the schema of 1 to `max` visible ASCII characters without spaces or control characters. */
+/** Returns the schema for 1 to `max` visible ASCII characters, i.e. no spaces or control characters. */
 export function visibleAscii(max: number): z.ZodString {
   return z
     .string()
@@ -31,7 +31,7 @@ export function visibleAscii(max: number): z.ZodString {
     .regex(/^[!-~]+$/);
 }
 
-/** Returns the schema of an object name, which is a DNS label (RFC 1123) with at most 63 characters. */
+/** Returns the schema for an object name, i.e. a DNS label (RFC 1123) of at most 63 characters. */
 export function objectName(): z.ZodString {
   return z
     .string()
@@ -40,7 +40,7 @@ export function objectName(): z.ZodString {
     .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
 }
 
-/** Returns the schema of a SHA-256 hash with 64 lowercase hexadecimal characters. */
+/** Returns the schema for a SHA-256 hash, written as 64 lowercase hexadecimal characters. */
 export function sha256Hex(): z.ZodString {
   return z
     .string()
@@ -48,7 +48,10 @@ export function sha256Hex(): z.ZodString {
     .regex(/^[0-9a-f]{64}$/);
 }
 
-/** Returns the schema of an RFC 3339 date and time. The API server checks the format, so a pattern is not required. */
+/**
+ * Returns the schema for an RFC 3339 date and time. There is no need for a pattern, since the API server checks the
+ * format.
+ */
 export function timestamp(): z.ZodString {
   return z
     .string()
@@ -60,7 +63,7 @@ const EMAIL =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/;
 
 /**
- * Returns the schema of an email address (WHATWG HTML, "valid e-mail address") with at most 254 characters (RFC 5321).
+ * Returns the schema for an email address (WHATWG HTML, "valid e-mail address") of at most 254 characters (RFC 5321).
  */
 export function emailAddress(): z.ZodString {
   return withRule(z.string().min(3).max(254), {

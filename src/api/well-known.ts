@@ -1,52 +1,47 @@
-/**
- * Defines the labels, annotations, finalizers, Secret types and field managers that are visible to Kubernetes users.
- */
+/** Labels, annotations, finalizers, Secret types, and field managers visible to Kubernetes users. */
 
 /**
- * The label on a namespace that allows the Workspace with this name to adopt it. The controller sets the label on
- * namespaces that it creates.
+ * Namespace label that allows the Workspace of this name to adopt it. Also set by the controller on any namespace it
+ * creates.
  */
 export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 
 /**
- * The annotation that pauses a Workspace. If the value is `"true"`, the controller does not reconcile the workspace,
- * and events use the applied routes. Changes are applied after the annotation is removed. Deletions wait for at most
- * one minute. If Redis loses control state during the pause, the controller does not rebuild it, and ingress responds
- * with 503. A subscription is paused together with the workspace of its producer. The annotation has no effect on a
- * Workspace that is being deleted.
+ * Annotation used to pause a Workspace. While it is set to `"true"`, the workspace will not be reconciled, and events
+ * use the routes that have been applied. Changes made in the meantime will be applied once the annotation has been
+ * removed, but deletions only wait for up to one minute. If Redis loses control state during the pause, it won't be
+ * rebuilt, and ingress responds with 503. Subscriptions are paused along with their producer's workspace. Has no effect
+ * on a Workspace that is being deleted.
  */
 export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 
-/**
- * The annotation on CustomResourceDefinitions that contains the hash of their spec. The controller compares the value
- * with its own hash.
- */
+/** Annotation on CustomResourceDefinitions with the hash of their spec, which the controller compares to its own. */
 export const SCHEMA_ANNOTATION = 'sluice.dev/schema';
 
-/** The finalizer for kinds that require cleanup, which are CatalogStream, Package, Subscription and Workspace. */
+/** Finalizer for the kinds that need cleanup: CatalogStream, Package, Subscription, and Workspace. */
 export const FINALIZER = 'sluice.dev/finalizer';
 
-/** The type of a Secret that contains an ingress key of the workspace in its namespace. */
+/** Type of a Secret with an ingress key for the workspace of its namespace. */
 export const INGRESS_KEY_SECRET_TYPE = 'sluice.dev/ingress-key';
 
-/** The field of an ingress key Secret that contains the key. */
+/** Field of an ingress key Secret holding the key. */
 export const INGRESS_KEY_FIELD = 'key';
 
-/** The type of the Secret `<subscription>-signing`, which the controller writes for partners that use kubectl. */
+/** Type of the Secret `<subscription>-signing`, written by the controller for partners who use kubectl. */
 export const SIGNING_SECRET_TYPE = 'sluice.dev/signing';
 
-/** The field of a signing Secret that contains the latest `whsec_` secret. */
+/** Field of a signing Secret holding the latest `whsec_` secret. */
 export const SIGNING_SECRET_FIELD = 'secret';
 
-/** The type of the Secret `<integration>-invitation`, which the controller writes if no mail server is configured. */
+/** Type of the Secret `<integration>-invitation`, written by the controller when there is no mail server. */
 export const INVITATION_SECRET_TYPE = 'sluice.dev/invitation';
 
-/** The field of an invitation Secret that contains the token. */
+/** Field of an invitation Secret holding the token. */
 export const INVITATION_SECRET_FIELD = 'token';
 
 /**
- * The types of Secrets that endpoint headers cannot read. Otherwise, a user who can write a Subscription could send
- * credentials of the cluster or of Sluice to an endpoint.
+ * Secret types that endpoint headers can't read. Otherwise, anyone able to write a Subscription could have credentials
+ * of the cluster, or of Sluice itself, sent to an endpoint.
  */
 export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
   INGRESS_KEY_SECRET_TYPE,
@@ -58,8 +53,8 @@ export const NEVER_SENT_SECRET_TYPES: readonly string[] = [
 ];
 
 /**
- * The field managers for server-side apply. The facade uses a separate manager for each concern. With a single manager,
- * archiving a package would remove its display name.
+ * Field managers used with server-side apply. The facade needs one per concern: if there was just one, archiving a
+ * package would remove its display name.
  */
 export const FIELD_MANAGER = {
   controller: 'sluice-controller',
@@ -75,14 +70,12 @@ export const FIELD_MANAGER = {
 
 export type FieldManager = (typeof FIELD_MANAGER)[keyof typeof FIELD_MANAGER];
 
-/** Returns the name of the Secret that contains the signing secret of a subscription. */
+/** Returns the name of the Secret with a subscription's signing secret. */
 export function signingSecretName(subscription: string): string {
   return `${subscription}-signing`;
 }
 
-/**
- * Returns the name of the Secret that contains the invitation token of an integration if no mail server is configured.
- */
+/** Returns the name of the Secret that holds an integration's invitation token when there is no mail server. */
 export function invitationSecretName(integration: string): string {
   return `${integration}-invitation`;
 }

@@ -8,7 +8,7 @@ import { Package } from './package.ts';
 import { Subscription } from './subscription.ts';
 import { Workspace } from './workspace.ts';
 
-/** All kinds of the API. To add a kind, add a line here. */
+/** All kinds in the API. New kinds should be added here. */
 export const KINDS = {
   Account,
   Workspace,
@@ -20,8 +20,8 @@ export const KINDS = {
   Subscription,
 } as const;
 
-/** The name of a kind, such as `'CatalogStream'`. */
+/** Name of a kind, e.g. `'CatalogStream'`. */
 export type KindName = keyof typeof KINDS;
 
-/** The object type of a kind, as returned by the API server. */
+/** A kind's object type, as returned by the API server. */
 export type ObjectOf<K extends KindName> = z.infer<(typeof KINDS)[K]['schema']>;

@@ -107,8 +107,8 @@ export const Subscription = defineKind({
   status: SubscriptionStatus,
   rules: [
     {
-      // If a user removes the endpoint and adds it again, the transition rule does not apply. For this reason, the
-      // version is also stored in the status.
+      // The transition rule does not apply if a user removes the endpoint and then adds it again, which is why the
+      // version is stored in the status as well.
       rule: '!has(self.spec.endpoint) || self.spec.endpoint.?secretVersion.orValue(1) >= self.?status.?signing.?version.orValue(1)',
       message: 'secretVersion cannot be lower than status.signing.version',
       fieldPath: '.spec.endpoint.secretVersion',

@@ -67,11 +67,11 @@ export const WorkspaceStatus = z
   .describe('The observed state of the workspace.');
 export type WorkspaceStatus = z.infer<typeof WorkspaceStatus>;
 
-/** The system namespaces, which cannot be used as names of a Workspace. The kind contains the same rule in CEL. */
+/** System namespaces, which can't be used to name a Workspace. The kind has the same rule in CEL. */
 const RESERVED_NAMES = ['default'];
 const RESERVED_PREFIXES = ['kube-', 'sluice-'];
 
-/** Returns whether the name is reserved for a system namespace. */
+/** Returns true if the name is reserved for a system namespace. */
 export function isReservedWorkspaceName(name: string): boolean {
   return RESERVED_NAMES.includes(name) || RESERVED_PREFIXES.some(prefix => name.startsWith(prefix));
 }
