@@ -1,20 +1,16 @@
-/** Clock provides the current time and timers. It is passed as a dependency so that tests can control the time. */
+/** Clock provides timers and the current time. It is passed in as a dependency, allowing tests to control the time. */
 export type Clock = {
-  /** Returns the time of a monotonic clock in milliseconds. It should be used for intervals and deadlines. */
+  /** Returns the monotonic time in milliseconds. Should be used for intervals and deadlines. */
   readonly nowMs: () => number;
   /**
-   * Returns the milliseconds since the epoch. It should only be used for times that are shown to users, because a wall
-   * clock can jump.
+   * Returns milliseconds since the epoch. A wall clock can jump, so this should only be used for times shown to users.
    */
   readonly wallMs: () => number;
-  /** Calls `run` once after `delayMs`. The returned function can be used to cancel the timer. */
+  /** Calls `run` once after `delayMs`. Returns a function to cancel the timer. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void;
 };
 
-/**
- * The maximum delay that is supported by setTimeout, in milliseconds. If the delay is longer, the timer fires
- * immediately.
- */
+/** Longest delay supported by setTimeout, in milliseconds. With anything longer, the timer would fire immediately. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -26,9 +22,7 @@ export const systemClock: Clock = {
   },
 };
 
-/**
- * Waits for `delayMs` or until `signal` is aborted. The promise does not reject, so the caller should check the signal.
- */
+/** Waits for `delayMs`, or until `signal` is aborted. Never rejects, so callers should check the signal. */
 export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise(resolve => {
@@ -42,7 +36,7 @@ export function sleep(clock: Pick<Clock, 'setTimer'>, delayMs: number, signal?: 
   });
 }
 
-/** Resolves when `signal` has been aborted. */
+/** Resolves once `signal` has been aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true }));

@@ -1,17 +1,14 @@
 import { type Clock, systemClock } from './clock.ts';
 
 /**
- * This error is thrown if there was no response in time. The operation may still have been performed, so it must be
- * possible to retry it.
+ * Thrown if there was no response in time. The operation may still have been performed, which means that it must be
+ * safe to retry.
  */
 export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 
-/**
- * Returns the result of `start`. If it takes longer than `timeoutMs`, a DeadlineError is thrown and the signal of
- * `start` is aborted.
- */
+/** Returns the result of `start`. After `timeoutMs`, throws a DeadlineError and aborts the signal passed to `start`. */
 export function withDeadline<T>(
   timeoutMs: number,
   start: (signal: AbortSignal) => Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * Creates a map that keeps each value for `ttlMs` after it was set. The map contains at most `entries` values. If this
- * limit is exceeded, the oldest value is removed.
+ * Creates a map where each value expires `ttlMs` after being set. Once it holds more than `entries` values, the oldest
+ * one is removed.
  */
 export function createExpiringMap<V>(options: { ttlMs: number; entries: number; nowMs: () => number }) {
   const { ttlMs, entries, nowMs } = options;
@@ -13,7 +13,7 @@ export function createExpiringMap<V>(options: { ttlMs: number; entries: number; 
       return undefined;
     },
     set(key: string, value: V): void {
-      // The key is deleted first so that the entries remain in the order in which they were set.
+      // Delete the key first, so that entries stay in the order they were set.
       held.delete(key);
       held.set(key, { value, untilMs: nowMs() + ttlMs });
       if (held.size > entries) {

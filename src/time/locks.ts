@@ -1,14 +1,14 @@
 interface Lock {
-  /** The last exclusive holder. This may be a holder that is still waiting. */
+  /** Last exclusive holder, which might still be waiting. */
   exclusive: Promise<unknown> | undefined;
-  /** All shared holders, including the ones that are still waiting. */
+  /** All shared holders, including any that are still waiting. */
   readonly shared: Set<Promise<unknown>>;
 }
 
 /**
- * Creates a set of locks by key. A lock can have any number of shared holders or one exclusive holder, and is granted
- * in the order of the calls. An exclusive holder that is waiting therefore cannot be starved by later shared holders.
- * Locks with different keys are independent.
+ * Creates a set of locks by key. A lock has either one exclusive holder or any number of shared ones, and is granted in
+ * the order of the calls. This means that later shared holders can't starve an exclusive holder that is already
+ * waiting. Different keys are independent of each other.
  */
 export function createLocks() {
   const locks = new Map<string, Lock>();

@@ -1,13 +1,13 @@
 interface Flight<T> {
   readonly ended: Promise<void>;
-  /** The run that follows the current one, if there is a caller waiting for it. */
+  /** The run after the current one, if any caller is waiting for it. */
   next?: Promise<T>;
 }
 
 /**
- * Returns a function that runs one task at a time for each key. Calls that are made during a run share the next run.
- * They do not share the current run, because it may have started before a change that the caller knows about. Each key
- * has at most one running task and one waiting task.
+ * Returns a function that runs one task at a time per key. Calls made during a run share the next run rather than the
+ * current one, which may have started before a change the caller knows about. At any time, a key has at most one
+ * running and one waiting task.
  */
 export function createSingleFlight<T>(): (key: string, run: () => Promise<T>) => Promise<T> {
   const flights = new Map<string, Flight<T>>();
