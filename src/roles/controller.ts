@@ -62,7 +62,7 @@ export function startController(parts: Parts): Running {
     { name: 'sluice-controller', rules: LEASE_RULES, namespace: config.namespace },
   ]);
   const standbyKey = watchStandbyKey({ redis, fingerprint, isLeading: () => controller.readiness().leading });
-  // If a status contains an unknown field, the API server rejects it permanently.
+  // If a status has an unknown field, the API server will keep rejecting it.
   const crds = createCrdGate({ client, clock: systemClock, log });
   const running = crds.pass(stop.signal).then(passed => (passed ? controller.run(stop.signal) : undefined));
   return {

@@ -25,7 +25,7 @@ export async function startDispatcher(parts: Parts): Promise<Running> {
       sandbox.lookEverywhere();
     },
   });
-  // Values that were encrypted with another key cannot be decrypted. They stay due until the keys are the same.
+  // Values encrypted with another key can't be decrypted. They stay due until the keys match again.
   const held = (kind: HintKind) => holdHints(createHintIndex(redis, kind), keyWatch.differs);
   const client = createEndpointClient({ allowedNetworks: config.allowedNetworks });
   const dispatcher = createDispatcher({

@@ -1,14 +1,11 @@
 import { createServer } from 'node:net';
 import { ConfigError } from '../config/config.ts';
 
-/**
- * Returns the address that represents all addresses of this machine. The value is `::`, or `0.0.0.0` if IPv6 is
- * disabled.
- */
+/** Returns the address representing all addresses of this machine: `::`, or `0.0.0.0` if IPv6 is disabled. */
 export async function anyAddress(): Promise<string> {
   const probe = createServer();
   try {
-    // If no address is set, Node uses `::` first.
+    // Without an address, Node tries `::` first.
     await new Promise<void>((resolve, reject) => {
       probe.once('error', reject);
       probe.listen({ port: 0 }, resolve);
@@ -20,7 +17,10 @@ export async function anyAddress(): Promise<string> {
   }
 }
 
-/** Listens on the port of a variable. @throws ConfigError if the port is in use or requires more permissions */
+/**
+ * Listens on the port configured by a variable.
+ * @throws ConfigError if the port is in use or requires more permissions
+ */
 export async function listenAt<T>(variable: string, port: number, listen: () => Promise<T>): Promise<T> {
   try {
     return await listen();

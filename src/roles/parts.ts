@@ -8,28 +8,28 @@ import type { Tracing } from '../telemetry/tracing.ts';
 
 /** A running role. */
 export interface Running {
-  /** Continues to serve requests, but closes each connection after its response. */
+  /** Keeps serving requests, but closes each connection after its response. */
   readonly drain?: () => void;
   readonly stop: () => Promise<void>;
   readonly impairments: ImpairmentCheck;
 }
 
-/** The dependencies that all roles of a process share. */
+/** Dependencies shared by all roles in a process. */
 export interface Parts {
   readonly config: Config;
   readonly log: Logger;
   readonly registry: Registry;
   readonly tracing: Tracing | undefined;
-  /** Rejects commands until Redis responds. Only the controller starts before this. */
+  /** Rejects commands until Redis responds. Only the controller is started before that. */
   readonly redis: RedisClient;
   readonly redisImpairments: ImpairmentCheck;
-  /** Returns the metrics of all roles that use a Kubernetes client. */
+  /** Returns metrics for all roles that use a Kubernetes client. */
   readonly kubeMetrics: () => KubeMetrics;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
 }
 
-/** Returns the impairment of a role if its caches of `kinds` are not synced. */
+/** Returns a role's impairment for as long as its caches of `kinds` haven't synced. */
 export function notSynced(kinds: readonly string[]): readonly Impairment[] {
   if (kinds.length === 0) return [];
   const message = `The caches of ${kinds.join(', ')} are empty or out of date because the API server does not respond or does not allow the controller to list them. Check KUBECONFIG and the permissions of the service account.`;

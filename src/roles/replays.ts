@@ -2,7 +2,7 @@ import type { RedisClient } from '../redis/client.ts';
 import { createHintIndex } from '../redis/hints.ts';
 import { createReplays, type Replays } from '../redis/replays.ts';
 
-/** Opens the replays, with the indexes in which they become due. */
+/** Opens the replays and the indexes in which they become due. */
 export function openReplays(redis: RedisClient, nowMs: () => number): Replays {
   return createReplays({
     redis,

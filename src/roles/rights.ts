@@ -4,7 +4,7 @@ import type { ImpairmentCheck } from '../telemetry/role-health.ts';
 import { systemClock } from '../time/clock.ts';
 import type { Parts } from './parts.ts';
 
-/** Checks whether Kubernetes grants the permissions of these roles until `stop` is aborted. */
+/** Checks whether Kubernetes grants these roles their permissions, until `stop` is aborted. */
 export function watchRights(
   { log }: Parts,
   client: KubeClient,

@@ -6,7 +6,7 @@ import { startIngress } from './ingress.ts';
 import type { Parts, Running } from './parts.ts';
 import { startRouter } from './router.ts';
 
-/** Starts a role. The role is working after the promise is resolved. */
+/** Starts a role, which is working once the promise resolves. */
 export const START: Record<Role, (parts: Parts) => Running | Promise<Running>> = {
   controller: startController,
   facade: startFacade,

@@ -2,7 +2,7 @@ import type { RedisClient } from '../redis/client.ts';
 import { type RootKeyWatch, watchRootKey } from '../redis/root-key-watch.ts';
 import type { Impairment, ImpairmentCheck } from '../telemetry/role-health.ts';
 
-/** Compares the root key of a standby controller with that of the leader. The other roles need the leader's key. */
+/** Compares a standby controller's root key to the leader's. All other roles need the same key as the leader. */
 export interface StandbyKey {
   readonly impairments: ImpairmentCheck;
   readonly stop: () => Promise<void>;
@@ -15,7 +15,7 @@ const MISMATCH: Impairment = {
     'The root key is not that of the leading controller: give every controller, facade and dispatcher the same file (SLUICE_ROOT_KEY_FILE).',
 };
 
-/** Starts the comparison. Does not wait for Redis, because the controller starts before Redis answers. */
+/** Starts the comparison without waiting for Redis, as the controller is started before Redis answers. */
 export function watchStandbyKey(
   options: Pick<Parameters<typeof watchRootKey>[0], 'fingerprint' | 'setTimer'> & {
     readonly redis: Pick<RedisClient, 'readHash'>;
