@@ -6,8 +6,8 @@ export type { Logger };
 export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 
 /**
- * Creates the logger of a process, which writes one JSON object per line to standard output. Callers must not pass
- * secrets or email addresses as fields. The redaction is an additional protection.
+ * Creates the logger for a process, which writes one JSON object per line to standard output. Secrets and email
+ * addresses must not be passed as fields. Redaction is only there as an additional protection.
  */
 export function createLogger(options: { level: (typeof LOG_LEVELS)[number]; role?: string }): Logger {
   return pino({

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Registry } from './metrics.ts';
 
-/** Returns the health of a part of the process in the format of `/readyz`. */
+/** Returns the health of one part of the process, in `/readyz` format. */
 type HealthCheck = () => {
   readonly ready: boolean;
   readonly impairments: readonly { readonly message: string }[];
@@ -14,9 +14,9 @@ export interface OpsServer {
 }
 
 /**
- * Serves `/metrics` (Prometheus text format), `/healthz` (200 while the process runs) and `/readyz` (200 once its roles
- * have worked and their settings are right, else 503). `/readyz` lists all impairments, one a line, whatever the
- * status.
+ * Serves `/metrics` (Prometheus text format), `/healthz` (200 while the process runs), and `/readyz` (200 once its
+ * roles have worked and their settings are right, else 503). Regardless of the status, `/readyz` lists all impairments,
+ * one per line.
  */
 export async function startOpsServer(
   port: number,

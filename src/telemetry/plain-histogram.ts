@@ -5,9 +5,9 @@ interface PlainHistogram {
 }
 
 /**
- * Creates a histogram without labels for code that runs for each event. It only increments a value in an array, which
- * is faster than the histogram of prom-client. The array is converted to samples when the metrics are scraped.
- * @param buckets the upper bounds in ascending order
+ * Creates a histogram without labels, for code that runs on every event. Incrementing a value in an array is all it
+ * does, making it faster than prom-client's histogram. The array is turned into samples when metrics are scraped.
+ * @param buckets upper bounds in ascending order
  */
 export function createPlainHistogram(options: {
   readonly name: string;

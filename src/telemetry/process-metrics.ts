@@ -2,7 +2,7 @@ import { collectDefaultMetrics } from 'prom-client';
 import { Gauge, type Registry } from './metrics.ts';
 import { type HealthState, IMPAIRMENTS, type ImpairmentReason } from './role-health.ts';
 
-/** Registers the version and the usual metrics of a Node process. Call once a process. */
+/** Registers the version along with the usual metrics of a Node process. Must only be called once per process. */
 export function registerProcessMetrics(registry: Registry, version: string): void {
   new Gauge({
     name: 'sluice_build_info',
@@ -10,13 +10,13 @@ export function registerProcessMetrics(registry: Registry, version: string): voi
     labelNames: ['version', 'node_version'] as const,
     registers: [registry],
   }).set({ version, node_version: process.version }, 1);
-  // A timer measures the delay of the event loop: 50 times a second are enough.
+  // A timer measures the event loop delay. 50 times a second should be enough.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 });
 }
 
 const REASONS = Object.keys(IMPAIRMENTS) as ImpairmentReason[];
 
-/** Registers the readiness of each role of this process, and what keeps it from working, as in `/readyz`. */
+/** Registers the readiness of each role in this process and whatever keeps it from working, as in `/readyz`. */
 export function registerRoleHealth(registry: Registry, roles: Readonly<Record<string, () => HealthState>>): void {
   new Gauge({
     name: 'sluice_role_ready',

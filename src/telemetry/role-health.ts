@@ -1,6 +1,6 @@
 import type { Logger } from './log.ts';
 
-/** Reasons why a role cannot do its work, as in the label `reason` of `sluice_role_impaired`, with their meaning. */
+/** Why a role can't do its work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
   RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
@@ -20,15 +20,19 @@ export type ImpairmentReason = keyof typeof IMPAIRMENTS;
 export interface Impairment {
   readonly reason: ImpairmentReason;
   /**
-   * `settings`: the settings or rights of this replica are wrong; it is not ready while this lasts.
-   * `dependency`: a shared dependency is unavailable; a replica that has worked before stays ready.
+   * `settings` means that this replica's settings or rights are wrong, and that it won't be ready until they are fixed.
+   * `dependency` means that a shared dependency is unavailable, in which case a replica that has worked before stays
+   * ready.
    */
   readonly cause: 'settings' | 'dependency';
-  /** What is wrong, with the environment variable or the object to change. */
+  /** What is wrong, including the environment variable or object to change. */
   readonly message: string;
 }
 
-/** Returns what keeps a role from working now; empty while it works. Must be cheap: called every second. */
+/**
+ * Returns whatever currently keeps a role from working. Empty while it works. Called every second, so this must be
+ * cheap.
+ */
 export type ImpairmentCheck = () => readonly Impairment[];
 
 export interface HealthState {
@@ -41,17 +45,17 @@ interface RoleHealth {
   readonly stop: () => void;
 }
 
-/** Calls `run` every `everyMs`, first after `everyMs`. Returns a function that stops this. */
+/** Calls `run` every `everyMs`, starting after the first `everyMs`. Returns a function to stop this. */
 type Repeat = (run: () => void, everyMs: number) => () => void;
 
 const CHECK_EVERY_MS = 1_000;
-/** What ends sooner is an ordinary start, or a blip. */
+/** Anything shorter is either an ordinary start or a blip. */
 const LOG_AFTER_MS = 5_000;
 const LOG_EVERY_MS = 60_000;
 
 /**
- * Watches one role: logs each impairment that lasts 5 s, once a minute from then on, and when it has ended. The role is
- * ready once it has worked, unless its own settings keep it from working.
+ * Watches a role, logging each impairment that lasts 5 s, again once a minute after that, and when it is over. The role
+ * is ready once it has worked, unless kept from working by its own settings.
  */
 export function watchRoleHealth(options: {
   readonly role: string;

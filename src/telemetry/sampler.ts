@@ -1,13 +1,13 @@
 import { withDeadline } from '../time/deadline.ts';
 
 interface Sampler<T> {
-  /** Returns the last sample, and takes a new one if it is old; undefined if unknown. Never rejects. */
+  /** Returns the last sample, taking a new one first if it is old. Undefined if unknown. Never rejects. */
   readonly read: () => Promise<T | undefined>;
 }
 
 /**
- * Creates a sampler that samples on demand, at most every `everyMs`. Without scrapes it costs nothing, and several
- * scrapers share one sample. A sample that fails or takes longer than `patienceMs` is unknown.
+ * Creates a sampler which samples on demand, at most every `everyMs`. There is no cost without scrapes, and several
+ * scrapers can share the same sample. Samples that fail or take longer than `patienceMs` are unknown.
  */
 export function createSampler<T>(options: {
   readonly look: () => Promise<T>;

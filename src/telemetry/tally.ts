@@ -1,7 +1,10 @@
-/** Counts in a plain map until a scrape moves them into a metric, whose `inc` hashes its labels on each call. */
+/**
+ * Keeps counts in a plain map until a scrape moves them into a metric, because a metric's `inc` hashes its labels on
+ * every call.
+ */
 export interface Tally<K> {
   readonly add: (key: K) => void;
-  /** Calls `each` with every count since the last call, and clears them. */
+  /** Calls `each` with every count since the last call, and then clears them. */
   readonly take: (each: (key: K, count: number) => void) => void;
 }
 

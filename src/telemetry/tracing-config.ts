@@ -1,4 +1,4 @@
-/** Share of the traces that is recorded. `parentBased`: a trace that has a parent keeps the decision of the parent. */
+/** Share of traces to be recorded. With `parentBased`, a trace with a parent keeps its parent's decision. */
 export interface SamplerConfig {
   readonly parentBased: boolean;
   /** 0 to 1. */
@@ -7,15 +7,15 @@ export interface SamplerConfig {
 
 /** Export of spans. */
 export interface TracingConfig {
-  /** URL of the collector for traces: `http://collector:4318/v1/traces`. */
+  /** Traces URL of the collector, e.g. `http://collector:4318/v1/traces`. */
   readonly url: string;
   readonly protocol: 'http/protobuf' | 'http/json';
   readonly headers: Readonly<Record<string, string>>;
-  /** Timeout of one export. */
+  /** Timeout of a single export. */
   readonly timeoutMs: number;
   /** Delay between two exports. */
   readonly delayMs: number;
   readonly sampler: SamplerConfig;
-  /** Attributes of the resource, including `service.name`. */
+  /** Resource attributes, including `service.name`. */
   readonly attributes: Readonly<Record<string, string>>;
 }

@@ -12,9 +12,9 @@ import type { Logger } from './log.ts';
 import { parseTraceparent, type SpanStart, type Tracing } from './tracing.ts';
 import type { TracingConfig } from './tracing-config.ts';
 
-/** Longest wait for the collector at a stop. */
+/** How long to wait for the collector when stopping. */
 const STOP_WITHIN_MS = 3_000;
-/** Interval between two log lines about failed exports. */
+/** Minimum interval between log lines about failed exports. */
 const SAID_EVERY_MS = 60_000;
 
 const KINDS: Readonly<Record<SpanStart['kind'], SpanKind>> = {
@@ -25,8 +25,9 @@ const KINDS: Readonly<Record<SpanStart['kind'], SpanKind>> = {
 };
 
 /**
- * Opens tracing by OpenTelemetry, to a collector over OTLP/HTTP. Sends spans in batches in the background, and drops
- * those that the collector does not accept in time. Import this file only if tracing is on: it loads the whole SDK.
+ * Opens OpenTelemetry tracing to a collector over OTLP/HTTP. Spans are sent in batches in the background, and will be
+ * dropped if the collector doesn't accept them in time. This file loads the whole SDK, so it should only be imported if
+ * tracing is on.
  */
 export async function openTracing(
   config: TracingConfig,
@@ -91,7 +92,7 @@ async function createExporter({ url, protocol, headers, timeoutMs }: TracingConf
   return new OTLPTraceExporter(options);
 }
 
-/** Logs failures of the SDK, at most once a minute, without its messages: they may quote answers. */
+/** Logs SDK failures, at most once a minute. We leave out the SDK's own messages, since they may quote answers. */
 function sayFailures(log: Logger): () => void {
   let quietUntilMs = 0;
   const say = () => {

@@ -2,34 +2,34 @@
 type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export interface SpanStart {
-  /** server, client: an HTTP call; consumer: work on a stored event; internal: anything else. */
+  /** `server` and `client` are HTTP calls, `consumer` is work on a stored event, and `internal` is anything else. */
   readonly kind: 'server' | 'client' | 'consumer' | 'internal';
-  /** `traceparent` (W3C Trace Context) of the parent; undefined starts a trace. */
+  /** Parent's `traceparent` (W3C Trace Context). If undefined, a new trace is started. */
   readonly parent?: string | undefined;
   readonly attributes?: SpanAttributes;
-  /** Start, ms since the epoch. Default: now. */
+  /** Start, in ms since the epoch. Defaults to now. */
   readonly startMs?: number;
 }
 
 export interface Span {
   readonly traceId: string;
-  /** `traceparent` that names this span as the parent. */
+  /** `traceparent` with this span as the parent. */
   readonly traceparent: string;
-  /** Ends the span; call once. `error`: why it failed, as one stable word. */
+  /** Ends the span. Must only be called once. `error` is a single stable word for why it failed. */
   readonly end: (outcome?: { readonly attributes?: SpanAttributes; readonly error?: string | undefined }) => void;
 }
 
-/** Creates spans. If tracing is off, callers have `undefined` instead. */
+/** Creates spans. Callers have `undefined` instead if tracing is off. */
 export interface Tracing {
   readonly start: (name: string, span: SpanStart) => Span;
-  /** Exports finished spans, within some seconds. */
+  /** Exports any finished spans, within a few seconds. */
   readonly stop: () => Promise<void>;
 }
 
 /** A valid `traceparent` header (W3C Trace Context, 3.2). */
 export const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
 
-/** Parses a `traceparent` header. Returns undefined if it is invalid. */
+/** Parses a `traceparent` header, returning undefined if it is invalid. */
 export function parseTraceparent(
   text: string | undefined,
 ): { readonly traceId: string; readonly spanId: string; readonly flags: number } | undefined {
@@ -38,7 +38,7 @@ export function parseTraceparent(
   return { traceId, spanId, flags: Number.parseInt(flags, 16) };
 }
 
-/** Returns whether the trace of a `traceparent` is recorded. */
+/** Returns true if the trace of this `traceparent` is being recorded. */
 export function isSampled(traceparent: string | undefined): boolean {
   return ((parseTraceparent(traceparent)?.flags ?? 0) & 1) === 1;
 }
