@@ -11,7 +11,7 @@ import { readTracing } from './tracing-environment.ts';
 export const ROLES = ['controller', 'facade', 'ingress', 'router', 'dispatcher'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The access tokens that the facade accepts. */
+/** Access tokens accepted by the facade. */
 export interface OidcConfig {
   readonly issuers: readonly string[];
   readonly audience: string;
@@ -19,12 +19,12 @@ export interface OidcConfig {
   readonly clockToleranceSeconds: number;
 }
 
-/** The settings for sending invitations by email. */
+/** Settings used to send invitations by email. */
 interface MailConfig {
   readonly server: SmtpServer;
   readonly from: Mailbox;
   readonly acceptUrl: string | undefined;
-  /** Whether email can be sent without TLS to a server on another machine. */
+  /** Whether email may be sent without TLS to a server on another machine. */
   readonly plainText: boolean;
 }
 
@@ -34,25 +34,27 @@ export interface Config {
   readonly ingressPort: number;
   readonly facadePort: number;
   readonly opsPort: number;
-  /** The root key. The value is undefined if no role requires it. */
+  /** Root key. Undefined if no role requires it. */
   readonly rootKey: Uint8Array | undefined;
-  /** The value is undefined if no role requires it. */
+  /** Undefined if no role requires it. */
   readonly oidc: OidcConfig | undefined;
   readonly allowedNetworks: readonly string[];
-  /** The value is undefined if there is no mail server. */
+  /** Undefined if there is no mail server. */
   readonly mail: MailConfig | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly queueMaxBytes: number;
   readonly namespace: string;
-  /** The time that a process continues to serve requests after SIGTERM. */
+  /** How long a process keeps serving requests after SIGTERM. */
   readonly shutdownDelayMs: number;
-  /** The value is undefined if tracing is disabled. */
+  /** Undefined if tracing is disabled. */
   readonly tracing: TracingConfig | undefined;
-  /** The path of a kubeconfig file. If undefined, the client uses the in-cluster configuration or its default. */
+  /**
+   * Path of a kubeconfig file. If undefined, the client falls back to the in-cluster configuration or its own default.
+   */
   readonly kubeconfig: string | undefined;
 }
 
-/** An error for an invalid configuration. The message contains each variable and the required change. */
+/** Thrown for an invalid configuration. The message lists each variable and what needs to change. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
@@ -61,13 +63,13 @@ const NEEDS_OIDC: readonly Role[] = ['facade'];
 const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatcher'];
 
 /**
- * Reads `argv` (one role, or `all`) and the environment. Unknown SLUICE_* variables are errors, because a misspelled
- * variable would use the default without a warning. Variables that Kubernetes sets for Services are ignored.
+ * Reads `argv` (a single role, or `all`) and the environment. Unknown SLUICE_* variables are errors, since a misspelled
+ * variable would otherwise silently use the default. Variables set by Kubernetes for Services are ignored.
  */
 export function readConfig(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
   const [word, ...rest] = argv;
-  // If no identity provider is configured, `all` runs without REST, and you can use kubectl instead.
+  // Without an identity provider, `all` runs without REST. You can still use kubectl in this case.
   const all = ROLES.filter(role => role !== 'facade' || given(env.SLUICE_OIDC_ISSUERS));
   const roles = word === 'all' ? all : ROLES.filter(role => role === word);
   if (roles.length === 0 || rest.length > 0)

@@ -15,12 +15,12 @@ function isNetwork(text: string): boolean {
   }
 }
 
-/** Only asymmetric algorithms are allowed because an issuer does not publish secrets. */
+/** An issuer doesn't publish secrets, so only asymmetric algorithms are allowed. */
 const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
 /**
- * Checks the URL of an issuer (OpenID Connect Discovery). It must use https without a query or a fragment. Only
- * loopback addresses can use http.
+ * Checks an issuer's URL (OpenID Connect Discovery). It must use https, unless it is a loopback address, and can't have
+ * a query or a fragment.
  */
 function isIssuer(text: string): boolean {
   if (!URL.canParse(text) || !/^[!-~]{1,512}$/.test(text) || /[?#\\]/.test(text)) return false;
@@ -38,7 +38,7 @@ function isSmtpUrl(text: string): boolean {
   }
 }
 
-/** Checks the URL of a page. A token is added to this URL after `#`. */
+/** Checks the URL of a page, to which a token will be added after `#`. */
 function isPage(text: string): boolean {
   const url = URL.parse(text);
   return /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.password === '' && !text.includes('#');
@@ -52,8 +52,7 @@ const list = z.string().transform(text =>
 );
 
 /**
- * Defines all environment variables of Sluice with their descriptions and defaults. The page docs/configuration.md is
- * generated from this schema.
+ * All environment variables of Sluice, with their descriptions and defaults. Used to generate docs/configuration.md.
  */
 export const ENVIRONMENT = {
   SLUICE_REDIS_URL: z
@@ -184,10 +183,10 @@ export const ENVIRONMENT = {
 
 const Environment = z.object(ENVIRONMENT);
 
-/** The environment with its defaults. */
+/** Environment after applying the defaults. */
 export type EnvironmentValues = z.output<typeof Environment>;
 
-/** Checks the variables. Returns undefined if one is invalid, and adds what to change to `problems`. */
+/** Checks the variables. If any of them is invalid, returns undefined and adds what needs to change to `problems`. */
 export function parseEnvironment(
   variables: Readonly<Record<string, string | undefined>>,
   problems: string[],
@@ -197,7 +196,7 @@ export function parseEnvironment(
   return parsed.data;
 }
 
-/** Returns the required change for variables that do not have a custom message. */
+/** Returns what needs to change, for variables without a custom message. */
 const messageOf: z.core.$ZodErrorMap = issue => {
   if (issue.code === 'invalid_type') return `must be a ${issue.format === 'safeint' ? 'whole ' : ''}number`;
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.join(', ')}`;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Reads the root key. Adds errors to `problems`. */
+/** Reads the root key, adding any errors to `problems`. */
 export function readRootKey(file: string | undefined, problems: string[]): Uint8Array | undefined {
   if (file === undefined) {
     problems.push(

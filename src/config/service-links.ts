@@ -1,5 +1,5 @@
 /**
- * The names and values of the variables that Kubernetes sets in each pod for each Service in the namespace. They are
+ * Names and values of the variables which Kubernetes sets in each pod for every Service in the namespace:
  * `<SERVICE>_SERVICE_HOST`, `<SERVICE>_SERVICE_PORT[_<NAME>]`, `<SERVICE>_PORT` and `<SERVICE>_PORT_<n>_TCP[_…]`
  * (Kubernetes, "Accessing the Service", environment variables).
  */
@@ -10,7 +10,7 @@ const FORMS: readonly { readonly name: RegExp; readonly value: RegExp }[] = [
   { name: /_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/, value: /^/ },
 ];
 
-/** Returns whether Kubernetes set this variable for a Service. */
+/** Returns true if this variable was set by Kubernetes for a Service. */
 export function isServiceLink(name: string, value: string): boolean {
   return FORMS.some(form => form.name.test(name) && form.value.test(value));
 }

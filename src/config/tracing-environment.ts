@@ -1,6 +1,6 @@
 import type { SamplerConfig, TracingConfig } from '../telemetry/tracing-config.ts';
 
-/** The OpenTelemetry variables that Sluice reads. They are listed in docs/configuration.md. */
+/** OpenTelemetry variables read by Sluice, as listed in docs/configuration.md. */
 export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: string; readonly meaning: string }>> = {
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: '',
@@ -47,8 +47,8 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the OpenTelemetry variables. Returns undefined if tracing is disabled, without checking the other variables.
- * Adds invalid values to `problems`.
+ * Reads the OpenTelemetry variables, adding invalid values to `problems`. If tracing is disabled, returns undefined
+ * without checking any other variable.
  */
 export function readTracing(env: Environment, roles: readonly string[], problems: string[]): TracingConfig | undefined {
   if (env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true' || env['OTEL_TRACES_EXPORTER'] === 'none') return undefined;
@@ -88,7 +88,7 @@ function given(value: string | undefined): string | undefined {
   return value === undefined || value.trim() === '' ? undefined : value.trim();
 }
 
-/** Reads a variable of the exporter. The variable for traces takes precedence. */
+/** Reads an exporter variable. The one specific to traces takes precedence. */
 function ofTraces(env: Environment, name: string): string | undefined {
   return given(env[`OTEL_EXPORTER_OTLP_TRACES_${name}`]) ?? given(env[`OTEL_EXPORTER_OTLP_${name}`]);
 }
@@ -103,7 +103,7 @@ function isProtocol(text: string): text is TracingConfig['protocol'] {
   return text === 'http/protobuf' || text === 'http/json';
 }
 
-/** Parses W3C Baggage without properties, as the specification of OpenTelemetry requires. */
+/** Parses W3C Baggage without properties, as required by the OpenTelemetry specification. */
 function parsePairs(text: string | undefined): Record<string, string> | undefined {
   const pairs: Record<string, string> = {};
   for (const pair of (text ?? '').split(',')) {

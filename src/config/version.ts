@@ -1,4 +1,4 @@
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** The version of Sluice, which is also used in `user-agent`. */
+/** Version of Sluice. Also used in `user-agent`. */
 export const VERSION: string = packageJson.version;
