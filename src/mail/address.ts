@@ -1,6 +1,6 @@
 import { emailAddress } from '../api/strings.ts';
 
-/** An email address with an optional name. */
+/** An email address, optionally with a name. */
 export interface Mailbox {
   readonly name: string;
   readonly address: string;
@@ -8,12 +8,14 @@ export interface Mailbox {
 
 const plain = emailAddress();
 
-/** Returns whether the text is exactly one plain email address: no name, no second address, no line break. */
+/**
+ * Returns true if the text is exactly one plain email address, i.e. without a name, a second address, or a line break.
+ */
 export function isPlainAddress(text: string): boolean {
   return plain.safeParse(text).success;
 }
 
-/** Parses `address`, `Name <address>` or `"Name" <address>`. Returns undefined if the text has a different format. */
+/** Parses `address`, `Name <address>` or `"Name" <address>`. Anything else returns undefined. */
 export function parseMailbox(text: string): Mailbox | undefined {
   const named = /^(?:"(?<quoted>[^"<>\p{Cc}]*)"|(?<bare>[^"<>\p{Cc}]*?)) *<(?<address>[^<>]*)>$/u.exec(text)?.groups;
   const address = named?.['address'] ?? text;

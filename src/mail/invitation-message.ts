@@ -1,8 +1,8 @@
-/** The contents and the recipient of an invitation. */
+/** Contents and recipient of an invitation. */
 export interface InvitationMail {
-  /** One plain email address. */
+  /** A single plain email address. */
   readonly to: string;
-  /** The name of the Workspace that sends the invitation, which is a DNS label. */
+  /** Name of the Workspace sending the invitation. Always a DNS label. */
   readonly producer: string;
   readonly token: string;
   /** RFC 3339. */
@@ -11,14 +11,13 @@ export interface InvitationMail {
 
 export interface Message {
   readonly subject: string;
-  /** Plain text, lines separated by `\n`. */
+  /** Plain text, with lines separated by `\n`. */
   readonly text: string;
 }
 
 /**
- * Returns the invitation as plain text, so that it does not require escaping or load external content.
- * @param acceptUrl the page that accepts the token. If undefined, the email explains how to accept the invitation over
- * REST
+ * Returns the invitation as plain text, so there is no need for escaping and no external content to load.
+ * @param acceptUrl page that accepts the token. If undefined, the email explains how to accept over REST instead
  */
 export function writeInvitation(
   { producer, token, expiresAt }: InvitationMail,
@@ -50,8 +49,7 @@ export function writeInvitation(
 }
 
 /**
- * Adds the token as a fragment. Browsers do not send the fragment, so access logs and referrers do not contain the
- * token.
+ * Adds the token as a fragment. Since browsers don't send fragments, it will not show up in access logs or referrers.
  */
 function addToken(acceptUrl: string, token: string): string {
   const url = new URL(acceptUrl);
@@ -59,7 +57,7 @@ function addToken(acceptUrl: string, token: string): string {
   return url.href;
 }
 
-/** `5 December 2026, 17:23 UTC`. */
+/** For example, `5 December 2026, 17:23 UTC`. */
 function formatTime(time: string): string {
   const format = new Intl.DateTimeFormat('en-GB', {
     day: 'numeric',

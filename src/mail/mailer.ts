@@ -5,14 +5,14 @@ import { type InvitationMail, writeInvitation } from './invitation-message.ts';
 import { isLoopback, type SmtpServer } from './smtp-url.ts';
 
 /**
- * An error for an email that the server did not accept. The error does not contain an address, a token or the response
- * of the server, because responses often contain the address.
+ * Thrown for an email that the server didn't accept. Doesn't contain any address or token. The server's response is
+ * left out too, because it often contains the address.
  */
 export class MailError extends Error {
   override readonly name = 'MailError';
-  /** The SMTP reply code (`550`), or an error code (`ECONNECTION`, `ETIMEDOUT`, …). */
+  /** SMTP reply code (`550`), or an error code (`ECONNECTION`, `ETIMEDOUT`, …). */
   readonly code: string;
-  /** Whether the server rejected this recipient or message permanently. */
+  /** Whether the server has permanently rejected this recipient or message. */
   readonly refused: boolean;
 
   constructor(code: string, refused: boolean) {
@@ -23,7 +23,7 @@ export class MailError extends Error {
 }
 
 /**
- * Sends an invitation by email and waits until the server has accepted it.
+ * Sends an invitation by email, waiting until the server has accepted it.
  * @param signal aborts the attempt
  * @throws MailError
  */
@@ -32,17 +32,20 @@ export type SendInvitation = (mail: InvitationMail, signal?: AbortSignal) => Pro
 export interface MailerOptions {
   readonly server: SmtpServer;
   readonly from: Mailbox;
-  /** The URL of the page that accepts the token of an invitation. */
+  /** URL of the page where an invitation's token can be accepted. */
   readonly acceptUrl: string | undefined;
-  /** Allows `smtp://` without TLS if a server on another machine does not support it. Defaults to false. */
+  /** Whether to allow `smtp://` without TLS when a server on another machine doesn't support it. Defaults to false. */
   readonly plainText?: boolean;
-  /** The timeout of each SMTP step in milliseconds. Defaults to 10,000. */
+  /** Timeout of each SMTP step in milliseconds. Defaults to 10,000. */
   readonly stepTimeoutMs?: number;
-  /** The timeout of the whole conversation in milliseconds. Defaults to 60,000. */
+  /** Timeout of the entire conversation in milliseconds. Defaults to 60,000. */
   readonly timeoutMs?: number;
 }
 
-/** Creates a mailer that opens a connection for each email. Invitations are rare, so connections are not reused. */
+/**
+ * Creates a mailer, which opens a new connection for each email. We don't reuse connections because invitations are
+ * rare.
+ */
 export function createInvitationMailer(options: MailerOptions): SendInvitation {
   const { server, from, acceptUrl, plainText = false, stepTimeoutMs = 10_000, timeoutMs = 60_000 } = options;
   const { host, port, secure, credentials } = server;
@@ -51,7 +54,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
     host,
     port,
     secure,
-    // Otherwise, an attacker on the network could disable TLS and read the password and the token.
+    // Otherwise, an attacker on the network could turn off TLS and read both password and token.
     requireTLS: !secure && !plainText && !isLoopback(server),
     ...(credentials === undefined ? {} : { auth: { user: credentials.user, pass: credentials.password } }),
     connectionTimeout: stepTimeoutMs,
@@ -63,7 +66,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
   });
 
   return async (mail, signal) => {
-    // The CRD rejects other addresses. A line break in an address could add headers to the email.
+    // Other addresses are rejected by the CRD. A line break in an address could be used to add headers.
     if (!isPlainAddress(mail.to)) throw new MailError('EENVELOPE', true);
     const { subject, text } = writeInvitation(mail, acceptUrl);
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -74,7 +77,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
         envelope: { from: from.address, to: [mail.to] },
         subject,
         text,
-        // The id is stable, so that most email clients show an email only once if it is sent again after a crash.
+        // Use a stable id, so that most email clients will only show one email if we send it again after a crash.
         messageId: `<invitation.${hashInvitationToken(mail.token).slice(0, 32)}@${domain}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
@@ -86,7 +89,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
 }
 
 /**
- * Converts an error without its cause, because loggers print causes and servers repeat addresses in their responses.
+ * Converts an error, dropping its cause: loggers print causes, and servers like to repeat addresses in their responses.
  */
 function toMailError(error: unknown): MailError {
   const { code, responseCode, permanent } = error as {
@@ -96,9 +99,9 @@ function toMailError(error: unknown): MailError {
   };
   const word = typeof code === 'string' && /^[A-Z][A-Z0-9_]{0,31}$/.test(code) ? code : 'EUNKNOWN';
   const reply = typeof responseCode === 'number' && responseCode >= 400 ? `${responseCode}` : undefined;
-  // For STARTTLS, the error code is more helpful than the response of the server.
+  // In case of STARTTLS, the error code is more helpful than the server's response.
   if (word === 'ETLS') return new MailError(word, false);
-  // A rejected login affects all emails and must be resolved by the operator.
+  // A rejected login affects all emails, and it is up to the operator to resolve this.
   const refused = permanent === true && (word === 'EENVELOPE' || word === 'EMESSAGE');
   return new MailError(reply ?? word, refused);
 }

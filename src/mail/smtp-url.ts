@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net';
 import { isPlainAddress, type Mailbox } from './address.ts';
 
-/** A mail server, with credentials. */
+/** A mail server, along with credentials. */
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
-  /** TLS from the start; otherwise STARTTLS. */
+  /** Whether to use TLS from the start. Uses STARTTLS otherwise. */
   readonly secure: boolean;
   readonly credentials?: { readonly user: string; readonly password: string };
 }
@@ -13,9 +13,9 @@ export interface SmtpServer {
 const DEFAULT_PORT = { 'smtp:': 587, 'smtps:': 465 } as const;
 
 /**
- * Parses `smtp://[user:password@]host[:port]` or `smtps://…`. Percent-decodes user and password.
+ * Parses `smtp://[user:password@]host[:port]` or `smtps://…`, percent-decoding user and password.
  *
- * @throws TypeError for anything else; the message does not repeat the text, which may hold a password
+ * @throws TypeError for anything else. Since the text may hold a password, the message doesn't repeat it
  */
 export function parseSmtpUrl(text: string): SmtpServer {
   const url = URL.parse(text);
@@ -43,13 +43,13 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
 
-/** Returns whether the server is on this machine, so that no network is between. */
+/** Returns true if the server is on this machine, meaning that there is no network in between. */
 export function isLoopback({ host }: Pick<SmtpServer, 'host'>): boolean {
   const family = isIP(host);
   return family === 0 ? host.toLowerCase() === 'localhost' : LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Returns the default sender: `sluice@` the server's host name, if it is valid in an address. */
+/** Returns the default sender, which is `sluice@` and the server's host name if that is valid in an address. */
 export function defaultSender({ host }: SmtpServer): Mailbox {
   const address = `sluice@${host}`;
   return { name: '', address: isIP(host) === 0 && isPlainAddress(address) ? address : 'sluice@localhost' };
