@@ -88,9 +88,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
   };
 }
 
-/**
- * Converts an error, dropping its cause: loggers print causes, and servers like to repeat addresses in their responses.
- */
+/** Converts an error, dropping its cause: loggers print causes, and servers repeat addresses in their responses. */
 function toMailError(error: unknown): MailError {
   const { code, responseCode, permanent } = error as {
     readonly code?: unknown;

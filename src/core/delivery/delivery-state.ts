@@ -54,7 +54,7 @@ function isOutcome(word: string): word is AttemptOutcome {
   return Object.hasOwn(ATTEMPT_OUTCOMES, word);
 }
 
-/** @param digits digits in the number of waiting events, or 0 for none */
+/** @param digits number of digits in the count of waiting events, or 0 for none */
 function backlogOf(digits: number): string {
   return digits === 0 ? '0' : `1${'0'.repeat(digits - 1)}+`;
 }
