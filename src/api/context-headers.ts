@@ -4,7 +4,7 @@ import { atomicList } from './lists.ts';
 
 /**
  * Request headers read by ingress for a stream without `contextHeaders`. The first header that is present will be used,
- * and ingress creates an `evt_` ID if there is no event ID. These can't be schema defaults, because server-side apply
+ * and ingress creates an `evt_` id if there is no event id. These can't be schema defaults, because server-side apply
  * would assign the fields of a schema default to the first manager.
  */
 export const CONTEXT_HEADER_DEFAULTS = {

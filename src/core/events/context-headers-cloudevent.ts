@@ -13,7 +13,7 @@ const INT32 = 2 ** 31;
 const FAULTS_MAX = 20;
 const SHOWN_NAME_MAX = 64;
 
-// Without ignoreBOM: a BOM may precede JSON and is not part of it (RFC 8259, 8.1).
+// No ignoreBOM here: JSON may be preceded by a BOM, which isn't part of it (RFC 8259, 8.1).
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /** Returns true if the body is a CloudEvent in structured JSON mode. */
@@ -92,8 +92,9 @@ function pointerOf(name: string): string {
 }
 
 /**
- * Returns an attribute's text in the canonical form of its type (CloudEvents 1.0.2, "Type System"). Undefined if it is
- * absent or null; `null` if it has no text (an object, an array, a fraction, an integer of more than 32 bits).
+ * Returns an attribute's text in the canonical form of its type (CloudEvents 1.0.2, "Type System"), or undefined if it
+ * is absent or null. An attribute without any text (an object, an array, a fraction, or an integer of more than 32
+ * bits) returns `null`.
  */
 export function readAttribute(event: StructuredCloudEvent, name: string): string | undefined | null {
   // Names come from configuration, so we don't want `constructor` to find an inherited property.

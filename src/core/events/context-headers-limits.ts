@@ -38,8 +38,8 @@ export function faultOfGroupKey(groupKey: string): string | undefined {
 }
 
 /**
- * Returns an error message for an event ID, or undefined if it is valid. Must be 1 to 256 printable ASCII characters
- * without leading or trailing spaces, because the ID is used in the `webhook-id` header of deliveries.
+ * Returns an error message for an event id, or undefined if it is valid. Must be 1 to 256 printable ASCII characters
+ * without leading or trailing spaces, because the id is used in the `webhook-id` header of deliveries.
  */
 export function faultOfEventId(id: string): string | undefined {
   if (EVENT_ID.test(id)) return undefined;

@@ -1,11 +1,9 @@
-/**
- * Text in HTTP headers. Node decodes header values as latin1: one character per byte.
- */
+/** Text in HTTP headers. Note that Node decodes header values as latin1, with one character per byte. */
 
-// Byte by byte: a BOM is part of a group key and must stay.
+// Decode byte by byte, since a BOM is part of a group key and must be kept.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Printable ASCII with inner spaces: needs no decoding. */
+/** Printable ASCII with inner spaces, which doesn't need to be decoded. */
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 /** Decodes UTF-8 bytes stored as latin1 characters, or returns undefined if they aren't valid UTF-8. */
@@ -19,8 +17,8 @@ export function decodeUtf8Header(latin1: string): string | undefined {
 }
 
 /**
- * Decodes the value of a `ce-` header (CloudEvents HTTP binding 1.0.2, 3.1.3.2): unquotes a quoted string, decodes
- * percent sequences once, then reads UTF-8. Undefined if one of the steps fails.
+ * Decodes the value of a `ce-` header (CloudEvents HTTP binding 1.0.2, 3.1.3.2) by unquoting a quoted string, decoding
+ * percent sequences once, and then reading UTF-8. Returns undefined if any of these steps fails.
  */
 export function decodeCloudEventHeader(latin1: string): string | undefined {
   let text = latin1;

@@ -152,7 +152,7 @@ function readCloudEvent(rules: ExtractionRules, request: RequestContext): CloudE
 const NOT_JSON = 'With the content type application/cloudevents+json, the body must be a CloudEvent in JSON and UTF-8.';
 
 /**
- * Reads a request's ID, type, group key, and forwarded headers. The first source that is present will be used, even if
+ * Reads a request's id, type, group key, and forwarded headers. The first source that is present will be used, even if
  * it's empty, and the request is rejected with 422 if its value is invalid. For a structured CloudEvent, `ce-` sources
  * refer to the event's attributes, and the body is left unchanged. All attributes are kept in binary mode.
  */

@@ -3,7 +3,7 @@ import { refMs } from '../ids/refs.ts';
 
 /** Metadata of an event in its queue. Stored with every event, hence the short names. */
 export interface StoredEventMeta {
-  /** Event ID from the producer. */
+  /** Event id from the producer. */
   i: string;
   /** Event type. */
   t?: string;

@@ -35,8 +35,8 @@ export interface EventProgress {
 }
 
 /**
- * Reads the progress of a delivery from Redis: `<pending|inflight|retrying> <attempts> <lapses> <due ms>` or the
- * record `<outcome> <ms> <attempts> <reason> <latency ms, or ->`, each followed by the failed attempts,
+ * Reads a delivery's progress from Redis, which is either `<pending|inflight|retrying> <attempts> <lapses> <due ms>` or
+ * the record `<outcome> <ms> <attempts> <reason> <latency ms, or ->`. Both are followed by the failed attempts,
  * (`<ms>,<result>,<latency ms>`)*.
  */
 export function parseEventProgress(text: string): EventProgress {

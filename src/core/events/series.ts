@@ -24,7 +24,7 @@ export const RINGS: Readonly<Record<History, Ring>> = {
 
 /** Counts for a single bucket. */
 export interface Traffic {
-  /** Number of events accepted by ingress, not counting repeated IDs. */
+  /** Number of events accepted by ingress, not counting repeated ids. */
   readonly eventsIn: number;
   /** Number of successful first deliveries, per event and integration. */
   readonly deliveries: number;

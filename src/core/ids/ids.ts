@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Public ID prefixes (from specification part 2, plus four it doesn't define). */
+/** Public id prefixes (from specification part 2, plus four it doesn't define). */
 export const ID_PREFIX = {
   Workspace: 'ten_',
   CatalogStream: 'cat_',
@@ -37,25 +37,25 @@ function hashId(input: string, length = 20): string {
 }
 
 /**
- * Returns an object's public ID: a prefix, followed by 20 Crockford base32 characters of the SHA-256 of
+ * Returns an object's public id: a prefix, followed by 20 Crockford base32 characters of the SHA-256 of
  * `Kind/namespace/name`. The namespace is empty for cluster-scoped kinds. IDs are derived rather than stored, which
- * means that a manifest will have the same ID in every cluster.
+ * means that a manifest will have the same id in every cluster.
  */
 export function publicId(kind: Exclude<IdKind, 'Activation' | 'Block'>, namespace: string, name: string): string {
   return ID_PREFIX[kind] + hashId(`${kind}/${namespace}/${name}`);
 }
 
-/** Returns the public ID of an activation, derived from its integration and group key. */
+/** Returns the public id of an activation, derived from its integration and group key. */
 export function activationId(namespace: string, integration: string, groupKey: string): string {
   return ID_PREFIX.Activation + hashId(`Activation/${namespace}/${integration}/${groupKey}`);
 }
 
-/** Returns the public ID of a block, derived from its integration and target. */
+/** Returns the public id of a block, derived from its integration and target. */
 export function blockId(namespace: string, integration: string, targetKind: string, target: string): string {
   return ID_PREFIX.Block + hashId(`Block/${namespace}/${integration}/${targetKind}/${target}`);
 }
 
-/** Returns a workspace's public ID by name. Note that the specification calls a workspace a tenant. */
+/** Returns a workspace's public id by name. Note that the specification calls a workspace a tenant. */
 export function tenantId(workspace: string): string {
   return publicId('Workspace', '', workspace);
 }

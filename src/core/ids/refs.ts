@@ -1,6 +1,6 @@
 /**
- * A ref is the position of an event in its queue (a Redis Stream ID, `ms-seq`) as 15 fixed-width Crockford base32
- * characters, 10 for the milliseconds and 5 for the sequence. Unlike stream IDs, where `-10` sorts before `-9`, refs
+ * A ref is the position of an event in its queue (a Redis Stream id, `ms-seq`) as 15 fixed-width Crockford base32
+ * characters, 10 for the milliseconds and 5 for the sequence. Unlike stream ids, where `-10` sorts before `-9`, refs
  * sort the same way as strings and as numbers. They are good until the year 37,648, and for 33,554,432 events per
  * millisecond.
  */
@@ -27,13 +27,13 @@ function decode(text: string, from: number, to: number): number {
   return value;
 }
 
-/** Returns the ref of a stream id `ms-seq`. */
+/** Returns the ref for stream id `ms-seq`. */
 export function refOfStreamId(id: string): string {
   const dash = id.indexOf('-');
   return encode(Number(id.slice(0, dash)), MS_CHARS) + encode(Number(id.slice(dash + 1)), SEQ_CHARS);
 }
 
-/** Returns the stream id `ms-seq` of a ref. */
+/** Returns the stream id `ms-seq` for a ref. */
 export function streamIdOfRef(ref: string): string {
   return `${refMs(ref)}-${decode(ref, MS_CHARS, MS_CHARS + SEQ_CHARS)}`;
 }
@@ -47,7 +47,7 @@ export function isRef(text: string): boolean {
   return REF_PATTERN.test(text);
 }
 
-/** Returns true if stream ID `id` comes after `position`, comparing (ms, seq) instead of strings. */
+/** Returns true if stream id `id` comes after `position`, comparing (ms, seq) instead of strings. */
 export function isAfter(id: string, position: string): boolean {
   const [aMs, aSeq] = id.split('-').map(Number) as [number, number];
   const [bMs, bSeq] = position.split('-').map(Number) as [number, number];

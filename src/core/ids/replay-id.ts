@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { crockford } from './ids.ts';
 
 /**
- * Returns the ID of a replay. An `Idempotency-Key` made up of 1 to 64 letters, digits, `_` and `-` is used as is, while
- * any other key is hashed. Without a key, the ID is derived from the request, which keeps a repeated call from starting
+ * Returns the id of a replay. An `Idempotency-Key` made up of 1 to 64 letters, digits, `_` and `-` is used as is, while
+ * any other key is hashed. Without a key, the id is derived from the request, which keeps a repeated call from starting
  * a second replay.
  */
 export function replayIdOf(idempotencyKey: string | undefined, inbox: string, selection: object): string {

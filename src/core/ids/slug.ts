@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 const MOST = 63;
 
 /**
- * Returns the key of a name: NFKD without combining marks, lower case, everything except `a-z0-9` as single hyphens,
- * at most 63 characters; always a DNS label. A name without such characters becomes `prefix`, a hyphen and a hash of
- * it.
+ * Returns the key for a name: NFKD without combining marks, in lower case, with everything except `a-z0-9` turned into
+ * single hyphens, and at most 63 characters long. Always a DNS label. A name consisting only of other characters
+ * becomes `prefix`, a hyphen, and a hash of the name.
  *
  * @param prefix one letter: `s` for streams, `p` for packages
  */

@@ -1,6 +1,6 @@
 import type { ProblemKind } from './problem-kind.ts';
 
-/** Problems of publishing an event, and of the sandbox. */
+/** Problems that can occur when publishing an event, or in the sandbox. */
 export const EVENT_PROBLEMS = {
   sandbox_parameter: {
     status: 400,

@@ -1,6 +1,6 @@
 import type { ProblemKind } from './problem-kind.ts';
 
-/** Problems of a request itself: its form, its credentials, and the server that takes it. */
+/** Problems with the request itself, e.g. its form or credentials, and with the server handling it. */
 export const REQUEST_PROBLEMS = {
   malformed_request: {
     status: 400,

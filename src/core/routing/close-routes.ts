@@ -5,13 +5,13 @@ import { integrationState, routeState } from './integration-state.ts';
 import type { IntegrationRoute, SubscriptionRoute, TenantRoutes } from './routes.ts';
 import type { IntegrationSnapshot, SubscriptionSnapshot, TenantSnapshot } from './snapshot.ts';
 
-/** What the objects of a tenant close in its existing routes. */
+/** What a tenant's objects close in its existing routes. */
 export interface ClosedTenant {
-  /** The given routes themselves if nothing closes. */
+  /** Same object as the given routes if nothing closes. */
   readonly routes: TenantRoutes;
-  /** UID of each closed Subscription → how it is closed. */
+  /** Maps the UID of each closed Subscription to how it is closed. */
   readonly closed: ReadonlyMap<string, 'Blocked' | 'Ended'>;
-  /** UID of each covering Block → number of covered subscriptions in the routes. */
+  /** Maps the UID of each covering Block to the number of covered subscriptions in the routes. */
   readonly paused: ReadonlyMap<string, number>;
 }
 
@@ -65,13 +65,15 @@ export function closeRoutes(stored: TenantRoutes, snapshot: TenantSnapshot, nowM
   return { routes: same ? stored : { ...stored, integrations: routes }, closed, paused };
 }
 
-/** Returns whether the subscription of the route still exists and is still granted. */
+/** Returns true if the route's subscription still exists and is still granted. */
 function isKept(subscription: SubscriptionSnapshot, { spec }: IntegrationSnapshot, route: SubscriptionRoute): boolean {
   const granted = spec.workspace === subscription.namespace && spec.declined !== true && spec.revoked !== true;
   return granted && !subscription.deleting && generationOf(subscription.uid) === route.inc;
 }
 
-/** Returns the route unchanged if it is already held: the next compilation updates its pause policy. */
+/**
+ * Returns the route unchanged if it is already held, in which case the next compilation will update its pause policy.
+ */
 function hold(route: SubscriptionRoute, pause: PauseOf): SubscriptionRoute {
   if (route.route === 'paused' && route.send === 'held' && route.onUnblock !== undefined) return route;
   return { ...route, ...pause, route: 'paused', send: 'held' };

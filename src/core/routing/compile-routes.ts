@@ -24,14 +24,14 @@ export interface CompileOptions {
   readonly nowMs: number;
   /** Byte quota of a queue. */
   readonly queueMaxBytes: number;
-  /** Returns `ok`, or a reason code why the endpoint may not be called. */
+  /** Returns `ok`, or a reason code if the endpoint must not be called. */
   readonly judgeEndpoint: (url: string) => string;
   readonly sealEndpoint: (subscription: string, config: EndpointConfig) => string;
-  /** Results of earlier calls to reuse; absent: computes everything. */
+  /** Results of earlier calls that can be reused. If absent, everything is computed. */
   readonly made?: RoutesMade;
 }
 
-/** Why a subscription is admitted or not, and whether events flow, for its conditions. */
+/** Why a subscription is admitted or not, and whether events flow. Used for its conditions. */
 export interface SubscriptionVerdict {
   readonly ready:
     | 'Admitted'
@@ -51,7 +51,7 @@ export interface SubscriptionVerdict {
     | 'IntegrationClosed'
     | 'NotAdmitted';
   readonly detail?: string;
-  /** What the detail refers to; for a duplicate, the name of the older Subscription. */
+  /** What the detail refers to. In case of a duplicate, this is the name of the older Subscription. */
   readonly about?: string;
 }
 
@@ -59,7 +59,7 @@ export interface CompiledTenant {
   readonly routes: TenantRoutes;
   /** By UID of the Subscription. */
   readonly verdicts: ReadonlyMap<string, SubscriptionVerdict>;
-  /** UID of each covering Block → number of admitted subscriptions that it covers. */
+  /** Maps the UID of each covering Block to the number of admitted subscriptions it covers. */
   readonly paused: ReadonlyMap<string, number>;
 }
 
@@ -83,7 +83,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   for (const stream of snapshot.streams) queues[stream.name] = queueOf(made, tenant, stream, open, options);
 
   const subscriptionsOf = new Map<string, Record<string, SubscriptionRoute>>();
-  /** Name of the Subscription that owns the pair of integration and stream. */
+  /** Name of the Subscription that owns the integration and stream pair. */
   const winners = new Map<string, string>();
   for (const subscription of [...snapshot.subscriptions].sort(byAge)) {
     const { integration: to, stream: from } = subscription.spec;
@@ -237,7 +237,7 @@ function subscriptionRoute(
   };
 }
 
-/** Each input with its result; absent if it was not looked up. */
+/** Maps each input to its result. Absent if it wasn't looked up. */
 function headersFromSecrets({ headers = [] }: Endpoint, fields: readonly HeaderField[] = []) {
   return headersWithSecret(headers).map(({ name, secret }, i) => ({
     name,
@@ -246,7 +246,10 @@ function headersFromSecrets({ headers = [] }: Endpoint, fields: readonly HeaderF
   }));
 }
 
-/** Headers by name. Those from Secrets have a value here, or the endpoint would not be sealed. */
+/**
+ * Returns headers by name. Those from Secrets must have a value at this point, since the endpoint wouldn't be sealed
+ * otherwise.
+ */
 function headersOf(endpoint: Endpoint, fields: readonly HeaderField[] | undefined): Record<string, string> {
   const plain = (endpoint.headers ?? []).flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]));
   const secret = headersFromSecrets(endpoint, fields).flatMap(({ name, field }) =>
@@ -255,12 +258,12 @@ function headersOf(endpoint: Endpoint, fields: readonly HeaderField[] | undefine
   return Object.fromEntries([...plain, ...secret]) as Record<string, string>;
 }
 
-/** Returns when the owner last enabled the endpoint, ms. */
+/** Returns when the owner last enabled the endpoint, in ms. */
 export function enabledMsOf(endpoint: Pick<Endpoint, 'enabledAt'> | undefined): number | undefined {
   return endpoint?.enabledAt === undefined ? undefined : Date.parse(endpoint.enabledAt);
 }
 
-/** A version that has not signed yet counts as rotated now, so that its predecessor keeps signing. */
+/** A version that has yet to sign anything counts as rotated now, so that its predecessor keeps signing. */
 function signing({ spec, signedVersion, rotatedMs }: SubscriptionSnapshot, nowMs: number) {
   const secretVersion = spec.endpoint?.secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
   const rotatedAtMs = signedVersion !== undefined && secretVersion > signedVersion ? nowMs : rotatedMs;

@@ -12,14 +12,14 @@ export interface DispositionFacts {
   /** Stream id of the event in its queue. */
   readonly id: string;
   readonly groupKey: string;
-  /** The router's position in the queue. */
+  /** Position of the router in the queue. */
   readonly cursor: string;
   readonly integration: 'pending' | 'active' | 'closed';
-  /** undefined: the integration has no subscription to the queue. */
+  /** Undefined if the integration isn't subscribed to the queue. */
   readonly subscription: { readonly behindAt: string | undefined } | undefined;
-  /** Activation time of the group key for the integration, ms; undefined: not active. */
+  /** When the group key was activated for the integration, in ms. Undefined if not active. */
   readonly activatedSinceMs: number | undefined;
-  /** Redis's clock, ms. */
+  /** Redis clock, in ms. */
   readonly nowMs: number;
   /** Progress of the event in the inbox, or undefined if it was never added there. */
   readonly progress: EventProgress | undefined;
@@ -34,7 +34,7 @@ export interface DispositionFacts {
 export interface EventDisposition {
   readonly disposition: 'routed' | 'waiting' | 'not_routed';
   readonly progress?: EventProgress;
-  /** Only if not routed. */
+  /** Only present if the event wasn't routed. */
   readonly reason?: NotRoutedReason;
 }
 

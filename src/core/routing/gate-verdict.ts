@@ -2,20 +2,20 @@ import type { HeldReason, NotRoutedReason } from './reasons.ts';
 
 /** What determines whether an event in a stream is routed to an integration right now. */
 export interface GateFacts {
-  /** Empty or absent: the event has no group key. */
+  /** Empty or absent if the event has no group key. */
   readonly groupKey: string | undefined;
   readonly integration: 'pending' | 'active' | 'closed';
   /** Whether an active activation exists for the group key. */
   readonly activated: boolean;
-  /** `none`: no admitted subscription to the stream; else whether it is routed, or why it is held. */
+  /** `none` without an admitted subscription to the stream. Otherwise whether it is routed, or why it is held. */
   readonly subscription: 'none' | 'open' | HeldReason;
 }
 
 export interface GateVerdict {
   readonly wouldRoute: boolean;
-  /** undefined exactly if the event would be routed. */
+  /** Undefined if and only if the event would be routed. */
   readonly reason: NotRoutedReason | HeldReason | undefined;
-  /** The event would wait, and be routed when the reason ends. */
+  /** Whether the event would wait and then be routed once the reason ends. */
   readonly held: boolean;
 }
 

@@ -2,7 +2,7 @@ import type { IntegrationSnapshot } from './snapshot.ts';
 
 export type IntegrationState = 'Pending' | 'Active' | 'Declined' | 'Expired' | 'Revoked';
 
-/** State of an integration: the first that applies of Revoked, Declined, Active, Expired, Pending. */
+/** Returns the state of an integration, i.e. the first of Revoked, Declined, Active, Expired, and Pending to apply. */
 export function integrationState(
   integration: Pick<IntegrationSnapshot, 'spec' | 'expiresMs'>,
   nowMs: number,

@@ -1,6 +1,6 @@
 /**
- * Why an event did not go to an integration. The keys are for metrics and answers; the codes, one letter per
- * integration and event, are for Redis.
+ * Why an event wasn't routed to an integration. Keys are used for metrics and answers. In Redis we use the codes
+ * instead, storing a single letter per integration and event.
  */
 export const NOT_ROUTED = {
   missing_group_key: 'm',
@@ -16,15 +16,16 @@ export type NotRoutedReason = keyof typeof NOT_ROUTED;
 
 const WORDS = new Map(Object.entries(NOT_ROUTED).map(([word, code]) => [code as string, word as NotRoutedReason]));
 
-/** Returns the reason of a stored code; undefined for a code that this version does not know. */
+/** Returns the reason for a stored code, or undefined for a code this version doesn't know. */
 export function notRoutedReason(code: string): NotRoutedReason | undefined {
   return WORDS.get(code);
 }
 
 /**
- * Why an event waits in its queue for an integration. It proceeds when the reason ends, within the retention. If
- * several Blocks cover a stream, a Block of the stream itself comes first. `paused` is all that Redis knows of the
- * first three. `state_missing`: Redis lost the state, which is being rebuilt.
+ * Why an event is waiting in its queue for an integration. Once the reason ends, it will proceed, provided that this is
+ * within the retention. If a stream is covered by several Blocks, one for the stream itself comes first. Redis can't
+ * tell the first three apart and only knows `paused`. `state_missing` means that Redis lost the state, which is
+ * currently being rebuilt.
  */
 export const HELD = [
   'blocked_stream',

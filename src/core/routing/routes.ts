@@ -1,15 +1,15 @@
 /**
- * The routes of one tenant as Redis has them: the output of `compileRoutes`, the input of a rebuild, and the basis of
- * differences. All values are text, as in Redis.
+ * A tenant's routes as they appear in Redis. Produced by `compileRoutes`, and used for rebuilding and for finding
+ * differences. All values are text, like in Redis.
  */
 export interface TenantRoutes {
   /** `ten_…` */
   readonly tenant: string;
-  /** Account that pays for distribution (`acc_…`); empty if the workspace has none. */
+  /** Account paying for distribution (`acc_…`). Empty if the workspace doesn't have one. */
   readonly payer: string;
-  /** The payer's plan; empty without a payer. Metered: tokens are only counted, and no batch reserves any. */
+  /** Plan of the payer, or empty without one. With Metered, tokens are only counted and no batch reserves any. */
   readonly plan: 'Free' | 'Metered' | '';
-  /** SHA-256 (hex) of each ingress key → when it expires (ms), or '' for never. */
+  /** Maps the SHA-256 (hex) of each ingress key to when it expires in ms, or '' for never. */
   readonly keys: Readonly<Record<string, string>>;
   readonly queues: Readonly<Record<string, QueueRoute>>;
   /** By `int_…`. */
@@ -17,7 +17,7 @@ export interface TenantRoutes {
 }
 
 export interface QueueRoute {
-  /** Generation from the stream's UID: a re-created stream never meets the data of the old one. */
+  /** Generation from the stream's UID. This prevents a re-created stream from seeing data of the old one. */
   readonly gen: string;
   readonly state: 'open' | 'closing';
   readonly retentionMs: number;
@@ -34,36 +34,36 @@ export interface QueueRoute {
 }
 
 export interface IntegrationRoute {
-  /** pending: not accepted yet, nothing is routed or held; closed: declined, revoked, expired or deleted. */
+  /**
+   * While pending, i.e. not accepted yet, nothing is routed or held. Closed is declined, revoked, expired, or deleted.
+   */
   readonly state: 'pending' | 'active' | 'closed';
-  /** When it became active, ms; used if Redis does not know it. */
+  /** When it became active, in ms. Only used if Redis doesn't know. */
   readonly sinceMs: number;
   /** By `sub_…`. */
   readonly subscriptions: Readonly<Record<string, SubscriptionRoute>>;
 }
 
 export interface SubscriptionRoute {
-  /** Generation of the inbox, from the subscription's UID. */
+  /** Generation of the inbox, based on the subscription's UID. */
   readonly inc: string;
   readonly queue: string;
   readonly gen: string;
-  /** open: events are routed; paused: events wait and are caught up; closed: events are not for this subscription. */
+  /** When open, events are routed. When paused, they wait and will be caught up. Closed gets no events. */
   readonly route: 'open' | 'paused' | 'closed';
-  /**
-   * Only while Blocks cover it: what happens to the backlog when the last Block ends. skip if all Blocks ask for it.
-   */
+  /** Only present while covered by Blocks. Decides about the backlog after the last Block: skip if all ask for it. */
   readonly onUnblock?: 'continue' | 'skip';
-  /** open: attempts are claimed; held: events in the inbox wait. */
+  /** When open, attempts are claimed. When held, events wait in the inbox. */
   readonly send: 'open' | 'held';
-  /** Start position if Redis knows none, ms. */
+  /** Start position in ms, if Redis doesn't know one. */
   readonly sinceMs: number;
   readonly unordered: boolean;
   /** Maximum concurrent attempts. */
   readonly cap: number;
-  /** Maximum attempts started per second; absent: no limit. */
+  /** Maximum number of attempts to start per second. Unlimited if absent. */
   readonly maxPerSecond?: number;
-  /** When its owner enabled the endpoint, ms: earlier failures do not count. */
+  /** When the owner enabled the endpoint, in ms. Failures before that do not count. */
   readonly enabledMs?: number;
-  /** The endpoint's configuration, sealed with the root key; empty for a subscription without an endpoint. */
+  /** Endpoint configuration, sealed with the root key. Empty for a subscription without an endpoint. */
   readonly endpoint: string;
 }

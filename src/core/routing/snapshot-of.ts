@@ -12,14 +12,14 @@ interface Metadata {
   readonly finalizers?: readonly string[] | undefined;
 }
 
-/** A custom resource from a cache. */
+/** A cached custom resource. */
 interface CachedObject<Spec, Status = unknown> {
   readonly metadata: Metadata;
   readonly spec: Spec;
   readonly status?: Status | undefined;
 }
 
-/** An object without the finalizer has no effect: the routes must not use an unprotected object. */
+/** Objects without the finalizer have no effect, because routes must not use an unprotected object. */
 export function isProtected({ metadata }: { readonly metadata: Metadata }): boolean {
   return metadata.finalizers?.includes(FINALIZER) === true;
 }
@@ -28,7 +28,7 @@ function msOf(time: string | undefined): number | undefined {
   return time === undefined ? undefined : Date.parse(time);
 }
 
-/** Converts a stream, a package or a block: their statuses decide nothing. */
+/** Converts a stream, package, or block. Their statuses aren't needed for any decision. */
 export function snapshotOf<Spec>({ metadata, spec }: CachedObject<Spec>): SnapshotMeta & { readonly spec: Spec } {
   return {
     name: metadata.name,

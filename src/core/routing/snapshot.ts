@@ -7,7 +7,7 @@ import type { SubscriptionSpec } from '../../api/kinds/subscription.ts';
 import type { WorkspaceSpec } from '../../api/kinds/workspace.ts';
 import type { HeaderField } from '../delivery/header-field.ts';
 
-/** The metadata that the decisions need. */
+/** Metadata needed for the decisions. */
 export interface SnapshotMeta {
   readonly name: string;
   readonly namespace: string;
@@ -23,21 +23,21 @@ export interface StreamSnapshot extends SnapshotMeta {
 
 export interface IntegrationSnapshot extends SnapshotMeta {
   readonly spec: IntegrationSpec;
-  /** From the status: when the invitation expires, and when the integration was accepted; ms. */
+  /** From the status, in ms. When the invitation will expire, and when the integration was accepted. */
   readonly expiresMs?: number;
   readonly acceptedMs?: number;
 }
 
 export interface SubscriptionSnapshot extends SnapshotMeta {
   readonly spec: SubscriptionSpec;
-  /** From the status; ms. */
+  /** From the status, in ms. */
   readonly admittedMs?: number;
-  /** Newest version of the secret that has signed, and since when. */
+  /** Newest version of the secret that has been used to sign, and since when. */
   readonly signedVersion?: number;
   readonly rotatedMs?: number;
   /** When the endpoint was last disabled. */
   readonly disabledMs?: number;
-  /** Values of the headers from Secrets, in their order; absent if there are none. */
+  /** Values of headers from Secrets, in order. Absent if there are none. */
   readonly headerFields?: readonly HeaderField[];
 }
 
@@ -49,19 +49,19 @@ export interface BlockSnapshot extends SnapshotMeta {
   readonly spec: BlockSpec;
 }
 
-/** Everything that decides the routes of one tenant: the objects of its namespace, and all subscriptions to it. */
+/** Everything needed to decide a tenant's routes, i.e. the objects in its namespace and all subscriptions to it. */
 export interface TenantSnapshot {
-  /** Name of the workspace and of its namespace. */
+  /** Name of the workspace and its namespace. */
   readonly name: string;
-  /** Absent: there is no Workspace, or it is being deleted. Then its routing is closed. */
+  /** Absent if there is no Workspace or it is being deleted, in which case its routing is closed. */
   readonly workspace?: { readonly spec: WorkspaceSpec };
-  /** The account that pays. Absent: it does not exist, and nothing is routed until it does. */
+  /** The paying account. Absent if it doesn't exist, and nothing will be routed until it does. */
   readonly account?: {
     readonly plan: AccountSpec['plan'];
-    /** Whether a queue waits for more tokens than are left. */
+    /** Whether any queue is waiting for more tokens than are left. */
     readonly short: boolean;
   };
-  /** SHA-256 (hex) of the ingress keys in Secrets. */
+  /** SHA-256 (hex) of ingress keys in Secrets. */
   readonly secretKeys: readonly string[];
   readonly streams: readonly StreamSnapshot[];
   readonly packages: readonly PackageSnapshot[];

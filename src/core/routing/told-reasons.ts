@@ -1,10 +1,12 @@
 import { NOT_ROUTED, type NotRoutedReason, notRoutedReason } from './reasons.ts';
 
-/** Maximum number of integrations named for an event. Above it, only those with an uncommon reason are named. */
+/** Maximum number of integrations to name for an event. Beyond this, only those with an uncommon reason are named. */
 export const NAMED = 32;
-/** Maximum number of named integrations with an uncommon reason. Above it, nothing is stored for unnamed ones. */
+/**
+ * Maximum number of named integrations with an uncommon reason. Beyond this, nothing is stored for the unnamed ones.
+ */
 const EXCEPTIONS = 128;
-/** Stands for all unnamed integrations. */
+/** Represents all unnamed integrations. */
 const OTHERS = '*';
 
 /**
@@ -34,12 +36,12 @@ function lastOf(text: string, name: string): NotRoutedReason | undefined {
   return code === undefined ? undefined : notRoutedReason(code);
 }
 
-/** Returns the reason stored for this integration by name; the last one counts. */
+/** Returns the reason stored for this integration by name. If there are several, the last one counts. */
 export function toldReason(text: string, integration: string): NotRoutedReason | undefined {
   return lastOf(text, integration);
 }
 
-/** Returns the reason stored for all subscribed integrations that are not named. */
+/** Returns the reason stored for all subscribed integrations that aren't named. */
 export function reasonOfOthers(text: string): NotRoutedReason | undefined {
   return lastOf(text, OTHERS);
 }

@@ -24,7 +24,7 @@ function openSinceMs(activations: readonly Cached<'Activation'>[], nowMs: number
   return times.length === 0 ? nowMs : Math.min(...times);
 }
 
-/** Returns a workspace's open group keys from the caches, by integration ID (`int_…`). */
+/** Returns a workspace's open group keys from the caches, by integration id (`int_…`). */
 export function openGatesOf(
   { caches, nowMs }: Pick<Context, 'caches' | 'nowMs'>,
   namespace: string,

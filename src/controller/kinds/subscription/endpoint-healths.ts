@@ -25,8 +25,8 @@ function showsFailing({ status }: Cached<'Subscription'>): boolean {
 }
 
 /**
- * Keeps the health of failing and disabled endpoints. It is the data plane that determines the health, publishing a
- * message when it disables an endpoint. All other changes, as well as lost messages, are picked up by the audit, which
+ * Keeps the health of failing and disabled endpoints. Health is determined by the data plane, which publishes a message
+ * when it disables an endpoint. All other changes, as well as lost messages, are picked up by the audit, which
  * regularly reads every endpoint.
  */
 export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps) {
@@ -63,7 +63,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
     },
     /**
      * Processes a tenant's audit results.
-     * @param subs IDs of all subscriptions that were read (`sub_…`)
+     * @param subs ids of all subscriptions that were read (`sub_…`)
      */
     noteAll(subs: Iterable<string>, texts: ReadonlyMap<string, string>): void {
       for (const sub of subs) note(sub, texts.get(sub));
@@ -79,7 +79,7 @@ export function createEndpointHealths({ read, onNews, log }: EndpointHealthsDeps
 
 /**
  * Returns the keys of Subscriptions whose status needs to be updated.
- * @param sub subscription ID (`sub_…`)
+ * @param sub subscription id (`sub_…`)
  * @param first whether the endpoint was just found to be working
  */
 export function keysConcerned({ Subscription }: Pick<Caches, 'Subscription'>, sub: string, first: boolean): string[] {

@@ -22,7 +22,7 @@ export interface DeadLetterEvents {
 
 export function createDeadLetterEvents(): DeadLetterEvents {
   /**
-   * When the last reported dead letter of each subscription ID (`sub_…`) occurred, in milliseconds. Always the first
+   * When the last reported dead letter of each subscription id (`sub_…`) occurred, in milliseconds. Always the first
    * dead letter of its hour.
    */
   const reported = new Map<string, number>();

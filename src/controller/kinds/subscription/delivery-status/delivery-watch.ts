@@ -19,7 +19,7 @@ import type { DeliveryWriter, Target } from './writer.ts';
 
 export interface DeliveryWatchDeps {
   readonly read: ReadDeliveries;
-  /** Returns the Subscriptions with this public ID. */
+  /** Returns the Subscriptions with this public id. */
   readonly subscriptionsOf: (sub: string) => readonly Cached<'Subscription'>[];
   /** Returns the retention of the subscription's stream, or the maximum retention if that stream doesn't exist. */
   readonly retentionMsOf: (subscription: Cached<'Subscription'>) => number;
