@@ -3,17 +3,17 @@ import type { AttemptResult } from './endpoint-client.ts';
 import type { CachedEvent } from './event-cache.ts';
 import type { OpenSubscription } from './subscription.ts';
 
-/** The delivery that an attempt belongs to. */
+/** Delivery the attempt belongs to. */
 export interface AttemptOf {
   readonly subscription: OpenSubscription;
   readonly event: CachedEvent;
-  /** The number of attempts that were made before this one. */
+  /** Number of attempts made before this one. */
   readonly attempts: number;
 }
 
 /**
- * Starts the client span of an attempt in the trace of the accepted event. The span contains only the host of the
- * endpoint's URL because the paths and queries of webhooks may contain secrets.
+ * Starts the client span for an attempt, as part of the trace of the accepted event. Only the host of the endpoint URL
+ * is recorded, since webhook paths and queries may contain secrets.
  */
 export function startAttemptSpan(tracing: Tracing, { subscription, event, attempts }: AttemptOf): Span {
   const { source, endpoint } = subscription;

@@ -3,7 +3,7 @@ import { type SecureContext, connect as tlsConnect } from 'node:tls';
 import type { NetworkPolicy } from '../../core/delivery/network.ts';
 import { createNameLookup, type ResolveName } from './name-lookup.ts';
 
-/** The reason why a connection failed. The values are also used in the result of an attempt. */
+/** Reason for a connection failure. These values also appear in attempt results. */
 export type ConnectFailure =
   | 'address_refused'
   | 'dns_failed'
@@ -25,15 +25,15 @@ export class ConnectError extends Error {
 }
 
 export interface ConnectTarget {
-  /** The host name without brackets. */
+  /** Host name, without brackets. */
   readonly hostname: string;
   readonly port: number;
   readonly tls: boolean;
 }
 
 /**
- * Opens a connection and calls `done` exactly once. The returned function cancels the connection and destroys its
- * sockets.
+ * Opens a connection and calls `done` exactly once. Calling the returned function cancels the connection and destroys
+ * any sockets.
  */
 export type Connect = (
   target: ConnectTarget,
@@ -42,8 +42,8 @@ export type Connect = (
 ) => () => void;
 
 /**
- * TlsSession contains the last TLS session of an origin. It is used to resume the session for the next connection,
- * which is much cheaper.
+ * TlsSession holds the last TLS session for an origin, so we can resume it on the next connection (much cheaper than a
+ * full handshake).
  */
 export interface TlsSession {
   ticket?: Buffer;
@@ -65,18 +65,18 @@ const REASON_BY_CODE: Readonly<Record<string, ConnectFailure>> = {
 
 function reasonOf(error: unknown): ConnectFailure {
   if (error instanceof ConnectError) return error.reason;
-  // If there are several addresses, the error contains the errors of all of them. The first address is the preferred
-  // one.
+  // With several addresses, we get an error containing one error per address. The first address is the preferred one.
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return (typeof code === 'string' ? REASON_BY_CODE[code] : undefined) ?? 'connect_failed';
 }
 
 /**
- * Creates a connector that opens a TCP connection and then starts TLS on it. We use two steps because `tls.connect`
- * does not pass on a block list. The block list checks the address that the socket connects to. It therefore applies to
- * all spellings of an address, to all DNS answers, and to names that resolve differently the second time. The lookup
- * also removes refused addresses so that a name with other addresses can still be used.
+ * Creates a connector that opens a TCP connection before starting TLS on top. Two steps are needed because
+ * `tls.connect` doesn't pass on a block list. The block list is checked against the address the socket actually
+ * connects to, and therefore covers every spelling of an address, every DNS answer, and names that resolve differently
+ * the second time. Refused addresses are also removed during lookup, so a name can still be used if it has other
+ * addresses.
  *
  * @param connectTimeoutMs is the limit for name lookup, TCP and TLS together
  */
@@ -112,14 +112,14 @@ export function createConnector(options: {
     });
     const timer = setTimeout(() => finish(new ConnectError('connect_timeout'), null), connectTimeoutMs);
 
-    // Keep this listener. Without it, an error of the TCP socket after the TLS handshake would end the process.
+    // Don't remove this listener: without it, a TCP socket error after the TLS handshake would end the process.
     tcp.on('error', error => finish(error, null));
     tcp.once('connect', () => {
       if (!target.tls) return finish(null, tcp);
       const tls = tlsConnect({
         socket: tcp,
         secureContext,
-        // The certificate is checked against `host`. SNI only supports names (RFC 6066, 3).
+        // Certificates are verified against `host`. SNI supports names only (RFC 6066, 3).
         host: target.hostname,
         ...(isIP(target.hostname) === 0 ? { servername: target.hostname } : {}),
         ...(session.ticket === undefined ? {} : { session: session.ticket }),

@@ -9,35 +9,32 @@ import { SHOWN_OUTCOMES } from './outcome.ts';
 import type { OpenSubscription } from './subscription.ts';
 
 /**
- * The number of lapsed claims after which an event becomes a dead letter. We then assume that the event caused its
- * dispatchers to crash.
+ * Number of lapsed claims before an event is turned into a dead letter. At this point we assume the event is what
+ * crashed its dispatchers.
  */
 export const POISON_LAPSES = 5;
 /**
- * A claim is released if its attempt has not started after this time. A deactivation or a block can therefore take
- * effect up to one second late.
+ * Claims are released when their attempt hasn't started after this time. This means that deactivations and blocks may
+ * take up to one second to become effective.
  */
 const CLAIM_TO_WIRE_MS = 1_000;
 
 export interface DeliverDeps {
   readonly attempt: EndpointClient['attempt'];
-  /** The clock of Redis. It is used for stored times. */
+  /** Redis clock, used for stored times. */
   readonly nowMs: () => number;
-  /** The wall clock of this machine. It is used for `webhook-timestamp`. */
+  /** Wall clock of this machine, used for `webhook-timestamp`. */
   readonly wallMs: () => number;
   readonly monotonicMs: () => number;
   readonly random: () => number;
   readonly onAttempt: (result: AttemptResult, completion: Completion) => void;
-  /** If this is not set, the attempts will not be traced. */
+  /** Optional. Attempts won't be traced if unset. */
   readonly tracing?: Tracing | undefined;
-  /** This is called when an event ends without another attempt. */
+  /** Called when an event ends without a further attempt. */
   readonly onGivenUp?: (outcome: Completion['outcome']) => void;
 }
 
-/**
- * Processes a claimed event with at most one attempt, and returns the completion that must be written. It never
- * rejects.
- */
+/** Processes a claimed event, making at most one attempt. Returns the completion to be written, and never rejects. */
 export async function deliver(
   deps: DeliverDeps,
   subscription: OpenSubscription,
@@ -57,8 +54,8 @@ export async function deliver(
 
   const { endpoint, buildHeaders } = subscription;
   const span = deps.tracing && startAttemptSpan(deps.tracing, { subscription, event, attempts });
-  // The partner continues the trace of the attempt's span. If tracing is disabled, the partner receives the value that
-  // the producer sent.
+  // Partners continue the trace from the attempt span. When tracing is disabled, they'll receive whatever value the
+  // producer sent.
   const meta = span === undefined ? event.meta : { ...event.meta, traceparent: span.traceparent };
   const result = await deps.attempt({
     url: endpoint.url,
@@ -88,7 +85,7 @@ export async function deliver(
       return { lane, ref, token, outcome: 'gone', attempt, ...answer };
     }
     const next = nextAttempt({
-      // A test event is not retried because the caller sees the result and can repeat the test.
+      // No retries for test events: the caller can see the result and repeat the test.
       schedule: isTestRef(ref) ? [] : endpoint.retryMs,
       failures: made,
       randomUnit: deps.random(),

@@ -1,24 +1,24 @@
 import type { DeliveryNews, DeliveryNote } from '../../redis/delivery-news.ts';
 
 /**
- * The minimum interval between two alarms of a subscription in milliseconds. A backlog must also last this long before
- * it is reported.
+ * Minimum interval between two alarms for a subscription, in milliseconds. A backlog also needs to persist for this
+ * long before we report it.
  */
 const QUIET_MS = 10_000;
-/** A backlog that keeps changing is reported after this time in milliseconds. */
+/** Time in milliseconds after which a constantly changing backlog is reported anyway. */
 const LATEST_MS = 60_000;
 /**
- * The maximum number of subscriptions in memory. If it is exceeded, the subscriptions that have not changed for the
- * longest time are removed.
+ * Maximum number of subscriptions kept in memory. Once exceeded, those that have gone longest without a change are
+ * dropped.
  */
 const MOST_REMEMBERED = 20_000;
 
 export interface DeliveryAlarmDeps {
-  /** Asks the controller to check the subscription with this member. */
+  /** Asks the controller to check the subscription identified by this member. */
   readonly raise: (member: string) => void;
-  /** A monotonic clock in milliseconds. */
+  /** Monotonic clock, in milliseconds. */
   readonly monotonicMs: () => number;
-  /** Calls `run` once after the delay. The returned function cancels the call. */
+  /** Calls `run` once after the delay. Use the returned function to cancel. */
   readonly setTimer: (run: () => void, delayMs: number) => () => void;
 }
 
@@ -30,21 +30,21 @@ export interface DeliveryAlarm {
 
 interface Noted {
   now: DeliveryNote;
-  /** The last note that was reported to the controller. It is undefined if this is not known. */
+  /** Last note reported to the controller, or undefined if unknown. */
   told: DeliveryNote | undefined;
   toldMs: number;
-  /** The time at which `now` first differed from the reported note. This will be undefined if both are equal. */
+  /** Time at which `now` first differed from the reported note. Undefined while both are equal. */
   changedMs: number | undefined;
-  /** This is true if more than the backlog has changed. */
+  /** Whether anything other than the backlog has changed. */
   urgent: boolean;
-  /** Cancels the pending alarm. It is undefined if there is no pending alarm. */
+  /** Cancels the pending alarm, if any. */
   cancel: (() => void) | undefined;
 }
 
 /**
  * Creates an alarm that limits how often deliveries are reported to the controller. Trouble is reported immediately,
- * but each subscription has at most one alarm in 10 s. A backlog is only reported after it has lasted for some time. If
- * the state returns to the reported state, no alarm is raised. The last change is always reported.
+ * but no more than once every 10 s for a given subscription. A backlog will only be reported once it has lasted for
+ * some time. No alarm is raised if things return to the state reported last. The final change always gets reported.
  */
 export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAlarmDeps): DeliveryAlarm {
   const noted = new Map<string, Noted>();
@@ -83,9 +83,9 @@ export function createDeliveryAlarm({ raise, monotonicMs, setTimer }: DeliveryAl
   return {
     note(member, { before, now }) {
       const entry = remember(member);
-      // If both notes are equal, this is the first dead letter within an hour.
+      // Equal notes mean that this is the first dead letter within an hour.
       const repeated = isSame(before, now);
-      // Another dispatcher has processed the subscription in the meantime, and may have reported a different state.
+      // Meanwhile, another dispatcher has processed the subscription and may have reported a different state.
       if (repeated || !isSame(entry.now, before)) entry.told = undefined;
       entry.now = now;
       if (entry.told !== undefined && isSame(entry.told, now)) return settle(entry);

@@ -6,20 +6,20 @@ import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { createTally } from '../../telemetry/tally.ts';
 import type { AttemptResult } from './endpoint-client.ts';
 
-/** DispatcherMetrics contains the metrics of the dispatcher. */
+/** DispatcherMetrics groups all dispatcher metrics. */
 export interface DispatcherMetrics {
-  /** Counts an attempt and the completion of its event. */
+  /** Counts an attempt along with the completion of its event. */
   readonly attempted: (result: AttemptResult, completion: Completion) => void;
   /**
-   * Counts an event that ended without another attempt. Either retention has removed it, or too many of its claims have
-   * lapsed.
+   * Counts an event that ended without another attempt, either because it was removed by retention or because too many
+   * of its claims lapsed.
    */
   readonly gaveUp: (outcome: Completion['outcome']) => void;
   readonly failed: () => void;
 }
 
 /**
- * Creates the metrics.
+ * Creates the dispatcher metrics.
  *
  * @param inFlight returns the number of attempts in flight
  * @param nowMs returns the time of Redis, which is the clock for accepted events

@@ -18,44 +18,38 @@ import { createWorker, type Room, type Worker } from './worker.ts';
 export interface DispatcherOptions {
   readonly inboxes: InboxStore;
   readonly hints: HintIndex;
-  /** Adds the counts of the integrations to the series of their producers. */
+  /** Adds integration counts to the series of the respective producers. */
   readonly traffic: TrafficStore;
   readonly client: EndpointClient;
   readonly keys: SubscriptionKeys;
   readonly version: string;
   readonly alarm: (slot: string) => void;
   readonly nowMs: () => number;
-  /** The wall clock of this machine. Defaults to `Date.now`. */
+  /** Wall clock of this machine. Defaults to `Date.now`. */
   readonly wallMs?: () => number;
   readonly log: Logger;
   readonly registry: Registry;
   readonly tracing?: Tracing | undefined;
-  /** The maximum number of attempts in flight in this process. Defaults to 4,096. */
+  /** Maximum number of attempts in flight in this process. Defaults to 4,096. */
   readonly room?: number;
-  /**
-   * The maximum size of the event cache in bytes. Note that the cache is shared by all subscriptions. Defaults to 32
-   * MiB.
-   */
+  /** Maximum size of the event cache in bytes, shared by all subscriptions. Defaults to 32 MiB. */
   readonly cacheBytes?: number;
 }
 
 export interface Dispatcher {
   readonly start: () => void;
   readonly onReconnect: () => void;
-  /** Stops claiming events and waits for the attempts in flight. */
+  /** Stops claiming events, then waits for any attempts in flight. */
   readonly stop: () => Promise<void>;
 }
 
 /**
- * The time for which this process owns a hint. If the process crashes, other processes can take over the subscription
- * after this time.
+ * How long this process owns a hint. After a crash, other processes can take over the subscription once this time has
+ * passed.
  */
 const HINT_LEASE_MS = 10_000;
 
-/**
- * Creates the dispatcher role. It uses the hints to find the subscriptions that are due, and starts a worker for each
- * of them.
- */
+/** Creates the dispatcher role, which uses hints to find due subscriptions and starts a worker for each of them. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const size = options.room ?? 4_096;
   const room: Room = { free: size, waiting: new Set() };

@@ -6,11 +6,11 @@ import { createConnectionPool, createOrigin, type Origin } from './connection-po
 import type { ResolveName } from './name-lookup.ts';
 import { type AttemptReason, judgeError, judgeStatus, type Outcome, outcomeOf } from './outcome.ts';
 
-/** The maximum number of bytes of a response's body that are read and stored. */
+/** Maximum number of response body bytes to read and store. */
 export const RESPONSE_BODY_MAX = 16 * 1024;
 
 const RESPONSE_HEADERS_MAX = 16 * 1024;
-/** The maximum number of bytes that are read from the connection for an answer. It includes the headers. */
+/** Maximum number of bytes to read from the connection for an answer, headers included. */
 const RESPONSE_WIRE_MAX = 128 * 1024;
 const DEFAULT_TIMEOUT_MS = 15_000;
 const TARGETS_MAX = 20_000;
@@ -18,9 +18,9 @@ const NO_BODY = Buffer.alloc(0);
 
 export interface AttemptRequest {
   readonly url: string;
-  /** The limit for the whole attempt, from the name lookup to the last byte of the answer. Defaults to 15 s. */
+  /** Timeout for the whole attempt, from name lookup to the last byte of the answer. Defaults to 15 s. */
   readonly timeoutMs?: number;
-  /** A flat list of names and values, as returned by a header builder. */
+  /** Flat list of names and values, as returned by a header builder. */
   readonly headers: string[];
   readonly body: Buffer;
 }
@@ -28,21 +28,21 @@ export interface AttemptRequest {
 export interface AttemptResult {
   readonly outcome: Outcome;
   readonly reason: AttemptReason;
-  /** The status code. It is not set if no status line was received. */
+  /** Status code. Not set if we never received a status line. */
   readonly status?: number;
-  /** The delay that `Retry-After` requests in a failed answer. It is limited to 10 h. */
+  /** Delay requested by `Retry-After` in a failed answer. Capped at 10 h. */
   readonly retryAfterMs?: number;
   readonly latencyMs: number;
-  /** The first bytes of the body, with a maximum of 16 KiB. */
+  /** First bytes of the body, up to 16 KiB. */
   readonly responseBody: Buffer;
-  /** This is true if the body is incomplete because it was too long or the connection was closed. */
+  /** Whether the body is incomplete, either because it was too long or because the connection was closed. */
   readonly truncated: boolean;
 }
 
 export interface EndpointClient {
-  /** Makes one HTTP request. It does not reject if the network or the endpoint fails. */
+  /** Makes a single HTTP request. Network and endpoint failures don't cause a rejection. */
   readonly attempt: (request: AttemptRequest, signal?: AbortSignal) => Promise<AttemptResult>;
-  /** Closes all connections. Current and later attempts end as `aborted`. */
+  /** Closes all connections. Any current or later attempts will end as `aborted`. */
   readonly close: () => Promise<void>;
 }
 
@@ -56,9 +56,9 @@ const unanswered = (reason: AttemptReason): { outcome: Outcome; reason: AttemptR
 type Target = { origin: Origin; path: string } | 'endpoint_refused' | 'address_refused';
 
 /**
- * Creates a client that sends attempts to many endpoints. The caller limits the number of concurrent attempts. The
- * status line determines the result. If the connection fails after the status line, the status is still used, so that a
- * 2xx answer with an endless body is not sent twice.
+ * Creates a client for sending attempts to many endpoints. It is up to the caller to limit how many attempts run
+ * concurrently. The result depends on the status line alone, even if the connection fails afterwards. Otherwise we'd
+ * send an event twice when, e.g., a 2xx answer comes with an endless body.
  *
  * @param allowedNetworks are the CIDR networks that endpoints may use in addition to public addresses
  * @param connectTimeoutMs is the limit for name lookup, TCP and TLS together, and defaults to 5 s
@@ -89,8 +89,8 @@ export function createEndpointClient(options: {
 
   let closed = false;
 
-  // Cache the targets because parsing and checking a URL costs more than sending a request. There are few endpoints and
-  // they are used often.
+  // Cache targets, since parsing and checking a URL is more expensive than sending a request. There are only a few
+  // endpoints, and they're used often.
   const targets = new Map<string, Target>();
   const origins = new Map<string, Origin>();
   const targetOf = (url: string): Target => {
@@ -160,7 +160,7 @@ export function createEndpointClient(options: {
           connection.onOverrun = onOverrun;
         },
         onResponseStart(_controller, statusCode, headers) {
-          // A status of 1xx other than 101 is informational, and the answer is still to come (RFC 9110, 15.2).
+          // All 1xx statuses except 101 are informational, so the actual answer is still to come (RFC 9110, 15.2).
           if (settled || statusCode < 200) return;
           status = statusCode;
           const retryAfter = statusCode < 300 ? undefined : headers['retry-after'];
@@ -172,7 +172,7 @@ export function createEndpointClient(options: {
           if (settled) return;
           const room = RESPONSE_BODY_MAX - keptBytes;
           const part = chunk.length > room ? chunk.subarray(0, room) : chunk;
-          // Copy the chunk because it is a view of a 64 KiB read buffer that would otherwise stay in memory.
+          // Chunks are views of a 64 KiB read buffer. Copy them so we don't keep the whole buffer in memory.
           if (part.length > 0) kept.push(Buffer.from(part));
           keptBytes += part.length;
           if (chunk.length > room) cutOff('http_2xx');

@@ -13,26 +13,26 @@ export interface EventSource {
   readonly gen: string;
 }
 
-/** Reads the events. An item is undefined if retention has removed the event. */
+/** Reads events. Items are undefined for events that were removed by retention. */
 export type ReadEvents = (source: EventSource, refs: readonly string[]) => Promise<(CachedEvent | undefined)[]>;
 
 const NOTHING = Promise.resolve();
 
 interface Cached {
-  /** Resolves when `event` has been read. Events that are read together share the promise. */
+  /** Resolves once `event` has been read. The promise is shared between events that are read together. */
   read: Promise<void>;
-  /** The event. It is undefined if it has not been read yet or does not exist. */
+  /** Undefined if the event has not been read yet or does not exist. */
   event: CachedEvent | undefined;
-  /** The size of the event. It is 0 until the event has been read. */
+  /** Size of the event, or 0 until it has been read. */
   bytes: number;
-  /** This is true if the entry was removed from the cache. */
+  /** Whether the entry was removed from the cache. */
   dropped: boolean;
 }
 
 /**
- * Creates a cache that reads the events of the queues. Subscriptions that deliver an event at about the same time share
- * a single read. If an event is already being read, the caller waits for the same answer. The cache keeps at most
- * `maxBytes` of events.
+ * Creates a cache for reading queue events. A single read is shared between subscriptions delivering the same event at
+ * about the same time, so callers wait for the answer if a read is already under way. No more than `maxBytes` of events
+ * are kept.
  */
 export function createEventCache(inboxes: Pick<InboxStore, 'readEvents'>, maxBytes: number): ReadEvents {
   const cached = new Map<string, Cached>();

@@ -7,8 +7,8 @@ import type { Sign } from './signature.ts';
 const VISIBLE_ASCII = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * Returns the id in the form that is sent in `webhook-id` and that is signed. An id that cannot be sent in a header is
- * encoded like an attribute. This can happen because an id in structured mode may contain any character.
+ * Returns the id as sent in `webhook-id` and as signed. In structured mode an id may contain any character, so ids that
+ * can't be sent in a header are encoded in the same way as attributes.
  */
 export function webhookId(id: string): string {
   return VISIBLE_ASCII.test(id) ? id : percentEncode(id);
@@ -16,19 +16,18 @@ export function webhookId(id: string): string {
 
 const ASCII = /^[\x20-\x7e]*$/;
 
-/** Encodes text as UTF-8 with one character for each byte, which is the form that header values need. */
+/** Encodes text as UTF-8 with one character per byte, as required for header values. */
 function latin1OfUtf8(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Returns the headers of an attempt as a flat list of names and values for undici. */
+/** Returns the attempt headers as a flat list of names and values for undici. */
 export type BuildHeaders = (meta: EventMeta, body: Uint8Array, timestampMs: number, replayId?: string) => string[];
 
 /**
- * Creates the function that builds the headers of an attempt. They contain the headers of Standard Webhooks and of the
- * CloudEvent, the group key and the type, and `traceparent`. The headers that the producer forwards and the headers of
- * the endpoint are also included. A header of the endpoint overrides a forwarded header, and reserved names are removed
- * from both. The function should be created once for each endpoint.
+ * Creates the function that builds the headers for an attempt: Standard Webhooks and CloudEvents headers, group key,
+ * type, `traceparent`, any headers forwarded by the producer, and those configured on the endpoint. Endpoint headers
+ * override forwarded ones. Reserved names are stripped from both. Should be created once per endpoint.
  *
  * @param version is the product version for `user-agent: sluice/<version>`
  * @param extra are the headers of the endpoint by name
@@ -40,7 +39,7 @@ export function createHeaderBuilder(endpoint: {
 }): BuildHeaders {
   const { sign } = endpoint;
   const fixed: string[] = ['user-agent', `sluice/${endpoint.version}`];
-  // Names are not case sensitive. If a name is listed several times, the last value is used.
+  // Names are case-insensitive. The last value wins when a name is listed several times.
   const own = new Map<string, string>();
   for (const [name, value] of Object.entries(endpoint.extra ?? {})) {
     if (mayEndpointSet(name) && isHeaderValue(value)) own.set(name.toLowerCase(), value);
@@ -59,9 +58,9 @@ export function createHeaderBuilder(endpoint: {
       sign(id, timestampSeconds, body),
       ...cloudEventHeaders(meta),
     );
-    // Use the names and the form in which producers send these values, regardless of the CloudEvent's attributes.
+    // Use the same names and form as producers do when sending these values, regardless of the CloudEvent's attributes.
     if (meta.type !== undefined) headers.push('x-sluice-event-type', meta.type);
-    // Test events do not have a group key.
+    // Test events have no group key.
     if (meta.groupKey !== '') headers.push('x-sluice-group-key', latin1OfUtf8(meta.groupKey));
     if (meta.contentType !== undefined && isHeaderValue(meta.contentType)) {
       headers.push('content-type', meta.contentType);

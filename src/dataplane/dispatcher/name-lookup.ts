@@ -6,19 +6,19 @@ import { createExpiringMap } from '../../time/expiring-map.ts';
 import { type ResolverConfig, readResolverConfig } from './resolver-config.ts';
 
 /**
- * Each attempt has about one second so that all attempts end within the 5 s for opening a connection. We use several
- * short attempts because c-ares ignores late answers to earlier attempts. It also shortens longer timeouts if most
- * answers are fast (nodejs/node#57839).
+ * Gives each attempt about one second, so that all of them end within the 5 s available for opening a connection. We
+ * prefer several short attempts here because c-ares ignores late answers to earlier attempts, and shortens longer
+ * timeouts when most answers are fast (nodejs/node#57839).
  */
 const QUERY = { timeout: 1_000, maxTimeout: 1_000, tries: 4 };
 const CONFIG_MS = 10_000;
-/** This is shorter than the first delay of a retry. */
+/** Must be shorter than the first retry delay. */
 const FAILURE_MS = 3_000;
 const FAILURES_MAX = 10_000;
 
 type Resolved = (error: Error | null, addresses: LookupAddress[]) => void;
 
-/** Resolves a name to all of its addresses. The default is `createNameResolver`, which tests can replace. */
+/** Resolves a name to all of its addresses. Defaults to `createNameResolver`, and can be replaced in tests. */
 export type ResolveName = (hostname: string, options: LookupOptions & { all: true }, done: Resolved) => void;
 
 const LOOKUP_ERRORS = {
@@ -27,7 +27,7 @@ const LOOKUP_ERRORS = {
   SLUICE_ADDRESS_REFUSED: 'the name has no permitted address',
 } as const;
 
-/** NameLookupError is thrown if a name has no address, has no permitted address, or cannot be resolved. */
+/** NameLookupError is thrown when a name has no address, has no permitted address, or can't be resolved. */
 export class NameLookupError extends Error {
   readonly code: keyof typeof LOOKUP_ERRORS;
 
@@ -38,15 +38,15 @@ export class NameLookupError extends Error {
   }
 }
 
-/** The name servers and the local configuration of the machine. */
+/** Name servers and local configuration of the machine. */
 interface Machine {
   readonly resolver: dns.Resolver;
   readonly config: ResolverConfig;
 }
 
 /**
- * Returns all addresses of a name, or an empty list if the name servers report that there are none. Throws an error if
- * the name servers do not answer.
+ * Returns all addresses for a name. The list is empty if the name servers report that there are none; if they don't
+ * answer, an error is thrown.
  */
 async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[]> {
   const found: LookupAddress[] = [];
@@ -64,8 +64,8 @@ async function ask(resolver: dns.Resolver, name: string): Promise<LookupAddress[
 }
 
 /**
- * Returns the addresses of a name from the hosts file. If it is not listed there, the name servers are asked for the
- * name and then for the name with each search domain.
+ * Returns the addresses for a name from the hosts file. For names not listed there, we ask the name servers, first for
+ * the name itself and then with each search domain appended.
  */
 async function resolveBy({ resolver, config }: Machine, hostname: string): Promise<LookupAddress[]> {
   const inOrder = (addresses: readonly LookupAddress[]) =>
@@ -82,11 +82,12 @@ async function resolveBy({ resolver, config }: Machine, hostname: string): Promi
 }
 
 /**
- * Creates a resolver that does not use threads. `dns.lookup` blocks one of the four threads of the pool while a name
- * server does not answer. The names of one partner could therefore delay the names of all others. It is also not used
- * as a fallback for unknown names because their name servers could stop answering. The resolver uses the hosts file,
- * the search domains and the order of the address families like `dns.lookup` does. The name without a search domain is
- * always tried first, regardless of `ndots`. Failures are cached for 3 s, but we don't cache any addresses.
+ * Creates a resolver that doesn't need threads. While a name server isn't answering, `dns.lookup` blocks one of the
+ * four threads in the pool, so names belonging to one partner could delay everybody else's. For the same reason we
+ * can't use it as a fallback for unknown names: their name servers might stop answering as well. The hosts file, the
+ * search domains, and the order of address families are handled as in `dns.lookup`, except that the name without a
+ * search domain is always tried first, whatever the value of `ndots`. Failures are cached for 3 s. Addresses are never
+ * cached.
  *
  * @param readConfig returns the configuration of the machine, and is called at most every 10 s, which also updates the
  *   name servers
@@ -126,9 +127,9 @@ export function createNameResolver(
 }
 
 /**
- * Creates a `lookup` function for `net.connect` that only returns the addresses that the policy permits. Concurrent
- * lookups of a name share one request. We don't cache the addresses, so that a change of an endpoint's address takes
- * effect immediately.
+ * Creates a `lookup` function for `net.connect` that only returns addresses permitted by the policy. Concurrent lookups
+ * for the same name share one request. Since addresses aren't cached, changing the address of an endpoint takes effect
+ * immediately.
  */
 export function createNameLookup(policy: NetworkPolicy, resolveName = createNameResolver()): LookupFunction {
   const waiting = new Map<string, Resolved[]>();

@@ -2,15 +2,12 @@ import { errors } from 'undici';
 import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import { ConnectError, type ConnectFailure } from './connector.ts';
 
-/**
- * The outcome of an attempt. The event is either delivered, will be retried, or will not be sent to this endpoint any
- * more because it answered 410.
- */
+/** Outcome of an attempt. Events are either delivered, retried, or (after a 410) no longer sent to this endpoint. */
 export type Outcome = 'delivered' | 'failed' | 'disabled';
 
 /**
- * The reasons for the result of an attempt, with a description. The set is stable and small enough to be used as a
- * metric label. They are also listed in docs/deliveries.md with the same descriptions.
+ * Reasons for an attempt result, with descriptions. The set is stable and small enough for use as a metric label. See
+ * docs/deliveries.md, where the same descriptions are listed.
  */
 export const ATTEMPT_REASONS = {
   http_2xx: 'The endpoint returned a status from 200 to 299.',
@@ -41,10 +38,7 @@ export const ATTEMPT_REASONS = {
 
 export type AttemptReason = keyof typeof ATTEMPT_REASONS;
 
-/**
- * Maps a reason to the outcome in the status of a Subscription. It is undefined if the reason is not related to the
- * endpoint.
- */
+/** Maps a reason to the outcome shown in the Subscription status. Undefined for reasons unrelated to the endpoint. */
 export const SHOWN_OUTCOMES: Readonly<Record<AttemptReason, AttemptOutcome | undefined>> = {
   http_2xx: 'Succeeded',
   gone: 'HttpError',
@@ -68,14 +62,14 @@ export const SHOWN_OUTCOMES: Readonly<Record<AttemptReason, AttemptOutcome | und
   network_error: 'ConnectionFailed',
 };
 
-/** Returns the outcome of an attempt with this reason. */
+/** Returns the outcome for an attempt with the given reason. */
 export function outcomeOf(reason: AttemptReason): Outcome {
   return reason === 'http_2xx' ? 'delivered' : reason === 'gone' ? 'disabled' : 'failed';
 }
 
 /**
- * Returns the outcome for a status code. A 2xx is a success and 410 disables the endpoint, as Standard Webhooks
- * specifies. We treat a 3xx as a failure and don't follow it because the target of the redirect has not been checked.
+ * Returns the outcome for a status code. As specified by Standard Webhooks, any 2xx is a success and a 410 disables the
+ * endpoint. A 3xx counts as a failure: we don't follow redirects because the target has not been checked.
  */
 export function judgeStatus(status: number): { outcome: Outcome; reason: AttemptReason } {
   const reason = reasonOfStatus(status);
@@ -104,10 +98,10 @@ const REASON_BY_CODE: Readonly<Record<string, AttemptReason>> = {
   UND_ERR_REQ_CONTENT_LENGTH_MISMATCH: 'invalid_request',
 };
 
-/** undici only distinguishes these errors from a closed connection by the message. */
+/** For these errors, the message is the only way to tell them apart from a closed connection in undici. */
 const ODD_RESPONSES = new Set(['bad response', 'bad upgrade']);
 
-/** Returns the reason for an error of the HTTP client. */
+/** Returns the reason for an HTTP client error. */
 export function judgeError(error: unknown): AttemptReason {
   if (error instanceof ConnectError) return error.reason;
   if (error instanceof errors.HTTPParserError) return 'invalid_response';

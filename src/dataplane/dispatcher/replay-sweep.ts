@@ -6,17 +6,17 @@ import { createDueLoop, type DueLoop } from '../due-loop.ts';
 
 export interface ReplaySweepOptions {
   readonly replays: Pick<Replays, 'sweep'>;
-  /** The hints of the accounts with replays that were charged but are not complete. */
+  /** Hints for accounts with replays that were charged but not completed. */
   readonly hints: HintIndex;
   readonly nowMs: () => number;
   readonly log: Logger;
 }
 
 const LEASE_MS = 30_000;
-/** Replays are rare. If there are none, the sweep makes only 16 reads in this time. */
+/** Replays are rare. When there are none, a sweep costs just 16 reads in this time. */
 const SWEEP_MS = 30_000;
 
-/** Creates a loop that completes or refunds replays if their process crashed after the account was charged. */
+/** Creates a loop that completes or refunds replays whose process crashed after charging the account. */
 export function createReplaySweep({ replays, hints, nowMs, log }: ReplaySweepOptions): DueLoop {
   return createDueLoop({
     hints,

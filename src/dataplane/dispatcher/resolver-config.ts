@@ -3,18 +3,18 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 
-/** ResolverConfig contains the settings of the machine for name resolution. */
+/** ResolverConfig holds the machine's name resolution settings. */
 export interface ResolverConfig {
-  /** The name servers in the format of `dns.Resolver.setServers`. Defaults to the servers in resolv.conf. */
+  /** Name servers, in the format of `dns.Resolver.setServers`. Defaults to those in resolv.conf. */
   readonly nameServers?: readonly string[];
-  /** The domains that are appended to a name without an address, in this order. */
+  /** Domains to append to names without an address, in order. */
   readonly searchDomains: readonly string[];
-  /** The addresses by name. All names must be in lower case. */
+  /** Addresses by name. Names must be in lower case. */
   readonly hosts: ReadonlyMap<string, readonly LookupAddress[]>;
   readonly prefersIpv6: boolean;
 }
 
-/** Parses the lines of a hosts(5) file, which contain an address and its names. */
+/** Parses hosts(5) lines, each consisting of an address and its names. */
 export function parseHosts(text: string): Map<string, LookupAddress[]> {
   const hosts = new Map<string, LookupAddress[]>();
   for (const line of text.split('\n')) {
@@ -29,7 +29,7 @@ export function parseHosts(text: string): Map<string, LookupAddress[]> {
 }
 
 /**
- * Returns the search domains of a resolv.conf(5) file. If there are several lines with domains, the last one is used.
+ * Returns the search domains from a resolv.conf(5) file. The last line wins if there are several lines with domains.
  */
 export function parseSearchDomains(text: string): string[] {
   const last = [...text.matchAll(/^(?:search|domain)[ \t]+(.*)$/gm)].at(-1)?.[1] ?? '';
@@ -40,8 +40,8 @@ export function parseSearchDomains(text: string): string[] {
 }
 
 /**
- * Returns true if IPv6 addresses should be tried first (RFC 6724). This is the case if the machine has a global IPv6
- * address (2000::/3).
+ * Returns true if IPv6 addresses should be tried first (RFC 6724), i.e. if the machine has a global IPv6 address
+ * (2000::/3).
  */
 export function prefersIpv6(interfaces: NodeJS.Dict<NetworkInterfaceInfo[]>): boolean {
   return Object.values(interfaces).some(addresses =>

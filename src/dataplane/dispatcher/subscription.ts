@@ -7,15 +7,15 @@ import { type BuildHeaders, createHeaderBuilder } from './headers.ts';
 import { createSigner } from './signature.ts';
 
 /**
- * OpenSubscription is a subscription with the decrypted configuration. All values that are the same for each attempt
- * are prepared.
+ * OpenSubscription is a subscription with decrypted configuration. Any values shared by all attempts are prepared up
+ * front.
  */
 export interface OpenSubscription {
   readonly cfgv: string;
   readonly source: EventSource;
   readonly endpoint: EndpointConfig;
   readonly buildHeaders: BuildHeaders;
-  /** The time at which the signing keys change in milliseconds. This happens when the overlap of a rotation ends. */
+  /** Time in milliseconds at which the signing keys change, i.e. when the overlap of a rotation ends. */
   readonly validUntilMs: number;
 }
 
@@ -25,8 +25,8 @@ export interface SubscriptionKeys {
 }
 
 /**
- * Reads and decrypts the configuration of a subscription. Returns undefined if the subscription does not exist or does
- * not have an endpoint.
+ * Reads and decrypts the subscription configuration. Returns undefined if there is no such subscription, or if it has
+ * no endpoint.
  */
 export async function openSubscription(
   inboxes: Pick<InboxStore, 'readSubscription'>,

@@ -15,25 +15,29 @@ import { type DeliverDeps, deliver } from './deliver.ts';
 import type { CachedEvent, ReadEvents } from './event-cache.ts';
 import { type OpenSubscription, openSubscription, type SubscriptionKeys } from './subscription.ts';
 
-/** The time after an attempt's timeout until the claim is considered lapsed. */
+/** How long after an attempt's timeout the claim is considered lapsed. */
 const CLAIM_GRACE_MS = 10_000;
-/** The maximum timeout of an endpoint. It is used until the configured timeout is known. */
+/** Maximum endpoint timeout. Used until the configured timeout is known. */
 const LONGEST_TIMEOUT_MS = 30_000;
 const RETRY_MS = 500;
 /**
- * The maximum time that a stopping worker waits for Redis when there are no attempts in flight. Any events that have
- * not been completed by then will be sent a second time.
+ * Maximum time a stopping worker will wait for Redis when no attempts are in flight. Events not completed by then will
+ * be sent again.
  */
 const STOP_PATIENCE_MS = 10_000;
-/** The maximum delay that `setTimeout` supports. If the next event is due later, the worker checks after this delay. */
+/**
+ * Maximum delay supported by `setTimeout`. If the next event is due even later, we simply check again after this delay.
+ */
 const LONGEST_WAIT_MS = 2 ** 31 - 1;
 const CAPPED_RETRY_MS = 250;
-/** The maximum number of claims in a script call. It limits the duration and the number of events to read. */
+/** Maximum number of claims per script call, limiting both its duration and the number of events to read. */
 const CLAIMS_AT_ONCE = 64;
 const OPENED_AT_MOST = 20_000;
 const COMPLETIONS_AT_ONCE = 256;
 
-/** Room contains the free attempts of the process. If none are left, subscriptions wait until one is released. */
+/**
+ * Room tracks how many attempts this process has left. Once there are none, subscriptions wait until one is released.
+ */
 export interface Room {
   free: number;
   readonly waiting: Set<() => void>;
@@ -44,30 +48,32 @@ export interface WorkerDeps extends DeliverDeps {
   readonly readEvents: ReadEvents;
   readonly keys: SubscriptionKeys;
   readonly version: string;
-  /** A cache of opened subscriptions by member. The claims show whether an entry is out of date. */
+  /** Cache of opened subscriptions by member. Claims show whether an entry is out of date. */
   readonly opened: Map<string, OpenSubscription>;
   readonly room: Room;
   readonly nextToken: () => string;
-  /** This is called after attempts were completed in Redis. */
+  /** Called after attempts were completed in Redis. */
   readonly onExchange?: () => void;
   readonly alarm: (slot: string) => void;
-  /** This is called when the delivery state of the subscription has changed. */
+  /** Called whenever the delivery state of the subscription has changed. */
   readonly onNews?: (member: string, news: DeliveryNews) => void;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
 export interface Worker {
-  /** Works until no events are due and no attempts are in flight. Resolves with the time of the next due event. */
+  /**
+   * Works until nothing is due and no attempts are in flight. Resolves with the time at which the next event is due.
+   */
   readonly run: () => Promise<number | null>;
   /** Notifies the worker that an event has become due. */
   readonly poke: () => void;
 }
 
 /**
- * Creates a worker for a subscription. It claims events, sends them and writes the completions. Note that there is only
- * one exchange with Redis in flight at any time. All attempts that end in the meantime are completed in the next
- * exchange, which also makes the next claims. This reduces the number of commands for each delivery under load.
+ * Creates a worker for a subscription: it claims events, sends them, and writes the completions. Note that there's
+ * never more than one Redis exchange in flight. Attempts ending in the meantime are completed as part of the next
+ * exchange, which also makes the next claims. Under load, this reduces the number of commands per delivery.
  */
 export function createWorker(deps: WorkerDeps, member: string): Worker {
   const inbox = parseInboxMember(member);
@@ -77,14 +83,13 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   let inFlight = 0;
   let due = true;
   /**
-   * This is true if events were still due after the last completions. It is then likely that the next completions have
-   * the same result.
+   * Whether events were still due after the last completions. If so, the next ones will likely have the same result.
    */
   let hadMore = false;
   let nextMs: number | undefined;
   /**
-   * The time at which a stopping worker no longer waits for Redis. It is undefined until an exchange fails when no
-   * attempts are in flight.
+   * Time at which a stopping worker gives up waiting for Redis. Undefined until an exchange fails with no attempts in
+   * flight.
    */
   let giveUpAtMs: number | undefined;
   let wake: () => void = () => {};
@@ -117,12 +122,12 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     ended.push(completion);
     inFlight--;
     release(room);
-    // The lane may contain another event. Claim it in the same round trip if the last completions left due events.
+    // There may be another event in the lane. If the last completions left due events, claim it in the same round trip.
     if (hadMore) due = true;
     wake();
   }
 
-  /** Reads the claimed events. Test events are created here because they are not stored in a queue. */
+  /** Reads the claimed events. Test events aren't stored in a queue, so we create them here. */
   async function readClaimed({ source }: OpenSubscription, claims: readonly Claim[]) {
     const refs = claims.map(claim => claim.ref);
     if (!refs.some(isTestRef)) return deps.readEvents(source, refs);
@@ -138,8 +143,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       events = await readClaimed(current, claims);
     } catch (error) {
       deps.log.debug({ err: error, member }, 'events could not be read, claims released');
-      // The queue may be on a node that is unavailable while the node of the subscription is available. Wait before the
-      // events are claimed a second time to avoid a busy loop.
+      // The queue node may be down while the subscription node is still available. To avoid a busy loop, wait before
+      // the events are claimed a second time.
       await delay(RETRY_MS);
       for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
       return;
@@ -153,7 +158,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     }
   }
 
-  /** Writes the completions and claims as many events as there is room for in a single round trip. */
+  /** Writes completions and claims as many events as there is room for, all in one round trip. */
   async function exchange(): Promise<ClaimAnswer['answer']> {
     const completing = ended.splice(0, COMPLETIONS_AT_ONCE);
     const wanted = due && !deps.signal.aborted ? Math.min(room.free, CLAIMS_AT_ONCE) : 0;
@@ -173,8 +178,8 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
         wanted === 0 ? undefined : { room: wanted, token, leaseMs },
       );
     } catch (error) {
-      // Completions are repeated if their answer was lost. A delivery is always accepted, and the other outcomes are
-      // only accepted with a valid token.
+      // Completions are repeated if we didn't get an answer. Deliveries are always accepted; any other outcome requires
+      // a valid token.
       ended.push(...completing);
       for (let unused = wanted; unused > 0; unused--) release(room);
       if (wanted > 0) due = true;
@@ -193,7 +198,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     if (claimed === undefined) due ||= overdue;
     else if (claimed.answer === 'OK') {
       if (claimed.more || claims.length === wanted) due = true;
-      // Some due lanes were not claimed because the limit was reached, possibly by claims of other dispatchers.
+      // The limit was reached before all due lanes were claimed, possibly by claims of other dispatchers.
       if (!due && overdue) nextMs = nowMs + CAPPED_RETRY_MS;
       if (claims.length > 0) await start(claims, token, claimedAtMs, claimed.cfgv, leaseMs);
     }
@@ -220,7 +225,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     leaseMs: number,
   ): Promise<void> {
     if (subscription?.cfgv !== cfgv || deps.wallMs() >= subscription.validUntilMs) await open();
-    // If the lease ends before the attempt does, another dispatcher could send the same event in the meantime.
+    // If the lease ended before the attempt did, another dispatcher could be sending the same event in the meantime.
     const fits = subscription !== undefined && leaseOf(subscription) <= leaseMs;
     if (!fits) for (const { lane, ref } of claims) finish({ lane, ref, token, outcome: 'released' });
     if (subscription === undefined) throw new Error('subscription could not be opened');
@@ -228,7 +233,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
     void send(claims, token, claimedAtMs);
   }
 
-  /** Returns true if a stopped worker may end even if Redis is unavailable. */
+  /** Returns true if a stopped worker may end even though Redis is unavailable. */
   function mayLeave(): boolean {
     if (!deps.signal.aborted || inFlight > 0) return false;
     giveUpAtMs ??= deps.monotonicMs() + STOP_PATIENCE_MS;
@@ -237,8 +242,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
 
   async function work(): Promise<number | null> {
     due = true;
-    // The lease of a claim depends on the timeout of the endpoint. This ensures that the delay after a crash is not
-    // longer than necessary.
+    // Claim leases depend on the endpoint timeout, which keeps the delay after a crash as short as possible.
     if (subscription === undefined) await open();
     for (;;) {
       try {
@@ -255,12 +259,12 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
       }
       if (ended.length > 0) continue;
       if (inFlight === 0 && !due) return nextMs ?? null;
-      // The worker was stopped before the due events were claimed. Return the current time so that other processes can
-      // find them immediately.
+      // Stopped before all due events were claimed. Return the current time so that other processes can find them
+      // immediately.
       if (inFlight === 0 && deps.signal.aborted) return deps.nowMs();
       if (due && room.free > 0 && !deps.signal.aborted) continue;
       await changed();
-      // This allows answers that were read in the same turn of the event loop to be completed together.
+      // Lets answers read in the same turn of the event loop be completed together.
       if (inFlight > 0) await nextTurn();
     }
   }
@@ -268,7 +272,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   return {
     poke,
     async run() {
-      // Wake the worker because it may be waiting for room.
+      // The worker may be waiting for room, so wake it.
       const onAbort = () => wake();
       deps.signal.addEventListener('abort', onAbort);
       try {
@@ -280,7 +284,7 @@ export function createWorker(deps: WorkerDeps, member: string): Worker {
   };
 }
 
-/** Returns how long a claim locks its lane. If the subscription is not known, the longest timeout is used. */
+/** Returns how long a claim locks its lane. Unknown subscriptions get the longest timeout. */
 function leaseOf(subscription: OpenSubscription | undefined): number {
   return (subscription?.endpoint.timeoutMs ?? LONGEST_TIMEOUT_MS) + CLAIM_GRACE_MS;
 }

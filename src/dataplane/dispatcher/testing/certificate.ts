@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
-/** Encodes a DER value (X.690) with a tag, a length and the content. */
+/** Encodes a DER value (X.690) from tag, length, and content. */
 function der(tag: number, ...content: Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   const length =
@@ -18,8 +18,8 @@ const COMMON_NAME = oid('550403');
 const SUBJECT_ALT_NAME = oid('551d11');
 
 /**
- * Creates a self-signed P-256 certificate (RFC 5280) for `names` in PEM with its key. It is valid for a day around the
- * current time unless `validMs` is set. A new certificate is created in each run so that no keys are committed.
+ * Creates a self-signed P-256 certificate (RFC 5280) for `names`, in PEM together with its key. Valid for a day around
+ * the current time unless `validMs` is set. We generate a new one on every run so that keys don't need to be committed.
  */
 export function createCertificate(names: {
   readonly dns: readonly string[];
@@ -27,8 +27,8 @@ export function createCertificate(names: {
   readonly validMs?: readonly [from: number, to: number];
 }): { cert: string; key: string } {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  // Use a unique subject because issuers are found by the subject. If two certificates had the same subject, the wrong
-  // one could be used.
+  // The subject must be unique. Issuers are looked up by subject, so with two equal subjects the wrong certificate
+  // could end up being used.
   const commonName = Buffer.from(`test endpoint ${randomBytes(4).toString('hex')}`);
   const subject = sequence(der(0x31, sequence(COMMON_NAME, der(0x0c, commonName))));
   const alternatives = sequence(

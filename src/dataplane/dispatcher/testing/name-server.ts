@@ -2,9 +2,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, isIPv4, type Socket } from 'node:net';
 
-/**
- * A question to the name server. `nth` counts the questions for this name and type over UDP and TCP, and starts at 1.
- */
+/** Question for the name server. `nth` counts questions for this name and type across UDP and TCP, starting at 1. */
 export interface Question {
   readonly name: string;
   readonly type: 'A' | 'AAAA' | 'other';
@@ -12,25 +10,23 @@ export interface Question {
   readonly over: 'udp' | 'tcp';
 }
 
-/** The answer to a question. If it is undefined, the server does not answer. */
+/** Answer to a question. The server won't answer if undefined. */
 export interface NameAnswer {
-  /**
-   * The addresses. Only those of the requested family are sent, so that the same answer can be used for both families.
-   */
+  /** Addresses to return. Only those of the requested family are sent, so the same answer works for both families. */
   readonly addresses?: readonly string[];
-  /** The chain of names from the requested name to the name with the addresses. */
+  /** Chain of names leading from the requested name to the name that has the addresses. */
   readonly cnames?: readonly string[];
   readonly rcode?: 'NOERROR' | 'SERVFAIL' | 'NXDOMAIN' | 'REFUSED';
-  /** If this is set, the answer over UDP only states that it was truncated. */
+  /** If set, the UDP answer just states that it was truncated. */
   readonly truncated?: boolean;
   readonly afterMs?: number;
 }
 
 export interface NameServer {
-  /** The `address:port` in the format of `dns.Resolver.setServers`. */
+  /** `address:port`, in the format of `dns.Resolver.setServers`. */
   readonly address: string;
   readonly questions: readonly Question[];
-  /** Returns the number of answers that were sent so far. */
+  /** Returns the number of answers sent so far. */
   readonly answered: () => number;
   readonly close: () => Promise<void>;
 }
@@ -59,12 +55,12 @@ function record(name: string, type: number, data: Buffer): Buffer {
   const fixed = Buffer.alloc(10);
   fixed.writeUInt16BE(type, 0);
   fixed.writeUInt16BE(1, 2);
-  // The TTL is 0 so that the answer is not cached.
+  // A TTL of 0 prevents caching of the answer.
   fixed.writeUInt16BE(data.length, 8);
   return Buffer.concat([encodeName(name), fixed, data]);
 }
 
-/** Reads the name and type of the first question (RFC 1035, 4.1.2) and the position of its end. */
+/** Reads name and type of the first question (RFC 1035, 4.1.2), as well as the position where it ends. */
 function readQuestion(query: Buffer): { name: string; type: Question['type']; end: number } {
   const labels: string[] = [];
   let at = 12;
@@ -90,14 +86,14 @@ function encodeAnswer(query: Buffer, question: Question, end: number, answer: Na
       ];
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
-  // This is an answer and recursion is available (RFC 1035, 4.1.1).
+  // Flags: this is an answer, recursion is available (RFC 1035, 4.1.1).
   header.writeUInt16BE(0x8180 | (truncated ? 0x0200 : 0) | RCODE[answer.rcode ?? 'NOERROR'], 2);
   header.writeUInt16BE(1, 4);
   header.writeUInt16BE(records.length, 6);
   return Buffer.concat([header, query.subarray(12, end), ...records]);
 }
 
-/** Starts a name server on loopback that answers over UDP and TCP according to the script. */
+/** Starts a name server on loopback, answering over UDP and TCP according to the script. */
 export async function startNameServer(script: (question: Question) => NameAnswer | undefined): Promise<NameServer> {
   const questions: Question[] = [];
   const counts = new Map<string, number>();

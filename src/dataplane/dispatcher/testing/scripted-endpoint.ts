@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 
-/** A request as it was received on the connection. */
+/** Request as received on the connection. */
 export interface RawRequest {
   readonly head: string;
   readonly body: Buffer;
-  /** The number of the request on its connection. It starts at 1. */
+  /** Number of the request on its connection, starting at 1. */
   readonly nth: number;
 }
 
 export interface ScriptedEndpoint {
   readonly port: number;
   readonly url: string;
-  /** Returns the number of connections that were opened so far. */
+  /** Returns the number of connections opened so far. */
   readonly connections: () => number;
   readonly requests: readonly RawRequest[];
-  /** Resolves when the connection that was opened last has ended. */
+  /** Resolves when the most recently opened connection has ended. */
   readonly lastConnectionEnded: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -25,8 +25,8 @@ function headerLength(head: string, name: string): number {
 }
 
 /**
- * Starts an endpoint that lets `script` write each answer directly to the socket. This is used to send answers that a
- * normal HTTP server would not send. It listens on a free port on loopback.
+ * Starts an endpoint where `script` writes each answer straight to the socket. Useful for answers that a normal HTTP
+ * server would never send. Listens on a free loopback port.
  */
 export async function startScriptedEndpoint(
   script: (socket: Socket, request: RawRequest) => void,
@@ -75,7 +75,7 @@ export async function startScriptedEndpoint(
   };
 }
 
-/** Returns a complete answer with a status, headers and a text body. */
+/** Returns a complete answer: status, headers, and a text body. */
 export function answer(status: number, headers: string[] = [], body = ''): string {
   const lines = [`HTTP/1.1 ${status} Scripted`, ...headers, `content-length: ${Buffer.byteLength(body)}`];
   return `${lines.join('\r\n')}\r\n\r\n${body}`;

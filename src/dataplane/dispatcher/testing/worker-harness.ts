@@ -30,7 +30,7 @@ export async function connect(url = redisUrl()): Promise<RedisClient> {
   return redis;
 }
 
-/** Creates a subscription with state in Redis, and a worker whose attempts are answered by the test. */
+/** Creates a subscription with its state in Redis, plus a worker whose attempts are answered by the test. */
 export async function start(redis: RedisClient, sub: SubscriptionShort = {}, keys = ['a', 'b', 'c']) {
   const t = createTenant(redis);
   const inbox = t.inboxOf('x');
@@ -103,7 +103,7 @@ export async function start(redis: RedisClient, sub: SubscriptionShort = {}, key
       const fields = await redis.readHash(integrationKeys(inbox.integration).sub(inbox.sub));
       return Object.fromEntries(Object.entries(fields).filter(([name]) => name.startsWith('n:')));
     },
-    /** Ingests and routes an event for each group key. The body is `<key><number>`. */
+    /** Ingests and routes one event per group key. Bodies are `<key><number>`. */
     publish: async (...groupKeys: string[]) => {
       const entries = [];
       for (const groupKey of groupKeys) entries.push(...(await t.ingest([groupKey], `${groupKey}${n++}`)));
