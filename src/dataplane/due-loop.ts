@@ -7,50 +7,53 @@ export interface DueLoopOptions {
   readonly hints: Pick<HintIndex, 'pick' | 'settle' | 'listen' | 'kind'>;
   readonly nowMs: () => number;
   readonly log: Logger;
-  /** Members worked on at once by this process. */
+  /** Maximum number of members this process works on at once. */
   readonly concurrency: number;
-  /** For how long a picked hint is ours: after a crash others take it over then. */
+  /** How long a picked hint is leased to us. After a crash, others can take it over once this time has passed. */
   readonly leaseMs: number;
-  /** Works a member until nothing is due; answers when it is due next (ms), or null. */
+  /** Works on a member until nothing is due. Resolves with the next due time in milliseconds, or null. */
   readonly run: (member: string) => Promise<number | null>;
-  /** Called when a member that is being worked on became due again. */
+  /** Called when a member became due again while being worked on. */
   readonly poke?: (member: string) => void;
-  /** At the latest, every partition is looked at this often: a lost message costs this much, an idle system one read. */
+  /**
+   * Maximum interval between two checks of a partition. This bounds the delay after a lost message; an idle system pays
+   * one read.
+   */
   readonly sweepMs?: number;
   readonly token: () => string;
-  /** A turn of work failed; it is logged here, and begun again. */
+  /** Called when a turn of work has failed. The error is logged, and the turn will be retried. */
   readonly onFailure?: () => void;
 }
 
 export interface DueLoop {
   readonly start: () => void;
-  /** Looks at every partition now, after messages may have been missed. */
+  /** Checks all partitions now. Used when messages may have been missed. */
   readonly lookEverywhere: () => void;
-  /** Takes nothing new and waits for what runs. */
+  /** Stops picking new work and waits for whatever is still running. */
   readonly stop: () => Promise<void>;
 }
 
-/** How soon what failed is tried again. */
+/** Delay before failed work is retried. */
 const RETRY_MS = 500;
 
 interface Working {
-  /** Where its hint was picked. */
+  /** Partition in which the hint was picked. */
   partition: number;
   token: string;
-  /** Picked again while it was worked on. */
+  /** Whether the member was picked again while being worked on. */
   again: boolean;
-  /** Its hint was lowered since it was last about to be settled. */
+  /** Whether the hint was lowered since we last started to settle it. */
   lowered: boolean;
 }
 
 /**
- * Finds due work by its hints and works each member once at a time. Hints are leased when picked and settled by
- * compare-and-set when done, so that a crash or a wake-up in between is never lost.
+ * Finds due work by its hints, working on each member only once at a time. Hints are leased when picked and settled by
+ * compare-and-set when done, so a crash or a wake-up in between is never lost.
  */
 export function createDueLoop(options: DueLoopOptions): DueLoop {
   const { hints, nowMs, log, run } = options;
   const sweepMs = options.sweepMs ?? 2_000;
-  /** No partition is due later, unless the clock was set back. */
+  /** No partition is due later than this, unless the clock was set back. */
   const furthestMs = 2 * sweepMs;
   const working = new Map<string, Working>();
   const dueAt = Array.from({ length: HINT_PARTITIONS }, () => 0);
@@ -59,11 +62,11 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
   let timerAt = Number.POSITIVE_INFINITY;
   let stopped = true;
   let rotation = 0;
-  /** Room that picks under way may fill. */
+  /** Room available to picks that are under way. */
   let reserved = 0;
   const idle: (() => void)[] = [];
 
-  /** Makes partition `p` be looked at no later than `ms`. */
+  /** Ensures that partition `p` is checked at `ms` or earlier. */
   function arm(p: number, ms: number): void {
     if (ms < (dueAt[p] as number)) dueAt[p] = ms;
     schedule();
@@ -125,12 +128,12 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     }
   }
 
-  /** What was picked while stopping is due for the others at once. */
+  /** Anything picked while stopping becomes due for other processes immediately. */
   async function giveBack(p: number, member: string, token: string): Promise<void> {
     await hints.settle(p, member, token, nowMs());
   }
 
-  /** Lets `stop` return when nothing is under way any more. */
+  /** Lets `stop` return once nothing is under way any more. */
   function rest(): void {
     if (working.size === 0 && reserved === 0) for (const done of idle.splice(0)) done();
   }
@@ -149,7 +152,10 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
     void work(member, entry);
   }
 
-  /** Who works on what was lowered is told, and need not pick it; where nobody here does, the partition is looked at. */
+  /**
+   * Notifies members that are being worked on here, so they needn't be picked. For all others, the partition is
+   * checked.
+   */
   function onLowered(p: number, ms: number, members: readonly string[]): void {
     if (members.length === 0) arm(p, ms);
     for (const member of members) {
@@ -176,11 +182,12 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
           log.warn({ err: error, member }, 'work failed, tried again');
           options.onFailure?.();
           failed = true;
-          // Held on to meanwhile: a hint that is lowered all the time would make a failing run spin.
+          // Keep holding it in the meantime. Otherwise a failing run would spin if its hint is lowered all the time.
           await new Promise(resolve => setTimeout(resolve, RETRY_MS));
           next = nowMs();
         }
-        // It became due while it was worked on: the hint is leased to us, nobody else would look before that lapses.
+        // Became due while being worked on. We hold the lease on this hint, so nobody else would check before it
+        // lapses.
         if (entry.again && !failed) continue;
         entry.again = false;
         entry.lowered = false;
@@ -188,13 +195,13 @@ export function createDueLoop(options: DueLoopOptions): DueLoop {
         if (!entry.again) break;
       }
     } catch (error) {
-      // The hint's lease lapses, and somebody picks it then.
+      // Once the lease of the hint lapses, somebody will pick it.
       log.debug({ err: error, member }, 'settle failed');
     } finally {
       working.delete(member);
-      // Lowered while it was worked on: it is due still, and not leased to anybody.
+      // Lowered while being worked on, i.e. still due and not leased to anybody.
       if (!settled || entry.lowered) arm(entry.partition, nowMs());
-      // Its partition is looked at again then; others learn it from their own sweep.
+      // We'll check the partition again at that time. Other processes find out during their own sweep.
       else if (next !== null) arm(entry.partition, next);
       schedule();
       rest();

@@ -4,9 +4,10 @@ import type { IngressStore } from './ingress/store.ts';
 import { queueMember } from './router/queue-member.ts';
 
 /**
- * Stores events and sees to it that a router looks at them. While one is at work on the queue, storing them is enough: it
- * goes on until it finds the queue empty, and says so in the step that finds it. Otherwise the queue's hint is lowered,
- * after the events are stored and before anybody is told: a hint that was lowered earlier may be used up by then.
+ * Stores events and ensures that a router will process them. If a router is already working on the queue, storing is
+ * enough: it continues until the queue is empty, and announces this in the very step that finds it empty. Otherwise we
+ * need to lower the queue's hint. This must happen after the events are stored (a hint lowered earlier may be used up
+ * by then) and before anybody is notified.
  */
 export function createIngestion(deps: {
   readonly operations: IngressOperations;

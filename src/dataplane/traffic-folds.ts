@@ -1,17 +1,20 @@
 import type { TrafficSource, TrafficStore } from '../redis/traffic-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 
-/** Counts reach the series at most this often, from one queue or integration and one process. */
+/** Minimum interval at which a process adds counts from one queue or integration to the series. */
 export const FOLD_EVERY_MS = 5_000;
-/** Sources remembered; when there are more, all are forgotten, and looked at once more. */
+/** Maximum number of sources in memory. If there are more, we forget all of them and look each one up again. */
 const REMEMBERED = 50_000;
 
 export interface TrafficFolds {
-  /** Something may have been counted; folded in the background when the last time was long enough ago. */
+  /**
+   * Notes that something may have been counted. Folding happens in the background, provided the last fold is long
+   * enough ago.
+   */
   readonly touch: (source: TrafficSource) => void;
   /**
-   * To be called when work on a source ends, before its hint is settled: a crash before this leaves the hint, and whoever
-   * takes it over folds.
+   * Must be called when work on a source ends, before its hint is settled. If we crash before this, the hint remains
+   * and whoever takes it over will fold.
    *
    * @param next when it is due again by itself, ms; null: never
    * @param member whose hint it is, where a source has many: only one of them has to come back
@@ -22,13 +25,16 @@ export interface TrafficFolds {
 
 interface Folded {
   readonly atMs: number;
-  /** What the series has of it; undefined: not known. */
+  /** Counts already in the series, or undefined if unknown. */
   readonly text: string | undefined;
-  /** Whose hint is due when it is time to fold again: if all came, each would put off the others, for hours. */
+  /**
+   * Member whose hint is due when it's time to fold again. If every member came back, each would put off the others,
+   * for hours.
+   */
   readonly awaited?: string;
 }
 
-/** Brings counts into the series while the work that makes them goes on, and at its end. */
+/** Adds counts to the series, both while the work producing them goes on and when it ends. */
 export function createTrafficFolds(deps: {
   readonly store: TrafficStore;
   readonly nowMs: () => number;
@@ -44,7 +50,7 @@ export function createTrafficFolds(deps: {
     folded.set(name, state);
   }
 
-  /** False when it could not be done. */
+  /** Returns false on failure. */
   async function fold(source: TrafficSource): Promise<boolean> {
     const name = nameOf(source);
     const known = folded.get(name)?.text;
@@ -80,7 +86,7 @@ export function createTrafficFolds(deps: {
         if ((last.awaited ?? member) !== member) return next;
         note(name, { ...last, awaited: member });
         if (last.awaited === undefined) {
-          // Another process may take up that hint, and let go of it: it may be waiting for one that comes to us.
+          // Another process may take up that hint and release it while waiting for one that comes to us.
           const isMissed = () => folded.get(name)?.atMs === last.atMs;
           setTimeout(() => isMissed() && void fold(source), due + FOLD_EVERY_MS - nowMs()).unref();
         }
