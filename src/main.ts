@@ -22,7 +22,7 @@ async function main(config: Config): Promise<void> {
   });
   const registry = createRegistry();
   registerProcessMetrics(registry, VERSION);
-  // Loaded only if tracing is on: the SDK is larger than all of Sluice.
+  // Only load this when tracing is enabled: the SDK is larger than all of Sluice.
   const tracing =
     config.tracing &&
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
@@ -60,7 +60,7 @@ async function main(config: Config): Promise<void> {
         process.exit(1);
       },
     },
-    // The other roles get no requests from a Service.
+    // Other roles don't receive requests from a Service.
     config.roles.some(role => role === 'ingress' || role === 'facade') ? config.shutdownDelayMs : 0,
   );
   const ops = await listenAt('SLUICE_OPS_PORT', config.opsPort, () =>
@@ -74,15 +74,15 @@ async function main(config: Config): Promise<void> {
     const start = async (role: Role) => {
       if (config.roles.includes(role)) running.set(role, await START[role](parts));
     };
-    // Without Redis the controller still removes finalizers of deleted objects.
+    // The controller can still remove finalizers from deleted objects without Redis.
     await start('controller');
     await redis.opened;
-    // Ingress and facade start last: the others process what they accept.
+    // Start ingress and facade last, since the other roles process whatever they accept.
     for (const role of ['router', 'dispatcher', 'ingress', 'facade'] as const) await start(role);
   }
 
   async function stop(): Promise<void> {
-    // Ingress and facade stop first: nothing more comes in while the others finish.
+    // Stop ingress and facade first, so nothing new comes in while the other roles finish.
     for (const role of ['facade', 'ingress', 'router', 'dispatcher', 'controller'] as const)
       await running.get(role)?.stop();
     await tracing?.stop();

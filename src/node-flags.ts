@@ -1,9 +1,9 @@
 import type { Role } from './config/config.ts';
 
-/** Roles that keep every object of the cluster in their heap. */
+/** Roles that keep every object in the cluster on their heap. */
 const KEEP_OBJECTS: readonly (Role | 'all')[] = ['controller', 'facade', 'all'];
 
-/** Part of the memory of the container that old objects may take; the rest is for code, buffers and young objects. */
+/** Fraction of container memory available for old objects. The rest is needed for code, buffers and young objects. */
 const HEAP_SHARE = 0.75;
 
 const MIB = 1_048_576;
@@ -16,9 +16,9 @@ const MIB = 1_048_576;
  */
 export function missingNodeFlags(facts: {
   readonly word: string | undefined;
-  /** Flags of the command line and of NODE_OPTIONS. */
+  /** Flags from the command line and NODE_OPTIONS. */
   readonly given: readonly string[];
-  /** Memory limit of the container, bytes; 0 or more than the machine has: there is none. */
+  /** Container memory limit in bytes. A value of 0, or more than the machine has, means no limit. */
   readonly limitBytes: number;
   readonly machineBytes: number;
 }): string[] {

@@ -1,26 +1,27 @@
-/** Steps of a shutdown. */
+/** Steps performed during a shutdown. */
 export interface ShutdownSteps {
-  /** Asks clients to go elsewhere, and keeps answering. */
+  /** Asks clients to go elsewhere, while still answering requests. */
   readonly drain: () => void;
-  /** Finishes what is under way, and exits. */
+  /** Finishes any work in progress, then exits. */
   readonly stop: () => Promise<void>;
-  /** Exits at once: `stop` took too long. */
+  /** Exits immediately. Used when `stop` takes too long. */
   readonly giveUp: () => void;
 }
 
 export interface Shutdown {
-  /** SIGTERM drains first. SIGINT and any second signal skip the wait. */
+  /** On SIGTERM we drain first. SIGINT, or any second signal, skips the wait. */
   readonly onSignal: (signal: 'SIGTERM' | 'SIGINT') => void;
-  /** Returns the health of the process: not ready after the first signal. */
+  /** Returns the health of the process. It won't be ready after the first signal. */
   readonly health: () => { readonly ready: boolean; readonly impairments: readonly { readonly message: string }[] };
 }
 
-/** Longest time for `stop`, ms. With the default delay it fits into the 30 s of a pod. */
+/** Maximum time for `stop` in milliseconds. Together with the default delay, this fits into the 30 s of a pod. */
 const STOP_WITHIN_MS = 20_000;
 
 /**
- * Creates the shutdown of a process. Watchers of the API server remove a terminating pod from its Service, each in its
- * own time, and the pod gets requests until then. So the process is unready at once, and keeps serving for `delayMs`.
+ * Creates the shutdown for a process. When a pod is terminating, each watcher of the API server takes its own time to
+ * remove it from the Service, and until then requests keep coming in. The process therefore becomes unready right away,
+ * but will continue to serve for `delayMs`.
  */
 export function createShutdown(
   { drain, stop, giveUp }: ShutdownSteps,

@@ -4,8 +4,8 @@ import { VERSION } from './config/version.ts';
 import { missingNodeFlags } from './node-flags.ts';
 import { textToPrint } from './usage.ts';
 
-// Entry point of a container without a shell: `node src/sluice.ts <role>`. To set flags of Node, it replaces the
-// program in the same process (execve). The process keeps its id, so signals reach it.
+// Entry point for a container without a shell: `node src/sluice.ts <role>`. Node flags are set by replacing the program
+// within the same process (execve), which keeps the process id, so signals still reach it.
 const argv = process.argv.slice(2);
 const text = textToPrint(argv, VERSION);
 if (text !== undefined) {

@@ -1,6 +1,6 @@
 import type { Role } from './config/config.ts';
 
-/** Descriptions of the roles for `sluice --help`. */
+/** Role descriptions for `sluice --help`. */
 const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   controller: 'reconciles custom resources and writes routes and gates to Redis',
   facade: 'serves the REST API at /waas',
@@ -24,7 +24,7 @@ Options:
 Environment variables configure everything else: docs/configuration.md lists them.
 `;
 
-/** Returns the text that `argv` asks for; undefined if it asks to run a role. */
+/** Returns the text requested by `argv`, or undefined if a role should be run. */
 export function textToPrint(argv: readonly string[], version: string): string | undefined {
   if (argv.length !== 1) return undefined;
   if (argv[0] === '--help' || argv[0] === '-h') return HELP;
