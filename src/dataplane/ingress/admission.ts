@@ -7,7 +7,7 @@ import type { KeyChecks } from './key-checks.ts';
 import type { KnownQueue, QueueCache } from './queue-cache.ts';
 
 /**
- * The parameters of every route that takes events. They are raw values from the request and have not been validated.
+ * Parameters shared by all routes that accept events. These are raw request values that have not been validated yet.
  */
 export interface EventParams {
   tenant: string;
@@ -19,17 +19,17 @@ export type EventRequest = FastifyRequest<{ Params: EventParams }>;
 const TENANT_ID = /^ten_[0-9a-hjkmnp-tv-z]{20}$/;
 const QUEUE_NAME = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Admission decides whether a request is accepted, and sends the answer if it is not. */
+/** Admission decides whether a request is accepted. If it isn't, the answer is sent from here. */
 export interface Admission {
   /**
-   * Returns true if both parameters are well formed. Otherwise it answers 404, or 400 if the Host header is missing. It
-   * does not call the store.
+   * Returns true if both parameters are well formed. Otherwise answers 404, or 400 in case the Host header is missing.
+   * The store is not called.
    */
   readonly checkPath: (request: EventRequest, reply: FastifyReply, startedMs: number) => boolean;
   /**
-   * Checks the key and then the queue, and answers 401, 503, 404 or 409 in this order. The key comes first so that a
-   * caller without a key cannot find out which queues exist. If both checks pass, it calls `proceed` with the queue and
-   * whether the queue was read for this request.
+   * Checks the key and then the queue, answering 401, 503, 404, or 409 in this order. The key comes first so that
+   * callers without one can't find out which queues exist. Once both checks have passed, `proceed` is called with the
+   * queue and whether it was read for this request.
    */
   readonly admit: (
     request: EventRequest,
@@ -37,7 +37,7 @@ export interface Admission {
     startedMs: number,
     proceed: (known: KnownQueue, fresh: boolean) => void,
   ) => void;
-  /** Checks only the key, for routes without a queue. It answers 401 or 503 if the check fails. */
+  /** Only checks the key. Used by routes without a queue. Answers 401 or 503 on failure. */
   readonly admitKey: (request: EventRequest, reply: FastifyReply, startedMs: number, proceed: () => void) => void;
 }
 
@@ -45,7 +45,7 @@ export function createAdmission(options: {
   keys: KeyChecks;
   queues: QueueCache;
   answers: Answers;
-  /** Answers a request whose handler has thrown an error. */
+  /** Answers a request after its handler has thrown an error. */
   onError: (reply: FastifyReply, startedMs: number, error: unknown) => void;
 }): Admission {
   const { keys, queues, answers, onError } = options;
@@ -66,7 +66,7 @@ export function createAdmission(options: {
     proceed(known, true);
   }
 
-  /** Returns true if the key is valid. Otherwise it sends the answer. */
+  /** Returns true if the key is valid, and sends the answer otherwise. */
   async function checkKey(tenant: string, reply: FastifyReply, startedMs: number, sha256: string): Promise<boolean> {
     const valid = keys.isKnown(tenant, sha256) || (await keys.check(tenant, sha256));
     if (valid === 'unavailable') answers.sendProblem(reply, startedMs, 'unavailable');
@@ -75,7 +75,7 @@ export function createAdmission(options: {
   }
 
   function refuseKey(reply: FastifyReply, startedMs: number, error?: 'invalid_token'): void {
-    // If the request contains no credentials, the challenge must not include an error code (RFC 6750, 3.1).
+    // The challenge must not include an error code when the request has no credentials (RFC 6750, 3.1).
     const challenge = `Bearer realm="sluice"${error === undefined ? '' : `, error="${error}"`}`;
     answers.sendProblem(reply, startedMs, 'unauthenticated', { headers: { 'www-authenticate': challenge } });
   }
@@ -83,7 +83,7 @@ export function createAdmission(options: {
   return {
     checkPath(request, reply, startedMs) {
       const { tenant, queue } = request.params;
-      // RFC 9112, 3.2 requires this check. We do it here because Node's check answers without a problem document.
+      // Required by RFC 9112, 3.2. Node could do this for us, but it would answer without a problem document.
       if (request.headers.host === undefined && request.raw.httpVersionMinor === 1) {
         answers.sendProblem(reply, startedMs, 'malformed_request', { detail: 'HTTP/1.1 requires a Host header.' });
         return false;

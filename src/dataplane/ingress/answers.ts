@@ -5,8 +5,8 @@ import type { RefusalFacts } from '../../http/refusal.ts';
 import type { IngressMetrics } from './ingress-metrics.ts';
 
 /**
- * Sends the answers of the ingress. `startedMs` is the monotonic time from performance.now() at which the request
- * handling started.
+ * Sends all ingress answers. `startedMs` is the monotonic time, as returned by performance.now(), when we started to
+ * handle the request.
  */
 export interface Answers {
   readonly sendAccepted: (
@@ -19,20 +19,19 @@ export interface Answers {
   readonly sendProblem: (reply: FastifyReply, startedMs: number, code: ProblemCode, facts?: RefusalFacts) => void;
   /** Sends any other successful answer. */
   readonly sendJson: (reply: FastifyReply, startedMs: number, status: number, document: object) => void;
-  /** Counts a request whose sender has disconnected. We cannot send an answer in this case. */
+  /** Counts a request whose sender has disconnected, in which case no answer can be sent. */
   readonly abandon: (startedMs: number) => void;
 }
 
 /**
- * Creates the answers. When `isClosing` returns true, each answer asks the sender to send the next request on a new
- * connection.
+ * Creates the answers. Once `isClosing` returns true, senders are asked to use a new connection for their next request.
  */
 export function createAnswers(metrics: Pick<IngressMetrics, 'countRequest'>, isClosing: () => boolean): Answers {
   return {
     sendAccepted(reply, startedMs, id, duplicate, groupKey) {
       metrics.countRequest(202, performance.now() - startedMs);
-      // Write to Node's response directly because every event takes this path. There is nothing to serialize and there
-      // are no hooks to run.
+      // Every event goes through here, so write to Node's response directly. There's nothing to serialize and no hooks
+      // to run.
       const body = `{"id":${JSON.stringify(id)},"duplicate":${duplicate},"groupKey":${JSON.stringify(groupKey ?? null)}}`;
       reply.hijack();
       if (isClosing()) reply.raw.setHeader('connection', 'close');

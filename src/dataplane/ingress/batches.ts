@@ -2,7 +2,7 @@ import { withDeadline } from '../../time/deadline.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from './store.ts';
 
-/** An event that waits to be stored, with the callback that receives the result. */
+/** Event waiting to be stored, with a callback for the result. */
 interface Waiting {
   readonly config: QueueConfig;
   readonly item: IngestItem;
@@ -17,11 +17,11 @@ interface QueueBatches {
   heldBytes: number;
 }
 
-/** Batches combines the events of a queue so that they need fewer ingest calls. */
+/** Batches combines events of the same queue in order to make fewer ingest calls. */
 export interface Batches {
   /**
-   * Adds an event to the next batch, and later calls `settled` exactly once with the result. Returns false and does not
-   * take the event if the memory limit of the queue is reached.
+   * Adds an event to the next batch. `settled` will be called later, exactly once, with the result. Returns false
+   * without taking the event if the queue is at its memory limit.
    */
   readonly submit: (
     tenant: string,
@@ -30,22 +30,20 @@ export interface Batches {
     item: IngestItem,
     settled: (answer: IngestAnswer) => void,
   ) => boolean;
-  /** Resolves when there are no waiting events and no calls in flight. */
+  /** Resolves when no events are waiting and no calls are in flight. */
   readonly idle: () => Promise<void>;
 }
 
-/**
- * An estimate of the memory that an event needs in addition to the body. It covers the strings, closures and promises.
- */
+/** Estimated memory needed by an event on top of its body: strings, closures, and promises. */
 export const ITEM_OVERHEAD_BYTES = 1024;
 
 const UNAVAILABLE: IngestAnswer = { answer: 'UNAVAILABLE' };
 
 /**
- * Creates the batches. Each queue has at most one ingest call in flight, and the events that arrive in the meantime
- * form the next call. The first call of a busy period is delayed until the end of the current turn of the event loop.
- * This allows requests that were read together to be stored together without a timer. Note that the queues are
- * independent of each other.
+ * Creates the batches. There's at most one ingest call in flight for each queue, and events arriving in the meantime go
+ * into the next one. At the start of a busy period, the first call is deferred to the end of the current event loop
+ * turn. This means that requests which were read together can also be stored together, without needing a timer. Queues
+ * don't affect each other.
  */
 export function createBatches(options: {
   ingest: IngressStore['ingest'];
@@ -55,7 +53,7 @@ export function createBatches(options: {
   const { ingest, limits, onFailure } = options;
   const busy = new Map<string, QueueBatches>();
   let whenIdle: (() => void)[] = [];
-  /** The number of calls whose events are stored, but may not have been seen by a router yet. */
+  /** Number of calls whose events are stored, but may not have been seen by a router yet. */
   let unseen = 0;
 
   function send(of: QueueBatches): void {
@@ -70,7 +68,7 @@ export function createBatches(options: {
     withDeadline(limits.ingestTimeoutMs, () => ingest(of.tenant, of.queue, config, items)).then(
       ({ answers, seen }) => {
         if (seen !== undefined) tellWhenSeen(batch, answers, seen);
-        // Start the next call before the answers are written so that the store can work in the meantime.
+        // Start the next call before writing any answers, so the store can work in the meantime.
         release(of, batch);
         if (seen === undefined) tell(batch, answers);
       },
@@ -93,8 +91,8 @@ export function createBatches(options: {
       .then(
         () => tell(batch, answers),
         (error: unknown) => {
-          // The stored events are not acknowledged in this case. The sender will repeat them and the duplicates will be
-          // detected.
+          // Stored events are not acknowledged in this case. The sender will repeat them, and we'll detect the
+          // duplicates.
           onFailure('lower', error);
           tell(batch, []);
         },
@@ -114,7 +112,7 @@ export function createBatches(options: {
       try {
         batch[index]?.settled(answers[index] ?? UNAVAILABLE);
       } catch (error) {
-        // An error while writing one answer should not prevent the other answers from being written.
+        // Failing to write one answer shouldn't prevent the others from being written.
         onFailure('answer', error);
       }
     }
@@ -146,8 +144,8 @@ export function createBatches(options: {
 }
 
 /**
- * Returns the longest sequence of waiting events that fits in one call. The events must be within the limits and must
- * have been extracted with the same configuration.
+ * Returns the longest run of waiting events that fits into a single call. All events must be within the limits and
+ * extracted with the same configuration.
  */
 function takeBatch(of: QueueBatches, limits: IngressLimits): Waiting[] {
   const { waiting } = of;

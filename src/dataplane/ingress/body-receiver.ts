@@ -6,20 +6,16 @@ import { ITEM_OVERHEAD_BYTES } from './batches.ts';
 import type { MemoryStop } from './memory-stop.ts';
 import { type ByteBudget, readRequestBody } from './request-body.ts';
 
-/**
- * The answer that is sent when Redis is almost full. It has a detail because the title of the problem describes the
- * more common reason.
- */
+/** Sent when Redis is almost full. We add a detail here because the problem title describes the more common reason. */
 const NEARLY_FULL = {
   detail:
     'The store is almost full and does not accept new events until memory is available. Send the event again with the same id after the number of seconds in Retry-After.',
-  // This delay is longer than the one for too many requests because it takes more time until memory becomes available.
+  // Longer than the delay for too many requests, since it takes more time for memory to become available.
   headers: { 'retry-after': '10' },
 };
 
 /**
- * Reads the body of an admitted request. Answers 413 or 503 if the body cannot be read, and 415 if the content type is
- * not supported.
+ * Reads the body of an admitted request. Answers 413 or 503 if that fails, and 415 for unsupported content types.
  *
  * @param onBody is called with the body and the number of budget bytes that it must give back
  */

@@ -1,7 +1,7 @@
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const HALF = 2 ** 40;
 
-/** Encodes `value`, which must be below 2^53, as `length` lower-case Crockford characters. */
+/** Encodes `value` (below 2^53) as `length` lower-case Crockford characters. */
 function encode(value: number, length: number): string {
   let out = '';
   let rest = value;
@@ -18,8 +18,8 @@ export type Random40 = () => number;
 const POOLED = 512;
 
 /**
- * Creates a source of random numbers that uses a pool, because generating five bytes costs as much as generating a few
- * hundred. `fill` must fill the buffer with random bytes.
+ * Creates a source of random numbers. Numbers come from a pool because generating five bytes costs as much as
+ * generating a few hundred. `fill` must fill the buffer with random bytes.
  */
 export function createRandom40(fill: (bytes: Buffer) => void): Random40 {
   const pool = Buffer.alloc(5 * POOLED);
@@ -35,9 +35,9 @@ export function createRandom40(fill: (bytes: Buffer) => void): Random40 {
 }
 
 /**
- * Creates a generator of event ids. An id is `evt_` followed by a ULID in lower case, which has 48 bits of milliseconds
- * and 80 random bits. The ids always increase. If two ids have the same millisecond, or the clock moves backward, the
- * random part is incremented as the ULID specification describes.
+ * Creates an event id generator. Ids consist of `evt_` and a lower-case ULID, i.e. 48 bits of milliseconds plus 80
+ * random bits, and are always increasing. Within the same millisecond, or when the clock moves backward, we increment
+ * the random part as described in the ULID specification.
  */
 export function createEventIds(nowMs: () => number, random40: Random40): () => string {
   let lastMs = -1;
@@ -57,8 +57,8 @@ export function createEventIds(nowMs: () => number, random40: Random40): () => s
       if (low === HALF) {
         low = 0;
         high += 1;
-        // The random part has overflowed after 2^80 ids in a millisecond. Increment the time so that the ids do not
-        // start over.
+        // Overflow of the random part, after 2^80 ids in a millisecond. Increment the time so that ids don't start
+        // over.
         if (high === HALF) {
           high = 0;
           lastMs += 1;

@@ -13,24 +13,24 @@ import type { ByteBudget } from './request-body.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
 import type { IngestAnswer, IngestItem } from './store.ts';
 
-/** A request with a complete body. `heldBytes` of the budget are given back when the request is answered. */
+/** Request with a complete body. `heldBytes` are returned to the budget once it has been answered. */
 interface Arrival {
   readonly request: EventRequest;
   readonly reply: FastifyReply;
   readonly startedMs: number;
   readonly body: Buffer;
   heldBytes: number;
-  /** This is generated once so that the id stays the same if the event is decided with another configuration. */
+  /** Only generated once, so that the id stays the same should the event be decided with another configuration. */
   generatedId: string | undefined;
   retried: boolean;
 }
 
 /**
- * Creates the handler of `POST /events/{tenant}/{queue}`. The request is checked in the following order: path (404),
- * sandbox parameters (400), key (401), queue (404, 409), content type (415), memory of the store (503), size (413),
- * context (400, 422) and store. The answer 202 `{id, duplicate, groupKey}` is only sent after the store has
- * acknowledged the event. The handler uses callbacks because creating a promise for each step would cost more than the
- * steps.
+ * Creates the handler for `POST /events/{tenant}/{queue}`. Checks are made in this order: path (404), sandbox
+ * parameters (400), key (401), queue (404, 409), content type (415), store memory (503), size (413), context (400,
+ * 422), and finally the store. We won't answer 202 `{id, duplicate, groupKey}` until the event was acknowledged by the
+ * store. Callbacks are used throughout, since creating a promise for each step would cost more than the steps
+ * themselves.
  */
 export function createEventRoute(options: {
   admission: Admission;
@@ -77,8 +77,8 @@ export function createEventRoute(options: {
     const { headers, rawHeaders } = request.raw;
     const context = extractContext(known.rules, { headers, rawHeaders, body });
     if ('code' in context) {
-      // The cached configuration may be older than a change that was already confirmed to the sender. Read it from the
-      // store before the event is refused.
+      // The cached configuration could predate a change already confirmed to the sender. Read it from the store before
+      // refusing the event.
       if (!fresh) return decideAgain(arrival);
       release(arrival);
       return answers.sendProblem(reply, startedMs, context.code, context);
@@ -126,7 +126,7 @@ export function createEventRoute(options: {
     }
   }
 
-  /** Reads the queue from the store and decides with the new configuration. */
+  /** Reads the queue from the store and decides using the new configuration. */
   function decideAgain(arrival: Arrival): void {
     const { request, reply, startedMs } = arrival;
     const { tenant, queue } = request.params;
@@ -164,7 +164,7 @@ export function createEventRoute(options: {
   return handleEvent;
 }
 
-/** The problem that is sent if the second attempt had the same result as the first attempt. */
+/** Problem to send when the second attempt gave the same result as the first. */
 const PROBLEM_OF = {
   STALE: 'unavailable',
   CLOSED: 'stream_closing',

@@ -1,8 +1,8 @@
 import type { Logger } from '../../telemetry/log.ts';
 
 /**
- * Creates a log for the failures of the store. It writes at most one line a second, with the number of failures that
- * were omitted. This is used because every batch fails with the same error if Redis is unavailable.
+ * Creates a log for store failures, limited to one line per second. Each line includes the number of failures omitted.
+ * We need this because all batches fail with the same error while Redis is unavailable.
  */
 export function createFailureLog(log: Logger, nowMs: () => number): (operation: string, error: unknown) => void {
   let quietUntilMs = 0;

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** This limit is longer than any key that is issued. We do not hash values that exceed it. */
+/** Longer than any key we issue. Values exceeding this limit are not hashed. */
 const KEY_MAX_LENGTH = 512;
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Returns the key of a request. It is read from `Authorization: Bearer <key>`, or from `x-api-key` if the first is not
- * set. Returns undefined if the request has no key.
+ * Returns the key of a request, taken from `Authorization: Bearer <key>` or, if that is not set, from `x-api-key`.
+ * Returns undefined if neither is present.
  */
 export function readIngressKey(headers: IncomingHttpHeaders): string | undefined {
   const { authorization } = headers;

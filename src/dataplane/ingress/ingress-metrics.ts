@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from '../../telemetry/metrics.ts';
 import { createPlainHistogram } from '../../telemetry/plain-histogram.ts';
 import { createTally } from '../../telemetry/tally.ts';
 
-/** The possible results of storing an event. */
+/** Possible results of storing an event. */
 export const EVENT_RESULTS = [
   'accepted',
   'duplicate',
@@ -15,15 +15,15 @@ export const EVENT_RESULTS = [
 ] as const;
 export type EventResult = (typeof EVENT_RESULTS)[number];
 
-/** IngressMetrics contains the metrics of the ingress role. */
+/** IngressMetrics groups all metrics for the ingress role. */
 export interface IngressMetrics {
   /**
-   * Counts an answer with the status and the duration in milliseconds. Note that the status is 499 if the sender
-   * disconnected before the answer was sent.
+   * Counts an answer by status and duration in milliseconds. A status of 499 means that the sender disconnected before
+   * the answer was sent.
    */
   readonly countRequest: (status: number, durationMs: number) => void;
   readonly countEvent: (result: EventResult) => void;
-  /** Registers the number of bytes that are held in memory and the limit. The function is called at each scrape. */
+  /** Registers the number of bytes held in memory, along with the limit. The function will be called at each scrape. */
   readonly observeHeld: (heldBytes: () => number, limitBytes: number) => void;
 }
 

@@ -4,22 +4,16 @@ import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore } from './store.ts';
 
-/**
- * KeyChecks caches which ingress keys are valid. An entry is identified by the workspace and the SHA-256 of the key in
- * hex.
- */
+/** KeyChecks is a cache of valid ingress keys. Entries are identified by workspace and the hex SHA-256 of the key. */
 export interface KeyChecks {
-  /**
-   * Returns true if the key was found valid within the last `keyTtlMs`. If it returns false, the key must be checked in
-   * the store.
-   */
+  /** Returns true if the key was found valid within the last `keyTtlMs`. If not, it must be checked in the store. */
   readonly isKnown: (tenant: string, sha256: string) => boolean;
   readonly check: (tenant: string, sha256: string) => Promise<boolean | 'unavailable'>;
 }
 
 /**
- * Creates a cache of the valid keys. We don't cache invalid keys, so that a new key can be used immediately. A removed
- * key is still accepted for up to `keyTtlMs`.
+ * Creates a cache of valid keys. Invalid ones are never cached, so a new key works immediately. Removed keys may still
+ * be accepted for up to `keyTtlMs`.
  */
 export function createKeyChecks(options: {
   checkKey: IngressStore['checkKey'];

@@ -1,40 +1,34 @@
 import type { HttpLimits } from '../../http/server.ts';
 
-/** The limits of the ingress role. All sizes are in bytes and all times are in milliseconds. */
+/** Ingress limits. Sizes are in bytes, times in milliseconds. */
 export interface IngressLimits extends HttpLimits {
-  /** The maximum size of an event's body. A larger body is answered with 413. */
+  /** Maximum size of an event body. Anything larger is answered with 413. */
   readonly bodyBytes: number;
-  /** The maximum number of events in an ingest call. */
+  /** Maximum number of events per ingest call. */
   readonly batchItems: number;
   readonly batchBytes: number;
-  /**
-   * The maximum size of all bodies that the process holds in memory. If the limit is exceeded, the request is answered
-   * with 503.
-   */
+  /** Maximum total size of bodies held by this process. Requests are answered with 503 once exceeded. */
   readonly heldBytes: number;
   /**
-   * The maximum size of the bodies that are held for a queue. This prevents a slow queue from using all of the shared
-   * memory. If the limit is exceeded, the request is answered with 503.
+   * Maximum total size of bodies held for a single queue, to stop a slow queue from using up all of the shared memory.
+   * Requests are answered with 503 once exceeded.
    */
   readonly heldBytesPerQueue: number;
-  /**
-   * The maximum size of all sandbox bodies that the process holds in memory. If the limit is exceeded, the request is
-   * answered with 503.
-   */
+  /** Maximum total size of sandbox bodies held by this process. Requests are answered with 503 once exceeded. */
   readonly sandboxHeldBytes: number;
-  /** The maximum time to wait for the store. If the store does not answer in time, the request is answered with 503. */
+  /** Maximum time to wait for the store. After that, the request is answered with 503. */
   readonly ingestTimeoutMs: number;
-  /** The interval at which the memory usage of the Redis masters is read. */
+  /** Interval for reading the memory usage of the Redis masters. */
   readonly memoryLookMs: number;
-  /** New events are answered with 503 if a master uses this fraction of maxmemory or more. */
+  /** Fraction of maxmemory at which new events are answered with 503. A single master reaching it is enough. */
   readonly memoryStopRatio: number;
-  /** New events are accepted after all masters have dropped below this fraction of maxmemory. */
+  /** Fraction of maxmemory that all masters must drop below before new events are accepted again. */
   readonly memoryGoOnRatio: number;
-  /** The time for which a valid key is cached. */
+  /** How long a valid key is cached. */
   readonly keyTtlMs: number;
-  /** The time for which the configuration of a queue is cached. See queue-cache.ts. */
+  /** How long a queue configuration is cached. See queue-cache.ts. */
   readonly queueTtlMs: number;
-  /** The maximum number of keys in the cache. The number of queues is limited to the same value. */
+  /** Maximum number of cached keys. The same limit applies to queues. */
   readonly cacheEntries: number;
 }
 
@@ -56,8 +50,8 @@ export const INGRESS_LIMITS: IngressLimits = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
   connectionTimeoutMs: 60_000,
-  // This is longer than 60 s, after which common load balancers close an idle connection. The side that may still be
-  // sending should close the connection first.
+  // Must be longer than 60 s, when common load balancers close an idle connection. It's the side that may still be
+  // sending that should close the connection first.
   keepAliveTimeoutMs: 65_000,
   drainTimeoutMs: 10_000,
 };

@@ -2,21 +2,21 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { IngressLimits } from './limits.ts';
 
 /**
- * MemoryStop decides whether new events must wait because Redis is almost full. Some memory must stay free because
- * routing needs memory as well. If routing stops, no queue can drain (rule 8 of the data plane).
+ * MemoryStop decides whether new events must wait because Redis is almost full. We need to keep some memory free for
+ * routing: without it, no queue can drain (rule 8 of the data plane).
  */
 export interface MemoryStop {
-  /** Returns true if the last check found that new events should not be accepted. */
+  /** Returns true if, according to the last check, new events should not be accepted. */
   readonly isFull: () => boolean;
-  /** Checks the memory now and then at each interval. Resolves after the first check and never rejects. */
+  /** Checks the memory now, and then at each interval. Resolves after the first check and never rejects. */
   readonly start: () => Promise<void>;
   readonly stop: () => void;
 }
 
-/** Sends a command to each Redis master and returns the replies. */
+/** Sends a command to each Redis master and returns their replies. */
 export type AskMasters = (command: string, ...args: string[]) => Promise<readonly unknown[]>;
 
-/** Calls `run` every `everyMs`, with the first call after `everyMs`. The returned function stops the calls. */
+/** Calls `run` every `everyMs`, starting after `everyMs`. Use the returned function to stop. */
 export type Repeat = (run: () => void, everyMs: number) => () => void;
 
 const repeatInTime: Repeat = (run, everyMs) => {
@@ -25,7 +25,7 @@ const repeatInTime: Repeat = (run, everyMs) => {
 };
 
 /**
- * Returns the used fraction of maxmemory, from 0 to 1, for a reply to INFO. Returns 0 if the master has no limit.
+ * Returns the used fraction of maxmemory (0 to 1) from an INFO reply. Will be 0 if the master has no limit.
  *
  * @throws Error if the reply does not contain the values
  */
@@ -37,8 +37,8 @@ function readUsedRatio(info: unknown): number {
 }
 
 /**
- * Creates the memory check. If a check fails, we keep the current state because each ingest call will detect whether
- * Redis is available.
+ * Creates the memory check. The current state is kept when a check fails, since every ingest call detects whether Redis
+ * is available anyway.
  */
 export function createMemoryStop(options: {
   readonly askMasters: AskMasters;
@@ -54,7 +54,7 @@ export function createMemoryStop(options: {
   let end = () => {};
 
   async function look(): Promise<void> {
-    // Do not start another check if the previous one is still running.
+    // Skip this check if the previous one is still running.
     if (looking) return;
     looking = true;
     try {
@@ -63,7 +63,7 @@ export function createMemoryStop(options: {
       judge(Math.max(...ratios));
       failing = false;
     } catch (error) {
-      // Report the failure only once for each outage.
+      // Only report the failure once per outage.
       if (!failing) onFailure('memory', error);
       failing = true;
     } finally {
@@ -72,7 +72,7 @@ export function createMemoryStop(options: {
   }
 
   function judge(usedRatio: number): void {
-    // Use two limits so that ingress does not switch the state with each event that is trimmed.
+    // Two separate limits, so ingress doesn't switch back and forth with each trimmed event.
     const next = usedRatio >= (full ? limits.memoryGoOnRatio : limits.memoryStopRatio);
     if (next === full) return;
     full = next;

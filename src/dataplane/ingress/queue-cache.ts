@@ -5,28 +5,28 @@ import { createSingleFlight } from '../../time/single-flight.ts';
 import type { IngressLimits } from './limits.ts';
 import type { IngressStore, QueueConfig } from './store.ts';
 
-/** The configuration of a queue, with the extraction prepared. */
+/** Queue configuration, with extraction already prepared. */
 export interface KnownQueue {
   readonly config: QueueConfig;
   readonly rules: ExtractionRules;
 }
 
-/** QueueCache caches the configurations of the queues. */
+/** QueueCache caches queue configurations. */
 export interface QueueCache {
   /**
-   * Returns the configuration if it was read within the last `queueTtlMs`. Returns undefined if it must be read from
-   * the store.
+   * Returns the configuration if it was read within the last `queueTtlMs`. If undefined, it must be read from the
+   * store.
    */
   readonly peek: (tenant: string, queue: string) => KnownQueue | undefined;
-  /** Reads the configuration from the store. The result is not older than the call. */
+  /** Reads the configuration from the store. The result is never older than the call. */
   readonly read: (tenant: string, queue: string) => Promise<KnownQueue | null | 'unavailable'>;
 }
 
 /**
- * Creates the cache. No event is refused because of a cached configuration. The store compares `cfgv` for each event
- * and answers STALE if it has changed, and every refusal is decided with a fresh read. The expiry only limits the reads
- * for each queue and removes unused queues from the cache. We don't cache missing queues because they may be created at
- * any time.
+ * Creates the cache. A cached configuration never causes an event to be refused: the store compares `cfgv` for each
+ * event, answering STALE after a change, and refusals are always decided with a fresh read. Expiry just limits the
+ * number of reads per queue and removes unused queues. Missing queues are not cached because they may be created at any
+ * time.
  */
 export function createQueueCache(options: {
   readQueue: IngressStore['readQueue'];

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
-/** ByteBudget limits the number of bytes that can be held at the same time. It is shared by several requests. */
+/** ByteBudget limits how many bytes can be held at the same time across several requests. */
 export interface ByteBudget {
-  /** Takes the bytes from the budget. Returns false and takes nothing if the budget would be exceeded. */
+  /** Takes bytes from the budget. If that would exceed the budget, nothing is taken and false is returned. */
   readonly take: (bytes: number) => boolean;
   readonly give: (bytes: number) => void;
   readonly held: () => number;
@@ -24,18 +24,17 @@ export function createByteBudget(bytes: number): ByteBudget {
 }
 
 /**
- * The result is the body, or the reason why it could not be read. The body may be too large, the budget may be used up,
- * or the sender may have disconnected.
+ * Either the body, or the reason why it couldn't be read: it's too large, the budget is used up, or the sender has
+ * disconnected.
  */
 export type BodyResult = Buffer | 'too_large' | 'overloaded' | 'aborted';
 
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads the body of a request without considering the content type. The bytes are taken from `budget` as they arrive.
- * If `done` is called with a Buffer, the caller must give its bytes back, and all other bytes are given back here. If
- * the body is refused, the rest is read and discarded. This ensures that the sender receives the answer instead of a
- * connection reset.
+ * Reads a request body, whatever its content type. Bytes are taken from `budget` as they arrive. Callers must give them
+ * back if `done` is called with a Buffer. In all other cases they are given back here. The rest of a refused body is
+ * read and discarded, so the sender sees our answer rather than a connection reset.
  */
 export function readRequestBody(
   request: IncomingMessage,
@@ -75,7 +74,7 @@ export function readRequestBody(
   function refuse(reason: 'too_large' | 'overloaded' | 'aborted'): void {
     stop();
     budget.give(held);
-    // Ignore late errors of the connection because no other listener is left.
+    // No other listener is left, so ignore late connection errors.
     request.on('error', () => {});
     request.resume();
     done(reason);

@@ -8,8 +8,8 @@ import type { SandboxRouteOptions } from './sandbox-route.ts';
 export type RunRequest = FastifyRequest<{ Params: { tenant: string; run: string } }>;
 
 /**
- * Creates the handler of `GET /events/sandbox/{tenant}/runs/{runId}`. The request is checked in the following order:
- * path (404), query (422), key (401) and run (404).
+ * Creates the handler for `GET /events/sandbox/{tenant}/runs/{runId}`. Checks are made in this order: path (404), query
+ * (422), key (401), run (404).
  */
 export function createRunReportRoute(
   options: Pick<SandboxRouteOptions, 'admission' | 'sandbox' | 'answers' | 'limits' | 'onFailure' | 'onError'>,
@@ -31,7 +31,7 @@ export function createRunReportRoute(
 
   return (request, reply) => {
     const startedMs = performance.now();
-    // A run does not belong to a queue. Check the path with a queue name that is always valid.
+    // Runs don't belong to a queue, so check the path using a queue name that is always valid.
     const { tenant, run } = request.params;
     const ofQueue = { headers: request.headers, raw: request.raw, params: { tenant, queue: 'runs' } } as EventRequest;
     if (!admission.checkPath(ofQueue, reply, startedMs)) return;

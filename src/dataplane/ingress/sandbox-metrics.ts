@@ -1,7 +1,7 @@
 import { Counter, type Registry } from '../../telemetry/metrics.ts';
 import { createTally } from '../../telemetry/tally.ts';
 
-/** Creates the metrics of the sandbox. The requests of the sandbox are counted separately from those of production. */
+/** Creates the sandbox metrics. Sandbox requests are counted separately from production. */
 export function createSandboxMetrics(registry: Registry): { readonly countRequest: (status: number) => void } {
   const requests = createTally<number>();
   const answered = new Counter({

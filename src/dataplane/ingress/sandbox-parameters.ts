@@ -7,9 +7,9 @@ const SANDBOX_PARAMETERS = new Map([
 ]);
 
 /**
- * Returns the sandbox parameter in a request target, or undefined if there is none. It is found with or without a
- * value, and in any encoding. Differences in case, surrounding blanks and `;` as a separator are also accepted. We do
- * this because a misspelled sandbox event must not be delivered to partners.
+ * Returns the sandbox parameter in a request target, if there is one. Matches with or without a value and in any
+ * encoding, ignoring case and surrounding blanks. `;` is accepted as a separator as well. We're this lenient because
+ * misspelled sandbox events must never be delivered to partners.
  *
  * @throws RangeError if there are too many parameters, which `checkPath` refuses
  */
@@ -24,7 +24,7 @@ export function findSandboxParameter(target: string): string | undefined {
 }
 
 function decodeName(encoded: string): string {
-  // Decode each byte separately. The three names are ASCII, so invalid UTF-8 elsewhere in a name cannot hide them.
+  // Decode byte by byte. All three names are ASCII, so invalid UTF-8 elsewhere in a name can't hide them.
   return encoded
     .replace(/\+/g, ' ')
     .replace(/%([0-9A-Fa-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

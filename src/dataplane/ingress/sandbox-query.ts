@@ -4,17 +4,17 @@ import { nearestName } from '../../core/problems/nearest-name.ts';
 import type { ProblemError } from '../../core/problems/problem.ts';
 import { findSandboxParameter } from './sandbox-parameters.ts';
 
-/** The parameters in the query of a sandbox request. */
+/** Query parameters of a sandbox request. */
 export interface SandboxRequest {
   readonly simulation: Simulation;
-  /** If this is not set, the request creates a new run. */
+  /** Optional. A new run is created if unset. */
   readonly runId: string | undefined;
 }
 
 /**
- * Reads the sandbox parameters of a request target, or returns the errors. The names must be spelled exactly, and
- * variants such as `RUNID` or ` runId` are refused. Other parameters are refused as well because ignoring them could
- * simulate the event in a different way than the sender expects.
+ * Reads sandbox parameters from a request target, or returns the errors. Names must be spelled exactly, which means
+ * that variants such as `RUNID` or ` runId` are refused. So are any other parameters: if we ignored them, the event
+ * might be simulated differently from what the sender expects.
  */
 export function readSandboxQuery(target: string): SandboxRequest | { readonly errors: readonly ProblemError[] } {
   const start = target.search(/[?#]/);
@@ -40,7 +40,7 @@ export function readSandboxQuery(target: string): SandboxRequest | { readonly er
   };
 }
 
-/** Returns the error for a query parameter that is not in `known`. */
+/** Returns the error for a query parameter missing from `known`. */
 export function unknownParameter(name: string, known: readonly string[]): ProblemError {
   const meant = nearestName(name.toLowerCase(), known);
   const hint = meant === undefined ? '' : `did you mean ${meant}? `;

@@ -15,10 +15,7 @@ import type { ByteBudget } from './request-body.ts';
 import { readSandboxQuery, type SandboxRequest } from './sandbox-query.ts';
 import type { IngestItem, QueueConfig } from './store.ts';
 
-/**
- * SandboxDesk contains the functions of the sandbox that the ingress uses. A rejected promise is treated as
- * unavailable.
- */
+/** SandboxDesk is the part of the sandbox used by the ingress. A rejected promise counts as unavailable. */
 export interface SandboxDesk {
   /** Stores an event in a run and ensures that the run will be processed. */
   readonly publish: (
@@ -41,10 +38,7 @@ export interface SandboxRouteOptions {
   readonly queues: QueueCache;
   readonly sandbox: SandboxDesk;
   readonly memory: Pick<MemoryStop, 'isFull'>;
-  /**
-   * The memory budget of the sandbox. We use a separate budget so that the sandbox does not use the memory of
-   * production.
-   */
+  /** Memory budget for the sandbox, kept separate so that sandbox requests can't use production memory. */
   readonly budget: ByteBudget;
   readonly answers: Answers;
   readonly limits: IngressLimits;
@@ -55,9 +49,9 @@ export interface SandboxRouteOptions {
 }
 
 /**
- * Creates the handler of `POST /events/sandbox/{tenant}/{queue}`. The checks and their order are the same as in the
- * production route, except that the sandbox parameters are read here (422) instead of refused. The answer 202 `{id,
- * duplicate, groupKey, sandbox, runId, run}` is sent after the event was stored in the run.
+ * Creates the handler for `POST /events/sandbox/{tenant}/{queue}`. Makes the same checks as the production route, in
+ * the same order, except that sandbox parameters are read here (422) instead of refused. Answers 202 `{id, duplicate,
+ * groupKey, sandbox, runId, run}` once the event was stored in the run.
  */
 export function createSandboxRoute(options: SandboxRouteOptions): (request: EventRequest, reply: FastifyReply) => void {
   const { admission, queues, sandbox, memory, budget, answers, limits, nextEventId, onFailure, onError } = options;
@@ -86,8 +80,8 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
     read: KnownQueue | undefined,
   ): Promise<void> {
     const { tenant, queue } = request.params;
-    // Do not use a cached configuration here. The production route reads the queue before it refuses an event, and the
-    // store compares the versions.
+    // We don't want to use a cached configuration here. The production route reads the queue before it refuses an
+    // event, and versions are compared by the store.
     const known = read ?? (await queues.read(tenant, queue));
     if (known === 'unavailable') return answers.sendProblem(reply, startedMs, 'unavailable');
     if (known === null) return answers.sendProblem(reply, startedMs, 'unknown_queue');
@@ -148,7 +142,7 @@ export function createSandboxRoute(options: SandboxRouteOptions): (request: Even
         const seconds = Math.max(1, Math.ceil((outcome.untilMs - options.nowMs()) / 1_000));
         return answers.sendProblem(reply, startedMs, 'sandbox_spent', { headers: { 'retry-after': `${seconds}` } });
       }
-      // The copy of the queue has changed between the two steps. The next attempt will create it again.
+      // The copy of the queue has changed between the two steps. It will be created again by the next attempt.
       case 'STALE':
       case 'CLOSED':
       case 'GONE':

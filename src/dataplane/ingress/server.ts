@@ -25,7 +25,7 @@ import { createSandboxMetrics } from './sandbox-metrics.ts';
 import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 import type { IngressStore } from './store.ts';
 
-/** The HTTP server of the ingress role. */
+/** HTTP server for the ingress role. */
 export type Ingress = Pick<HttpServer, 'app' | 'listen' | 'drain' | 'close'>;
 
 interface IngressOptions {
@@ -34,18 +34,18 @@ interface IngressOptions {
   readonly registry: Registry;
   readonly tracing?: Tracing | undefined;
   readonly log: Logger;
-  /** If this is set, the routes of the sandbox will be added. */
+  /** Optional. Sandbox routes are added if set. */
   readonly sandbox?: SandboxDesk;
   readonly limits?: Partial<IngressLimits>;
-  /** The wall clock in milliseconds. It is used to expire cache entries and to generate event ids. */
+  /** Wall clock in milliseconds, used to expire cache entries and to generate event ids. */
   readonly nowMs?: () => number;
 }
 
-/** The answer that is sent to a browser at the root path. */
+/** Answer for browsers visiting the root path. */
 const AT_THE_ROOT =
   'This path does not have any content. Send events to POST /events/{tenant}/{queue}. For a description, see /openapi.json. The facade serves /docs and /waas on SLUICE_FACADE_PORT.';
 
-/** Creates the HTTP server with the routes of `POST /events/{tenant}/{queue}` and of the sandbox. */
+/** Creates the HTTP server with all routes for `POST /events/{tenant}/{queue}` and the sandbox. */
 export function createIngress(options: IngressOptions): Ingress {
   const { log, registry, tracing, nowMs = Date.now } = options;
   const limits: IngressLimits = { ...INGRESS_LIMITS, ...options.limits };
@@ -72,7 +72,7 @@ export function createIngress(options: IngressOptions): Ingress {
   });
   const { app } = server;
   serveOpenApi(app, document);
-  // The routes read the bodies themselves. Without this setting, Fastify would parse the bodies by content type.
+  // Routes read the bodies themselves. Without this, Fastify would parse them by content type.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true });
 
   const memory = createMemoryStop({ askMasters: options.askMasters, limits, log, onFailure });
@@ -89,7 +89,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const admission = createAdmission({ ...shared, answers });
   app.post('/events/:tenant/:queue', createEventRoute({ ...shared, admission, batches, budget, answers, metrics }));
   if (options.sandbox !== undefined) {
-    // The sandbox uses separate metrics, memory and answers so that it does not affect those of production.
+    // Separate metrics, memory, and answers ensure that the sandbox doesn't affect production.
     const own = createAnswers(createSandboxMetrics(registry), server.isDraining);
     const routeOptions = {
       ...shared,
@@ -110,7 +110,7 @@ export function createIngress(options: IngressOptions): Ingress {
       await memory.start();
       return server.listen(port, host);
     },
-    /** This also waits until all events in flight have been stored. */
+    /** Also waits until all events in flight have been stored. */
     async close() {
       memory.stop();
       await server.close();
@@ -119,7 +119,7 @@ export function createIngress(options: IngressOptions): Ingress {
   };
 }
 
-/** Creates the caches of keys and queues and the batches, which all use the same store. */
+/** Creates the key and queue caches as well as the batches, all backed by the same store. */
 function createIntake(
   store: IngressStore,
   options: { limits: IngressLimits; nowMs: () => number; onFailure: ReturnType<typeof createFailureLog> },
@@ -134,7 +134,7 @@ function createIntake(
   };
 }
 
-/** Returns a hint on how to correct a path without a route, if there is one. */
+/** Returns a hint for correcting a path that has no route, if we have one. */
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return { detail: AT_THE_ROOT };
   if (/^\/(waas|docs)(\/|$)/.test(path)) {

@@ -1,8 +1,8 @@
 import { TRACEPARENT } from '../../telemetry/tracing.ts';
 
 /**
- * Returns the value of a `traceparent` header if it is valid (W3C Trace Context, 3.2). An invalid header is ignored
- * (4.3) and undefined is returned.
+ * Returns the `traceparent` header value if valid (W3C Trace Context, 3.2). Invalid headers must be ignored (4.3), so
+ * we return undefined for those.
  */
 export function readTraceparent(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' && TRACEPARENT.test(header) ? header : undefined;

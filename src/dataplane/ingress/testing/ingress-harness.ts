@@ -9,14 +9,14 @@ import { createMemoryStore } from './memory-store.ts';
 
 const PROBLEM = 'application/problem+json';
 
-/** The fields that an answer may contain. It can be a problem or a success. */
+/** Fields that an answer may contain, whether a problem or a success. */
 interface Answer {
   id?: string;
   code?: string;
 }
 
 /**
- * Starts an ingress for tests with a separate port, a store in memory, and a clock that only moves when the test moves
+ * Starts an ingress for tests, with its own port, an in-memory store, and a clock that only moves when the test moves
  * it.
  */
 export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?: SandboxDesk) {
@@ -48,7 +48,7 @@ export async function startIngress(limits: Partial<IngressLimits> = {}, sandbox?
     });
     const text = await answer.body.text();
     const document: Answer = text === '' ? {} : JSON.parse(text);
-    // Every refusal must be a problem document that does not contain the key.
+    // Every refusal must be a problem document, and must not contain the key.
     const refused = answer.statusCode >= 400 && text !== '';
     expect({ type: refused ? answer.headers['content-type'] : PROBLEM, leaks: text.includes(store.key) }).toEqual({
       type: PROBLEM,

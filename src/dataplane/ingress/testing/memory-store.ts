@@ -4,19 +4,19 @@ import type { AskMasters } from '../memory-stop.ts';
 import type { IngestAnswer, IngestItem, IngressStore, QueueConfig } from '../store.ts';
 
 /**
- * MemoryStore implements the rules of the store in memory for a single workspace. It is used in tests, which can access
- * all of the state.
+ * MemoryStore is an in-memory implementation of the store rules for a single workspace. Tests can access all of its
+ * state.
  */
 export interface MemoryStore extends IngressStore {
   readonly tenant: string;
   readonly key: string;
   readonly queues: Map<string, QueueConfig>;
   readonly stored: IngestItem[];
-  /** The number of events in each ingest call so far. */
+  /** Number of events in each ingest call so far. */
   readonly calls: number[];
-  /** If this is set, ingest waits for it. */
+  /** If set, ingest waits for it. */
   hold: Promise<void> | undefined;
-  /** If this is set, ingest answers with this value or throws it. */
+  /** If set, ingest will answer with this value or throw it. */
   answer: IngestAnswer['answer'] | Error | undefined;
   lost: boolean;
   /** Reports a Redis master without a memory limit. */
