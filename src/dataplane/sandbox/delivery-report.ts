@@ -8,7 +8,7 @@ import { runJitter, type SentAttempt } from './run-deliveries.ts';
 
 const OPEN: readonly EventProgress['state'][] = ['pending', 'inflight', 'retrying'];
 
-/** The data of a delivery in a run that is used for the report. */
+/** Data about a delivery within a run, as needed for the report. */
 export interface DeliveryFacts {
   readonly run: string;
   readonly inbox: InboxRef;
@@ -16,13 +16,13 @@ export interface DeliveryFacts {
   readonly bytes: number;
   readonly simulation: Simulation;
   readonly progress: EventProgress;
-  /** The last attempt. It is undefined if no attempt was made yet. */
+  /** Last attempt, or undefined if none was made yet. */
   readonly sent: SentAttempt | undefined;
-  /** The hash of production's subscription in Redis. */
+  /** Hash of the production subscription in Redis. */
   readonly subscription: Readonly<Record<string, string>>;
 }
 
-/** Returns the report of a delivery. This function does not have side effects. */
+/** Returns the report for a delivery. Has no side effects. */
 export function reportDelivery(facts: DeliveryFacts): SandboxDelivery {
   const { run, inbox, ref, simulation, progress, sent } = facts;
   const plan = sent && planDelivery(simulation, sent.retryMs, runJitter(run, inbox, ref));

@@ -5,7 +5,7 @@ import type { SandboxDesk } from '../ingress/sandbox-route.ts';
 import { createRunReports } from './run-report.ts';
 import { runMember } from './run-view.ts';
 
-/** Creates the functions of the sandbox that the ingress uses. They store events in a run and schedule the run. */
+/** Creates the sandbox functions used by the ingress, which store events in a run and schedule it. */
 export function createSandboxDesk(deps: {
   readonly redis: RedisClient;
   /** Schedules runs in the hint index. */
@@ -20,15 +20,15 @@ export function createSandboxDesk(deps: {
   return {
     async publish(tenant, queue, run, config, event) {
       const outcome = await store.ingest(tenant, queue, run, config, event);
-      // Schedule the run after the event is stored and before the answer is sent. This is also done for a duplicate
-      // because the process of the first sender may have crashed before.
+      // Must happen after the event is stored and before we answer. Duplicates need this as well, since the process
+      // that handled the first one might have crashed in between.
       if (outcome.answer === 'OK' || outcome.answer === 'DUP') await wake(tenant, run);
       return outcome;
     },
     async report(tenant, run, page) {
       const report = await reports.read(tenant, run, page);
-      // We don't poll runs that wait for a gate. Schedule the run here so that the gate is checked when the report is
-      // read.
+      // Runs waiting for a gate aren't polled. Schedule the run here, so that reading the report causes its gate to be
+      // checked.
       const waits = report?.data.some(({ integrations }) => integrations.some(({ verdict }) => verdict === 'waiting'));
       if (report !== undefined && (waits || report.totals.pending > 0)) await wake(tenant, run);
       return report;

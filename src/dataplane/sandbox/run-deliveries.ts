@@ -20,13 +20,13 @@ import type { RunView } from './run-view.ts';
 import { showHeaders } from './sent-headers.ts';
 import { simulateAttempt } from './simulated-attempt.ts';
 
-/** The maximum number of claims in a turn. */
+/** Maximum number of claims per turn. */
 const AT_ONCE = 32;
 const LEASE_MS = 30_000;
 const RETRY_MS = 1_000;
 
 export interface RunDeliveryDeps {
-  /** The inboxes of production. They are only read. */
+  /** Production inboxes. Read-only. */
   readonly inboxes: Pick<InboxStore, 'readSubscription'>;
   readonly keys: SubscriptionKeys;
   readonly version: string;
@@ -35,13 +35,13 @@ export interface RunDeliveryDeps {
   readonly monotonicMs: () => number;
   readonly nextToken: () => string;
   readonly alarm: (slot: string) => void;
-  /** Pauses after `busyMs` of work so that other tasks can run. */
+  /** Pauses after `busyMs` of work to let other tasks run. */
   readonly giveWay: (busyMs: number) => Promise<void>;
 }
 
-/** The data of the last attempt of a delivery. It is stored as JSON. */
+/** Data about the last attempt of a delivery. Stored as JSON. */
 export interface SentAttempt {
-  /** The delays of the endpoint after failed attempts in milliseconds. */
+  /** Endpoint delays after failed attempts, in milliseconds. */
   readonly retryMs: readonly number[];
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
@@ -51,14 +51,14 @@ export function sentField(inbox: InboxRef, ref: string): string {
   return `${inboxMember(inbox)} ${ref}`;
 }
 
-/** Returns the jitter for the retries of a delivery in a run. */
+/** Returns the retry jitter for a delivery in a run. */
 export function runJitter(run: string, inbox: InboxRef, ref: string): (failures: number) => number {
   return failures => jitterOf(run, inbox.integration, inbox.sub, ref, failures);
 }
 
 /**
- * Makes the due attempts of an inbox in the same way as the production dispatcher, but does not call the endpoint. The
- * gate is read before each turn. It stops if no attempt is due, or at `untilMs` of the monotonic clock.
+ * Makes the due attempts of an inbox just as the production dispatcher would, but without calling the endpoint. The
+ * gate is read before each turn. Stops when no more attempts are due, or at `untilMs` on the monotonic clock.
  *
  * @returns the time in milliseconds at which the inbox is due, or undefined if there are no events or all of them are
  *   held
@@ -73,7 +73,7 @@ export async function deliverRun(
   const store = createInboxStore(ofRun);
   const s = sandboxKeys(view.tenant, view.run);
   for (let groupKeys = await readOpenKeys(ofRun, inbox); ; groupKeys = new Set()) {
-    // Copy the gate before each turn. This also discards the changes that the previous attempts made to the copy.
+    // Copy the gate before each turn, which also discards any changes that previous attempts made to the copy.
     await view.copyGate(inbox, groupKeys);
     const subscription = await openSubscription(deps.inboxes, deps.keys, deps.version, inbox, deps.wallMs());
     if (subscription === undefined) return undefined;
@@ -136,7 +136,7 @@ function parsed({ meta, groupKey, body }: StoredEvent, ref: string) {
   return { meta: parseEventMeta(meta, groupKey, ref), body };
 }
 
-/** Shortens the delay of a retry because time runs faster in a run. */
+/** Shortens the retry delay, since time runs faster in a run. */
 function compress(completion: Completion, nowMs: number): Completion {
   if (completion.dueMs === undefined) return completion;
   return { ...completion, dueMs: nowMs + compressDelay(completion.dueMs - nowMs) };

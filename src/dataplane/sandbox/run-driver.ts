@@ -7,13 +7,10 @@ import { deliverRun } from './run-deliveries.ts';
 import { routeRun } from './run-routing.ts';
 import { openRun, parseRunMember } from './run-view.ts';
 
-/**
- * The maximum time in milliseconds for which attempts are made. The run is then returned so that other runs can
- * continue.
- */
+/** Maximum time in milliseconds spent on attempts before the run is returned and other runs can continue. */
 const TURN_MS = 1_000;
 /**
- * Retries of a run that are due within this time in milliseconds are made together. It is increased a little for each
+ * Retries of a run are made together if they're due within this time in milliseconds, which grows slightly with each
  * inbox.
  */
 const TOGETHER_MS = 20;
@@ -27,16 +24,15 @@ export interface RunDriverOptions {
   readonly keys: SubscriptionKeys;
   readonly version: string;
   readonly alarm: (slot: string) => void;
-  /** An id that is unique for each start of the process. */
+  /** Unique id for each start of the process. */
   readonly owner: string;
   readonly giveWay: (busyMs: number) => Promise<void>;
   readonly limits?: SandboxLimits;
 }
 
 /**
- * Creates a function that drives sandbox runs. It routes the events and makes the attempts that are due. All state is
- * read from the slot of the run, so that another process can continue after a crash. Note that the slots of production
- * are only read.
+ * Creates a function that drives sandbox runs by routing events and making any due attempts. All state is read from the
+ * slot of the run, so another process can carry on after a crash. Note that production slots are only ever read.
  *
  * @returns a function that takes the member of a run (`ten:run`) and resolves with the time at which it is due in
  *   milliseconds, or null

@@ -13,17 +13,17 @@ import { reportDelivery } from './delivery-report.ts';
 import { type SentAttempt, sentField } from './run-deliveries.ts';
 import { openRun, type RunView } from './run-view.ts';
 
-/** The maximum number of verdicts in a page and of integrations for an event. */
+/** Maximum number of verdicts per page, and of integrations per event. */
 const VERDICTS = 1_000;
 const INTEGRATIONS = 100;
-/** If the workspace has more names than this, integrations without a subscription are not included. */
+/** If the workspace has more names than this, integrations without a subscription are left out. */
 const NAMES = 1_000;
 const DEFAULT_LIMIT = 50;
 const EVENTS = 1_000;
 
 export interface PageAsked {
   readonly limit?: number | undefined;
-  /** The `<ref>.<queue>` of the last event in the previous page. */
+  /** `<ref>.<queue>` of the last event on the previous page. */
   readonly cursor?: string | undefined;
 }
 
@@ -39,7 +39,7 @@ interface ListedEvent {
   readonly bytes: number;
 }
 
-/** The data that is the same for all events of a queue. */
+/** Data shared by all events in a queue. */
 interface QueueView {
   readonly name: string;
   readonly gen: string;
@@ -52,14 +52,14 @@ interface QueueView {
 interface IntegrationView {
   readonly id: string;
   readonly state: 'pending' | 'active' | 'closed';
-  /** The inbox that receives the events now, or that received them in this run. */
+  /** Inbox that receives the events now, or received them in this run. */
   readonly inbox: InboxRef | undefined;
   readonly subscribed: boolean;
-  /** The subscription of production. */
+  /** Production subscription. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Creates the reports of the results of a run. Only the state of the gate is read from production. */
+/** Creates reports on the results of a run. Gate state is the only thing read from production. */
 export function createRunReports(redis: RedisClient, nowMs: () => number, limits?: SandboxLimits): RunReportReader {
   const store = createSandboxStore(redis, nowMs, limits);
 
@@ -108,7 +108,7 @@ async function readQueueView(redis: RedisClient, view: RunView, name: string): P
   for (const [integration, member] of Object.entries(subscribers)) {
     inboxes.set(integration, parseInboxMember(`${integration}/${member}`));
   }
-  // An inbox of the run takes precedence over the current subscription.
+  // Inboxes of the run take precedence over the current subscription.
   for (const [member, queue] of view.inboxes) {
     const inbox = parseInboxMember(member);
     if (queue === name) inboxes.set(inbox.integration, inbox);
@@ -167,19 +167,19 @@ async function readTotals(view: RunView): Promise<Omit<RunReport['totals'], 'eve
   }
   for (const integration of new Set(inboxes.map(each => each.integration))) {
     const ledger = await view.ofRun.readHash(integrationKeys(integration).ledger);
-    // Use only the fields with the total of each payer. The hash also contains the daily totals and a marker.
+    // Only use fields holding the total per payer: the hash also contains daily totals and a marker.
     for (const [field, value] of Object.entries(ledger)) if (/^acc_\w+$/.test(field)) totals.tokens += Number(value);
   }
   return totals;
 }
 
 interface Reading {
-  /** The Redis client of production. It is used to read the current activations. */
+  /** Production Redis client, used to read the current activations. */
   readonly redis: RedisClient;
   readonly nowMs: number;
   readonly view: RunView;
   readonly queues: readonly QueueView[];
-  /** This is true if the limit for deliveries of the run is reached. */
+  /** Whether the run has reached its delivery limit. */
   readonly full: boolean;
 }
 

@@ -7,10 +7,7 @@ import { writeRun } from '../../redis/sandbox-store.ts';
 import { routeQueue } from '../router/queue.ts';
 import type { RunView } from './run-view.ts';
 
-/**
- * The maximum number of integrations that are processed concurrently. There is a limit because the routers of
- * production use the same Redis.
- */
+/** Maximum number of integrations to process concurrently. Needed because production routers use the same Redis. */
 const ASKED_AT_ONCE = 32;
 const BATCH_EVENTS = 64;
 
@@ -18,15 +15,15 @@ export interface RunRoutingDeps {
   readonly redis: RedisClient;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
-  /** An id that is unique for each start of the process. */
+  /** Unique id for each start of the process. */
   readonly owner: string;
-  /** Returns a value that is unique for each call. */
+  /** Returns a different value on every call. */
   readonly nextToken: () => string;
 }
 
 /**
- * Routes the events of a queue in a run in the same way as the production router. The current gates of the producer and
- * the integrations are used, but the inboxes are those of the run. It stops after `most` deliveries.
+ * Routes queue events in a run just as the production router would. We use the current gates of the producer and its
+ * integrations, but inboxes belong to the run. Stops after `most` deliveries.
  *
  * @returns the number of deliveries, and the time in milliseconds at which the queue is due, or null
  */
@@ -54,7 +51,7 @@ export async function routeRun(
       batchEvents: BATCH_EVENTS,
       queues: {
         ...queues,
-        // The costs are only counted in the run, and no tokens are reserved.
+        // Costs are only counted within the run. No tokens are reserved.
         lookup: async (ref, groupKeys) => {
           const found = await production.lookup(ref, groupKeys);
           return found === undefined ? undefined : { ...found, metered: true };
@@ -71,8 +68,8 @@ export async function routeRun(
           }),
       },
       ledger: createLedgerStore(ofRun),
-      // A notification is not required. The same process delivers the events next, and after a crash the next process
-      // checks all inboxes of the run.
+      // No need to notify anyone. Events are delivered next by this very process, and after a crash the next process
+      // will check all inboxes of the run.
       lower: async () => {},
       onBatch: batch => {
         routed += batch.routed;
@@ -85,7 +82,7 @@ export async function routeRun(
   return { routed, nextMs: full.signal.aborted ? null : nextMs };
 }
 
-/** Wakes the waiting inboxes whose gate has opened. In production, the controller does this. */
+/** Wakes waiting inboxes whose gate has opened. In production, this is done by the controller. */
 async function wakeOpened({ redis, nextToken }: RunRoutingDeps, view: RunView, queue: string): Promise<void> {
   const q = queueKeys(view.tenant, queue);
   const behind = Object.keys(await view.ofRun.readHash(q.behind));
@@ -101,10 +98,7 @@ async function wakeOpened({ redis, nextToken }: RunRoutingDeps, view: RunView, q
   await writeRun(view.ofRun, q.meta, [['SADD', q.wake, ...entries]]);
 }
 
-/**
- * Creates a function that limits the number of concurrent calls to `most`. Further calls wait until another call has
- * ended.
- */
+/** Creates a function that allows up to `most` concurrent calls. Any further calls wait until another one has ended. */
 function createLimit(most: number): <T>(start: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];

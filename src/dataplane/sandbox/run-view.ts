@@ -5,20 +5,18 @@ import { createSandboxGate, type SandboxGate } from '../../redis/sandbox-gate.ts
 import { readRunParts } from '../../redis/sandbox-reader.ts';
 import type { SandboxRun } from '../../redis/sandbox-store.ts';
 
-/** RunView is a run that is being processed. */
+/** RunView is a run being processed. */
 export interface RunView extends SandboxRun {
   readonly tenant: string;
   readonly run: string;
-  /** A Redis client with access to the keys of the run. */
+  /** Redis client with access to the keys of the run. */
   readonly ofRun: RedisClient;
   readonly queues: readonly string[];
-  /** Maps the `int/sub.inc` of each inbox in the run to the name of its queue. */
+  /** Queue names by the `int/sub.inc` of each inbox in the run. */
   readonly inboxes: ReadonlyMap<string, string>;
   /** Adds an inbox to the run. */
   readonly add: (inbox: InboxRef, queue: string) => Promise<void>;
-  /**
-   * Copies the gate of an inbox from production. The copy contains these group keys and those that the run already has.
-   */
+  /** Copies the gate of an inbox from production, including these group keys and any that the run already has. */
   readonly copyGate: (inbox: InboxRef, groupKeys: Iterable<string>) => Promise<void>;
 }
 

@@ -9,7 +9,7 @@ import { createRunDriver } from './run-driver.ts';
 
 export interface SandboxRunnerOptions {
   readonly redis: RedisClient;
-  /** The hint index of the runs. */
+  /** Hint index for runs. */
   readonly hints: HintIndex;
   readonly keys: SubscriptionKeys;
   readonly version: string;
@@ -18,22 +18,17 @@ export interface SandboxRunnerOptions {
   readonly log: Logger;
 }
 
-/** The maximum number of runs that a process works on concurrently. */
+/** Maximum number of runs a process works on concurrently. */
 const RUNS_AT_ONCE = 1;
-/**
- * The time for which this process owns a run. If the process crashes, other processes can continue the run after this
- * time.
- */
+/** How long this process owns a run. Should it crash, other processes can continue the run after this time. */
 const LEASE_MS = 10_000;
-/** Runs are rare. If there are none, the sandbox makes only 16 reads in this time. */
+/** Runs are rare. When there are none, the sandbox makes just 16 reads in this time. */
 const SWEEP_MS = 30_000;
-/**
- * The runner pauses for three times as long as it was busy so that production deliveries can use the rest of the time.
- */
+/** The runner pauses for three times as long as it was busy, leaving the rest of the time to production deliveries. */
 const GIVEN_WAY = 3;
 const LONGEST_WAY_MS = 250;
 
-/** Creates a loop that drives the due sandbox runs. Most of the process time is left for production. */
+/** Creates a loop that drives due sandbox runs while leaving most of the process time to production. */
 export function createSandboxRunner(options: SandboxRunnerOptions): DueLoop {
   const { hints, nowMs, log } = options;
   const drive = createRunDriver({

@@ -1,9 +1,9 @@
-/** This replaces signatures and secret values. The number of signatures in a header remains visible. */
+/** Replacement for signatures and secret values. You can still see how many signatures a header contains. */
 const HIDDEN = '…';
 
 /**
- * Returns the headers of an attempt in the form that a producer may see, in the same order. Signatures are hidden
- * because they are valid for the partner's endpoint. The values of headers that the partner has set are hidden as well.
+ * Returns attempt headers as they may be shown to a producer, in the same order. Signatures are hidden, since they are
+ * valid for the partner's endpoint. This also applies to values of headers set by the partner.
  *
  * @param headers is a flat list of names and values
  * @param ofEndpoint are the names of the headers that the owner of the endpoint has set, in any case

@@ -12,9 +12,9 @@ import { runMember } from '../run-view.ts';
 
 const rootKey = Buffer.alloc(32, 7);
 const sealKeys = deriveSealKeys(rootKey);
-/** The keys for signatures and encryption in tests. */
+/** Signing and encryption keys for tests. */
 export const testKeys = { rootKey, sealKeys };
-/** A header that the owner of the signing key has set. */
+/** Header set by the owner of the signing key. */
 const OWN_HEADERS = { 'x-own': 'a secret of the partner' };
 
 /** Returns the encrypted endpoint of `sub_<name>` for tests. */
@@ -24,7 +24,7 @@ export function sealed(name: string, retryMs: readonly number[]): string {
   return sealEndpoint(sealKeys, `sub_${name}`, endpoint);
 }
 
-/** Creates a driver for the runs of one process. It is used in tests. */
+/** Creates a driver for the runs of a single process. For tests only. */
 export function driverOn(
   redis: RedisClient,
   nowMs: () => number,
@@ -47,7 +47,7 @@ export function driverOn(
   });
 }
 
-/** Creates the sandbox of a tenant for tests, with a clock that only the test moves. */
+/** Creates a tenant's sandbox for tests, with a clock that only the test moves. */
 export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
   const t = createTenant(redis);
   const store = createSandboxStore(redis, t.nowMs, limits);
@@ -72,9 +72,7 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
       if (config === null || config === 'unavailable') throw new Error('no queue');
       return store.ingest(t.tenant, QUEUE, run, config, { ...event(id, groupKey, body), ...more, simulation });
     },
-    /**
-     * Drives the run until there is nothing due, and moves the clock to the next due time. Returns the number of steps.
-     */
+    /** Drives the run until nothing is due, moving the clock to the next due time. Returns the number of steps. */
     finish: async (run: string, drive = driver()): Promise<number> => {
       for (let steps = 1; ; steps++) {
         const nextMs = await drive(runMember(t.tenant, run));
@@ -88,7 +86,7 @@ export function createSandbox(redis: RedisClient, limits?: SandboxLimits) {
 
 export type Sandbox = ReturnType<typeof createSandbox>;
 
-/** Returns all keys and values in Redis that contain the tenant, except those of its sandbox. It is used in tests. */
+/** Returns all Redis keys and values that contain the tenant, except those of its sandbox. For tests only. */
 export async function dumpProduction(redis: RedisClient, t: Sandbox['t']): Promise<Map<string, unknown>> {
   const unique = t.tenant.slice('ten_'.length);
   const found = (await redis.callAll('KEYS', `*${unique}*`)).flat() as string[];
@@ -119,7 +117,7 @@ async function contentOf(redis: RedisClient, key: string): Promise<unknown> {
   }
 }
 
-/** Returns the id of each event in a report and a line for each integration. It is used in tests. */
+/** Returns the id of each event in a report and a line per integration. For tests only. */
 export function sumUp(s: Sandbox, { data }: RunReport): string[][] {
   const prefix = s.t.nameOf('');
   return data.map(event => [
