@@ -1,16 +1,13 @@
-/** AllowedMethods contains the registered methods by path. It is used to answer 405 instead of 404. */
+/** AllowedMethods holds the registered methods by path, which lets us answer 405 rather than 404. */
 interface AllowedMethods {
   readonly add: (method: string | readonly string[], url: string) => void;
-  /**
-   * Returns the value of the `Allow` header if the path exists with other methods. Returns undefined if the path does
-   * not exist.
-   */
+  /** Returns the `Allow` header value if the path exists with other methods. Returns undefined for unknown paths. */
   readonly find: (path: string) => string | undefined;
 }
 
 /**
- * Creates an empty list of methods. A route is registered with a pattern such as `/events/:tenant/:queue`, in which
- * only whole segments can be parameters.
+ * Creates an empty list of methods. Routes are registered using a pattern such as `/events/:tenant/:queue`. Parameters
+ * must be whole segments.
  */
 export function createAllowedMethods(): AllowedMethods {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>();

@@ -5,8 +5,7 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 import type { RefusalFacts } from './refusal.ts';
 
 /**
- * The number of seconds after which a retry may succeed. This is long enough for a failover to start, or for a short
- * restart to finish.
+ * Number of seconds before a retry may succeed. Long enough for a failover to start, or for a short restart to finish.
  */
 const RETRY_AFTER_SECONDS: Partial<Record<ProblemCode, string>> = {
   unavailable: '2',
@@ -20,7 +19,7 @@ export function sendProblem(reply: FastifyReply, code: ProblemCode, facts: Refus
   const retryAfter = RETRY_AFTER_SECONDS[code];
   if (retryAfter !== undefined) reply.header('retry-after', retryAfter);
   if (facts.headers !== undefined) reply.headers(facts.headers);
-  // Send the document as bytes. Fastify would add a charset to a JSON string, which this media type does not support
+  // Send bytes instead of a JSON string. Otherwise Fastify would add a charset, which this media type doesn't support
   // (RFC 9457, 6.1).
   const document = Buffer.from(JSON.stringify(problem(code, facts.detail, facts.errors)));
   reply
@@ -31,8 +30,8 @@ export function sendProblem(reply: FastifyReply, code: ProblemCode, facts: Refus
 }
 
 /**
- * Sends a problem when there is no Fastify reply yet, and returns the status. The request is not read and the
- * connection is closed.
+ * Sends a problem when no Fastify reply is available yet, and returns the status. We don't read the request, and close
+ * the connection.
  */
 export function answerPlainly(response: ServerResponse, code: ProblemCode): number {
   const { status } = PROBLEMS[code];

@@ -5,13 +5,13 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 interface Refusal {
   readonly code: ProblemCode;
   /**
-   * Use a literal because an import from node:http would load all of the lazy parts, including the bundled fetch
+   * This is a literal because importing it from node:http would load all of the lazy parts, including the bundled fetch
    * client.
    */
   readonly reason: string;
 }
 
-/** Maps the codes of Node's HTTP parser to problems. All other codes are treated as malformed requests. */
+/** Maps codes of Node's HTTP parser to problems. Any other code is treated as a malformed request. */
 const REFUSALS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: { code: 'headers_too_large', reason: 'Request Header Fields Too Large' },
   ERR_HTTP_REQUEST_TIMEOUT: { code: 'request_timeout', reason: 'Request Timeout' },
@@ -20,14 +20,14 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 const MALFORMED: Refusal = { code: 'malformed_request', reason: 'Bad Request' };
 
 /**
- * The response in progress that Node stores on a socket. We access it in the same way as Node's handler because it is
- * not part of the types.
+ * The response in progress, which Node stores on the socket. Not part of the types, but Node's own handler accesses it
+ * in the same way.
  */
 type HttpSocket = Socket & { _httpMessage?: { headersSent: boolean; req?: { complete: boolean } } | null };
 
 /**
- * Answers invalid HTTP with a problem document and closes the connection. The document is not written if a response has
- * already started, or if an earlier request of the connection still waits for a response.
+ * Answers invalid HTTP with a problem document and closes the connection. Nothing is written if a response has already
+ * started, or if an earlier request on this connection is still waiting for one.
  */
 export function answerProtocolError(
   error: NodeJS.ErrnoException,

@@ -1,9 +1,9 @@
-/** The maximum number of query parameters. All routes use fewer than ten. */
+/** Maximum number of query parameters. No route uses ten or more. */
 export const MOST_PARAMETERS = 64;
 
 /**
- * Returns the encoded parameters of a request target without empty ones. Returns undefined if there are more than
- * `MOST_PARAMETERS`. We also split the query at `;`, a second `?` and `#` because a proxy might do the same.
+ * Returns the non-empty encoded parameters of a request target, or undefined if there are more than `MOST_PARAMETERS`.
+ * We also split at `;`, a second `?` and `#`, in case a proxy does the same.
  */
 export function queryPieces(target: string): string[] | undefined {
   const start = target.search(/[?#]/);

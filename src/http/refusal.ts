@@ -1,11 +1,11 @@
 import type { ProblemError } from '../core/problems/problem.ts';
 import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 
-/** Additional data for the answer of a problem. */
+/** Additional data for a problem answer. */
 export interface RefusalFacts {
   /**
-   * A detail that describes how to correct this request. Defaults to the remedy of the code. It must not contain a
-   * secret or an e-mail address.
+   * Describes how to correct this particular request. Defaults to the remedy for the code. Must not contain secrets or
+   * e-mail addresses.
    */
   readonly detail?: string;
   readonly errors?: readonly ProblemError[];
@@ -13,7 +13,7 @@ export interface RefusalFacts {
   readonly cause?: unknown;
 }
 
-/** Refusal is thrown when a request is refused. It is answered with a problem document (RFC 9457). */
+/** Refusal is thrown when a request is refused, and answered with a problem document (RFC 9457). */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: ProblemCode;
@@ -27,7 +27,7 @@ export class Refusal extends Error {
   }
 }
 
-/** Returns a refusal whose detail is the given fact followed by the remedy of the code. */
+/** Returns a refusal with a detail made up of the given fact and the remedy for the code. */
 export function refuseBecause(code: ProblemCode, fact: string): Refusal {
   return new Refusal(code, `${fact} ${PROBLEMS[code].remedy}`);
 }

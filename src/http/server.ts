@@ -15,35 +15,35 @@ import { answerProtocolError } from './protocol-errors.ts';
 import type { Refusal, RefusalFacts } from './refusal.ts';
 import { traceRequests } from './traced-requests.ts';
 
-/** The limits of an HTTP server. All sizes are in bytes and all times are in milliseconds. */
+/** HTTP server limits. Sizes are in bytes, times in milliseconds. */
 export interface HttpLimits {
-  /** The maximum size of all headers in a request. */
+  /** Maximum total size of request headers. */
   readonly headerBytes: number;
   readonly headersTimeoutMs: number;
-  /** The maximum time to receive a request. */
+  /** Maximum time for receiving a request. */
   readonly requestTimeoutMs: number;
-  /** The maximum time without any data on a connection. It must be longer than the longest long poll. */
+  /** Maximum time without any data on a connection. Must be longer than the longest long poll. */
   readonly connectionTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
-  /** The time after which `close` aborts the requests in progress. */
+  /** Time after which `close` aborts any requests in progress. */
   readonly drainTimeoutMs: number;
 }
 
-/** HttpServer is a server that answers all failures with a problem document. */
+/** HttpServer is a server that answers every failure with a problem document. */
 export interface HttpServer {
-  /** The Fastify instance. Routes must be added before `listen` is called. */
+  /** The Fastify instance. Routes must be added before calling `listen`. */
   readonly app: FastifyInstance;
-  /** Answers a request without a route. It sends 405 if the path has other methods, and 404 otherwise. */
+  /** Answers requests without a route: 405 if the path has other methods, 404 otherwise. */
   readonly answerUnrouted: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** Returns true if answers should ask the client to open a new connection (`Connection: close`). */
+  /** Whether answers should ask the client to open a new connection (`Connection: close`). */
   readonly isDraining: () => boolean;
-  /** Resolves with the listening port. If `port` is 0, a free port is used. */
+  /** Resolves with the listening port. Use a `port` of 0 to listen on any free port. */
   readonly listen: (port: number, host: string) => Promise<number>;
-  /** Asks clients to open a new connection, while the server continues to accept requests. */
+  /** Asks clients to open a new connection, while still accepting requests. */
   readonly drain: () => void;
   /**
-   * Stops accepting connections and waits for the requests in progress. The remaining requests are aborted after
-   * `drainTimeoutMs`.
+   * Stops accepting connections and waits for requests in progress. Any that remain after `drainTimeoutMs` will be
+   * aborted.
    */
   readonly close: () => Promise<void>;
 }
@@ -53,26 +53,23 @@ interface HttpServerOptions {
   readonly tracing?: Tracing | undefined;
   readonly fastify?: Pick<FastifyServerOptions, 'bodyLimit' | 'genReqId' | 'requestIdHeader' | 'routerOptions'>;
   readonly requireHostHeader?: boolean;
-  /**
-   * A pattern that matches the paths of all routes. Other paths are always answered with 404 instead of 405. Defaults
-   * to all paths.
-   */
+  /** Pattern matching the paths of all routes. Other paths always get a 404, never a 405. Defaults to all paths. */
   readonly pathPattern?: RegExp;
   /** Returns additional data for the 404 answer of a path. */
   readonly factsOfNoRoute: (path: string) => RefusalFacts;
   readonly sendProblem: (reply: FastifyReply, code: ProblemCode, facts?: RefusalFacts) => void;
   readonly onError: (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply) => void;
-  /** This is called for each answer that is sent without a Fastify reply. */
+  /** Called for each answer sent without a Fastify reply. */
   readonly onPlainAnswer?: (status: number) => void;
 }
 
 /**
- * The codes of Fastify's errors for requests without a route. The second one is included because Fastify checks the
- * content type of a QUERY request before the route.
+ * Fastify error codes for requests without a route. We need the second one because the content type of a QUERY request
+ * is checked before the route.
  */
 const UNROUTED: readonly string[] = ['FST_ERR_NOT_FOUND', 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE'];
 
-/** Creates a server that only has the pages of the problems. Other routes are added by the caller. */
+/** Creates a server that has nothing but the problem pages. Callers add all other routes. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { limits, tracing, pathPattern = /^/, sendProblem, onPlainAnswer = () => undefined } = options;
   const allowed = createAllowedMethods();
@@ -93,11 +90,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const app = Fastify({
     ...options.fastify,
     logger: false,
-    // Fastify does not set these timeouts by default, so a client could keep a connection open forever.
+    // By default, Fastify doesn't set these timeouts and clients could keep connections open forever.
     requestTimeout: limits.requestTimeoutMs,
     connectionTimeout: limits.connectionTimeoutMs,
     keepAliveTimeout: limits.keepAliveTimeoutMs,
-    // This allows requests to finish if they arrived before the server started to close.
+    // Lets requests finish if they arrived before we started closing.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     http: {
@@ -133,8 +130,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     async close() {
       draining = true;
       const cut = setTimeout(() => app.server.closeAllConnections(), limits.drainTimeoutMs);
-      // Node only closes the connections that are idle when the server starts to close. Close those that become idle
-      // later.
+      // Node only closes connections that are already idle when we start closing. Close those that become idle later.
       const sweep = setInterval(() => app.server.closeIdleConnections(), 50);
       try {
         await app.close();

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseTraceparent, type Tracing } from '../telemetry/tracing.ts';
 
 /**
- * Starts a server span for each request as part of the caller's trace. The `traceparent` header of the request is
- * replaced so that stored events and log lines use the new span. This must be called before other hooks are added.
+ * Starts a server span for each request as part of the caller's trace. We replace the `traceparent` header on the
+ * request so that stored events and log lines use the new span. Must be called before any other hooks are added.
  */
 export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -17,7 +17,7 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
         'http.request.method': request.method,
         'url.scheme': 'http',
         'network.protocol.version': request.raw.httpVersion,
-        // Record only the template because the paths contain the event ids of the producer.
+        // Paths contain the producer's event ids, so only record the template.
         ...(url === undefined ? {} : { 'http.route': url }),
       },
     });
@@ -31,7 +31,7 @@ export function traceRequests(app: FastifyInstance, tracing: Tracing): void {
   });
 }
 
-/** Returns the trace id of a request for use in a log line. */
+/** Returns the trace id of a request, for use in log lines. */
 export function traceOf({ headers }: FastifyRequest): { readonly traceId?: string } {
   const traceId = parseTraceparent(headers.traceparent as string | undefined)?.traceId;
   return traceId === undefined ? {} : { traceId };
