@@ -18,9 +18,9 @@ import { createVerifiers, type Verifier } from './verifier.ts';
 export interface AuthenticationOptions extends TokenRules {
   readonly log: Logger;
   readonly limits?: Partial<AuthenticationLimits>;
-  /** The wall clock in milliseconds. The library that verifies tokens does not use this clock. */
+  /** Wall clock in milliseconds. Note that the token verification library doesn't use this clock. */
   readonly nowMs?: () => number;
-  /** This is called when a call is refused because of its token. */
+  /** Called when a call is refused because of its token. */
   readonly onRefused?: (reason: TokenRefusal) => void;
 }
 
@@ -28,10 +28,9 @@ type ExpressRequest = Parameters<Verifier>[0];
 type ExpressResponse = Parameters<Verifier>[1];
 
 /**
- * Requires a verified bearer token for all requests in a scope. This includes the routes, the not-found handler and all
- * nested scopes. Handlers can then use `identityOf(request)` to get the caller. It must be called once, before anything
- * else in the encapsulated plugin. If a request is refused, a Refusal with 400, 401 or 503 is passed to the error
- * handler.
+ * Requires a verified bearer token for every request in a scope, including the not-found handler and any nested scopes.
+ * Handlers can then get the caller using `identityOf(request)`. Must be called once, before anything else in the
+ * encapsulated plugin. Refused requests cause a Refusal with 400, 401, or 503 to be passed to the error handler.
  */
 export async function registerAuthentication(scope: FastifyInstance, options: AuthenticationOptions): Promise<void> {
   const authenticate = createAuthenticator(options);
@@ -39,8 +38,8 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
   declareIdentity(scope);
   scope.addHook('onRequest', async request => refuseBadTarget(request.raw.url ?? '', options.onRefused));
   await scope.register(fastifyExpress);
-  // Do not specify a path because Express matches paths differently than the router. The middleware never fails. The
-  // next hook checks the result and also refuses the request if Express skipped the middleware.
+  // Don't add a path here: Express and the router match paths differently. The middleware itself never fails. The next
+  // hook checks the result, and also refuses the request should Express have skipped the middleware.
   scope.use(async (request, response, next) => {
     outcomes.set(request, await authenticate(request, response));
     next();
@@ -53,9 +52,7 @@ export async function registerAuthentication(scope: FastifyInstance, options: Au
   });
 }
 
-/**
- * This runs before Express, which decodes the whole target including the query and throws an error if it is invalid.
- */
+/** Has to run before Express, which decodes the whole target (including the query) and throws if it is invalid. */
 function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRefused']): void {
   const carries = carriesToken(target);
   if (carries === 'too many') {
@@ -72,7 +69,7 @@ function refuseBadTarget(target: string, onRefused: AuthenticationOptions['onRef
   }
 }
 
-/** Creates the function that checks the credentials of a request. It only rejects if there is a defect in the code. */
+/** Creates the function that checks the credentials of a request. Only rejects if there's a bug in our code. */
 function createAuthenticator(options: AuthenticationOptions) {
   const { nowMs = Date.now } = options;
   const keysOf = createKeys(options, nowMs);
@@ -94,7 +91,7 @@ function createAuthenticator(options: AuthenticationOptions) {
     if (token === undefined) return refuse('malformed');
     const fault = findFault(token, options, Math.floor(nowMs() / 1_000));
     if (fault !== undefined) return refuse(fault);
-    // findFault has checked that all three values exist. They are not trusted yet because the middleware repeats the
+    // findFault has made sure that all three values exist. We don't trust them yet, since the middleware repeats these
     // checks on the verified token.
     const [issuer, algorithm, kid] = [token.claims['iss'], token.header['alg'], token.header['kid']] as string[];
     try {
@@ -138,8 +135,8 @@ async function verify(
 }
 
 /**
- * Restores the properties of the Node objects because @fastify/express leaves the decoded target and a `headersSent`
- * property on them.
+ * Restores the Node objects after @fastify/express, which leaves the decoded target and a `headersSent` property on
+ * them.
  */
 function removeTraces({ raw }: FastifyRequest, reply: FastifyReply): void {
   const { originalUrl } = raw as { originalUrl?: unknown };

@@ -1,7 +1,7 @@
 /**
- * The credentials in the Authorization header. The kind is `none` if the header is missing or uses another scheme. It
- * is `ambiguous` if the header is sent more than once, or contains more than one word after the scheme. It is `bearer`
- * if there is exactly one word, which may be empty or may not be a token.
+ * Credentials in the Authorization header. `none` means that the header is missing or uses another scheme. `ambiguous`
+ * means that it was sent more than once, or that the scheme is followed by more than one word. With exactly one word,
+ * which may be empty or not even a token, the kind is `bearer`.
  */
 type Credentials =
   | { readonly kind: 'none' }
@@ -9,8 +9,8 @@ type Credentials =
   | { readonly kind: 'bearer'; readonly token: string };
 
 /**
- * Reads the credentials from Node's `rawHeaders`, which contain names and values in turn. Node's `headers` are not used
- * because they only contain the first Authorization header. A proxy might have checked another one.
+ * Reads the credentials from Node's `rawHeaders` (alternating names and values). We can't use `headers` because it only
+ * has the first Authorization header, and a proxy might have checked another one.
  */
 export function readCredentials(rawHeaders: readonly string[]): Credentials {
   const values = rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]?.toLowerCase() === 'authorization');
@@ -23,16 +23,16 @@ export function readCredentials(rawHeaders: readonly string[]): Credentials {
   return rest.length > 0 || token.includes(',') ? { kind: 'ambiguous' } : { kind: 'bearer', token };
 }
 
-/** A signed JWT (JWS compact serialization, RFC 7515) that was decoded but not verified. */
+/** Signed JWT (JWS compact serialization, RFC 7515), decoded but not verified. */
 export interface UnverifiedToken {
   readonly header: Readonly<Record<string, unknown>>;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Decodes a token and returns undefined if it is malformed. This is stricter than the verifying library. The token must
- * have three parts in canonical base64url without padding, so that there is only one spelling for each token. The
- * header and the claims must be JSON objects in valid UTF-8.
+ * Decodes a token, returning undefined if malformed. Stricter than the library used for verification: there must be
+ * three parts in canonical base64url without padding, so each token can only be spelled one way, and both header and
+ * claims must be JSON objects in valid UTF-8.
  */
 export function parseToken(token: string): UnverifiedToken | undefined {
   const parts = token.split('.');

@@ -4,32 +4,32 @@ import { FAULTS, type TokenFault } from './token-fault.ts';
 
 const CHALLENGE = 'Bearer realm="sluice"';
 
-/** Returns the challenge for missing credentials. It does not contain an error (RFC 6750, section 3.1). */
+/** Returns the challenge for missing credentials. Must not contain an error (RFC 6750, section 3.1). */
 export function refuseMissing(): Refusal {
   return new Refusal('missing_token', { headers: { 'www-authenticate': CHALLENGE } });
 }
 
-/** Returns the refusal of a token. The reason does not contain any part of the token. */
+/** Returns the refusal of a token. No part of the token is included in the reason. */
 export function refuseToken(fault: TokenFault): Refusal {
   return challenge('invalid_token', 'invalid_token', FAULTS[fault]);
 }
 
-/** Returns the refusal for credentials that are misplaced or duplicated. */
+/** Returns the refusal for misplaced or duplicated credentials. */
 export function refuseMisplaced(description: string): Refusal {
   return challenge('misplaced_token', 'invalid_request', description);
 }
 
 /**
- * Returns the refusal for a request that the verifying library cannot process. The library also reads the Host header
- * and the path.
+ * Returns the refusal for a request that can't be processed by the verification library, which reads the Host header
+ * and the path as well.
  */
 export function refuseRequest(): Refusal {
   return challenge('malformed_request', 'invalid_request', 'The Host header or the path is not valid');
 }
 
 /**
- * Returns the refusal for a token that cannot be verified at the moment. The cause was already logged when the keys
- * were read.
+ * Returns the refusal for a token that can't be verified at the moment. The cause was already logged when we tried to
+ * read the keys.
  */
 export function refuseUndecided(): Refusal {
   return new Refusal('issuer_unavailable', { headers: { 'retry-after': '5' } });

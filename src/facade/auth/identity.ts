@@ -1,19 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Identity is the caller of a request according to the verified token. */
+/** Identity is the caller of a request as given by the verified token. */
 export interface Identity {
   /** The unchanged `iss` claim. */
   readonly issuer: string;
   /** The `sub` claim. */
   readonly subject: string;
-  /** The `groups` claim. It is empty if the claim is not an array of strings. */
+  /** The `groups` claim, or empty if that is not an array of strings. */
   readonly groups: readonly string[];
-  /** The `client_id` claim, or `azp` if it is not set. It is undefined if both are missing or are not strings. */
+  /** The `client_id` claim, falling back to `azp`. Undefined if neither is present, or if they aren't strings. */
   readonly client: string | undefined;
 }
 
 /**
- * Reads the identity from the claims of a token.
+ * Reads the identity from token claims.
  *
  * @throws TypeError if `iss` or `sub` is missing, which means that the claims were not verified
  */
@@ -35,7 +35,7 @@ function isText(value: unknown): value is string {
 
 const IDENTITY = Symbol('identity');
 
-/** Adds the identity property to the requests of the scope. */
+/** Adds the identity property to requests in the scope. */
 export function declareIdentity(scope: FastifyInstance): void {
   scope.decorateRequest(IDENTITY, null);
 }

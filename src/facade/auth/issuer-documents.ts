@@ -1,6 +1,6 @@
 import type { JWTHeader } from 'express-oauth2-jwt-bearer';
 
-/** A public key of an issuer (JWK, RFC 7517), which is identified by `kid`. */
+/** Public key of an issuer (JWK, RFC 7517), identified by `kid`. */
 type PublicKey = NonNullable<JWTHeader['jwk']> & { readonly kid: string };
 
 /** KeySet contains the keys of an issuer. */
@@ -8,31 +8,31 @@ export interface KeySet {
   readonly keys: PublicKey[];
 }
 
-/** The limits for reading the documents of an issuer. */
+/** Limits for reading issuer documents. */
 export interface DocumentLimits {
-  /** The timeout for reading both documents in milliseconds. */
+  /** Timeout in milliseconds for reading both documents. */
   readonly timeoutMs: number;
-  /** The maximum size of a document in bytes. */
+  /** Maximum size of a document in bytes. */
   readonly maxBytes: number;
 }
 
 /**
- * Reads the metadata of an issuer (OpenID Connect Discovery, section 4) and returns the key set that it refers to. We
- * don't follow redirects. Only public keys that have a `kid` will be returned.
+ * Reads the issuer metadata (OpenID Connect Discovery, section 4) and returns the key set it refers to. Redirects are
+ * not followed. Only public keys with a `kid` will be returned.
  *
  * @throws Error if there is a timeout or a document is invalid
  */
 export async function readKeySet(issuer: string, limits: DocumentLimits): Promise<KeySet> {
   const signal = AbortSignal.timeout(limits.timeoutMs);
   const metadata = await readDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, signal, limits);
-  // The issuer in the metadata must be equal to the requested issuer (section 4.3).
+  // Issuer in the metadata must match the requested one (section 4.3).
   if (metadata['issuer'] !== issuer) throw new Error('the metadata contains a different issuer');
   const { keys } = await readDocument(checkKeysUrl(issuer, metadata['jwks_uri']), signal, limits);
   if (!Array.isArray(keys)) throw new Error('the key set does not contain any keys');
   return { keys: keys.filter(isPublicKey) };
 }
 
-/** Returns the URL of the key set. It must use https unless the issuer itself uses http. */
+/** Returns the key set URL. Must use https unless the issuer itself uses http. */
 function checkKeysUrl(issuer: string, url: unknown): string {
   if (typeof url !== 'string' || !URL.canParse(url)) throw new Error('the metadata does not contain jwks_uri');
   const { protocol } = new URL(url);
@@ -50,7 +50,7 @@ async function readDocument(
   let bytes = 0;
   for await (const chunk of answer.body ?? []) {
     bytes += chunk.length;
-    // The error ends the loop, which cancels the body and closes the connection.
+    // Throwing ends the loop, so the body is cancelled and the connection closed.
     if (bytes > maxBytes) throw new Error(`${url} is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
@@ -61,8 +61,8 @@ async function readDocument(
 }
 
 /**
- * Returns true if the key is public. Symmetric and private keys are ignored because they must not be part of a
- * published set.
+ * Returns true if the key is public. Symmetric and private keys should never appear in a published set, so we ignore
+ * them.
  */
 function isPublicKey(key: unknown): key is PublicKey {
   if (typeof key !== 'object' || key === null) return false;

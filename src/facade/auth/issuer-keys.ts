@@ -2,27 +2,27 @@ import type { KeySet } from './issuer-documents.ts';
 
 /** KeyLimits defines how long keys are used and how often they are read. */
 export interface KeyLimits {
-  /** The age in milliseconds after which keys are refreshed in the background. */
+  /** Age in milliseconds at which keys are refreshed in the background. */
   readonly refreshMs: number;
-  /** The age in milliseconds after which keys are no longer used. This limits how long a withdrawn key is trusted. */
+  /** Age in milliseconds at which we stop using keys. Limits how long a withdrawn key is still trusted. */
   readonly trustMs: number;
   /**
-   * The delay in milliseconds after a request for an unknown key. During this time, we refuse unknown keys without
-   * making a request.
+   * Delay in milliseconds after requesting an unknown key. Until then, unknown keys are refused without making a
+   * request.
    */
   readonly cooldownMs: number;
-  /** The delay in milliseconds after a failed request. We don't make any requests during this time. */
+  /** Delay in milliseconds after a failed request. No requests are made during this time. */
   readonly retryMs: number;
 }
 
-/** IssuerUnavailableError is thrown if the keys of the issuer cannot be read, so that a token cannot be verified. */
+/** IssuerUnavailableError is thrown when the issuer's keys can't be read, which means that tokens can't be verified. */
 export class IssuerUnavailableError extends Error {
   override readonly name = 'IssuerUnavailableError';
 }
 
 export interface IssuerKeys {
   /**
-   * Returns the key set that contains the key `kid`, or undefined if the issuer does not have the key.
+   * Returns the key set containing the key `kid`, or undefined if the issuer doesn't have this key.
    *
    * @throws IssuerUnavailableError
    */
@@ -30,9 +30,9 @@ export interface IssuerKeys {
 }
 
 /**
- * Creates a cache for the keys of an issuer. If a key is unknown, the keys are requested immediately so that a key
- * rotation takes effect without a delay. If the issuer does not have the key either, further unknown keys are refused
- * for `cooldownMs`. This limits the requests that are caused by invalid keys.
+ * Creates a cache for issuer keys. Unknown keys are requested immediately, so key rotations take effect without a
+ * delay. If the issuer doesn't know the key either, any further unknown keys will be refused for `cooldownMs`, limiting
+ * the number of requests that invalid keys can cause.
  *
  * @param options.read reads the keys and must have a timeout
  * @param options.nowMs returns the wall clock
@@ -66,7 +66,7 @@ export function createIssuerKeys(options: {
     }
   }
 
-  /** Starts a request that is shared by all waiting callers. */
+  /** Starts a request shared by all waiting callers. */
   function refresh(): Promise<KeySet> {
     reading ??= readNow();
     return reading;
@@ -77,7 +77,7 @@ export function createIssuerKeys(options: {
       const ageMs = held === undefined ? Infinity : nowMs() - held.readMs;
       if (held !== undefined && ageMs < limits.trustMs) {
         if (hasKey(held.set, kid)) {
-          // This runs in the background. The failure was already reported and the next call will retry the request.
+          // This is running in the background. The failure was reported already, and the next call will retry.
           if (ageMs >= limits.refreshMs && !isResting()) refresh().catch(() => {});
           return held.set;
         }

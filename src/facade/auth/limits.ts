@@ -1,7 +1,7 @@
 import type { DocumentLimits } from './issuer-documents.ts';
 import type { KeyLimits } from './issuer-keys.ts';
 
-/** The limits of authentication. All sizes are in bytes and all times are in milliseconds. */
+/** Authentication limits. Sizes are in bytes, times in milliseconds. */
 export interface AuthenticationLimits extends DocumentLimits, KeyLimits {}
 
 export const AUTHENTICATION_LIMITS: AuthenticationLimits = {

@@ -3,26 +3,26 @@ import type { Identity } from './identity.ts';
 
 type Role = Owner['role'];
 
-/** The fields of a Workspace that determine its owners. */
+/** Workspace fields that determine its owners. */
 interface OwnedWorkspace {
   readonly spec: { readonly account: string; readonly owners?: readonly Owner[] | undefined };
 }
 
-/** The fields of an Account that determine its owners. */
+/** Account fields that determine its owners. */
 interface OwningAccount {
   readonly metadata: { readonly name: string };
   readonly spec: { readonly owners?: readonly Owner[] | undefined };
 }
 
-/** Returns the roles that a list of owners assigns to an identity. Each role is returned at most once. */
+/** Returns the roles assigned to an identity by a list of owners, without duplicates. */
 export function rolesOf(identity: Identity, owners: readonly Owner[] = []): readonly Role[] {
   return [...new Set(owners.filter(owner => isMeant(owner, identity)).map(({ role }) => role))];
 }
 
 /**
- * Returns the role of an identity for a workspace. An `Owner` may do everything, and an `Admin` may do everything
- * except change the owners. Returns undefined if the identity does not have a role. The owners of the workspace's
- * Account are included.
+ * Returns the role of an identity for a workspace, taking owners of the workspace's Account into account. An `Owner`
+ * may do everything. The same goes for an `Admin`, except for changing the owners. Undefined if the identity has no
+ * role.
  */
 export function mayActFor(
   identity: Identity,
@@ -43,8 +43,8 @@ function strongest(roles: readonly Role[]): Role | undefined {
 }
 
 /**
- * Returns true if the owner matches the identity. Exactly one of subject, group and client is compared byte by byte.
- * Entries with several or no values are refused by the API server, and they do not match here either.
+ * Returns true if the owner matches the identity, comparing exactly one of subject, group, and client byte by byte.
+ * Entries with several or no values never match; the API server should already have refused those.
  */
 function isMeant(owner: Owner, { issuer, subject, groups, client }: Identity): boolean {
   const given = [owner.subject, owner.group, owner.client].filter(each => each !== undefined);

@@ -1,12 +1,12 @@
 import { queryPieces } from '../../http/query-pieces.ts';
 
-/** The number of times that a name is decoded. This is more than once because a proxy may decode the name as well. */
+/** How many times a name is decoded. Once isn't enough, since a proxy may decode it as well. */
 const DECODINGS = 3;
 const NAME = 'accesstoken';
 
 /**
- * Returns true if a query may contain the name of a token. Plain text without the name is skipped because it does not
- * have to be decoded.
+ * Returns true if a query may contain the name of a token. Lets us skip plain text that doesn't have the name, without
+ * having to decode it.
  */
 function mayNameToken(query: string): boolean {
   if (/[^\x20-\x24\x26-\x7e]/.test(query)) return true;
@@ -17,9 +17,9 @@ function mayNameToken(query: string): boolean {
 }
 
 /**
- * Returns true if the query of a request target has an `access_token` parameter. All spellings that a proxy might
- * accept are recognized. Returns `too many` if the query has too many parameters. This is checked because tokens in
- * URLs are often stored in logs and histories (RFC 9700, section 4.3.2).
+ * Returns true if a request target has an `access_token` query parameter, in any spelling that a proxy might accept.
+ * Returns `too many` if there are too many parameters. We check this because URLs, and therefore any tokens in them,
+ * often end up in logs and histories (RFC 9700, section 4.3.2).
  */
 export function carriesToken(target: string): boolean | 'too many' {
   const pieces = queryPieces(target);

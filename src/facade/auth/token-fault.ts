@@ -2,18 +2,17 @@ import type { UnverifiedToken } from './bearer-token.ts';
 
 /** TokenRules defines which tokens are accepted. */
 export interface TokenRules {
-  /** The accepted issuers. Each of them is compared byte by byte with the `iss` claim. */
+  /** Accepted issuers. Must match the `iss` claim byte by byte. */
   readonly issuers: readonly string[];
   readonly audience: string;
-  /** The accepted asymmetric signing algorithms (RFC 7518). */
+  /** Accepted asymmetric signing algorithms (RFC 7518). */
   readonly algorithms: readonly string[];
-  /** The maximum clock skew between Sluice and the issuer in both directions. */
+  /** Maximum clock skew between Sluice and the issuer, in both directions. */
   readonly clockToleranceSeconds: number;
 }
 
 /**
- * The values of `error_description` for each fault. They are constant so that the answer never contains a part of the
- * token.
+ * Values of `error_description` for each fault. These are constants, so an answer can never contain part of the token.
  */
 export const FAULTS = {
   malformed: 'The token is not a signed JWT in compact form',
@@ -32,14 +31,14 @@ export const FAULTS = {
 export type TokenFault = keyof typeof FAULTS;
 
 /**
- * Access tokens (RFC 9068) and tokens without a specific type are accepted. Other types such as logout tokens are
+ * Accepts access tokens (RFC 9068) and tokens without a specific type. Anything else, such as a logout token, is
  * refused.
  */
 const TYPES = ['jwt', 'at+jwt'];
 
 /**
- * Returns the first fault that can be detected without a key, or undefined if there is none. This ensures that guessed
- * tokens do not cause requests to the issuer. Each rule is also checked by the verifying library.
+ * Returns the first fault that can be detected without a key, if any, so that guessed tokens don't cause requests to
+ * the issuer. All of these rules are checked by the verification library too.
  */
 export function findFault(token: UnverifiedToken, rules: TokenRules, nowSeconds: number): TokenFault | undefined {
   const { header, claims } = token;
@@ -68,16 +67,16 @@ function isForAudience(aud: unknown, audience: string): boolean {
 }
 
 /**
- * Returns true if the value is a time in seconds since 1970. JavaScript parses very large JSON numbers as infinite, so
- * we refuse infinite values to prevent tokens that never expire.
+ * Returns true if the value is a time in seconds since 1970. Very large JSON numbers are parsed as infinite in
+ * JavaScript, and must be refused here or we'd accept tokens that never expire.
  */
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
 /**
- * Returns true if the value is a valid subject. We refuse control characters and lone surrogates because two subjects
- * could otherwise have the same encoding.
+ * Returns true if the value is a valid subject. Control characters and lone surrogates are refused, because otherwise
+ * two subjects could have the same encoding.
  */
 function isSubject(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value);

@@ -2,16 +2,16 @@ import { auth } from 'express-oauth2-jwt-bearer';
 import type { KeySet } from './issuer-documents.ts';
 import type { TokenRules } from './token-fault.ts';
 
-/** An Express middleware that verifies a bearer token and sets `auth` on the request. */
+/** Express middleware that verifies a bearer token and sets `auth` on the request. */
 export type Verifier = ReturnType<typeof auth>;
 
-/** Returns the middleware for tokens of `issuer` that are signed by one of `keys` with `algorithm`. */
+/** Returns the middleware for tokens issued by `issuer` and signed by one of `keys` with `algorithm`. */
 type FindVerifier = (issuer: string, algorithm: string, keys: KeySet) => Verifier;
 
 /**
- * Creates a function that returns the middleware and caches it by key set and algorithm. The library only supports a
- * fixed algorithm. We pass the keys to the library because it would wait without a timeout if an issuer does not
- * answer. It would then report `invalid token`.
+ * Creates a function that returns the middleware, cached by key set and algorithm (the library needs a fixed
+ * algorithm). We pass in the keys ourselves: if an issuer doesn't answer, the library would wait without a timeout and
+ * then report `invalid token`.
  */
 export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules): FindVerifier {
   const made = new WeakMap<KeySet, Map<string, Verifier>>();
@@ -27,7 +27,7 @@ export function createVerifiers({ audience, clockToleranceSeconds }: TokenRules)
         tokenSigningAlg: algorithm,
         clockTolerance: clockToleranceSeconds,
         dpop: { enabled: false },
-        // Set these values explicitly. The library would otherwise read ISSUER_BASE_URL, JWKS_URI and SECRET from the
+        // Must be set explicitly. Otherwise the library would read ISSUER_BASE_URL, JWKS_URI, and SECRET from the
         // environment.
         issuerBaseURL: '',
         jwksUri: '',
