@@ -4,25 +4,26 @@ import { parseTraceparent } from '../telemetry/tracing.ts';
 import type { Identity } from './auth/identity.ts';
 import type { Answer } from './contract/route.ts';
 
-/** AuditFacts contains the audit data of a mutating call. */
+/** AuditFacts contains audit data for a mutating call. */
 interface AuditFacts {
   readonly operation: string;
   readonly identity: Identity;
   readonly params: Readonly<Record<string, string>>;
   readonly status: number;
-  /** The problem code. This will not be set if the call was successful. */
+  /** Problem code. Not set if the call was successful. */
   readonly code?: string;
   readonly about?: Answer['about'];
   /**
-   * The trace id from `traceparent` (W3C Trace Context). If the header is not set, an id is generated for the request.
+   * Trace id taken from `traceparent` (W3C Trace Context), or an id generated for this request if that header is not
+   * set.
    */
   readonly traceId: string;
   readonly durationMs: number;
 }
 
 /**
- * Returns the hash of a subject or client for use in the log. It is hashed because many providers use the e-mail
- * address, which is personal data.
+ * Returns the hash of a subject or client for use in logs. Many providers put the e-mail address here, which is
+ * personal data, so we never log the value itself.
  */
 function loggable(name: string): string {
   if (!name.includes('@')) return name;
@@ -30,8 +31,8 @@ function loggable(name: string): string {
 }
 
 /**
- * Logs a line with the caller, the call, the object and the outcome of each mutating call. Make sure that the line does
- * not contain any secrets or addresses.
+ * Logs one line per mutating call, including caller, call, object, and outcome. The line must not contain any secrets
+ * or addresses.
  */
 export function writeAuditLine(log: Logger, facts: AuditFacts): void {
   const { identity, durationMs, ...rest } = facts;
@@ -48,7 +49,7 @@ export function writeAuditLine(log: Logger, facts: AuditFacts): void {
   );
 }
 
-/** Returns the trace id of a `traceparent` header. If the header is missing or invalid, `fallback` is returned. */
+/** Returns the trace id from a `traceparent` header, or `fallback` if that is missing or invalid. */
 export function traceIdOf(traceparent: string | undefined, fallback: string): string {
   return parseTraceparent(traceparent)?.traceId ?? fallback;
 }

@@ -1,14 +1,14 @@
 import { Counter, Gauge, Histogram, type Registry } from '../telemetry/metrics.ts';
 import { TOKEN_REFUSALS, type TokenRefusal } from './auth/token-refusal.ts';
 
-/** The operations on events that partners can use over REST. */
+/** Event operations available to partners over REST. */
 const INBOX_OPERATIONS = ['skipped', 'acknowledged', 'pulled', 'replayed', 'recovered', 'tested'] as const;
 export type InboxOperation = (typeof INBOX_OPERATIONS)[number];
 
-/** FacadeMetrics contains the metrics of the facade. */
+/** FacadeMetrics groups all facade metrics. */
 export interface FacadeMetrics {
   /**
-   * Increments the number of running calls. `leave` must be called when the call is answered or its connection is
+   * Increments the number of running calls. Callers must call `leave` once the call is answered or its connection
    * closed.
    */
   readonly enter: () => void;

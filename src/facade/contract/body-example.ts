@@ -1,4 +1,4 @@
-/** The parts of a JSON Schema that are used to build an example. */
+/** Parts of a JSON Schema used to build an example. */
 export interface ExampleSchema {
   readonly $ref?: string;
   readonly const?: unknown;
@@ -17,8 +17,8 @@ type Resolve = (ref: string) => ExampleSchema | undefined;
 const NOTHING = Symbol('no example');
 
 /**
- * Builds an example of a schema from the examples of its fields. It contains all required fields, and the optional
- * fields that have an example. Returns undefined if a required field does not have an example. The ids are the
+ * Builds an example for a schema using the examples of its fields. All required fields are included, as well as any
+ * optional ones that have an example. Returns undefined if there's no example for a required field. Ids are the
  * placeholders in `EXAMPLE_ID`.
  */
 export function exampleOf(schema: ExampleSchema, resolve: Resolve): unknown {

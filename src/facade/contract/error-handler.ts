@@ -6,7 +6,7 @@ import { traceOf } from '../../http/traced-requests.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import { BODY_BYTES } from './route.ts';
 
-/** Maps the error codes of Fastify to problems. */
+/** Maps Fastify error codes to problems. */
 const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
@@ -14,7 +14,7 @@ const OF_FASTIFY: Readonly<Record<string, ProblemCode>> = {
   FST_ERR_MAX_PARAM_LENGTH: 'uri_too_long',
 };
 
-/** Returns the error handler. Unexpected errors are logged once, and we don't include any details in the answer. */
+/** Returns the error handler. Unexpected errors are logged once, without including any details in the answer. */
 export function createErrorHandler(log: Logger) {
   return (error: FastifyError | Refusal, request: FastifyRequest, reply: FastifyReply): void => {
     if (error instanceof Refusal) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ID_PREFIX, type IdKind } from '../../core/ids/ids.ts';
 
-/** The readable name for each kind of public id. */
+/** Readable names for the kinds of public ids. */
 const CALLED: Record<IdKind, string> = {
   Workspace: 'workspace (tenant)',
   CatalogStream: 'catalog entry (stream)',
@@ -15,7 +15,7 @@ const CALLED: Record<IdKind, string> = {
 
 const EXAMPLE = '0123456789abcdefghjk';
 
-/** Returns the schema of a public id. An id has a prefix and 20 characters of lower-case Crockford base32. */
+/** Returns the schema of a public id, made up of a prefix and 20 lower-case Crockford base32 characters. */
 export function publicIdField(kind: IdKind) {
   return z
     .string()
@@ -26,7 +26,7 @@ export function publicIdField(kind: IdKind) {
     .meta({ description: `The public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
 }
 
-/** The schemas of the path parameters by name. */
+/** Path parameter schemas by name. */
 export const PATH_PARAMETERS = {
   tenant: publicIdField('Workspace'),
   pkg: publicIdField('Package'),

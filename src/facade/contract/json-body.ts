@@ -1,16 +1,16 @@
 import { Refusal } from '../../http/refusal.ts';
 
 /**
- * The maximum number of fields and items in a body at any depth. A list or an object inside a list is counted twice.
- * All calls use less than a tenth of this limit.
+ * Maximum number of fields and items in a body, at any depth. Lists and objects inside a list count twice. No call
+ * needs more than a tenth of this.
  */
 export const MOST_VALUES = 5_000;
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Matches `__proto__` and the escape sequences of NUL, of surrogates and of the letters of `__proto__`. Other text does
- * not have to be checked because unescaped JSON cannot contain NUL, and UTF-8 cannot contain surrogates.
+ * Matches `__proto__` as well as escape sequences for NUL, surrogates, or any letter in `__proto__`. There's no need to
+ * check anything else: unescaped JSON can't contain NUL, and UTF-8 can't contain surrogates.
  */
 const SUSPECT = /\\u(?:0000|d[89a-f]|005f|006f|007[024])|__proto__/i;
 
@@ -20,7 +20,7 @@ const COMMA = 0x2c;
 const OPENING_BRACKET = 0x5b;
 const OPENING_BRACE = 0x7b;
 
-/** Returns the index after the string that starts at `start`. */
+/** Returns the index just after the string starting at `start`. */
 function behindString(bytes: Buffer, start: number): number {
   let end = start;
   for (;;) {
@@ -32,10 +32,7 @@ function behindString(bytes: Buffer, start: number): number {
   }
 }
 
-/**
- * Counts the values by their separators without parsing the body. It will stop early if there are more than
- * `MOST_VALUES`.
- */
+/** Counts values by their separators, without parsing the body. Stops early once there are more than `MOST_VALUES`. */
 function countValues(bytes: Buffer): number {
   let values = 1;
   let at = 0;
@@ -51,7 +48,7 @@ function countValues(bytes: Buffer): number {
   return values;
 }
 
-/** Refuses the key `__proto__` and text that cannot be stored in a custom resource. */
+/** Refuses the key `__proto__`, as well as text that can't be stored in a custom resource. */
 function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
   for (const text of [key, value]) {
     if (typeof text === 'string' && (text.includes('\0') || !text.isWellFormed())) {
@@ -63,8 +60,8 @@ function refuseWhatCannotBeKept(key: string, value: unknown): unknown {
 }
 
 /**
- * Parses a JSON body (RFC 8259, UTF-8). Returns undefined if the body is empty. A reviver is only used if the text
- * contains suspect characters because it makes parsing fifty times slower.
+ * Parses a JSON body (RFC 8259, UTF-8). Empty bodies result in undefined. Since a reviver makes parsing fifty times
+ * slower, we only use one if the text contains suspect characters.
  *
  * @throws Refusal 400 `malformed_body`, 413 `body_too_large`
  */

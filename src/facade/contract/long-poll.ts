@@ -1,11 +1,11 @@
 import { type Clock, sleep } from '../../time/clock.ts';
 
-/** The interval between two reads. */
+/** Interval between two reads. */
 const LOOK_EVERY_MS = 500;
 
 /**
- * Calls `ask` until the answer is sufficient, the time has passed or the caller has disconnected. Returns the last
- * answer. If the time is 0, `ask` is called once. Rejects if `ask` rejects.
+ * Calls `ask` until we have a sufficient answer, the time is up, or the caller has disconnected. Returns the last
+ * answer. With a time of 0, `ask` is called once. Rejects if `ask` does.
  */
 export async function longPoll<T>(
   { clock, signal, waitMs }: { readonly clock: Clock; readonly signal: AbortSignal; readonly waitMs: number },

@@ -4,13 +4,10 @@ import { Refusal } from '../../http/refusal.ts';
 
 const MOST = 250;
 const DEFAULT = 50;
-/**
- * The maximum size of a page in bytes of JSON. A page always contains at least one item. Note that `pull` uses the same
- * limit.
- */
+/** Maximum page size in bytes of JSON. A page always has at least one item. The same limit is used by `pull`. */
 const PAGE_BYTES = 1_048_576;
 
-/** The query parameters of every list. */
+/** Query parameters shared by all lists. */
 export const PageQuery = z.strictObject({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `must be a number from 1 to ${MOST}`, {
     minimum: 1,
@@ -23,7 +20,7 @@ export const PageQuery = z.strictObject({
   }),
 });
 
-/** Returns the `{data, nextCursor}` schema of a list. */
+/** Returns the `{data, nextCursor}` schema for a list. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({
     data: z.array(item).meta({ description: 'The items of this page.' }),
@@ -37,12 +34,12 @@ export function pageOf<T extends z.ZodType>(item: T) {
 function keyOfCursor(cursor: string): string {
   const text = Buffer.from(cursor, 'base64url');
   const key = text.toString('utf8');
-  // If encoding the key does not result in the same cursor, the cursor was not created by this function.
+  // A cursor that isn't reproduced by encoding its key was not created by this function.
   if (key === '' || Buffer.from(key, 'utf8').toString('base64url') !== cursor) throw new Refusal('malformed_cursor');
   return key;
 }
 
-/** Returns how many of the first items fit into `PAGE_BYTES`, with a minimum of one. */
+/** Returns how many of the first items fit into `PAGE_BYTES`. Never less than one. */
 function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
   let bytes = 0;
   const end = items.findIndex((item, i) => {
@@ -53,8 +50,8 @@ function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
 }
 
 /**
- * Returns a page of the items, which are sorted by `keyOf`. We use a key as the cursor instead of an index, so that
- * added or removed items do not shift the next page.
+ * Returns a page of items, which must be sorted by `keyOf`. The cursor is a key rather than an index, so adding or
+ * removing items doesn't shift the next page.
  *
  * @param entryOf returns the entry of an item. If it is set, a page is limited to `PAGE_BYTES`. It should be set if the
  *   items may be large

@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../core/problems/problems.ts';
 import type { Route } from './route.ts';
 
-/** The problems that all calls can return. */
+/** Problems that any call can return. */
 export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'malformed_request',
   'misplaced_token',
@@ -20,10 +20,10 @@ export const OF_EVERY_CALL: readonly ProblemCode[] = [
   'issuer_unavailable',
 ];
 
-/** The problems of all calls with a body. */
+/** Problems for calls with a body. */
 const OF_BODIES: readonly ProblemCode[] = ['malformed_body', 'body_too_large', 'unsupported_media_type'];
 
-/** The problems of all calls that write custom resources. */
+/** Problems for calls that write custom resources. */
 const OF_WRITES: readonly ProblemCode[] = [
   'field_managed',
   'refused_by_policy',
@@ -33,7 +33,7 @@ const OF_WRITES: readonly ProblemCode[] = [
   'not_in_force',
 ];
 
-/** Returns the problems of a route without duplicates. The problems of all calls are listed first. */
+/** Returns all problems of a route without duplicates, starting with those shared by all calls. */
 export function problemsOf(route: Route): readonly ProblemCode[] {
   const mayHaveBody = route.method !== 'GET';
   const writes = mayHaveBody && route.dataPlane !== true;

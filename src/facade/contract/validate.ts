@@ -14,20 +14,19 @@ function place(where: Place, path: readonly PropertyKey[]): Pick<ProblemError, '
   return where === 'body' ? { pointer: pointer(path) } : { parameter: String(path[0] ?? '') };
 }
 
-/** Returns the field names of an object schema. Returns an empty list for other schemas. */
+/** Returns the field names of an object schema, or an empty list for any other schema. */
 function fieldsOf(schema: z.ZodType): readonly string[] {
   const { shape } = schema as { readonly shape?: Readonly<Record<string, unknown>> };
   return shape === undefined ? [] : Object.keys(shape);
 }
 
-/** Returns the part of `value` that is located at `path`. */
+/** Returns the part of `value` located at `path`. */
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((part, word) => (part as Record<PropertyKey, unknown> | undefined | null)?.[word], value);
 }
 
 /**
- * Converts the issues of zod to errors with a JSON Pointer or a parameter. Note that the errors must not contain the
- * values that were sent.
+ * Converts zod issues to errors, each with a JSON Pointer or a parameter. Errors must never contain the values sent.
  */
 function errorsOf(where: Place, schema: z.ZodType, value: unknown, issues: readonly z.core.$ZodIssue[]) {
   return issues.flatMap((issue): ProblemError[] => {

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { nearestName } from '../../core/problems/nearest-name.ts';
 
-/** The messages for the types of zod. */
+/** Messages for zod types. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   string: 'must be a string, in double quotes',
   number: 'must be a number, without quotes',
@@ -13,10 +13,10 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
   null: 'must be null',
 };
 const REQUIRED = 'is required';
-/** The maximum number of names in a message. Longer lists can be found in the reference. */
+/** Maximum number of names in a message. For longer lists, see the reference. */
 const MOST_NAMED = 20;
 
-/** Returns the message for an issue. A message that is set in the schema takes precedence. */
+/** Returns the message for an issue. Messages set in the schema take precedence. */
 export const messageOf: z.core.$ZodErrorMap = issue => {
   if (issue.input === undefined) return REQUIRED;
   switch (issue.code) {
@@ -47,12 +47,12 @@ function listOf(names: readonly string[]): string {
   return `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ', …' : ''}`;
 }
 
-/** Returns the message for a missing field. This includes the message of the field. */
+/** Returns the message for a missing field, including the field's own message. */
 export function messageOfMissing(message: string): string {
   return message === REQUIRED ? message : `${REQUIRED}; it ${message}`;
 }
 
-/** Returns the message for an unknown field or parameter. It includes the most similar known name. */
+/** Returns the message for an unknown field or parameter, including the most similar known name. */
 export function messageOfUnknown(sort: 'field' | 'parameter', name: string, known: readonly string[]): string {
   const meant = nearestName(name, known);
   if (meant !== undefined) return `is not a ${sort} of this call; did you mean ${meant}?`;

@@ -14,58 +14,50 @@ import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups } from './lookups.ts';
 
-/** Caches contains all objects that the facade watches, and functions to find them. */
+/** Caches contains all objects watched by the facade, along with functions to find them. */
 export interface Caches {
   /** Returns an object from the cache by name. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
   /**
-   * Returns the objects in a namespace, or all objects if the kind is cluster-scoped. Note that the result may be
-   * slightly out of date because it depends on the watch.
+   * Returns all objects in a namespace, or every object of the kind if it is cluster-scoped. Results depend on the
+   * watch and may be slightly out of date.
    */
   readonly list: <K extends KindName>(kind: K, namespace?: string) => Cached<K>[];
   /**
-   * Finds an object by public id. If it is not in the cache, the API server is asked for a list. We do this because
-   * another replica may have just created the object. The `namespace` can be used to limit the search.
+   * Finds an object by public id. When it isn't cached, we ask the API server for a list, as another replica may have
+   * just created the object. Use `namespace` to limit the search.
    */
   readonly find: <K extends KindName>(kind: K, id: string, namespace?: string) => Promise<Cached<K> | undefined>;
-  /**
-   * Finds an object in the same way as `find`, but without using the cache. This is used so that the response time does
-   * not reveal whether an object exists.
-   */
+  /** Same as `find`, but bypasses the cache. Used where the response time must not reveal whether an object exists. */
   readonly findLive: <K extends KindName>(kind: K, id: string) => Promise<Cached<K> | undefined>;
-  /** Finds an object by a unique index such as `tokenHash` in the same way as `find`. */
+  /** Same as `find`, but looks up a unique index such as `tokenHash`. */
   readonly findBy: <K extends KindName>(kind: K, index: string, value: string) => Promise<Cached<K> | undefined>;
   /** Reads an object with its managed fields from the API server. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
   /**
-   * Lists objects from the API server. It is used for decisions that must not depend on the caches, and is more
-   * expensive than `live`.
+   * Lists objects from the API server. Use this for decisions that can't depend on the caches. More expensive than
+   * `live`.
    */
   readonly listLive: ListLive;
   /**
-   * Returns the objects that have `value` in an index such as `integration` (`namespace/name`). Note that the result
-   * may be slightly out of date because it depends on the watch.
+   * Returns all objects with `value` in an index such as `integration` (`namespace/name`). Results depend on the watch
+   * and may be slightly out of date.
    */
   readonly by: <K extends KindName>(kind: K, index: string, value: string) => Cached<K>[];
   readonly reflector: <K extends KindName>(kind: K) => Reflector<Cached<K>>;
   /** @throws Refusal 503 if a cache is not synced or has not received data for 30 s */
   readonly assertCurrent: () => void;
-  /** Returns the kinds whose caches are not current. `assertCurrent` throws if there are any. */
+  /** Returns kinds whose caches aren't current. If there are any, `assertCurrent` will throw. */
   readonly staleKinds: () => readonly string[];
   /** Watches the objects until the signal is aborted. */
   readonly run: (signal: AbortSignal) => Promise<void>;
 }
 
-/**
- * The duration of a watch. If there are no changes, the end of the watch shows that the API server is still reachable.
- */
+/** Duration of a watch. Without any changes, the watch ending is how we know that the API server is still reachable. */
 const WATCH_TIMEOUT_SECONDS = 14;
-/**
- * A connection is considered dead if it has not received data for this time. This must be longer than the duration of a
- * watch.
- */
+/** A connection without data for this long is considered dead. Must be longer than the duration of a watch. */
 const DEAD_AFTER_MS = 25_000;
-/** A cache may be stale if it has not received data for this time. It is then no longer used for answers. */
+/** A cache without data for this long may be stale, and is no longer used for answers. */
 const MUST_HEAR_WITHIN_MS = 30_000;
 
 type Indexes<K extends KindName> = Readonly<Record<string, (object: Cached<K>) => readonly string[]>>;
@@ -80,7 +72,7 @@ function hashed<K extends 'CatalogStream' | 'Package' | 'Integration' | 'Subscri
   };
 }
 
-/** Returns the key of a user or a machine in the index of accounts. */
+/** Returns the key of a user or machine in the account index. */
 export function subjectKey(issuer: string, subject: string): string {
   return `${issuer}\0${subject}`;
 }

@@ -13,40 +13,40 @@ import { type Caches, createCaches } from './caches.ts';
 import { createOwnership, type Ownership } from './ownership.ts';
 import { createResourceWriter, type ResourceWriter } from './resource-writer.ts';
 
-/** Facade contains the dependencies of the routes. */
+/** Facade holds everything the routes depend on. */
 export interface Facade {
   readonly caches: Caches;
   readonly writer: ResourceWriter;
   readonly ownership: Ownership;
-  /** The state of the data plane in Redis. */
+  /** Data plane state in Redis. */
   readonly gates: GateReader;
   readonly inboxes: InboxReader;
-  /** Reads the state that determines the routing, and the inboxes that events were routed to. */
+  /** Reads the state that determines routing, as well as the inboxes that events were routed to. */
   readonly routing: RoutingReader;
-  /** Reads the counts of the producers. */
+  /** Reads producer counts. */
   readonly traffic: TrafficReader;
-  /** The inbox operations. These are the only writes of the facade outside of Kubernetes. */
+  /** Inbox operations. Apart from these, the facade only writes to Kubernetes. */
   readonly operations: InboxOperations;
   readonly recovery: InboxRecovery;
   readonly replays: Replays;
   /**
-   * Reads the balance of an account (`acc_…`) and the queues that wait for tokens. Returns undefined if the plan of the
-   * account is not in Redis.
+   * Reads the balance of an account (`acc_…`) and which queues are waiting for tokens. Undefined if the account's plan
+   * is not in Redis.
    */
   readonly readBalance: (
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
   readonly rootKey: Uint8Array;
-  /** The clock of Redis in milliseconds. */
+  /** Redis clock in milliseconds. */
   readonly nowMs: () => number;
-  /** The wall clock in milliseconds since the epoch. */
+  /** Wall clock, in milliseconds since the epoch. */
   readonly wallMs: () => number;
-  /** The clock that is used for deadlines and delays. */
+  /** Clock for deadlines and delays. */
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The values that are required to create a facade. */
+/** Values required to create a facade. */
 type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'wallMs'> & {
   readonly client: KubeClient;
 };

@@ -13,14 +13,14 @@ function entriesOf(object: Pick<Written, 'metadata'>, manager: string, field: st
 
 const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager';
 
-/** Returns the other managers that own a field of the spec or a part of the field. */
+/** Returns any other managers that own a spec field or part of it. */
 export function otherManagers(object: Pick<Written, 'metadata'>, manager: string, field: string): string[] {
   return entriesOf(object, manager, field).map(nameOf);
 }
 
 /**
- * Returns the parts of a structure that should be absent but are owned by another manager. Server-side apply would
- * merge these parts, so this must be checked before each write.
+ * Returns those parts of a structure that should be absent but are owned by another manager. Needs to be checked before
+ * each write, since server-side apply would merge them.
  *
  * @param object was read from the API server with its managed fields
  */
@@ -47,9 +47,8 @@ function managedBy(field: string, manager: string): ProblemError {
 }
 
 /**
- * Returns the fields of a spec that another manager keeps unchanged. If a value differs, server-side apply returns a
- * 409. It does not return an error if a field should be absent but is owned by another manager, and the field would
- * remain.
+ * Returns spec fields that another manager keeps unchanged. Server-side apply does return a 409 when values differ. But
+ * there's no error for a field that should be absent and is owned by another manager: it would simply remain.
  *
  * @param concern are the fields that this manager writes, including those that should be absent
  * @param wanted is the spec that was applied or will be applied

@@ -15,12 +15,12 @@ import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 import type { OwnedTenant } from './ownership.ts';
 
-/** Returns the state of an integration that is used for routing. */
+/** Returns the integration state used for routing. */
 export function integrationRoute(integration: Cached<'Integration'>, nowMs: number): GateFacts['integration'] {
   return routeState(integrationStatus(integration, nowMs));
 }
 
-/** Question identifies a gate by its stream, integration and group key. */
+/** Question identifies a gate by stream, integration, and group key. */
 interface Question {
   readonly tenant: OwnedTenant;
   readonly stream: Cached<'CatalogStream'>;
@@ -30,15 +30,15 @@ interface Question {
 }
 
 /**
- * The facts of a gate and the admitted subscription (`sub_…`). They are derived from the objects with the same rules as
- * in the controller.
+ * Facts about a gate, and the admitted subscription (`sub_…`). Derived from the objects using the controller's own
+ * rules.
  */
 interface GateOfObjects extends GateFacts {
   readonly subscriptionId: string | undefined;
 }
 
 /**
- * Returns whether a subscription is routed, or the reason why it is held.
+ * Returns whether a subscription is routed, or why it is held.
  *
  * @param covering are all Blocks that cover it
  */
@@ -72,7 +72,7 @@ export function gateOfObjects(caches: Pick<Caches, 'by'>, question: Question): G
       integrations: [snapshotOfIntegration(integration)],
       subscriptions: subscriptions.map(snapshotOfSubscription),
     },
-    // The endpoint checks are skipped because they affect the delivery but not the routing.
+    // Endpoint checks affect delivery but not routing, so skip them here.
     { nowMs, queueMaxBytes: 0, judgeEndpoint: () => 'ok', sealEndpoint: () => '' },
   );
   const admitted = subscriptions.find(({ metadata }) => verdicts.get(metadata.uid)?.ready === 'Admitted');

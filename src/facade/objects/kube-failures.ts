@@ -3,24 +3,24 @@ import { PROBLEMS } from '../../core/problems/problems.ts';
 import { Refusal } from '../../http/refusal.ts';
 import { type ErrorCause, isKubeError, type KubeError } from '../../kube/kube-error.ts';
 
-/** The timeout of a call to the API server including its retries. */
+/** Timeout for an API server call, including retries. */
 export const CALL_WITHIN_MS = 4_000;
 
 /**
- * Converts a field path such as `spec.eventTypes[2]` to a JSON Pointer into the object. Text that is not a field path
- * is ignored.
+ * Converts a field path such as `spec.eventTypes[2]` to a JSON Pointer into the object. Ignores text that isn't a field
+ * path.
  */
 function pointerOf(field: string): string {
   const words = field.split(/[.[\]]/).filter(word => word !== '');
   return words.map(word => `/${word.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** Returns the manager in a conflict message such as `conflict with "kubectl" using …`. */
+/** Returns the manager in a conflict message, e.g. `conflict with "kubectl" using …`. */
 function managerOf({ message }: ErrorCause): string {
   return /^conflict with "([^"]*)"/.exec(message)?.[1] ?? 'another field manager';
 }
 
-/** Returns an error with the name of the manager for each field that another manager owns. */
+/** Returns an error for each field owned by another manager, including the manager's name. */
 function conflictErrors(error: KubeError): ProblemError[] {
   return error.causes
     .filter(({ reason }) => reason === 'FieldManagerConflict')
@@ -30,28 +30,25 @@ function conflictErrors(error: KubeError): ProblemError[] {
     });
 }
 
-/** Returns a 409 `field_managed` that lists the managers and fields and explains how to resolve the conflict. */
+/** Returns a 409 `field_managed` listing managers and fields, and explaining how to resolve the conflict. */
 export function fieldManaged(errors: readonly ProblemError[], cause?: unknown): Refusal {
   const said = errors.map(({ detail }) => detail).join('; ');
   const detail = `${said}. Change the field with this manager, or apply the object without the field as this manager.`;
   return new Refusal('field_managed', { detail, errors, cause });
 }
 
-/** Matches the messages of admission plugins and webhooks. They can be returned with any status. */
+/** Matches messages from admission plugins and webhooks. These can come with any status. */
 const OF_A_POLICY = /\b(?:Validating|Mutating)AdmissionPolicy '|\badmission webhook "|: exceeded quota: /;
-/**
- * Matches the messages of the authorizer, such as `streams "x" is forbidden: User "y" cannot patch resource "streams"
- * …`.
- */
+/** Matches authorizer messages, e.g. `streams "x" is forbidden: User "y" cannot patch resource "streams" …`. */
 const OF_PERMISSIONS = /\bforbidden: User "[^"]*" cannot \w+ resource "/;
 
 /**
- * Returns the refusal if the request violates a rule of the cluster, which cannot be solved by a retry. Returns
- * undefined for all other errors.
+ * Returns the refusal if the request violates a rule of the cluster, in which case retrying won't help. Returns
+ * undefined for any other error.
  */
 function ruleRefusal(error: KubeError): Refusal | undefined {
   if (OF_PERMISSIONS.test(error.detail)) return new Refusal('missing_permission', { cause: error });
-  // This error can be retried because the deletion of the namespace will complete.
+  // Can be retried, since deletion of the namespace will complete at some point.
   if (error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return undefined;
   if (!OF_A_POLICY.test(error.detail) && error.status !== 403) return undefined;
   return new Refusal('refused_by_policy', {
@@ -60,7 +57,7 @@ function ruleRefusal(error: KubeError): Refusal | undefined {
   });
 }
 
-/** Returns the problem for an error of the API server. The input of the caller cannot cause a 5xx. */
+/** Returns the problem for an API server error. Caller input can never cause a 5xx. */
 export function kubeRefusal(cause: unknown): Refusal {
   if (cause instanceof Refusal) return cause;
   if (!isKubeError(cause)) return new Refusal('unavailable', { cause });
@@ -73,6 +70,6 @@ export function kubeRefusal(cause: unknown): Refusal {
     const errors = cause.causes.map(({ field, message }) => ({ pointer: pointerOf(field), detail: message }));
     return new Refusal('invalid_request', { errors, cause });
   }
-  // The namespace does not exist or is being deleted. The workspace is therefore not ready yet, or was deleted.
+  // Namespace is missing or being deleted, which means that the workspace isn't ready yet or was deleted.
   return new Refusal('unavailable', { cause });
 }

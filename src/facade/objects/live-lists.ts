@@ -13,9 +13,9 @@ interface LiveListOptions {
 }
 
 /**
- * Creates the lists for decisions that must not depend on the caches. Each call returns a list that was started after
- * the call. Calls that arrive while a list is running share the next one. At most one list is therefore running for
- * each kind and namespace.
+ * Creates lists for decisions that can't depend on the caches. A call never gets a list that was started before it:
+ * calls arriving while a list is running share the next one. This means that there's at most one list running per kind
+ * and namespace.
  */
 export function createLiveLists({ client, keep }: LiveListOptions): ListLive {
   const flight = createSingleFlight<readonly object[]>();

@@ -5,23 +5,23 @@ import { type Clock, sleep } from '../../time/clock.ts';
 import { type Cached, RESOURCES } from './cached.ts';
 import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 
-/** The minimum interval between two lists for missing objects. It applies to each kind and namespace. */
+/** Minimum interval between two lists for missing objects of a kind in a namespace. */
 const LIST_EVERY_MS = 1_000;
-/** The maximum number of kinds and namespaces in memory. */
+/** Maximum number of kinds and namespaces kept in memory. */
 const MOST_PLACES = 1_000;
 
 interface Place {
-  /** The time at which the last list was started. */
+  /** Time at which the last list was started. */
   readonly beganMs: number;
   readonly ids: Promise<Ids>;
-  /** The next list. It is set if a caller is waiting for it. */
+  /** Next list, if a caller is waiting for it. */
   next?: Promise<Ids>;
 }
 
-/** The objects by id. They only contain names if the metadata was sufficient. */
+/** Objects by id. Only contains names where the metadata was sufficient. */
 type Ids = ReadonlyMap<string, object>;
 
-/** The kinds whose public id is not derived from the metadata alone. */
+/** Kinds whose public id can't be derived from metadata alone. */
 const OF_THEIR_SPEC: readonly KindName[] = ['Activation', 'Block'];
 
 interface Where {
@@ -44,17 +44,17 @@ function isOfMetadata(kind: KindName, index: string): boolean {
 }
 
 /**
- * Returns an object with only the name. We do this to save memory because thousands of streams may have 128 KiB each.
+ * Returns an object that has only a name. Thousands of streams may have 128 KiB each, so this saves a lot of memory.
  */
 function nameOnly({ metadata: { namespace, name } }: Cached<KindName>): { readonly metadata: ObjectName } {
   return { metadata: { namespace, name } };
 }
 
 /**
- * Finds objects by an index such as the public id if they are not in the cache yet. This is required because another
- * replica may have just created them. Each call uses a list that was started after the call, and waiting calls share a
- * list. There is at most one list per second for each kind, index and namespace, which limits the cost of guessed ids.
- * If the id is derived from the metadata, only the metadata is listed and the object is then read by name.
+ * Finds objects by an index, such as the public id, when they aren't cached yet (another replica may have just created
+ * them). Each call uses a list started after it, and waiting calls share a list. There is no more than one list per
+ * second for a given kind, index, and namespace, limiting the cost of guessed ids. For ids derived from the metadata,
+ * we list only metadata and then read the object by name.
  */
 export function createLookups({ client, clock, indexes, keep, listEveryMs = LIST_EVERY_MS }: LookupOptions) {
   const places = new Map<string, Place>();

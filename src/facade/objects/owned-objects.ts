@@ -2,22 +2,22 @@ import { type Refusal, refuseBecause } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** The kinds in a producer's workspace whose public id is a hash of the name. */
+/** Kinds in a producer's workspace whose public id is a hash of the name. */
 type OwnedKind = 'CatalogStream' | 'Package' | 'Integration';
 
-/** The readable name of each kind. */
+/** Readable name for each kind. */
 const CALLED: Record<OwnedKind, string> = {
   CatalogStream: 'stream',
   Package: 'package',
   Integration: 'integration',
 };
 
-/** Returns a 404 that contains the name of the kind. */
+/** Returns a 404 containing the name of the kind. */
 export function unknownObject(kind: OwnedKind): Refusal {
   return refuseBecause('unknown_resource', `The workspace does not have this ${CALLED[kind]}.`);
 }
 
-/** Finds an object in a workspace by public id, even if another replica has just created it. @throws Refusal 404 */
+/** Finds a workspace object by public id, even if it was only just created by another replica. @throws Refusal 404 */
 export async function findOwned<K extends OwnedKind>(
   caches: Pick<Caches, 'find'>,
   kind: K,

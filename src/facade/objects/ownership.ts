@@ -6,39 +6,39 @@ import { mayActFor, mayActForAccount } from '../auth/ownership.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** A workspace that the caller has access to. */
+/** Workspace that the caller has access to. */
 export interface OwnedTenant {
-  /** The public id `ten_…`. */
+  /** Public id `ten_…`. */
   readonly publicId: string;
-  /** The name of the Workspace, which is also the name of its namespace. */
+  /** Name of the Workspace and of its namespace. */
   readonly name: string;
   readonly workspace: Cached<'Workspace'>;
 }
 
-/** An integration whose receiving workspace the caller owns. */
+/** Integration whose receiving workspace is owned by the caller. */
 export interface OwnedIntegration {
-  /** The public id `int_…`. */
+  /** Public id `int_…`. */
   readonly publicId: string;
-  /** The name of the producing workspace that contains the Integration. */
+  /** Name of the producing workspace, where the Integration is located. */
   readonly producer: string;
   readonly producerPublicId: string;
   readonly name: string;
   readonly object: Cached<'Integration'>;
-  /** The receiving workspace. */
+  /** Receiving workspace. */
   readonly recipient: OwnedTenant;
 }
 
-/** An account that the caller has access to. */
+/** Account that the caller has access to. */
 export interface OwnedAccount {
-  /** The public id `acc_…`. */
+  /** Public id `acc_…`. */
   readonly publicId: string;
   readonly name: string;
   readonly object: Cached<'Account'>;
 }
 
 /**
- * Ownership checks whether the caller may access a resource. The result is not cached. Note that all methods can throw
- * a Refusal 403 `forbidden`.
+ * Ownership checks whether the caller may access a resource. Results are not cached. Note that any method can throw a
+ * Refusal 403 `forbidden`.
  */
 export interface Ownership {
   readonly tenant: (identity: Identity, id: string) => Promise<OwnedTenant>;
@@ -50,19 +50,15 @@ export interface Ownership {
 
 export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive' | 'live'>): Ownership {
   /**
-   * Returns the same answer for objects that do not exist and for objects that belong to others. The same lookup is
-   * also made for a cached object so that both answers take the same time. We do this to prevent callers from probing
-   * for objects.
+   * Gives the same answer whether an object does not exist or belongs to someone else. To prevent callers from probing
+   * for objects, we make the same lookup for cached objects too, so that both answers take equally long.
    */
   async function forbidden(kind: KindName, id: string, found: Cached<KindName> | undefined): Promise<Refusal> {
     if (found !== undefined) await caches.findLive(kind, id);
     return new Refusal('forbidden');
   }
 
-  /**
-   * Returns an object from the cache or from the API server. The API server is required because another replica may
-   * have just created the object.
-   */
+  /** Returns an object from the cache, or from the API server in case another replica has just created it. */
   async function present<K extends KindName>(kind: K, name: string): Promise<Cached<K> | undefined> {
     return caches.get(kind, { name }) ?? (await caches.live(kind, { name }));
   }
@@ -92,7 +88,7 @@ export function createOwnership(caches: Pick<Caches, 'get' | 'find' | 'findLive'
       if (found === undefined) throw await forbidden('Integration', id, found);
       let object: typeof found | undefined = found;
       const { namespace = '', name } = object.metadata;
-      // The cache may not contain the acceptance yet.
+      // The acceptance may not have reached the cache yet.
       if (object.spec.workspace === undefined) object = await caches.live('Integration', { namespace, name });
       const recipient = object?.spec.workspace;
       const workspace = recipient === undefined ? undefined : await present('Workspace', recipient);

@@ -3,7 +3,7 @@ import { Refusal } from '../../http/refusal.ts';
 import type { Cached } from './cached.ts';
 
 /**
- * Refuses changes in a paused workspace because only calls that close a resource take effect there.
+ * Refuses changes in a paused workspace, where only calls that close a resource take effect.
  *
  * @throws Refusal 409 `workspace_paused`
  */

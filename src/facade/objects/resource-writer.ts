@@ -16,38 +16,37 @@ import { createWaits, type WaitFor } from './wait.ts';
 export interface Wanted<K extends KindName> {
   readonly manager: FieldManager;
   /**
-   * All fields that this manager should own. Server-side apply removes the fields that it applied earlier if they are
-   * not included.
+   * All fields this manager should own. Any that were applied earlier but aren't included here will be removed by
+   * server-side apply.
    */
   readonly spec: Partial<Cached<K>['spec']>;
-  /** The fields that this manager writes. This includes the fields in `spec` and those that must be absent. */
+  /** Fields written by this manager: those in `spec`, plus those that must be absent. */
   readonly concern: readonly (keyof Cached<K>['spec'] & string)[];
-  /** The object that was read before. This will not be set if the object did not exist. */
+  /** Object as read before. Not set if it didn't exist. */
   readonly before?: Cached<K> | undefined;
   /**
-   * If this is true, the apply is refused if the object has changed since it was read. It is used if the edit depends
-   * on the read values.
+   * Whether to refuse the apply if the object has changed since it was read. Should be set for edits that depend on the
+   * values read.
    */
   readonly exactly?: boolean;
 }
 
-/** ResourceWriter writes custom resources and waits until they have taken effect. */
+/** ResourceWriter writes custom resources and waits for them to take effect. */
 export interface ResourceWriter {
   /**
-   * Writes the object with server-side apply and returns its current version. We never force the apply, so fields of
-   * other managers will not be overwritten. If there are no changes, the object will not be modified. If the object is
-   * being deleted, it waits for up to 5 s and then creates a new object.
+   * Writes the object using server-side apply and returns its current version. We never force, so other managers'
+   * fields won't be overwritten. Without any changes, this is a no-op. If the object is being deleted, waits for up to
+   * 5 s before creating a new one.
    *
    * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, 422, 503
    */
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
-   * Repeats an attempt up to five times if the object was changed in the meantime. Attempts with the same `turn` run
-   * one after the other on this replica. Concurrent edits of the same list could otherwise exceed the number of
-   * retries.
+   * Repeats an attempt up to five times if the object was changed in the meantime. On this replica, attempts with the
+   * same `turn` run one after the other. Otherwise, concurrent edits of a list could use up all retries.
    */
   readonly edit: <T>(attempt: () => Promise<T>, turn?: string) => Promise<T>;
-  /** Deletes the object that was read and waits until it no longer exists. */
+  /** Deletes the object that was read and waits until it is gone. */
   readonly remove: (kind: KindName, object: Cached<KindName>) => Promise<void>;
   readonly waitFor: WaitFor;
 }
@@ -61,7 +60,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
   const waitFor = createWaits(caches, clock);
   const locks = createLocks();
 
-  /** Resolves when there is no object with this uid. @throws `late` after 5 s */
+  /** Resolves once there's no object with this uid. @throws `late` after 5 s */
   async function waitUntilGone(kind: KindName, name: ObjectName, uid: string, late: Refusal): Promise<void> {
     const untilMs = clock.nowMs() + GONE_WITHIN_MS;
     while ((await caches.live(kind, name))?.metadata.uid === uid) {
@@ -79,8 +78,8 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
       return await client.apply<Cached<K>>(RESOURCES[kind], name, body, { fieldManager: manager, signal: deadline() });
     } catch (cause) {
       const refusal = kubeRefusal(cause);
-      // Another caller may have created the object at the same time with a different immutable value. In this case, a
-      // retry checks the existing object.
+      // Another caller may have just created the object with a different immutable value. If so, retrying will check
+      // the existing object.
       const lost =
         before === undefined && refusal.code === 'invalid_request' && (await caches.live(kind, name)) !== undefined;
       throw lost ? new Refusal('changed_meanwhile') : refusal;
@@ -126,7 +125,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
       try {
         await client.remove(RESOURCES[kind], name, { uid: metadata.uid }, { signal: deadline() });
       } catch (cause) {
-        // The name is used by a new object, so the old object no longer exists.
+        // A new object now uses the name, so the old one must be gone.
         if (!isKubeError(cause, 409)) throw kubeRefusal(cause);
       }
       const late = new Refusal('not_in_force', 'The object is still being deleted. Try again.');
@@ -136,7 +135,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
   };
 }
 
-/** Returns the fields of the concern that must be absent. */
+/** Returns fields of the concern that must be absent. */
 function absentOf(spec: object, concern: readonly string[]): string[] {
   return concern.filter(field => (spec as Readonly<Record<string, unknown>>)[field] === undefined);
 }

@@ -6,21 +6,21 @@ import type { Clock } from '../../time/clock.ts';
 import type { Cached } from './cached.ts';
 import type { Caches } from './caches.ts';
 
-/** The maximum time that a call waits for the controller. */
+/** Maximum time a call waits for the controller. */
 const WAIT_MS = 5_000;
-/** The times at which the API server is asked directly in case the watch is delayed. */
+/** When to ask the API server directly, in case the watch is delayed. */
 const LOOK_AT_MS = [1_000, 3_000];
 
 /**
- * Waits until the controller has set `condition` on the applied object with the same uid. The condition must be for the
- * applied generation or a later one. Returns the object.
+ * Waits until the controller has set `condition` on the applied object, then returns the object. The uid must be the
+ * same, and the condition must be for the applied generation or later.
  *
  * @throws Refusal 409 `not_reconcilable` if the object has to be edited, or 503 `not_in_force` after 5 s. The change is
  *   stored in this case and the call can be repeated safely
  */
 export type WaitFor = <K extends KindName>(kind: K, applied: Cached<K>, condition?: string) => Promise<Cached<K>>;
 
-/** Returns the condition for a generation. Returns undefined until the controller has processed the generation. */
+/** Returns the condition for a generation, or undefined until the controller has processed that generation. */
 export function conditionFor(
   object: { readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined },
   type: string,
@@ -42,7 +42,7 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
       if (object === undefined || object.metadata.uid !== metadata.uid) return;
       if (conditionFor(object, condition, generation)?.status === 'True') return resolve(object);
       const stalled = conditionFor(object, 'Stalled', generation);
-      // A missing reference is not a final state. The object will be reconciled when the reference exists.
+      // Missing references aren't final: the object will be reconciled once they exist.
       if (stalled?.status === 'True' && !stalled.reason.startsWith('WaitingFor')) {
         reject(new Refusal('not_reconcilable', `${stalled.reason}: ${stalled.message}`));
       }
@@ -54,7 +54,7 @@ export function createWaits(caches: Pick<Caches, 'get' | 'reflector' | 'live'>, 
     const timers = [
       ...LOOK_AT_MS.map(atMs =>
         clock.setTimer(() => {
-          // Ignore errors here because the watch may still receive the object. The deadline limits the wait.
+          // Ignore errors here, since the watch may still receive the object. The wait is limited by the deadline.
           caches.live(kind, name).then(look, () => undefined);
         }, atMs),
       ),
