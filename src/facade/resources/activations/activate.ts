@@ -10,12 +10,12 @@ import { unknownObject } from '../../objects/owned-objects.ts';
 import type { OwnedTenant } from '../../objects/ownership.ts';
 import { judgeActivation } from './activation-views.ts';
 
-/** The maximum time that a call waits for the gate. It applies even if the controller has not set a condition. */
+/** Maximum time a call waits for the gate, even if the controller hasn't set a condition. */
 export const GATE_WITHIN_MS = 5_000;
-/** The interval between two reads of the gate from Redis. */
+/** Interval for reading the gate from Redis. */
 export const GATE_EVERY_MS = 100;
 
-/** The fields of an Activation that are managed by the REST interface. All of them are included in each write. */
+/** Activation fields managed by the REST interface. Every write must include all of them. */
 export const ACTIVATION_CONCERN = ['integration', 'groupKey', 'revoked'] as const;
 
 /** Returns true if events of the pair may pass according to Redis. @throws Refusal 503 while Redis is unreachable */
@@ -27,10 +27,7 @@ export async function gateIsOpen({ gates }: Facade, tenant: string, integration:
   }
 }
 
-/**
- * Returns an applied object from the cache if the cached version is recent enough. Otherwise the known version is
- * returned.
- */
+/** Returns an applied object from the cache if that version is recent enough, and the known version otherwise. */
 export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cached<'Activation'> {
   const { namespace, name, uid, generation = 0 } = known.metadata;
   const cached = caches.get('Activation', { namespace, name });
@@ -38,7 +35,7 @@ export function latestOf({ caches }: Facade, known: Cached<'Activation'>): Cache
 }
 
 /**
- * Refuses the call if the API server confirms that the integration is closed.
+ * Refuses the call once the API server has confirmed that the integration is closed.
  *
  * @throws Refusal 409 `integration_closed`
  */
@@ -58,7 +55,7 @@ async function refuseIfClosed({ caches, wallMs }: Facade, integration: Cached<'I
 }
 
 /**
- * Refuses the call if other Activations revoke the pair. The answer contains their names.
+ * Refuses the call if the pair is revoked by other Activations, listing their names in the answer.
  *
  * @throws Refusal 409 `revoked_elsewhere`
  */
@@ -76,9 +73,8 @@ async function refuseIfRevokedElsewhere({ caches }: Facade, { metadata, spec }: 
 }
 
 /**
- * Opens a group key for an integration. It applies the Activation that REST manages and waits until the gate is open in
- * both the condition and Redis. The condition alone is not sufficient because Redis may have been flushed since it was
- * set.
+ * Opens a group key for an integration. Applies the Activation managed by REST, then waits until both the condition and
+ * Redis show that the gate is open. We can't rely on the condition alone: Redis may have been flushed since it was set.
  *
  * @throws Refusal 409, 503
  */
@@ -99,8 +95,7 @@ export async function activate(
       manager: FIELD_MANAGER.facade,
       before: await caches.live('Activation', object),
       concern: ACTIVATION_CONCERN,
-      // Do not set `revoked` to false. If the object is copied to Git, the copy would own the field and prevent the
-      // DELETE.
+      // Don't set `revoked` to false: a copy of the object in Git would then own this field, preventing the DELETE.
       spec: { integration: name, groupKey },
     }),
   );

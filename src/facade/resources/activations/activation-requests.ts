@@ -15,16 +15,16 @@ const Pair = z.strictObject({
 });
 type Pair = z.output<typeof Pair>;
 
-/** The body that identifies a group key and an integration of a producer. */
+/** Body identifying a group key and an integration of a producer. */
 export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'A group key and an integration.' });
 
-/** Returns an optional query parameter that has the same description as the body field. */
+/** Returns an optional query parameter with the same description as the body field. */
 function parameter<S extends z.ZodType>(field: S) {
   const { description = '', example } = field.meta() ?? {};
   return field.optional().meta({ description, example });
 }
 
-/** The same fields as optional query parameters. */
+/** Same fields, as optional query parameters. */
 export const PairQuery = z.strictObject({
   producerTenantPublicId: parameter(Pair.shape.producerTenantPublicId),
   groupKey: parameter(Pair.shape.groupKey),
@@ -32,7 +32,7 @@ export const PairQuery = z.strictObject({
 });
 
 /**
- * Returns the pair from the body or from the query parameters. If both are sent, they must be equal.
+ * Returns the pair from either the body or the query parameters. When both are sent, they must be equal.
  *
  * @throws Refusal 400 `ambiguous_request`, or 422 with the missing fields
  */

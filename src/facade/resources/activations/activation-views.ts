@@ -29,15 +29,15 @@ export const ActivationEntry = ActivatedKey.extend({
 type ActivationObject = Pick<Cached<'Activation'>, 'metadata' | 'spec' | 'status'>;
 
 /**
- * Returns the key of a pair in a workspace. It is also used as the sort key. The separator is safe because names cannot
- * contain a slash.
+ * Returns the key of a pair in a workspace, which is also the sort key. Names can't contain a slash, so it is safe to
+ * use as a separator.
  */
 export function pairOf({ spec }: ActivationObject): string {
   return `${spec.integration}/${spec.groupKey}`;
 }
 
 /**
- * Returns `Revoked` if at least one object of the pair is revoked, so that a pair can always be closed.
+ * Returns `Revoked` if any object of the pair is revoked. This means that a pair can always be closed.
  *
  * @param pair contains at least one object
  */
@@ -45,7 +45,7 @@ export function pairStatus(pair: readonly ActivationObject[]): z.output<typeof A
   return pair.some(({ spec }) => spec.revoked === true) ? 'Revoked' : 'Active';
 }
 
-/** Returns the entry of a pair. It is built from all objects of the pair and their current conditions. */
+/** Returns the entry for a pair, built from all of its objects and their current conditions. */
 export function activationEntry(
   pair: readonly [ActivationObject, ...ActivationObject[]],
 ): z.output<typeof ActivationEntry> {
@@ -66,18 +66,18 @@ export function activationEntry(
   };
 }
 
-/** The result of the controller for an applied activation. */
+/** Controller result for an applied activation. */
 type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_closed' | 'unknown';
 
 /**
- * Returns the result of the controller from the conditions.
+ * Returns the controller result from the conditions.
  *
  * @param generation is the applied generation. Older conditions are ignored
  */
 export function judgeActivation(object: ActivationObject, generation: number): Judgement {
   if (object.spec.revoked === true) return 'superseded';
   switch (conditionFor(object, 'Effective', generation)?.reason) {
-    // The gate is already open, but events can only pass after the partner has accepted the invitation.
+    // Although the gate is open, no events can pass until the partner has accepted the invitation.
     case 'Routing':
     case 'IntegrationPending':
       return 'open';

@@ -74,7 +74,7 @@ const ActivationsQuery = PageQuery.extend({
   }),
 });
 
-/** Returns the Activations for a list. @throws Refusal 404 if the integration does not exist */
+/** Returns Activations for a list. @throws Refusal 404 if the integration does not exist */
 async function readListed({ caches }: Facade, namespace: string, integration: string | undefined) {
   if (integration === undefined) return caches.list('Activation', namespace);
   const { metadata } = await findOwned(caches, 'Integration', namespace, integration);
@@ -102,7 +102,7 @@ const listActivations = defineRoute({
     const ofKey = groupKey === undefined ? objects : objects.filter(({ spec }) => spec.groupKey === groupKey);
     const pairs = [...Map.groupBy(ofKey, pairOf).values()] as Group[];
     const wanted = pairs.filter(pair => status === 'all' || pairStatus(pair) === status);
-    // There may be 100,000 pairs, so we only build the entries of the requested page.
+    // Only build entries for the requested page, as there may be 100,000 pairs.
     const { data, nextCursor } = paginate(wanted, ([first]) => pairOf(first), query);
     return { status: 200, body: { data: data.map(activationEntry), nextCursor } };
   },
@@ -121,7 +121,7 @@ const getActivation = defineRoute({
     const known = caches
       .by('Activation', 'publicId', params.activation)
       .filter(({ metadata }) => metadata.namespace === tenant.name);
-    // If another replica has just created the object, find it by name because listing all objects would take too long.
+    // If another replica has just created the object, find it by name. Listing all objects would take too long.
     const own = { namespace: tenant.name, name: activationObjectNameOf(params.activation) };
     const made = known.length > 0 ? undefined : await caches.live('Activation', own);
     const [first = made, ...rest] = known;

@@ -9,13 +9,13 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { conditionFor } from '../../objects/wait.ts';
 import { ACTIVATION_CONCERN, GATE_EVERY_MS, GATE_WITHIN_MS, gateIsOpen, latestOf } from './activate.ts';
 
-/** Returns the name of a deleted integration if some of its Activations still exist. */
+/** Returns the name of a deleted integration that still has Activations. */
 function goneIntegration({ caches }: Facade, namespace: string, id: string): string | undefined {
   const names = new Set(caches.list('Activation', namespace).map(({ spec }) => spec.integration));
   return [...names].find(name => publicId('Integration', namespace, name) === id);
 }
 
-/** Returns true if there is another Activation of the pair that is not managed by REST. */
+/** Returns true if the pair has another Activation that isn't managed by REST. */
 async function hasOthers({ caches }: Facade, namespace: string, id: string, own: string): Promise<boolean> {
   for (const { metadata } of caches.by('Activation', 'publicId', id)) {
     if (metadata.namespace !== namespace || metadata.name === own) continue;
@@ -25,9 +25,9 @@ async function hasOthers({ caches }: Facade, namespace: string, id: string, own:
 }
 
 /**
- * Closes a group key for an integration. It revokes the Activation that REST manages, which overrides all others. It
- * waits until the gate is closed in Redis, or until a later activation replaces this call. This also applies if the
- * Activation was deleted shortly before. Returns the written object, or undefined if the pair was not active.
+ * Closes a group key for an integration by revoking the Activation managed by REST, which overrides all others. Waits
+ * until the gate is closed in Redis or a later activation replaces this call. An Activation deleted shortly before is
+ * handled in the same way. Returns the written object, or undefined if the pair wasn't active.
  *
  * @throws Refusal 503
  */
@@ -56,7 +56,7 @@ export async function deactivate(
         spec: { integration: name, groupKey, revoked: true },
       });
     });
-    // Do not wait if the integration was deleted, because the Activation will never become ready.
+    // Activations of a deleted integration never become ready, so don't wait.
     return applied !== undefined && found !== undefined ? writer.waitFor('Activation', applied) : applied;
   }
 

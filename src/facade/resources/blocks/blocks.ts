@@ -15,7 +15,7 @@ import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
 type TargetKind = BlockSpec['target']['kind'];
 type Pair = Pick<BlockSpec, 'integration' | 'target'>;
 
-/** The integration and the stream or package of a call by their public ids. */
+/** Integration and stream or package of a call, by public id. */
 interface Asked {
   readonly namespace: string;
   readonly integration: string;
@@ -23,7 +23,7 @@ interface Asked {
   readonly target: string;
 }
 
-/** Reads the Blocks of a pair from the API server if they are not managed by REST. */
+/** Reads Blocks of a pair from the API server, leaving out those managed by REST. */
 async function readOthers({ caches }: Facade, namespace: string, { integration, target }: Pair, own: string) {
   const known = caches.by('Block', 'publicId', blockId(namespace, integration, target.kind, target.name));
   const others = known.filter(({ metadata }) => metadata.namespace === namespace && metadata.name !== own);
@@ -44,8 +44,8 @@ async function assertBlockable({ caches }: Facade, namespace: string, { integrat
   if (grantee === undefined) throw unknownObject('Integration');
   if (kept === undefined) throw unknownObject(target.kind);
   if (target.kind === 'CatalogStream') return;
-  // A stream can be blocked while it is being deleted because events are still delivered. A package cannot be blocked
-  // because the Block would prevent the deletion.
+  // Streams can be blocked during deletion because events are still being delivered. We can't allow this for packages,
+  // since the Block would prevent the deletion.
   if (kept.metadata.deletionTimestamp !== undefined) throw new Refusal('being_deleted');
   if ((kept as Cached<'Package'>).spec.archived === true) throw new Refusal('package_archived');
 }
@@ -62,8 +62,7 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
       try {
         await assertBlockable(facade, namespace, pair);
       } catch (error) {
-        // If a Block of another manager exists, a new Block is not required. This also applies if a new Block would be
-        // refused.
+        // No new Block is required if another manager already has one, even when a new Block would be refused.
         const [standing] = await readOthers(facade, namespace, pair, object.name);
         if (standing === undefined) throw error;
         return standing;
@@ -76,9 +75,8 @@ async function block(facade: Facade, { namespace, integration, kind, target }: A
       spec: pair,
     });
   });
-  // It is not necessary to check Redis here, although it may have lost its data since the condition was set. In this
-  // case, events are not routed until the state has been rebuilt from the custom resources. The rebuilt state includes
-  // the Block.
+  // There's no need to check Redis here, although it may have lost its data since the condition was set. In this case,
+  // no events are routed until the state has been rebuilt from the custom resources, and this includes the Block.
   await writer.waitFor('Block', applied, 'Enforced');
   return { status: 204, about: { kind: 'Block', namespace, name: applied.metadata.name } };
 }
@@ -103,7 +101,7 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
   }
   const own = await caches.live('Block', object);
   if (own !== undefined) {
-    // The object must not be deleted if another manager owns some of its fields.
+    // Must not be deleted while another manager owns some of its fields.
     const holders = otherManagers(own, FIELD_MANAGER.facade, 'target');
     if (holders.length > 0) {
       const where = `Block ${object.name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;

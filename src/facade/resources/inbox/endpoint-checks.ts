@@ -26,7 +26,7 @@ const Recovered = z
   })
   .meta({ id: 'Recovered' });
 
-/** The number of seconds after which one of the running tests has probably ended. */
+/** Number of seconds until one of the running tests has probably ended. */
 const TESTS_END_AFTER_SECONDS = '15';
 
 const sendTest = defineRoute({
@@ -51,7 +51,7 @@ const sendTest = defineRoute({
         return { status: 202, body: { id }, headers: { location } };
       }
       case 'PULLED':
-        // If the endpoint was refused, it is not passed to the data plane and appears to be missing.
+        // Refused endpoints aren't passed to the data plane, so they appear to be missing.
         if (opened.subscription.spec.endpoint === undefined) throw new Refusal('no_endpoint');
         throw new Refusal(
           'subscription_not_live',

@@ -124,7 +124,7 @@ export const PulledEntry = z.object({ ...described, replayId, ...body }).meta({ 
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Encodes bytes for JSON. Valid UTF-8 is returned as text and other data as base64. */
+/** Encodes bytes for JSON: as text if they are valid UTF-8, as base64 otherwise. */
 export function bodyText(bytes: Uint8Array): { readonly body: string; readonly bodyEncoding: 'utf8' | 'base64' } {
   try {
     return { body: decoder.decode(bytes), bodyEncoding: 'utf8' };
@@ -182,7 +182,7 @@ export function eventDetail(event: InspectedEvent, subscription: string): z.outp
     replayId: null,
     ...progressOf(event.progress),
     contentType: meta?.contentType ?? null,
-    // The attributes are withheld together with the body because they could reveal its content.
+    // Attributes could reveal the content of the body, so withhold them as well.
     headers: meta === undefined || event.withheld !== undefined ? { ...meta?.forward } : headersOf(meta),
     ...(event.body === undefined ? { body: null, bodyEncoding: null } : bodyText(event.body)),
     bodyWithheld: event.withheld ?? null,

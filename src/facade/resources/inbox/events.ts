@@ -12,15 +12,12 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { EventDetail, EventEntry, eventDetail, eventEntry } from './event-views.ts';
 import { type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
-/**
- * The maximum number of pages that a call scans for a matching event. We need a limit here because most events may be
- * in other states.
- */
+/** Maximum number of pages a call will scan for a matching event. Needed because most events may be in other states. */
 const PAGES_AT_ONCE = 20;
 
 const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 date and time such as 2026-01-31T12:00:00Z' })
-  // Use 1 as the minimum because there are no events before the epoch and positions in a queue cannot be negative.
+  // The minimum is 1: no events predate the epoch, and queue positions can't be negative.
   .transform(text => Math.max(1, Date.parse(text)));
 
 const instantMeta = (description: string) => ({
@@ -74,8 +71,7 @@ type Query = z.output<typeof EventQuery>;
 type Page = Extract<EventList, { readonly answer: 'OK' }>;
 
 /**
- * Reads pages until a page with events is found, up to `PAGES_AT_ONCE`. If the subscription does not have an inbox, an
- * empty page is returned.
+ * Reads up to `PAGES_AT_ONCE` pages until one with events is found. Subscriptions without an inbox get an empty page.
  */
 async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query, cursor = query.cursor): Promise<Page> {
   const { state: states, since: fromMs, until: toMs, order, limit = 50 } = query;
@@ -97,7 +93,7 @@ async function readPage({ inboxes }: Facade, { inbox }: OpenInbox, query: Query,
   }
 }
 
-/** Returns the cursor after an event in the format that the reader uses. */
+/** Returns the cursor after an event, in the reader's format. */
 function cursorBehind(event: ListedEvent | undefined): string | undefined {
   if (event === undefined) return undefined;
   const name = event.replayId === undefined ? event.ref : `${event.ref}:${event.replayId}`;
@@ -123,7 +119,7 @@ const listEvents = defineRoute({
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { integration, query, signal }) {
     const opened = await openInbox(facade, integration, query.subscription);
-    // Continue at the last position so that pages are not scanned twice.
+    // Continue from the last position, so no page is scanned twice.
     let from = query.cursor;
     const page = await longPoll(
       { clock: facade.clock, signal, waitMs: (query.wait ?? 0) * 1_000 },

@@ -11,15 +11,15 @@ import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { isCoveredBy } from '../subscriptions/partner-catalog.ts';
 import { findSubscription } from '../subscriptions/subscriptions.ts';
 
-/** A subscription and its inbox. */
+/** Subscription and its inbox. */
 export interface OpenInbox {
-  /** The public id `sub_…`. */
+  /** Public id `sub_…`. */
   readonly id: string;
   readonly subscription: Cached<'Subscription'>;
   readonly inbox: InboxRef;
 }
 
-/** Finds the inbox of a subscription. The subscription must belong to this integration. @throws Refusal 404 */
+/** Finds the inbox of a subscription, which must belong to this integration. @throws Refusal 404 */
 export async function openInbox(facade: Facade, integration: OwnedIntegration, id: string): Promise<OpenInbox> {
   const subscription = await findSubscription(facade, integration, id);
   const inc = generationOf(subscription.metadata.uid);
@@ -27,7 +27,7 @@ export async function openInbox(facade: Facade, integration: OwnedIntegration, i
 }
 
 /**
- * Finds the inbox of an event and its ref in the inbox.
+ * Finds the inbox of an event, and the event's ref in that inbox.
  *
  * @throws Refusal 404 `unknown_event`, which is also used if the subscription no longer exists
  */
@@ -42,7 +42,7 @@ export async function openEvent(facade: Facade, integration: OwnedIntegration, i
   }
 }
 
-/** Returns the problem for a subscription that cannot receive events at the moment. */
+/** Returns the problem for a subscription that can't receive events at the moment. */
 export function inboxRefusal(
   { caches, wallMs }: Facade,
   { subscription }: Pick<OpenInbox, 'subscription'>,

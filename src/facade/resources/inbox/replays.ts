@@ -81,7 +81,7 @@ function replayEntry(subscription: string, replay: Replay): z.output<typeof Repl
   };
 }
 
-/** Returns the account that is charged, which is the account of the receiving workspace. */
+/** Returns the account to charge, i.e. the account of the receiving workspace. */
 const payerOf = ({ recipient }: OwnedIntegration) => publicId('Account', '', recipient.workspace.spec.account);
 
 async function startReplay(

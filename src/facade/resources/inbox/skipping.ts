@@ -54,7 +54,7 @@ const Skipped = z
   })
   .meta({ id: 'SkippedEvents' });
 
-/** The maximum number of steps in a call. Each step skips up to 200 events. */
+/** Maximum number of steps per call. Up to 200 events are skipped in each step. */
 const SKIPS_AT_ONCE = 50;
 
 const skipEvents = defineRoute({

@@ -13,11 +13,11 @@ import type { OwnedTenant } from '../../objects/ownership.ts';
 import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 
-/** The reason code for an event that is not routed. */
+/** Reason code for an event that isn't routed. */
 const NotRouted = z.enum(Object.keys(NOT_ROUTED) as [NotRoutedReason, ...NotRoutedReason[]]);
 export const Reason = z.enum([...NotRouted.options, ...HELD]);
 
-/** A readable name that is shown next to the id. It must not contain the invited e-mail address. */
+/** Readable name, shown next to the id. Must not contain the invited e-mail address. */
 export const IntegrationName = z.string().meta({
   description: "The name of the Integration in the producer's namespace.",
   example: 'globex',
@@ -67,7 +67,7 @@ const Explanation = pageOf(GateEntry)
 const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reason: reason ?? null, held });
 
 /**
- * Returns the facts of a gate according to Redis.
+ * Returns what Redis knows about a gate.
  *
  * @param short is the reason if there are not enough tokens, or undefined if there are
  */
@@ -84,8 +84,8 @@ export function factsInForce(
 }
 
 /**
- * Returns the reason if the balance is not sufficient for a queue. This is the case if there are no tokens left, or
- * fewer than the next event costs.
+ * Returns the reason if the balance isn't sufficient for a queue, i.e. if no tokens are left or the next event costs
+ * more than what remains.
  */
 export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, queue: string): HeldReason | undefined {
   if (balance === undefined) return 'state_missing';
@@ -95,7 +95,7 @@ export function shortageOf(balance: Awaited<ReturnType<Facade['readBalance']>>, 
   return waits || remainingTokens === 0 ? 'insufficient_tokens' : undefined;
 }
 
-/** Returns the reason if the tokens of the producer are not sufficient for the events of a stream. */
+/** Returns the reason if the producer doesn't have enough tokens for the events in a stream. */
 export async function shortage(
   facade: Facade,
   { publicId: tenant, workspace }: OwnedTenant,
@@ -106,8 +106,8 @@ export async function shortage(
 }
 
 /**
- * Returns the facts of the objects and takes the balance into account. We need this because the objects do not contain
- * the remaining tokens.
+ * Returns the facts derived from the objects, adjusted for the balance. This is needed because remaining tokens aren't
+ * stored in the objects.
  */
 export function factsWanted(wanted: GateFacts, short: HeldReason | undefined): GateFacts {
   const unpaid = short === 'insufficient_tokens' && wanted.subscription === 'open';

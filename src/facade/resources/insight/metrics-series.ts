@@ -60,7 +60,7 @@ const MetricsSeries = z
   })
   .meta({ id: 'MetricsSeries' });
 
-/** Converts a series to the format of the answer. */
+/** Converts a series to the answer format. */
 export function metricsSeries(
   producerTenantPublicId: string,
   history: History,
@@ -142,7 +142,7 @@ const NotRoutedSeries = z
   })
   .meta({ id: 'NotRoutedSeries' });
 
-/** Converts the counts to the format of the answer. */
+/** Converts counts to the answer format. */
 export function notRoutedSeries(
   producerTenantPublicId: string,
   stream: z.output<typeof StreamName>,

@@ -19,7 +19,7 @@ import { fromRedis } from '../../objects/redis-failures.ts';
 import { chooseIntegrations, chooseStream, StreamChoice, StreamName, streamName } from '../streams/stream-choice.ts';
 import { IntegrationName, Reason, shortage } from './explain.ts';
 
-/** The maximum number of queues that are searched in parallel. */
+/** Maximum number of queues to search in parallel. */
 const QUEUES_AT_ONCE = 20;
 
 const time = (description: string) =>
@@ -78,7 +78,7 @@ const ProducedEvent = pageOf(DispositionEntry)
 
 const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
 
-/** Returns the entry of an integration for the result of `dispositionOf`. */
+/** Returns the integration entry for the result of `dispositionOf`. */
 function dispositionEntry(
   integrationPublicId: string,
   subscriptionPublicId: string | null,
@@ -99,7 +99,7 @@ function dispositionEntry(
 }
 
 /**
- * Finds an event and its stream. If several streams contain the event, the first one by key is used.
+ * Finds an event and its stream. If several streams contain the event, the first by key wins.
  *
  * @throws Refusal 404 `unknown_event`
  */
@@ -125,8 +125,8 @@ async function findEvent(
 }
 
 /**
- * Returns the inbox of the pair's oldest subscription in the granted workspace. The subscription does not have to be in
- * effect any more.
+ * Returns the inbox of the pair's oldest subscription in the granted workspace. The subscription may no longer be in
+ * effect.
  */
 function formerInbox(
   { caches }: Facade,
@@ -146,9 +146,7 @@ function formerInbox(
 
 const ageOf = ({ metadata }: Cached<'Subscription'>) => Date.parse(metadata.creationTimestamp ?? '') || 0;
 
-/**
- * Returns the reason why an event is waiting or cannot be routed. Returns undefined if the event will be routed soon.
- */
+/** Returns why an event is waiting or can't be routed. Undefined if it will be routed soon. */
 function waitsFor({ reason }: GateVerdict, short: HeldReason | undefined): GateVerdict['reason'] {
   return reason ?? short;
 }

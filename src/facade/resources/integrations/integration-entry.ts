@@ -4,7 +4,7 @@ import { integrationStatus } from '../../../core/routing/integration-state.ts';
 import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 
-/** The fields of an integration that determine its state. */
+/** Integration fields that determine its state. */
 type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
@@ -47,7 +47,7 @@ export const IntegrationEntry = InvitedIntegration.extend({
   expiresAt: time('The time when the invitation expires'),
 }).meta({ id: 'Integration' });
 
-/** Returns true if the partner has accepted or can still accept the invitation. */
+/** Returns true if the partner has accepted, or can still accept, the invitation. */
 export function isOpen(integration: Stated, nowMs: number): boolean {
   const state = integrationStatus(integration, nowMs);
   return state === 'Pending' || state === 'Active';
@@ -65,7 +65,7 @@ export function invitedIntegration(
   };
 }
 
-/** Returns an integration in the format for its producer. */
+/** Returns an integration as shown to its producer. */
 export function integrationEntry(integration: Cached<'Integration'>, nowMs: number): z.output<typeof IntegrationEntry> {
   const { metadata, spec, status } = integration;
   const { issuedAt = null, sentAt = null, expiresAt = null } = status?.invitation ?? {};

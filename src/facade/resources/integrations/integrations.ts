@@ -125,7 +125,7 @@ const revoke = defineRoute({
     const name = { namespace: tenant.name, name: metadata.name };
     const applied = await writer.edit(async () => {
       const before = await caches.live('Integration', name);
-      // If the object does not exist, it should not be created here just to be revoked.
+      // If the object doesn't exist, we don't want to create it here just to revoke it.
       if (before === undefined || before.metadata.deletionTimestamp !== undefined) {
         throw unknownObject('Integration');
       }

@@ -8,11 +8,11 @@ import { isOpen } from './integration-entry.ts';
 
 interface Invited {
   readonly integration: Cached<'Integration'>;
-  /** This is false if the integration already existed. */
+  /** False if the integration already existed. */
   readonly made: boolean;
 }
 
-/** Finds an open integration for the address by any name because it may have been created with kubectl. */
+/** Finds an open integration for the address. It can have any name, since it may have been created with kubectl. */
 async function findOpen(
   { caches, wallMs }: Facade,
   tenant: string,
@@ -42,7 +42,7 @@ async function readOrMake({ caches, writer }: Facade, name: ObjectName, email: s
       });
       return { integration, made: true };
     } catch (error) {
-      // A concurrent call has stored the address with different upper and lower case, and the address is immutable.
+      // The address is immutable, and a concurrent call has stored it with different upper and lower case.
       const taken = error instanceof Refusal && error.code === 'invalid_request';
       if (taken && (await caches.live('Integration', name)) !== undefined) throw new Refusal('changed_meanwhile');
       throw error;
@@ -51,8 +51,8 @@ async function readOrMake({ caches, writer }: Facade, name: ObjectName, email: s
 }
 
 /**
- * Returns the open integration for an address. If there is none, it creates one. The name contains the number of closed
- * integrations so that equal calls on any replica create the same object.
+ * Returns the open integration for an address, creating one if needed. The name includes the number of closed
+ * integrations, so equal calls will create the same object on any replica.
  *
  * @throws Refusal
  */
@@ -61,7 +61,7 @@ export async function inviteByAddress(facade: Facade, tenant: string, email: str
   if (known !== undefined) return { integration: known, made: false };
   for (let closed = 0; ; closed++) {
     const name = { namespace: tenant, name: invitedIntegrationName(facade.rootKey, tenant, email, closed) };
-    // A closed integration cannot be opened later. Only read the integrations that may be open.
+    // Closed integrations are never reopened. Only read those that may be open.
     const cached = facade.caches.get('Integration', name);
     if (cached !== undefined && !isOpen(cached, facade.wallMs())) continue;
     const invited = await readOrMake(facade, name, email);

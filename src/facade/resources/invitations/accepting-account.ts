@@ -8,14 +8,14 @@ import type { Cached } from '../../objects/cached.ts';
 import { subjectKey } from '../../objects/caches.ts';
 import type { Facade } from '../../objects/facade.ts';
 
-/** Returns true if the caller is a personal owner of the account. Accounts that belong to a group are not included. */
+/** Returns true if the caller owns the account personally. Accounts belonging to a group don't count. */
 function isOwn({ spec }: Pick<Cached<'Account'>, 'spec'>, { issuer, subject }: Identity): boolean {
   return spec.owners.some(owner => owner.issuer === issuer && owner.subject === subject && owner.role === 'Owner');
 }
 
 /**
- * Returns the Free accounts that the caller owns personally, except the one that the facade creates. This is used to
- * prevent the caller from getting the included tokens twice.
+ * Returns the Free accounts personally owned by the caller, except the one created by the facade. Without this check,
+ * callers could get the included tokens twice.
  */
 export function otherFreeAccounts(
   accounts: readonly Pick<Cached<'Account'>, 'metadata' | 'spec'>[],
@@ -30,7 +30,7 @@ export function otherFreeAccounts(
 }
 
 /**
- * Returns the name of the caller's Free account. If it does not exist, it is created.
+ * Returns the name of the caller's Free account, creating the account if it doesn't exist.
  *
  * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or if this account has another
  *   plan now. The call must then include the account
@@ -64,8 +64,7 @@ export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identi
         manager: FIELD_MANAGER.facade,
         before,
         concern: ['owners'],
-        // Do not set the plan and the tokens, so that the defaults of the kind apply. The operator may change these
-        // values.
+        // Leave out plan and tokens so that the defaults of the kind apply. The operator may change these values.
         spec: { owners: [{ issuer, subject, role: 'Owner' }] },
       },
     );

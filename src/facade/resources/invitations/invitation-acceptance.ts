@@ -9,16 +9,16 @@ import { ownFreeAccount } from './accepting-account.ts';
 import { findInvitation, integrationName, whyAnswered } from './invitation-token.ts';
 
 interface Acceptance {
-  /** The applied integration, which may not have taken effect yet. */
+  /** Applied integration. May not have taken effect yet. */
   readonly integration: Cached<'Integration'>;
-  /** The name of the receiving workspace. */
+  /** Name of the receiving workspace. */
   readonly workspace: string;
-  /** The name of the account. */
+  /** Account name. */
   readonly account: string;
 }
 
 /**
- * Returns an earlier acceptance if the caller is an owner of the receiving workspace.
+ * Returns an earlier acceptance, provided that the caller is an owner of the receiving workspace.
  *
  * @throws Refusal 409 `invitation_used`
  */
@@ -36,10 +36,7 @@ async function repeatAcceptance(
   throw new Refusal('invitation_used', 'You have already accepted this invitation for another account.');
 }
 
-/**
- * Creates the receiving workspace for an account and waits until it has taken effect. Returns the name of the
- * workspace.
- */
+/** Creates the receiving workspace for an account and waits for it to take effect. Returns the workspace name. */
 async function makeReceiver(
   { caches, writer }: Facade,
   account: string,
@@ -58,7 +55,7 @@ async function makeReceiver(
 }
 
 /**
- * Grants the integration to `workspace` if the invitation has not been answered in the meantime.
+ * Grants the integration to `workspace`, unless the invitation has been answered in the meantime.
  *
  * @throws Refusal 409, 410
  */
@@ -80,9 +77,9 @@ async function grant(facade: Facade, token: string, workspace: string): Promise<
 }
 
 /**
- * Accepts an invitation for an account. It creates the account and the receiving workspace if they do not exist. It
- * then grants the version of the integration that was read. This ensures that only one of several concurrent calls
- * succeeds on all replicas. If the process crashes in between, the next attempt reuses the empty workspace.
+ * Accepts an invitation for an account. The account and the receiving workspace are created if they don't exist. After
+ * that, we grant the exact version of the integration that was read, so only one of several concurrent calls can
+ * succeed across all replicas. Should the process crash in between, the next attempt will reuse the empty workspace.
  *
  * @param named is the name of an account of the caller. If it is undefined, the caller's Free account is used and
  *   created if necessary

@@ -17,19 +17,19 @@ export const InvitationToken = z
     example: `sinv_${'A'.repeat(43)}`,
   });
 
-/** Returns the namespace and the name of an integration. */
+/** Returns namespace and name of an integration. */
 export function integrationName({ metadata }: Cached<'Integration'>) {
   return { namespace: metadata.namespace as string, name: metadata.name };
 }
 
-/** Returns the problem if the invitation can no longer be answered. Otherwise it returns undefined. */
+/** Returns the problem if the invitation can no longer be answered, or undefined if it can. */
 export function whyAnswered(state: IntegrationState): ProblemCode | undefined {
   if (state === 'Pending') return undefined;
   return state === 'Expired' ? 'invitation_expired' : 'invitation_used';
 }
 
 /**
- * Reads the integration of an invitation token and its state from the API server.
+ * Reads the integration for an invitation token, along with its state, from the API server.
  *
  * @throws Refusal 404 `unknown_invitation`, 409 `workspace_paused`
  */

@@ -57,7 +57,7 @@ const accept = defineRoute({
   problems: ['forbidden', 'unknown_invitation', 'invitation_used', 'invitation_expired', 'free_account_exists'],
   async handle(facade, { identity, body }) {
     const { token, accountPublicId } = body;
-    // Check the account first so that a caller who does not own it cannot get any information about the invitation.
+    // Check the account first: callers who don't own it must not learn anything about the invitation.
     const named =
       accountPublicId === undefined ? undefined : (await facade.ownership.account(identity, accountPublicId)).name;
     const { integration, workspace, account } = await acceptInvitation(facade, identity, token, named);

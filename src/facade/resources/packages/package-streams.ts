@@ -7,10 +7,10 @@ import { findOwned } from '../../objects/owned-objects.ts';
 import { listedStream } from './package-views.ts';
 import { readForChange, turnOf } from './packages.ts';
 
-/** The limit of the custom resource. */
+/** Limit of the custom resource. */
 const MOST_STREAMS = 500;
 
-/** The list is owned by a single field manager. */
+/** A single field manager owns the list. */
 const LIST_OF_STREAMS = { manager: FIELD_MANAGER.facadeStreams, exactly: true, concern: ['streams'] } as const;
 
 const PackageMember = z
@@ -77,7 +77,7 @@ const removeStream = defineRoute({
       const streams = [...new Set(before.spec.streams)].filter(name => name !== listed).toSorted();
       return writer.apply('Package', object, { ...LIST_OF_STREAMS, before, spec: { streams } });
     }, turnOf(object));
-    // Wait even if there are no changes. An earlier call may have stored the change but timed out before it took
+    // We need to wait even without changes, since an earlier call may have stored them but timed out before they took
     // effect.
     if (applied !== undefined) await writer.waitFor('Package', applied);
     return { status: 204, about: { kind: 'Package', ...object } };

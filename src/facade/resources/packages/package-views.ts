@@ -36,7 +36,7 @@ export const PackageDetail = PackageEntry.extend({
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;
 
-/** Returns the current name of a package. If the package was renamed, this is the `displayName`. */
+/** Returns the current name of a package, i.e. the `displayName` if it was renamed. */
 export function packageName({ metadata, spec }: PackageObject): string {
   return spec.displayName ?? spec.name ?? metadata.name;
 }
@@ -69,8 +69,7 @@ export function packageDetail(pkg: PackageObject): z.output<typeof PackageDetail
 }
 
 /**
- * Returns the listed name for the public id of a stream, even if the stream does not exist. Returns undefined if the
- * stream is not listed.
+ * Returns the listed name for the public id of a stream, whether or not that stream exists. Undefined if not listed.
  */
 export function listedStream({ metadata, spec }: PackageObject, catalogEntryPublicId: string): string | undefined {
   const { namespace = '' } = metadata;
@@ -78,8 +77,8 @@ export function listedStream({ metadata, spec }: PackageObject, catalogEntryPubl
 }
 
 /**
- * Returns true if a package is still equal to the one that this request would create. The package must have the same
- * name and description and must not be archived. The request can then be repeated.
+ * Returns true if a package still matches what this request would create, so the request can be repeated. Name and
+ * description must be equal, and the package must not be archived.
  */
 export function isAsCreated(pkg: PackageObject, wanted: { name: string; description?: string | undefined }): boolean {
   const { name = pkg.metadata.name, description, archived } = pkg.spec;

@@ -49,7 +49,7 @@ const PackageUpdate = z
     description: 'The new name and description. If the description is not set, it is removed.',
   });
 
-/** Reads a package that will be changed from the API server. @throws Refusal 404, or 409 `being_deleted` */
+/** Reads a package from the API server before changing it. @throws Refusal 404, or 409 `being_deleted` */
 export async function readForChange(caches: Facade['caches'], object: ObjectName): Promise<Cached<'Package'>> {
   const pkg = await caches.live('Package', object);
   if (pkg === undefined) throw unknownObject('Package');
@@ -57,7 +57,7 @@ export async function readForChange(caches: Facade['caches'], object: ObjectName
   return pkg;
 }
 
-/** Returns the lock key of a package, which ensures that edits run one after the other. */
+/** Returns the lock key of a package. Edits holding the lock run one after the other. */
 export function turnOf({ namespace = '', name }: ObjectName): string {
   return `Package/${namespace}/${name}`;
 }
@@ -69,9 +69,7 @@ function keyTaken(pkg: Cached<'Package'>): Refusal {
   return new Refusal('package_key_conflict', `${detail} Use this package, or choose a name with a different slug.`);
 }
 
-/**
- * Returns true if a package is being deleted and a Block still prevents the deletion. This state can last indefinitely.
- */
+/** Returns true if a package is being deleted but a Block still prevents this, which can go on indefinitely. */
 async function isKept(caches: Facade['caches'], { metadata }: Cached<'Package'>): Promise<boolean> {
   if (metadata.deletionTimestamp === undefined) return false;
   const { namespace = '', name } = metadata;
@@ -141,12 +139,12 @@ const updatePackage = defineRoute({
       return writer.apply('Package', object, {
         manager: FIELD_MANAGER.facade,
         before,
-        // The package must not be renamed if it was archived in the meantime.
+        // Don't rename a package that was archived in the meantime.
         exactly: true,
         concern: ['name', 'displayName', 'description'],
         spec: {
-          // If the name is not included, the apply would remove it. The rule of the CRD would refuse this because the
-          // name is immutable.
+          // Without the name, the apply would try to remove it. A CRD rule would then refuse this, as the name is
+          // immutable.
           ...(before.spec.name === undefined ? {} : { name: before.spec.name }),
           displayName: body.name,
           ...(body.description === undefined ? {} : { description: body.description }),

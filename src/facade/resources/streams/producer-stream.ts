@@ -5,7 +5,7 @@ type Caches = Pick<Facade, 'caches'>;
 
 const noStream = () => new Refusal('unknown_resource', 'The producer does not have this stream.');
 
-/** Checks that a stream exists. Without the stream, its subscription could not take effect. @throws Refusal 404 */
+/** Checks that a stream exists. Otherwise, its subscription could never take effect. @throws Refusal 404 */
 export async function assertStream({ caches }: Caches, namespace: string, name: string): Promise<void> {
   const object = { namespace, name };
   const stream = caches.get('CatalogStream', object) ?? (await caches.live('CatalogStream', object));
@@ -13,8 +13,7 @@ export async function assertStream({ caches }: Caches, namespace: string, name: 
 }
 
 /**
- * Checks with the API server that a stream accepts new subscriptions. It must be published and must not be marked for
- * deletion.
+ * Asks the API server whether a stream accepts new subscriptions. It must be published and not marked for deletion.
  *
  * @param covered is true if a Block covers the stream for the integration
  * @throws Refusal 404, 409 `stream_blocked`, `stream_deprecated`

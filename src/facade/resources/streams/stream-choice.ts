@@ -5,7 +5,7 @@ import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 
-/** The public id or the key of a stream. The key is also used as the name of the queue. */
+/** Public id or key of a stream. The key also serves as the queue name. */
 export const StreamChoice = z
   .string()
   .max(63)
@@ -23,7 +23,7 @@ export function streamName({ metadata }: Cached<'CatalogStream'>): z.output<type
   return { publicId: publicId('CatalogStream', metadata.namespace ?? '', metadata.name), key: metadata.name };
 }
 
-/** Finds a stream by its public id or its key. @throws Refusal 404 */
+/** Finds a stream by public id or key. @throws Refusal 404 */
 export async function chooseStream(
   facade: Facade,
   namespace: string,
@@ -37,7 +37,7 @@ export async function chooseStream(
 }
 
 /**
- * Returns all integrations of a workspace. If an id is set, only the integration with this id is returned.
+ * Returns all integrations in a workspace, or just the one with the given id.
  *
  * @throws Refusal 404
  */

@@ -49,7 +49,7 @@ const AppliedStream = z
   })
   .meta({ id: 'AppliedStream' });
 
-/** A catalog entry in a list. The schema is not included because the schemas of a page could have 32 MiB. */
+/** Catalog entry in a list. We leave out the schema because the schemas on one page could add up to 32 MiB. */
 const ListedCatalogEntry = AppliedStream.extend({
   name: z.string().meta({ description: 'The name of the stream.' }),
   description: z.string().nullable().meta({ description: 'A description of the stream. The value can be null.' }),
@@ -84,7 +84,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
     .meta({ description: 'The schema of the payloads without changes. The value is null if there is no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
-/** Returns the status of a stream in the terms of the specification. */
+/** Returns the status of a stream, using the terms of the specification. */
 function streamStatus({ spec }: Pick<Cached<'CatalogStream'>, 'spec'>): z.output<typeof StreamState> {
   return spec.public === true ? 'Published' : 'Deprecated';
 }
@@ -95,8 +95,7 @@ function appliedStream(stream: Cached<'CatalogStream'>): z.output<typeof Applied
 }
 
 /**
- * A cache of fingerprints by spec. It is used because calculating the hashes of a page for each call would take as long
- * as sending the schemas.
+ * Cache of fingerprints by spec. Without it, hashing a page on every call would take as long as sending the schemas.
  */
 const fingerprints = new WeakMap<object, { readonly bytes: number; readonly sha256: string }>();
 
@@ -114,7 +113,7 @@ function fingerprintOf({ spec }: Cached<'CatalogStream'>): {
   return known;
 }
 
-/** Returns a catalog entry for a list. The producer and the partner receive the same entry. */
+/** Returns a catalog entry for a list. Producers and partners get the same entry. */
 export function listedEntry(stream: Cached<'CatalogStream'>): z.output<typeof ListedCatalogEntry> {
   const { metadata, spec } = stream;
   const { bytes, sha256 } = fingerprintOf(stream);
@@ -162,7 +161,7 @@ const applyStream = defineRoute({
         before,
         concern: ['name', 'description', 'eventTypes', 'payloadSchema', 'public'],
         spec: {
-          // If the name is not set, the name of the object is used. Leave it unset in this case.
+          // Leave an unset name as it is. The object name will be used instead.
           ...(before !== undefined && before.spec.name === undefined ? {} : { name: body.name }),
           ...(description === undefined ? {} : { description }),
           ...(eventTypes.length === 0 ? {} : { eventTypes }),

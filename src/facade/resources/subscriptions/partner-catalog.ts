@@ -47,7 +47,7 @@ const PartnerCatalogEntry = ListedPartnerEntry.extend({
     .meta({ description: 'The schema that the producer set. The value can be null.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
-/** Returns the cached subscriptions of an integration in its receiving workspace. */
+/** Returns cached subscriptions of an integration in its receiving workspace. */
 export function subscriptionsOf(
   caches: Caches,
   { producer, name, recipient }: OwnedIntegration,
@@ -57,7 +57,7 @@ export function subscriptionsOf(
     .filter(({ metadata }) => metadata.namespace === recipient.name && metadata.deletionTimestamp === undefined);
 }
 
-/** Returns a function that returns true if these objects block a stream for an integration. */
+/** Returns a function that tells whether these objects block a stream for an integration. */
 export function isCoveredBy(
   packages: readonly Cached<'Package'>[],
   blocks: readonly Cached<'Block'>[],
@@ -105,7 +105,7 @@ const getPartnerCatalogEntry = defineRoute({
 });
 
 /**
- * Returns the catalog of a producer with the streams that the partner can see.
+ * Returns a producer's catalog, containing only streams visible to the partner.
  *
  * @throws Refusal 409 `integration_not_active`
  */

@@ -17,7 +17,7 @@ const PartnerIntegration = z
   })
   .meta({ id: 'PartnerIntegration' });
 
-/** Returns an integration in the format for the partner. `recipient` is the name of the receiving workspace. */
+/** Returns an integration as shown to the partner. `recipient` is the name of the receiving workspace. */
 function partnerIntegration(
   { metadata, spec, status }: Cached<'Integration'>,
   recipient: string,

@@ -51,8 +51,8 @@ function endpointOf({ spec }: Cached<'Subscription'>): Endpoint {
 const versionOf = ({ secretVersion }: Endpoint): number => secretVersion ?? ENDPOINT_DEFAULTS.secretVersion;
 
 /**
- * Returns the secrets that are currently used for signatures. If a version has not been used yet, it is treated as if
- * it was rotated now.
+ * Returns the secrets currently used for signatures. Versions that were never used are treated as if they were rotated
+ * now.
  */
 function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscription'>): z.output<typeof SigningSecrets> {
   const { metadata, status } = subscription;
@@ -76,9 +76,8 @@ function secretsOf({ rootKey, wallMs }: Facade, subscription: Cached<'Subscripti
 }
 
 /**
- * Changes the given fields of the endpoint, even if other managers own the remaining fields. The apply includes the
- * fields that this manager applied earlier because server-side apply would otherwise remove them. If the edit returns
- * undefined, the object is not written.
+ * Changes the given endpoint fields, even if other managers own the rest. Fields this manager applied earlier are
+ * included too, since server-side apply would otherwise remove them. Nothing is written if the edit returns undefined.
  */
 async function editEndpoint(
   facade: Facade,
@@ -164,7 +163,7 @@ const enableEndpoint = defineRoute({
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const enabled = await editEndpoint(facade, integration, params.subscription, (_endpoint, { status }) => {
-      // This uses the clock of Redis in the same way as disabledAt, and the value is always later than disabledAt.
+      // Uses the Redis clock, as does disabledAt, and is always later than disabledAt.
       const disabledMs = Date.parse(status?.endpoint?.disabledAt ?? '') || 0;
       return { enabledAt: new Date(Math.max(facade.nowMs(), disabledMs + 1)).toISOString() };
     });

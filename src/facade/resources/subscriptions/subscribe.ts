@@ -12,10 +12,10 @@ import { assertPublished } from '../streams/producer-stream.ts';
 import { isCoveredBy, subscriptionsOf } from './partner-catalog.ts';
 import { matchesRequest, requestedFields, type SubscriptionRequest } from './subscription-request.ts';
 
-/** The fields of a Subscription that are managed by the REST interface. */
+/** Subscription fields managed by the REST interface. */
 export const SUBSCRIPTION_CONCERN = ['producer', 'integration', 'stream', 'ordering', 'endpoint', 'suspended'] as const;
 
-/** Returns true if a Block covers a stream for the integration according to the caches or the API server. */
+/** Returns true if, according to the caches or the API server, a Block covers a stream for the integration. */
 async function isCovered(
   { caches }: Facade,
   { producer, name }: OwnedIntegration,
@@ -30,7 +30,7 @@ async function isCovered(
 }
 
 /**
- * Checks with the API server that a subscription can be created. The caches are not sufficient because another replica
+ * Checks with the API server that a subscription can be created. We can't use the caches here because another replica
  * may have just created a block.
  *
  * @throws Refusal 404, 409 `integration_not_active`, `stream_blocked`, `stream_deprecated`
@@ -48,8 +48,8 @@ async function assertNew(facade: Facade, integration: OwnedIntegration, stream: 
 }
 
 /**
- * Refuses an existing subscription if its stream is blocked. If the caches contain a block, the API server must confirm
- * it.
+ * Refuses an existing subscription if its stream is blocked. A block found in the caches must be confirmed by the API
+ * server.
  */
 async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, stream: string): Promise<void> {
   if (!(await isCovered(facade, integration, stream, 'cache'))) return;
@@ -57,8 +57,8 @@ async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, s
 }
 
 /**
- * Subscribes an integration to a stream. The name of the object is derived from both. If the pair already has a
- * subscription, that subscription is used.
+ * Subscribes an integration to a stream. The object name is derived from both, and any existing subscription for the
+ * pair is reused.
  *
  * @throws Refusal 409 `subscription_exists` if the existing subscription is different
  */

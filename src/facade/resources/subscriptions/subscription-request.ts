@@ -5,19 +5,19 @@ import type { ProblemError } from '../../../core/problems/problem.ts';
 import { Refusal } from '../../../http/refusal.ts';
 import type { EndpointChange, EndpointRequest } from './subscription-views.ts';
 
-/** The subscription in a request. */
+/** Subscription as sent in a request. */
 export interface SubscriptionRequest {
   readonly endpoint?: EndpointWithHeaders | undefined;
   readonly ordering?: SubscriptionSpec['ordering'] | undefined;
   readonly suspended?: boolean | undefined;
 }
 
-/** The endpoint in the custom resource. Each header has a value or a reference to a value. */
+/** Endpoint as stored in the custom resource. Each header has a value or a reference to one. */
 type EndpointWithHeaders = Omit<EndpointRequest, 'headers'> & {
   readonly headers?: readonly EndpointHeader[] | undefined;
 };
 
-/** The change in a request. If the endpoint is null, it is removed. */
+/** Change as sent in a request. A null endpoint will be removed. */
 interface WantedChange {
   readonly endpoint?: EndpointChange | null | undefined;
   readonly suspended?: boolean | undefined;
@@ -29,8 +29,8 @@ interface Present {
 }
 
 /**
- * Returns the endpoint in the format of the custom resource. The headers are sorted by name and fields without a value
- * are omitted.
+ * Returns the endpoint as stored in the custom resource. Headers are sorted by name, and fields without a value left
+ * out.
  */
 function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] }: EndpointWithHeaders): Endpoint {
   const sorted = headers.toSorted((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
@@ -44,8 +44,8 @@ function endpointOf({ url, timeoutSeconds, maxPerSecond, retrySchedule, headers 
 }
 
 /**
- * Returns true if a subscription matches the request. We don't compare the `suspended` field and the secret because
- * they are not part of the request.
+ * Returns true if a subscription matches the request. The `suspended` field and the secret aren't part of a request, so
+ * we don't compare them.
  */
 export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, requested: SubscriptionRequest): boolean {
   const { secretVersion: _version, enabledAt: _enabledAt, ...present }: Partial<Endpoint> = endpoint ?? {};
@@ -56,8 +56,8 @@ export function matchesRequest({ endpoint, ordering }: SubscriptionSpec, request
 }
 
 /**
- * Returns the fields of a subscription that a request changes. We never decrease the version of the signing secret,
- * even if the endpoint was removed. This is important because an older secret may have been leaked.
+ * Returns the subscription fields changed by a request. The signing secret version must never decrease, even after the
+ * endpoint was removed, since an older secret may have been leaked.
  */
 export function requestedFields(
   requested: SubscriptionRequest,
@@ -79,7 +79,7 @@ export function requestedFields(
 }
 
 /**
- * Returns the headers of a request. If a header does not have a value, the stored value is used.
+ * Returns the headers of a request, using the stored value for any header sent without one.
  *
  * @throws Refusal 422 if there is no stored value
  */
@@ -102,8 +102,8 @@ function keepValues(
 }
 
 /**
- * Returns the subscription for a change. The endpoint is only removed if it is null so that a caller can send
- * `suspended` without an endpoint.
+ * Returns the subscription for a change. Only a null endpoint is removed, which lets callers send `suspended` without
+ * an endpoint.
  *
  * @throws Refusal 422 if the change omits an existing endpoint, or omits a header value that is not stored
  */

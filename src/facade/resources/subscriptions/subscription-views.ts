@@ -38,7 +38,7 @@ function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(request
     });
 }
 
-/** The endpoint in a request. */
+/** Endpoint as sent in a request. */
 export const EndpointRequest = z
   .strictObject({
     url: endpoint.url.meta({ example: 'https://partner.example/hooks/orders' }),
@@ -53,7 +53,7 @@ export const EndpointRequest = z
   });
 export type EndpointRequest = z.output<typeof EndpointRequest>;
 
-/** The endpoint in a request for an existing subscription. It accepts the unchanged result of `GET`. */
+/** Endpoint as sent in a request for an existing subscription. The result of `GET` can be sent back unchanged. */
 export const EndpointChange = EndpointRequest.extend({
   maxPerSecond: endpoint.maxPerSecond.unwrap().nullable().optional().meta({
     description: 'The maximum number of attempts per second. If this field is null or not set, there is no limit.',
@@ -147,7 +147,7 @@ function endpointWarning({ status }: Subscription): string | null {
   return failing?.status === 'True' ? failing.message : null;
 }
 
-/** Returns a subscription in the format for its owner. @param closed is true if the integration has ended */
+/** Returns a subscription as shown to its owner. @param closed is true if the integration has ended */
 export function subscriptionEntry(subscription: Subscription, closed: boolean): z.output<typeof SubscriptionEntry> {
   const { metadata, spec } = subscription;
   const { url, timeoutSeconds, maxPerSecond, retrySchedule, headers = [] } = spec.endpoint ?? {};

@@ -45,7 +45,7 @@ const SubscriptionChange = z
 
 const unknownSubscription = () => new Refusal('unknown_resource', 'The integration does not have this subscription.');
 
-/** Finds a subscription by its public id. The subscription must belong to this integration. @throws Refusal 404 */
+/** Finds a subscription by public id. Must belong to this integration. @throws Refusal 404 */
 export async function findSubscription(
   { caches }: Facade,
   { producer, name, recipient }: OwnedIntegration,
@@ -56,7 +56,7 @@ export async function findSubscription(
   return found;
 }
 
-/** Reads the subscription from the API server because it will be changed. @throws Refusal 404 */
+/** Reads the subscription from the API server, since we're about to change it. @throws Refusal 404 */
 export async function readSubscription(facade: Facade, integration: OwnedIntegration, id: string) {
   const { metadata } = await findSubscription(facade, integration, id);
   const { namespace, name } = metadata;
@@ -65,7 +65,7 @@ export async function readSubscription(facade: Facade, integration: OwnedIntegra
   return live;
 }
 
-/** Returns a subscription in the format for its owner. */
+/** Returns a subscription as shown to its owner. */
 export function entryOf({ wallMs }: Facade, { object }: OwnedIntegration, subscription: Cached<'Subscription'>) {
   return subscriptionEntry(subscription, integrationStatus(object, wallMs()) !== 'Active');
 }

@@ -56,7 +56,7 @@ function accountEntry({ metadata, spec }: Cached<'Account'>, role: 'Owner' | 'Ad
   };
 }
 
-/** Converts a balance to the format of the answer. */
+/** Converts a balance to the answer format. */
 export function tokenBalance(accountPublicId: string, balance: Balance): z.output<typeof TokenBalance> {
   const { plan, includedTokens, usedTokens, remainingTokens = null } = balance;
   return { accountPublicId, plan, includedTokens, usedTokens, remainingTokens };
@@ -113,8 +113,8 @@ const getTokens = defineRoute({
     const balance = await readBalance(account.publicId).catch((cause: unknown) => {
       throw new Refusal('unavailable', { cause });
     });
-    // The balance is missing because the account is new or Redis has lost its data. In both cases, the controller will
-    // write the balance.
+    // No balance yet, either because the account is new or because Redis has lost its data. The controller will write
+    // it in both cases.
     if (balance === undefined)
       throw new Refusal('unavailable', 'The balance of the account is not available in Redis yet. Try again.');
     return { status: 200, body: tokenBalance(account.publicId, balance) };

@@ -15,8 +15,8 @@ function managed(id: string, managers: readonly string[]): Refusal {
 }
 
 /**
- * Changes the keys that REST manages. Each apply contains all of these keys, so it is refused if the object was changed
- * since it was read. The keys of other managers are not changed.
+ * Changes the keys managed by REST, leaving those of other managers alone. As each apply contains all of our keys, it
+ * is refused if the object was changed since it was read.
  *
  * @param change returns the new keys for the current ones, or undefined if there are no changes
  */
@@ -33,8 +33,7 @@ async function editKeys(
     const wanted = change(before, own);
     if (wanted === undefined) return before;
     const ingressKeys = wanted.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    // We leave the concern empty because several managers own items of this list. Items with different ids do not
-    // conflict.
+    // Leave the concern empty: several managers own items in this list, and items with different ids don't conflict.
     return writer.apply(
       'Workspace',
       { name },
@@ -70,7 +69,7 @@ export async function removeIngressKey(facade: Facade, name: string, id: string)
     }
     return undefined;
   });
-  // The key still exists because another manager owns it as well.
+  // Another manager owns the key as well, so it still exists.
   if (left.spec.ingressKeys?.some(key => key.id === id)) throw managed(id, managersOfItem(left, 'ingressKeys', id));
   return left;
 }

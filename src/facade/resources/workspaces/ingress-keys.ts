@@ -41,8 +41,7 @@ const CreatedIngressKey = IngressKeyEntry.extend({
 }).meta({ id: 'CreatedIngressKey' });
 
 /**
- * Removes a key that did not take effect. This is safe because the caller has not received the key and can repeat the
- * call.
+ * Removes a key that never took effect. This is safe to do: the caller hasn't received the key and can repeat the call.
  */
 async function withdraw(facade: Facade, workspace: string, id: string, cause: unknown): Promise<Refusal> {
   const withdrawn = await removeIngressKey(facade, workspace, id).then(

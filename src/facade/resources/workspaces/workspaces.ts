@@ -118,7 +118,7 @@ const enableProducer = defineRoute({
         },
       );
     });
-    // A single status update sets both the Ready condition and `producer`.
+    // The Ready condition and `producer` are both set in a single status update.
     await writer.waitFor('Workspace', applied);
     return {
       status: 200,
