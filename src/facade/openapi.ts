@@ -12,18 +12,17 @@ import { problemsOf } from './contract/problem-codes.ts';
 import type { Route } from './contract/route.ts';
 import { createProblemResponses, type ProblemResponses, textHeader } from './problem-responses.ts';
 
-/** Removes the Kubernetes keywords from a schema and replaces `example` with `examples` (OpenAPI 3.1). */
+/** Strips Kubernetes keywords from a schema and replaces `example` with `examples` (OpenAPI 3.1). */
 export const tidySchema: ZodOpenApiOverride = ({ jsonSchema, zodSchema }) => {
   const schema = jsonSchema as Record<string, unknown>;
   const { def } = zodSchema._zod;
-  // A nullable schema inherits the description of the inner type.
+  // Nullable schemas inherit the description of the inner type.
   const described = def.type === 'nullable' ? z.globalRegistry.get(def.innerType)?.description : undefined;
   if (described !== undefined) schema['description'] ??= described;
   for (const keyword of Object.keys(schema)) if (keyword.startsWith('x-kubernetes-')) delete schema[keyword];
-  // Integers have a pattern because queries are text. The pattern is removed here if the type or the format is
-  // sufficient for clients.
+  // Integers have a pattern since queries are text. Remove it here if the type or format is sufficient for clients.
   if (schema['type'] === 'integer' || schema['format'] === 'date-time') delete schema['pattern'];
-  // These are the limits of JavaScript numbers and not of the field.
+  // These limits come from JavaScript numbers, not from the field.
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if ('example' in schema) {
@@ -54,7 +53,7 @@ const IdempotencyKey = z
   .optional()
   .meta({ description: 'The id of a replay. Other calls do not need a key because you can safely repeat them.' });
 
-/** Returns the names of the parameters in a path template. */
+/** Returns the parameter names in a path template. */
 export function parametersOf(path: string): PathParameter[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as PathParameter);
 }
@@ -85,7 +84,7 @@ function operationOf(route: Route, problems: ProblemResponses): ZodOpenApiOperat
   };
 }
 
-/** The parts of an OpenAPI document that Sluice reads. */
+/** Parts of an OpenAPI document that Sluice reads. */
 export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
   readonly components: {
@@ -103,7 +102,7 @@ export interface OpenApiParameter {
   readonly schema: object;
 }
 
-/** A response that is either defined here or refers to a shared problem response. */
+/** Response that is either defined here or refers to a shared problem response. */
 export interface OpenApiResponse {
   readonly $ref?: string;
   readonly description?: string;
@@ -126,12 +125,12 @@ export interface OpenApiOperation {
   readonly 'x-problem-codes': readonly ProblemCode[];
 }
 
-/** Returns the schema that a reference in the document refers to. */
+/** Returns the schema that a reference in the document points to. */
 export function resolveReference(document: OpenApiDocument, reference: string): object | undefined {
   return document.components.schemas[reference.replace('#/components/schemas/', '')];
 }
 
-/** Adds an example to each body. The example is built from the examples of the fields. */
+/** Adds an example to each body, built from the examples of its fields. */
 function addExamples(document: OpenApiDocument): void {
   for (const operation of Object.values(document.paths).flatMap(item => Object.values(item))) {
     const body = operation.requestBody?.content['application/json'] as { schema: ExampleSchema; example?: unknown };
@@ -141,7 +140,7 @@ function addExamples(document: OpenApiDocument): void {
   }
 }
 
-/** Returns the OpenAPI 3.1 document of `routes`. This is the document that is served at `/openapi.json`. */
+/** Returns the OpenAPI 3.1 document for `routes`, as served at `/openapi.json`. */
 export function describeRoutes(routes: readonly Route[], version: string): OpenApiDocument {
   const problems = createProblemResponses(routes.flatMap(problemsOf));
   const paths: ZodOpenApiPathsObject = {};
@@ -176,7 +175,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
     },
     { override: tidySchema },
   );
-  // Create a copy because addExamples modifies objects that several routes in `created` share.
+  // Several routes in `created` share these objects and addExamples modifies them, so we need a copy.
   const document = JSON.parse(JSON.stringify(created)) as OpenApiDocument;
   addExamples(document);
   return document;

@@ -28,7 +28,7 @@ const ProblemSchema = z
   })
   .meta({ id: 'Problem', description: 'The reason why a call was rejected (RFC 9457).' });
 
-/** The names of the shared responses by status. */
+/** Names of the shared responses by status. */
 const NAMES: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -52,7 +52,7 @@ const NAMES: Readonly<Record<number, string>> = {
 /** Returns the OpenAPI definition of a text header. */
 export const textHeader = (description: string) => ({ description, schema: { type: 'string' as const } });
 
-/** The headers that all answers with a status have. */
+/** Headers present on all answers with a given status. */
 const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
   401: { 'WWW-Authenticate': textHeader('The challenge (RFC 6750).') },
   429: { 'Retry-After': textHeader('The number of seconds to wait before you repeat the call.') },
@@ -70,17 +70,17 @@ function byStatus(problems: readonly ProblemCode[]): [number, ProblemCode[]][] {
 const describe = (codes: readonly ProblemCode[]) =>
   codes.map(code => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' ');
 
-/** ProblemResponses contains a shared response for each status, and is used by operations to refer to the responses. */
+/** ProblemResponses contains a shared response for each status, which operations refer to. */
 export interface ProblemResponses {
   readonly components: Record<string, ZodOpenApiResponseObject>;
   /**
-   * Returns the references for an operation. If the shared response has more codes than the operation, a description
-   * lists the codes.
+   * Returns the references for an operation. A description lists the operation's codes in case the shared response has
+   * more.
    */
   readonly of: (problems: readonly ProblemCode[]) => NonNullable<ZodOpenApiOperationObject['responses']>;
 }
 
-/** Creates the shared responses for all `problems` in a document. */
+/** Creates shared responses for all `problems` in a document. */
 export function createProblemResponses(problems: Iterable<ProblemCode>): ProblemResponses {
   const all = new Map(byStatus([...new Set(problems)]));
   const shared = [...all].map(([status, codes]) => [

@@ -6,8 +6,8 @@ import { describeRoutes } from './openapi.ts';
 import { ROUTES } from './routes.ts';
 
 /**
- * The content security policy of the page, which only allows files from the same origin. It does not require https
- * because the facade serves http. A TLS proxy in front can set another policy.
+ * Content security policy for the page. Only files from the same origin are allowed. We can't require https because the
+ * facade serves http, but a TLS proxy in front can set another policy.
  */
 const PAGE_POLICY = {
   'default-src': "'none'",
@@ -21,7 +21,7 @@ const PAGE_POLICY = {
   'frame-ancestors': "'none'",
 };
 
-/** Serves `/openapi.json` and the reference page at `/docs` without authentication. */
+/** Serves `/openapi.json` and the reference page at `/docs`. No authentication is required. */
 export async function registerReference(app: FastifyInstance, version: string): Promise<void> {
   const document = describeRoutes(ROUTES, version);
   serveOpenApi(app, document);

@@ -10,13 +10,13 @@ import type { Facade } from './objects/facade.ts';
 import { assertNotPaused } from './objects/paused.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
-/** The Fastify request of a route. */
+/** Fastify request for a route. */
 type Incoming = FastifyRequest<{ Params: Record<string, string>; Querystring: Record<string, unknown> }>;
 
-/** The prefix of all paths. It is added by the scope. */
+/** Prefix of all paths. Added by the scope. */
 const PREFIX = '/waas';
 
-/** Converts a path such as `/waas/producer/{tenant}` to the format of Fastify, relative to `/waas`. */
+/** Converts a path such as `/waas/producer/{tenant}` to the Fastify format, relative to `/waas`. */
 function fastifyPath(path: string): string {
   return path.slice(PREFIX.length).replaceAll(/\{(\w+)\}/g, ':$1');
 }
@@ -30,7 +30,7 @@ function idempotencyKeyOf(request: FastifyRequest): string | undefined {
 }
 
 function bodyOf(route: Route, request: FastifyRequest): unknown {
-  // The value is undefined if no body was sent. Note that a `null` is treated as a body, which all routes refuse.
+  // Undefined if no body was sent. Note that `null` does count as a body, which all routes refuse.
   const { body } = request;
   if (route.body !== undefined) {
     if (body === undefined && route.bodyOptional) return undefined;
@@ -47,7 +47,7 @@ function bodyOf(route: Route, request: FastifyRequest): unknown {
   return undefined;
 }
 
-/** Returns the workspace in the query or the body. */
+/** Returns the workspace given in the query or the body. */
 function namedTenant(...places: unknown[]): string | undefined {
   for (const place of places) {
     const id = (place as { producerTenantPublicId?: unknown } | undefined)?.producerTenantPublicId;
@@ -57,8 +57,8 @@ function namedTenant(...places: unknown[]): string | undefined {
 }
 
 /**
- * Returns the resources that the caller may access according to the route. We validate the path before any other values
- * are read.
+ * Returns the resources that the caller may access according to the route. The path is validated before anything else
+ * is read.
  */
 async function reach(facade: Facade, route: Route, call: Call<Access, string, unknown, unknown>) {
   const { identity } = call;
@@ -115,12 +115,12 @@ function validateNoQuery(query: Readonly<Record<string, unknown>>): undefined {
   if (errors.length > 0) throw new Refusal('invalid_request', { errors });
 }
 
-/** Returns the valid ids in a path. We don't log other values because they may contain anything. */
+/** Returns the valid ids in a path. Any other values could contain anything, so they aren't logged. */
 function wellFormed(params: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(params).filter(([name, value]) => isPathParameter(name, value)));
 }
 
-/** Registers `routes` in a scope where all requests have an identity. */
+/** Registers `routes` in a scope where every request has an identity. */
 export function registerRoutes(scope: FastifyInstance, routes: readonly Route[], facade: Facade): void {
   for (const route of routes) {
     scope.route({

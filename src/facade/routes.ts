@@ -22,7 +22,7 @@ import { ACCOUNT_ROUTES } from './resources/workspaces/accounts.ts';
 import { INGRESS_KEY_ROUTES } from './resources/workspaces/ingress-keys.ts';
 import { WORKSPACE_ROUTES } from './resources/workspaces/workspaces.ts';
 
-/** The list of all routes of `/waas`. New resources must be added here. */
+/** All `/waas` routes. New resources must be added here. */
 export const ROUTES: readonly Route[] = [
   ...STREAM_ROUTES,
   ...INTEGRATION_ROUTES,

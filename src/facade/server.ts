@@ -18,11 +18,11 @@ import { registerReference } from './reference.ts';
 import { registerRoutes } from './registration.ts';
 import { ROUTES } from './routes.ts';
 
-/** The limits of the facade's HTTP server. */
+/** Limits for the facade's HTTP server. */
 export interface FacadeLimits extends HttpLimits {
-  /** The maximum number of calls that a caller can make per minute on this replica. */
+  /** Maximum number of calls per minute that a caller can make on this replica. */
   readonly callsPerMinute: number;
-  /** The delay of the event loop in milliseconds above which calls are answered with 503. */
+  /** Event loop delay in milliseconds above which calls are answered with 503. */
   readonly eventLoopDelayMs: number;
 }
 
@@ -39,26 +39,23 @@ const FACADE_LIMITS: FacadeLimits = {
 
 export type FacadeServer = Pick<HttpServer, 'listen' | 'drain' | 'close'>;
 
-/** Matches the paths that only contain the characters that are used by routes. */
+/** Matches paths made up only of characters used by routes. */
 const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
 
-/** The answer to a browser at the root path. Its links follow RFC 8631. */
+/** Answer for browsers visiting the root path. Links follow RFC 8631. */
 const ROOT = {
   detail:
     'This path does not have any content. Open /docs in a browser, or read /openapi.json. All calls are under /waas.',
   headers: { link: '</docs>; rel="service-doc", </openapi.json>; rel="service-desc"' },
 };
 
-/**
- * Creates the HTTP server. It serves the routes of `/waas` with authentication, and `/openapi.json` and `/docs` without
- * authentication.
- */
+/** Creates the HTTP server. All `/waas` routes require authentication, `/openapi.json` and `/docs` don't. */
 export function createFacadeServer(options: {
   facade: Facade;
   authentication: AuthenticationOptions;
   metrics: FacadeMetrics;
   tracing?: Tracing | undefined;
-  /** The version of the program, which is shown in the reference. */
+  /** Program version, shown in the reference. */
   version: string;
   limits?: Partial<FacadeLimits>;
 }): FacadeServer {
@@ -71,7 +68,7 @@ export function createFacadeServer(options: {
       bodyLimit: BODY_BYTES,
       genReqId: () => randomUUID(),
       requestIdHeader: false,
-      // An event id has up to 256 characters, and each of them can require three characters in a path.
+      // Event ids can have up to 256 characters, each of which may take up three characters in a path.
       routerOptions: { maxParamLength: 768 },
     },
     pathPattern: PLAIN_PATH,
@@ -87,8 +84,7 @@ export function createFacadeServer(options: {
   );
 
   async function registerShared(): Promise<void> {
-    // We don't set this header because it has no effect over http (RFC 6797, 8.1). A TLS proxy in front can set another
-    // policy.
+    // Has no effect over http (RFC 6797, 8.1), so don't set it. A TLS proxy in front can set another policy.
     await app.register(helmet, { contentSecurityPolicy: false, strictTransportSecurity: false });
     await app.register(underPressure, {
       maxEventLoopDelay: limits.eventLoopDelayMs,
@@ -100,7 +96,7 @@ export function createFacadeServer(options: {
     await app.register(registerScope, { prefix: '/waas' });
   }
 
-  /** The following two hooks run in this order for all requests to `/waas`, before the body is read. */
+  /** The next two hooks run in this order for every `/waas` request, before the body is read. */
   async function registerScope(scope: FastifyInstance): Promise<void> {
     await registerAuthentication(scope, { onRefused: metrics.refused, ...options.authentication });
     await scope.register(rateLimit, {
@@ -128,7 +124,7 @@ export function createFacadeServer(options: {
   };
 }
 
-/** Counts the calls and adds the headers that are part of every answer. */
+/** Counts calls and adds the headers included in every answer. */
 function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void {
   app.addHook('onRequest', async (_request, reply) => {
     metrics.enter();
@@ -145,7 +141,7 @@ function observe({ app, isDraining }: HttpServer, metrics: FacadeMetrics): void 
   });
 }
 
-/** Returns a hint for a path without a route, if there is one. */
+/** Returns a hint for a path without a route, if we have one. */
 function factsOfNoRoute(path: string): RefusalFacts {
   if (path === '/') return ROOT;
   if (/^\/events(\/|$)/.test(path)) {
