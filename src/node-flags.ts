@@ -9,10 +9,10 @@ const HEAP_SHARE = 0.75;
 const MIB = 1_048_576;
 
 /**
- * Returns the flags that Node needs for a role and was not started with. Node reads them before it runs any code.
+ * Returns any flags that Node needs for a role but wasn't started with. They must be set before Node runs any code.
  *
- * - The controller makes little garbage at a time: with a small young generation it takes a third less memory.
- * - Node takes half of the memory of a container as its heap; the objects of a cluster need more of it.
+ * - The controller doesn't produce much garbage at a time, so a small young generation saves a third of its memory.
+ * - By default, Node uses half of the container memory as its heap, which isn't enough for the objects of a cluster.
  */
 export function missingNodeFlags(facts: {
   readonly word: string | undefined;

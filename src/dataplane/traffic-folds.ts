@@ -16,9 +16,9 @@ export interface TrafficFolds {
    * Must be called when work on a source ends, before its hint is settled. If we crash before this, the hint remains
    * and whoever takes it over will fold.
    *
-   * @param next when it is due again by itself, ms; null: never
-   * @param member whose hint it is, where a source has many: only one of them has to come back
-   * @returns when it is due: earlier, if something has to be folded by then
+   * @param next time in milliseconds at which it is due again by itself, or null for never
+   * @param member member the hint belongs to, for sources that have many. Only one of them needs to come back
+   * @returns when it is due, which will be earlier if something needs to be folded by then
    */
   readonly settle: (source: TrafficSource, next: number | null, member?: string) => Promise<number | null>;
 }

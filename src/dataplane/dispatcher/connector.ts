@@ -78,7 +78,7 @@ function reasonOf(error: unknown): ConnectFailure {
  * the second time. Refused addresses are also removed during lookup, so a name can still be used if it has other
  * addresses.
  *
- * @param connectTimeoutMs is the limit for name lookup, TCP and TLS together
+ * @param connectTimeoutMs limit for name lookup, TCP, and TLS together
  */
 export function createConnector(options: {
   policy: NetworkPolicy;

@@ -22,7 +22,7 @@ export interface DispatcherMetrics {
  * Creates the dispatcher metrics.
  *
  * @param inFlight returns the number of attempts in flight
- * @param nowMs returns the time of Redis, which is the clock for accepted events
+ * @param nowMs Redis time, which is the clock for accepted events
  */
 export function createDispatcherMetrics(
   registry: Registry,

@@ -60,11 +60,11 @@ type Target = { origin: Origin; path: string } | 'endpoint_refused' | 'address_r
  * concurrently. The result depends on the status line alone, even if the connection fails afterwards. Otherwise we'd
  * send an event twice when, e.g., a 2xx answer comes with an endless body.
  *
- * @param allowedNetworks are the CIDR networks that endpoints may use in addition to public addresses
- * @param connectTimeoutMs is the limit for name lookup, TCP and TLS together, and defaults to 5 s
- * @param ca are PEM certificates that replace the trusted certificates of the system
- * @param nowMs is the wall clock for the dates in `Retry-After`
- * @param monotonicMs is the clock for `latencyMs`
+ * @param allowedNetworks CIDR networks that endpoints may use in addition to public addresses
+ * @param connectTimeoutMs limit for name lookup, TCP, and TLS together (default 5 s)
+ * @param ca PEM certificates replacing those trusted by the system
+ * @param nowMs wall clock for dates in `Retry-After`
+ * @param monotonicMs clock for `latencyMs`
  */
 export function createEndpointClient(options: {
   allowedNetworks: readonly string[];

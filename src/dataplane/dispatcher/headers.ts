@@ -29,8 +29,8 @@ export type BuildHeaders = (meta: EventMeta, body: Uint8Array, timestampMs: numb
  * type, `traceparent`, any headers forwarded by the producer, and those configured on the endpoint. Endpoint headers
  * override forwarded ones. Reserved names are stripped from both. Should be created once per endpoint.
  *
- * @param version is the product version for `user-agent: sluice/<version>`
- * @param extra are the headers of the endpoint by name
+ * @param version product version for `user-agent: sluice/<version>`
+ * @param extra endpoint headers by name
  */
 export function createHeaderBuilder(endpoint: {
   version: string;

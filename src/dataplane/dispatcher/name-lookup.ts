@@ -89,9 +89,9 @@ async function resolveBy({ resolver, config }: Machine, hostname: string): Promi
  * search domain is always tried first, whatever the value of `ndots`. Failures are cached for 3 s. Addresses are never
  * cached.
  *
- * @param readConfig returns the configuration of the machine, and is called at most every 10 s, which also updates the
- *   name servers
- * @param monotonicMs is a monotonic clock
+ * @param readConfig returns the machine configuration. Called no more than once every 10 s, after which the name
+ *   servers are updated as well
+ * @param monotonicMs monotonic clock
  */
 export function createNameResolver(
   options: { readConfig?: () => ResolverConfig; monotonicMs?: () => number } = {},

@@ -17,7 +17,7 @@ const NEARLY_FULL = {
 /**
  * Reads the body of an admitted request. Answers 413 or 503 if that fails, and 415 for unsupported content types.
  *
- * @param onBody is called with the body and the number of budget bytes that it must give back
+ * @param onBody called with the body and the number of budget bytes it must give back
  */
 export type ReceiveBody = (
   request: EventRequest,

@@ -27,7 +27,7 @@ const repeatInTime: Repeat = (run, everyMs) => {
 /**
  * Returns the used fraction of maxmemory (0 to 1) from an INFO reply. Will be 0 if the master has no limit.
  *
- * @throws Error if the reply does not contain the values
+ * @throws Error if these values are missing from the reply
  */
 function readUsedRatio(info: unknown): number {
   const field = (name: string) => new RegExp(`^${name}:(\\d+)\\r?$`, 'm').exec(String(info))?.[1];

@@ -11,7 +11,7 @@ const SANDBOX_PARAMETERS = new Map([
  * encoding, ignoring case and surrounding blanks. `;` is accepted as a separator as well. We're this lenient because
  * misspelled sandbox events must never be delivered to partners.
  *
- * @throws RangeError if there are too many parameters, which `checkPath` refuses
+ * @throws RangeError if there are too many parameters (refused by `checkPath`)
  */
 export function findSandboxParameter(target: string): string | undefined {
   const pieces = queryPieces(target);

@@ -60,8 +60,7 @@ export function runJitter(run: string, inbox: InboxRef, ref: string): (failures:
  * Makes the due attempts of an inbox just as the production dispatcher would, but without calling the endpoint. The
  * gate is read before each turn. Stops when no more attempts are due, or at `untilMs` on the monotonic clock.
  *
- * @returns the time in milliseconds at which the inbox is due, or undefined if there are no events or all of them are
- *   held
+ * @returns time in milliseconds at which the inbox is due, or undefined if it has no events or all of them are held
  */
 export async function deliverRun(
   deps: RunDeliveryDeps,

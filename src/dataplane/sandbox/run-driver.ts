@@ -34,8 +34,8 @@ export interface RunDriverOptions {
  * Creates a function that drives sandbox runs by routing events and making any due attempts. All state is read from the
  * slot of the run, so another process can carry on after a crash. Note that production slots are only ever read.
  *
- * @returns a function that takes the member of a run (`ten:run`) and resolves with the time at which it is due in
- *   milliseconds, or null
+ * @returns a function that, given the member of a run (`ten:run`), resolves with its due time in milliseconds, or
+ *   null
  */
 export function createRunDriver(options: RunDriverOptions): (member: string) => Promise<number | null> {
   const { redis, nowMs, monotonicMs, owner } = options;

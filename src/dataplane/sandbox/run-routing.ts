@@ -25,7 +25,7 @@ export interface RunRoutingDeps {
  * Routes queue events in a run just as the production router would. We use the current gates of the producer and its
  * integrations, but inboxes belong to the run. Stops after `most` deliveries.
  *
- * @returns the number of deliveries, and the time in milliseconds at which the queue is due, or null
+ * @returns number of deliveries, plus the time in milliseconds at which the queue is due, or null
  */
 export async function routeRun(
   deps: RunRoutingDeps,

@@ -5,8 +5,8 @@ const HIDDEN = '…';
  * Returns attempt headers as they may be shown to a producer, in the same order. Signatures are hidden, since they are
  * valid for the partner's endpoint. This also applies to values of headers set by the partner.
  *
- * @param headers is a flat list of names and values
- * @param ofEndpoint are the names of the headers that the owner of the endpoint has set, in any case
+ * @param headers flat list of names and values
+ * @param ofEndpoint names of headers set by the owner of the endpoint, in any case
  */
 export function showHeaders(headers: readonly string[], ofEndpoint: Iterable<string>): [name: string, value: string][] {
   const secret = new Set([...ofEndpoint].map(name => name.toLowerCase()));

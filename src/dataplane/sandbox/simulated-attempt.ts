@@ -9,7 +9,7 @@ const NO_BODY = Buffer.alloc(0);
  * endpoint's answer, except for a 410, which would disable the endpoint. In this case the endpoint is left unchanged
  * and retries continue. `onSent` is called with the request that would have been sent.
  *
- * @param attempt is the number of the attempt, which starts at 1
+ * @param attempt number of the attempt, starting at 1
  */
 export function simulateAttempt(
   simulation: Simulation,

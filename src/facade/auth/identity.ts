@@ -15,7 +15,7 @@ export interface Identity {
 /**
  * Reads the identity from token claims.
  *
- * @throws TypeError if `iss` or `sub` is missing, which means that the claims were not verified
+ * @throws TypeError if `iss` or `sub` is missing, i.e. the claims were never verified
  */
 export function readIdentity(claims: Readonly<Record<string, unknown>>): Identity {
   const { iss, sub, groups, client_id: clientId, azp } = claims;
@@ -47,7 +47,7 @@ export function setIdentity(request: FastifyRequest, identity: Identity): void {
 /**
  * Returns the identity of the caller.
  *
- * @throws Error if the request was not authenticated because its route is outside of the guarded scope
+ * @throws Error if the request was not authenticated because its route lies outside the guarded scope
  */
 export function identityOf(request: FastifyRequest): Identity {
   const identity = request.getDecorator<Identity | null>(IDENTITY);

@@ -20,7 +20,7 @@ export interface DocumentLimits {
  * Reads the issuer metadata (OpenID Connect Discovery, section 4) and returns the key set it refers to. Redirects are
  * not followed. Only public keys with a `kid` will be returned.
  *
- * @throws Error if there is a timeout or a document is invalid
+ * @throws Error on timeout, or if a document is invalid
  */
 export async function readKeySet(issuer: string, limits: DocumentLimits): Promise<KeySet> {
   const signal = AbortSignal.timeout(limits.timeoutMs);

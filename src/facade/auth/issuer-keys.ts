@@ -34,9 +34,9 @@ export interface IssuerKeys {
  * delay. If the issuer doesn't know the key either, any further unknown keys will be refused for `cooldownMs`, limiting
  * the number of requests that invalid keys can cause.
  *
- * @param options.read reads the keys and must have a timeout
- * @param options.nowMs returns the wall clock
- * @param options.onFailure is called for each failed request
+ * @param options.read reads the keys. Must have a timeout
+ * @param options.nowMs wall clock
+ * @param options.onFailure called for each failed request
  */
 export function createIssuerKeys(options: {
   read: () => Promise<KeySet>;

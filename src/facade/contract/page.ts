@@ -53,8 +53,8 @@ function fitting<T>(items: readonly T[], entryOf: (item: T) => object): number {
  * Returns a page of items, which must be sorted by `keyOf`. The cursor is a key rather than an index, so adding or
  * removing items doesn't shift the next page.
  *
- * @param entryOf returns the entry of an item. If it is set, a page is limited to `PAGE_BYTES`. It should be set if the
- *   items may be large
+ * @param entryOf returns the entry for an item. Limits a page to `PAGE_BYTES`, and should be set whenever items may
+ *   be large
  * @throws Refusal 400 `malformed_cursor`
  */
 export function paginate<T>(

@@ -22,7 +22,7 @@ export function otherManagers(object: Pick<Written, 'metadata'>, manager: string
  * Returns those parts of a structure that should be absent but are owned by another manager. Needs to be checked before
  * each write, since server-side apply would merge them.
  *
- * @param object was read from the API server with its managed fields
+ * @param object as read from the API server, including managed fields
  */
 export function conflictingFieldsWithin(
   object: Pick<Written, 'metadata'>,
@@ -50,9 +50,9 @@ function managedBy(field: string, manager: string): ProblemError {
  * Returns spec fields that another manager keeps unchanged. Server-side apply does return a 409 when values differ. But
  * there's no error for a field that should be absent and is owned by another manager: it would simply remain.
  *
- * @param concern are the fields that this manager writes, including those that should be absent
- * @param wanted is the spec that was applied or will be applied
- * @param object was read from the API server with its managed fields
+ * @param concern fields written by this manager, including those that should be absent
+ * @param wanted spec that was or will be applied
+ * @param object as read from the API server, including managed fields
  */
 export function conflictingFields(
   object: Written,

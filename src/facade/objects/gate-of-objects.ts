@@ -40,7 +40,7 @@ interface GateOfObjects extends GateFacts {
 /**
  * Returns whether a subscription is routed, or why it is held.
  *
- * @param covering are all Blocks that cover it
+ * @param covering all Blocks that cover it
  */
 function routing(
   live: SubscriptionVerdict['live'] | undefined,

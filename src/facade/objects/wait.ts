@@ -15,8 +15,8 @@ const LOOK_AT_MS = [1_000, 3_000];
  * Waits until the controller has set `condition` on the applied object, then returns the object. The uid must be the
  * same, and the condition must be for the applied generation or later.
  *
- * @throws Refusal 409 `not_reconcilable` if the object has to be edited, or 503 `not_in_force` after 5 s. The change is
- *   stored in this case and the call can be repeated safely
+ * @throws Refusal 409 `not_reconcilable` if the object must be edited, or 503 `not_in_force` after 5 s. In the latter
+ *   case, the change was stored and the call can safely be repeated
  */
 export type WaitFor = <K extends KindName>(kind: K, applied: Cached<K>, condition?: string) => Promise<Cached<K>>;
 

@@ -39,7 +39,7 @@ export function pairOf({ spec }: ActivationObject): string {
 /**
  * Returns `Revoked` if any object of the pair is revoked. This means that a pair can always be closed.
  *
- * @param pair contains at least one object
+ * @param pair must contain at least one object
  */
 export function pairStatus(pair: readonly ActivationObject[]): z.output<typeof ActivationState> {
   return pair.some(({ spec }) => spec.revoked === true) ? 'Revoked' : 'Active';
@@ -72,7 +72,7 @@ type Judgement = 'open' | 'superseded' | 'revoked_elsewhere' | 'integration_clos
 /**
  * Returns the controller result from the conditions.
  *
- * @param generation is the applied generation. Older conditions are ignored
+ * @param generation applied generation. Any older conditions are ignored
  */
 export function judgeActivation(object: ActivationObject, generation: number): Judgement {
   if (object.spec.revoked === true) return 'superseded';

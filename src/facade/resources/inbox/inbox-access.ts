@@ -29,7 +29,7 @@ export async function openInbox(facade: Facade, integration: OwnedIntegration, i
 /**
  * Finds the inbox of an event, and the event's ref in that inbox.
  *
- * @throws Refusal 404 `unknown_event`, which is also used if the subscription no longer exists
+ * @throws Refusal 404 `unknown_event`, also if the subscription no longer exists
  */
 export async function openEvent(facade: Facade, integration: OwnedIntegration, id: string) {
   const event = parsePublicEventId(id);

@@ -69,7 +69,7 @@ const told = ({ wouldRoute, reason, held }: GateVerdict) => ({ wouldRoute, reaso
 /**
  * Returns what Redis knows about a gate.
  *
- * @param short is the reason if there are not enough tokens, or undefined if there are
+ * @param short reason why there aren't enough tokens, or undefined if there are
  */
 export function factsInForce(
   { integration, activated, subscription }: GateReading,

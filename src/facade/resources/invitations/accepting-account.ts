@@ -32,8 +32,8 @@ export function otherFreeAccounts(
 /**
  * Returns the name of the caller's Free account, creating the account if it doesn't exist.
  *
- * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or if this account has another
- *   plan now. The call must then include the account
+ * @throws Refusal 409 `free_account_exists` if the caller owns another Free account, or if this one is now on another
+ *   plan. The call must then include the account
  * @throws Refusal 403 if the caller no longer owns the account
  */
 export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identity: Identity): Promise<string> {

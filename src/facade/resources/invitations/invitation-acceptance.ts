@@ -81,8 +81,8 @@ async function grant(facade: Facade, token: string, workspace: string): Promise<
  * that, we grant the exact version of the integration that was read, so only one of several concurrent calls can
  * succeed across all replicas. Should the process crash in between, the next attempt will reuse the empty workspace.
  *
- * @param named is the name of an account of the caller. If it is undefined, the caller's Free account is used and
- *   created if necessary
+ * @param named name of one of the caller's accounts. If undefined, we use their Free account and create it if
+ *   necessary
  * @throws Refusal 403, 404 `unknown_invitation`, 409 `invitation_used`, `free_account_exists`, 410
  *   `invitation_expired`, 503
  */

@@ -15,7 +15,7 @@ export async function assertStream({ caches }: Caches, namespace: string, name: 
 /**
  * Asks the API server whether a stream accepts new subscriptions. It must be published and not marked for deletion.
  *
- * @param covered is true if a Block covers the stream for the integration
+ * @param covered whether a Block covers the stream for the integration
  * @throws Refusal 404, 409 `stream_blocked`, `stream_deprecated`
  */
 export async function assertPublished(

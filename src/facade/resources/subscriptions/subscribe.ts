@@ -60,7 +60,7 @@ async function assertNotBlocked(facade: Facade, integration: OwnedIntegration, s
  * Subscribes an integration to a stream. The object name is derived from both, and any existing subscription for the
  * pair is reused.
  *
- * @throws Refusal 409 `subscription_exists` if the existing subscription is different
+ * @throws Refusal 409 `subscription_exists` if the existing subscription differs
  */
 export async function subscribe(
   facade: Facade,

@@ -105,7 +105,7 @@ function keepValues(
  * Returns the subscription for a change. Only a null endpoint is removed, which lets callers send `suspended` without
  * an endpoint.
  *
- * @throws Refusal 422 if the change omits an existing endpoint, or omits a header value that is not stored
+ * @throws Refusal 422 if the change omits an existing endpoint, or a header value that isn't stored
  */
 export function requestOfChange({ endpoint, suspended }: WantedChange, present: SubscriptionSpec): SubscriptionRequest {
   if (endpoint === null) return { suspended };

@@ -18,7 +18,7 @@ function managed(id: string, managers: readonly string[]): Refusal {
  * Changes the keys managed by REST, leaving those of other managers alone. As each apply contains all of our keys, it
  * is refused if the object was changed since it was read.
  *
- * @param change returns the new keys for the current ones, or undefined if there are no changes
+ * @param change maps the current keys to the new ones. Undefined means no changes
  */
 async function editKeys(
   { caches, writer }: Facade,
