@@ -43,8 +43,8 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    'This page contains a runbook for each alert in `config/alerts`. The file `sluice.yaml` contains the rules for Prometheus. If you use the Prometheus Operator, run `kubectl apply -f config/alerts/prometheus-rule.yaml` to apply the same rules. The alerts use the [metrics](metrics.md) of all processes of one installation. If a Prometheus server monitors several installations, add a label for the installation to each expression. The `runbook_url` of an alert is the address of this page on https://sluice.dev. If you serve the pages (`make docs`) at another address, replace it.',
-    'The severity **critical** means that events are currently rejected, delayed or at risk. The severity **warning** means that this will happen soon. The severity **info** means that a producer or a partner must take action.',
+    "Runbooks for all alerts in `config/alerts`. The rules come in two formats: `sluice.yaml` for Prometheus, and `prometheus-rule.yaml` for the Prometheus Operator, which can be applied using `kubectl apply -f config/alerts/prometheus-rule.yaml`. Alerts are based on [metrics](metrics.md) from all processes in an installation, so you'll need to add an installation label to each expression if your Prometheus server monitors more than one. The `runbook_url` points to this page on https://sluice.dev and should be replaced if you serve the pages (`make docs`) from another address.",
+    'Alerts have one of three severities: **critical** if events are being rejected, delayed, or put at risk right now, **warning** if this is about to happen, and **info** if a producer or partner needs to take action.',
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');
 }

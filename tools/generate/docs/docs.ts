@@ -41,31 +41,31 @@ function page(name: string, source: string, text: string): GeneratedFile {
 const REDIS_SETTINGS: Row[] = [
   [
     '`maxmemory-policy noeviction`',
-    'With any other policy, Redis removes gates and events when it runs out of memory.',
+    'Under any other policy, gates and events would be evicted once Redis runs out of memory.',
   ],
-  ['`appendonly yes`, `appendfsync always`', 'Acknowledged events are not lost after a restart or a power failure.'],
+  ['`appendonly yes`, `appendfsync always`', 'Required for acknowledged events to survive a restart or power failure.'],
   [
     '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
-    'Some keys have millions of fields and expire. Without these settings, Redis can block for several seconds when it frees these keys.',
+    'Without these, Redis may block for several seconds when freeing expired keys, some of which have millions of fields.',
   ],
-  ['`maxmemory <bytes>`', 'If you set a limit, ingress responds with `503` before Redis runs out of memory.'],
+  ['`maxmemory <bytes>`', 'Optional. If set, ingress will respond with `503` before Redis runs out of memory.'],
 ];
 
 /** Renders docs/configuration.md: the command's argument and every environment variable. */
 function renderConfiguration(): string {
   return [
     '# Configuration',
-    `To start a role, run \`bin/sluice <role>\`, where the role is one of ${ROLES.map(role => `\`${role}\``).join(', ')}. To start all roles in one process, run \`bin/sluice all\`. For a description of the roles, run \`bin/sluice --help\`. If your image does not contain a shell, you can run \`node src/sluice.ts <role>\`, which sets the same Node.js flags. The controller and the facade use three quarters of the container's memory limit as heap, unless \`NODE_OPTIONS\` contains \`--max-old-space-size\`.\n\nYou can configure Sluice with the following environment variables. If a variable starts with \`SLUICE_\` and is not in this list, the process does not start and suggests the most similar name. Sluice ignores the variables that Kubernetes sets for Services in the same namespace, such as \`SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080\`.`,
+    `Roles are started by running \`bin/sluice <role>\`, where the role is one of ${ROLES.map(role => `\`${role}\``).join(', ')}. To run all of them in a single process, use \`bin/sluice all\`. See \`bin/sluice --help\` for a description of each role. For images without a shell, there's also \`node src/sluice.ts <role>\`, which sets the same Node.js flags. Note that the controller and facade use three quarters of the container's memory limit as heap, unless \`--max-old-space-size\` is included in \`NODE_OPTIONS\`.\n\nThe environment variables below can be used to configure Sluice. To guard against typos, a process will refuse to start if it finds an unknown variable starting with \`SLUICE_\`, and suggest the most similar name. Variables set by Kubernetes for Services in the same namespace, e.g. \`SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080\`, are ignored.`,
     table(['Variable', 'Default', 'Description'], Object.entries(ENVIRONMENT).map(variableRow)),
-    'If Redis does not respond, or if its settings could cause data loss, a role waits. You can find the reason in `/readyz` and in the log, which repeats the message once a minute. After you resolve the problem, the role starts without a restart. The controller starts immediately, but it only becomes the leader if the CustomResourceDefinitions in the cluster contain all fields that it writes. Before you upgrade to a new version, apply its CustomResourceDefinitions.',
-    'Sluice uses `KUBECONFIG` to connect to the cluster. If this variable is not set, Sluice uses the service account of the pod. Only the controller and the facade connect to Kubernetes. For more information, see [Permissions](permissions.md).',
-    'Sluice derives all signing secrets, invitation tokens and encrypted values in Redis from the root key. To create the file, run `head -c 32 /dev/urandom > root.key`. You should back up this file, and you must provide it to every controller, facade and dispatcher. If the key of a facade, a dispatcher or a standby controller is different from the key of the leading controller, it is not ready (`RootKeyMismatch`). Other dispatchers take over the work of such a dispatcher. If no other controller leads, such a controller becomes the leader, and its key applies.',
+    'A role will wait for as long as Redis does not respond or has settings that could cause data loss. The reason can be found in `/readyz` as well as in the log, where it is repeated once a minute. No restart is needed after resolving the problem. The controller, on the other hand, starts immediately, but cannot become the leader unless the CustomResourceDefinitions in the cluster contain all fields that it writes. When upgrading, you should therefore apply the new CustomResourceDefinitions first.',
+    "`KUBECONFIG` is used to connect to the cluster, defaulting to the pod's service account if not set. Only the controller and facade connect to Kubernetes (see [Permissions](permissions.md)).",
+    'The root key is used to derive all signing secrets, invitation tokens, and encrypted values in Redis. You can create one using `head -c 32 /dev/urandom > root.key`. This file must be provided to every controller, facade, and dispatcher, and should be backed up. A facade, dispatcher, or standby controller whose key differs from that of the leading controller will not be ready (`RootKeyMismatch`). In the case of a dispatcher, its work is taken over by others. A controller with a different key may still become the leader if there is no other, in which case its key applies.',
     '## Redis',
-    'Sluice requires Redis 7.0 or later, either as a single server or as a Redis Cluster. You must configure the following settings on every node, including replicas:',
+    'Redis 7.0 or later is required, which can be either a single server or a Redis Cluster. The following settings must be configured on every node, including replicas:',
     table(['Setting', 'Why'], REDIS_SETTINGS),
-    'If a master has a different `maxmemory-policy`, the role is not ready. Sluice uses `CONFIG SET` to enable lazy freeing, and this setting is lost when Redis restarts. Some managed services do not allow `CONFIG SET`. In this case, the role is not ready until you enable both lazy freeing settings. If your service does not allow `CONFIG`, the role cannot check the settings and logs a warning when it starts.',
+    "Roles won't be ready if any master has a different `maxmemory-policy`. Lazy freeing is enabled by Sluice itself using `CONFIG SET`, but this doesn't persist when Redis restarts. On managed services that do not allow `CONFIG SET`, you'll need to enable both lazy freeing settings yourself before a role becomes ready. If `CONFIG` isn't allowed at all, the settings cannot be checked, and a warning will be logged on startup.",
     '## Tracing',
-    'You can configure tracing with the standard OpenTelemetry variables. By default, tracing is disabled. For more information, see [Telemetry](telemetry.md). For each variable that starts with `OTEL_EXPORTER_OTLP_`, you can also set a variable that starts with `OTEL_EXPORTER_OTLP_TRACES_`, which takes precedence. Sluice also supports the standard variables for compression and certificates.',
+    'Tracing (disabled by default) is configured using the standard OpenTelemetry variables, including those for compression and certificates. Any variable starting with `OTEL_EXPORTER_OTLP_` can also be set as `OTEL_EXPORTER_OTLP_TRACES_`, which takes precedence. See [Telemetry](telemetry.md) for what is being traced.',
     table(
       ['Variable', 'Default', 'Description'],
       Object.entries(TRACING_ENVIRONMENT).map(([name, { fallback, meaning }]) => [

@@ -29,11 +29,11 @@ const OfQueue = OfTenant.extend({
   queue: z
     .string()
     .regex(/^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/)
-    .meta({ description: 'The name of the stream.', example: 'orders' }),
+    .meta({ description: 'Name of the stream.', example: 'orders' }),
 });
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
-    description: 'The id of the run that you chose, or the id in the response to its first event.',
+    description: 'Id of the run, either chosen by you or returned in the response to its first event.',
     example: 'nightly-1',
   }),
 });
@@ -69,9 +69,9 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      'The request body is the event. It can have any content type except a batch of CloudEvents, and it can have up to 256 KiB. Sluice stores and delivers the body without changes. The status 202 means that the event is stored on disk. Each event counts towards the quota of the stream until its retention period ends. The size of an event includes its body, its metadata (id, type, content type, forwarded headers and `ce-` attributes), its group key and 400 bytes of overhead. If a request exceeds the quota, the response has status 429. If any Redis uses 85 % of its memory, this route and the sandbox respond with 503 until the usage is below 80 %. You cannot use the sandbox parameters sb_fail_code, sb_fail_count and runId with this route. If a request contains one of these parameters in any spelling, the event is rejected.',
+      "The request body is the event itself, up to a maximum of 256 KiB. Can be of any content type other than a batch of CloudEvents, and will be stored and delivered unchanged. A 202 indicates that the event has been stored on disk. Events count towards the stream's quota until the end of their retention period, with the size of an event consisting of its body, metadata (id, type, content type, forwarded headers, and `ce-` attributes), and group key, plus 400 bytes of overhead. Exceeding the quota results in a 429. Both this route and the sandbox respond with a 503 once any Redis has used 85 % of its memory, until usage drops below 80 %. The sandbox parameters sb_fail_code, sb_fail_count, and runId are not allowed here, and events sent with any of them (in any spelling) will be rejected.",
     parameters: OfQueue,
-    answer: { status: 202, description: 'The event is stored.', schema: AcceptedEvent },
+    answer: { status: 202, description: 'The event has been stored.', schema: AcceptedEvent },
     problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full'],
   },
   {
@@ -81,10 +81,10 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Test an event in the sandbox',
     description:
-      'Adds an event to a sandbox run. This route accepts the same requests as the production route, and it uses the same routing, ordering, signing, retries and records. However, no endpoint is called and no tokens are charged or counted. The waits between attempts are 36,000 times shorter. Duplicates are only detected within a run. Runs are isolated from each other and from production.',
+      'Adds an event to a sandbox run. Accepts the same requests as the production route and shares its routing, ordering, signing, retries, and records, but without calling an endpoint or charging (or counting) any tokens. Waits between attempts are 36,000 times shorter. Runs are isolated from production as well as from each other, which means that duplicates are only detected within a run.',
     parameters: OfQueue,
     query: SandboxQuery,
-    answer: { status: 202, description: 'The event is stored in the run.', schema: SandboxAcceptedEvent },
+    answer: { status: 202, description: 'The event has been stored in the run.', schema: SandboxAcceptedEvent },
     problems: [...OF_EVENTS, 'invalid_request', 'sandbox_run_full', 'sandbox_spent'],
   },
   {
@@ -94,10 +94,10 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Read the report of a run',
     description:
-      'Returns the routing result of each event in the run. For each delivery, the report contains the expected attempts, the actual attempts and their headers. A run is kept for 24 hours after its first event. If you read a run or add an event to it, the gate evaluates waiting events again. A page can have up to 1,000 verdicts, so it can contain fewer events than `limit`. For each event, the page shows up to 100 integrations.',
+      'Returns the routing result for each event in the run, along with the expected attempts, actual attempts, and headers for each delivery. Runs are kept for 24 hours after their first event. Reading a run, or adding an event to it, causes waiting events to be evaluated by the gate again. Because a page is limited to 1,000 verdicts, it may contain fewer events than `limit`. Up to 100 integrations are shown per event.',
     parameters: OfRun,
     query: RunReportQuery,
-    answer: { status: 200, description: 'The run and a page of its events.', schema: RunReport },
+    answer: { status: 200, description: 'The run, including a page of its events.', schema: RunReport },
     problems: [
       'malformed_request',
       'unauthenticated',

@@ -13,15 +13,13 @@ const header = (description: string) => z.string().optional().meta({ description
 /** Headers of an event's request that ingress reads, unless the stream names others (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
-    'The event id. If this header is not set, ingress uses the id of the CloudEvent, then Idempotency-Key, and then a generated id. If you send the same id again within 24 hours, the event is a duplicate.',
+    "Event id. Falls back to the CloudEvent's id, then Idempotency-Key, then a generated id. Sending the same id again within 24 hours is treated as a duplicate.",
   ),
-  'x-sluice-event-type': header(
-    'The event type. If this header is not set, ingress uses the type of the CloudEvent and then webhook-event.',
-  ),
+  'x-sluice-event-type': header("Event type. Falls back to the CloudEvent's type, then webhook-event."),
   'x-sluice-group-key': header(
-    'The group key. If this header is not set, ingress uses the partitionkey of the CloudEvent. Events without a group key are not delivered to partners.',
+    "Group key. Falls back to the CloudEvent's partitionkey. Events without a group key won't be delivered to any partner.",
   ),
-  traceparent: header('The trace context (W3C Trace Context), which is forwarded to the partners.'),
+  traceparent: header('W3C Trace Context to be forwarded to partners.'),
 });
 
 /** Ingress takes any content type; these are named because client generators ignore a wildcard. */
@@ -31,7 +29,7 @@ const EVENT_BODY = {
     schema: { type: 'object' as const, description: 'A CloudEvent in structured mode.' },
   },
   'application/octet-stream': {
-    schema: { type: 'string' as const, format: 'binary', description: 'The event, with any content type.' },
+    schema: { type: 'string' as const, format: 'binary', description: 'An event of any content type.' },
   },
 };
 
@@ -68,7 +66,7 @@ function describeEventRoutes(): OpenApiDocument {
         title: 'Sluice ingress',
         version: VERSION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-        description: 'Accepts events from producers for production and for the sandbox.',
+        description: 'Accepts events from producers, both for production and the sandbox.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }, { apiKey: [] }],
@@ -97,8 +95,8 @@ export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
     '# Publishing events',
-    'The OpenAPI 3.1 document is available in [events-openapi.json](events-openapi.json). The `ingress` role serves it at `GET /openapi.json` without a key, and it serves these routes on `SLUICE_INGRESS_PORT`. To authenticate, send an ingress key of the workspace as `Authorization: Bearer <key>` or as `x-api-key`. You can use the same key for the sandbox of the workspace, but you cannot use it for `/waas`.',
-    'Sluice accepts [CloudEvents](cloudevents.md) in binary mode and in structured mode, and it delivers them without changes. Events with any other content type are treated as bytes. Sluice delivers the content type that you send. By default, `curl -d` sends `application/x-www-form-urlencoded`, so you should set `application/json` if you send JSON.',
+    "All routes on this page are served by the `ingress` role on `SLUICE_INGRESS_PORT`. You can find the OpenAPI 3.1 document in [events-openapi.json](events-openapi.json) or at `GET /openapi.json`, which doesn't require a key. For all other requests, provide one of the workspace's ingress keys as either `Authorization: Bearer <key>` or `x-api-key`. The key also works for the workspace's sandbox, but not for `/waas`.",
+    '[CloudEvents](cloudevents.md) are supported in both binary and structured mode, and will be delivered unchanged. Any other content type is treated as plain bytes. Partners receive the content type you send, so make sure to set `application/json` when sending JSON, because `curl -d` defaults to `application/x-www-form-urlencoded`.',
     'Errors are returned as [problem documents](problems.md).',
     table(
       ['Request header', 'Description'],
@@ -110,12 +108,12 @@ export function renderEvents(): string {
     ...document.tags.flatMap(({ name }) => renderTag(document, name, [])),
     '## Limitations of the sandbox',
     [
-      'The sandbox does not call endpoints. For this reason, a run does not show how fast an endpoint responds or whether its address is allowed. Runs are not limited by `maxPerSecond` or by the circuit breaker. If an endpoint is already disabled, its events are held as in production, and the report shows this.',
-      'If an attempt receives status 410, the report contains `disablesEndpoint`. The retries continue as if you had enabled the endpoint again.',
-      'If the account does not have enough tokens, a run does not wait. The report shows the tokens that would be charged in production.',
-      'Attempts are signed, but the report does not contain the signatures because the endpoint would accept them.',
-      `A run can have up to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. If an event is not routed because of this limit, the reason is \`run_full\`. Within 24 hours, a workspace can create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with up to ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries in total.`,
-      'Each dispatcher processes one run at a time and uses up to a quarter of its time for runs, because production has priority. If a dispatcher crashes, another dispatcher continues the run after ten seconds.',
+      "Since endpoints aren't called, a run can't tell you how fast an endpoint responds or whether its address is allowed. Neither `maxPerSecond` nor the circuit breaker apply. Events for an endpoint that is already disabled are held as they would be in production, and reported as such.",
+      'A 410 is reported as `disablesEndpoint`, with retries continuing as if the endpoint had been enabled again.',
+      'Runs never wait for tokens. The report shows how many would have been charged in production.',
+      "Attempts are signed, but you won't find the signatures in the report, because they would be accepted by the endpoint.",
+      `Runs are limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. Any event not routed because of this limit has the reason \`run_full\`. The limit per workspace and 24 hours is ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with up to ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries in total.`,
+      'Production always has priority. Dispatchers process one run at a time, spending no more than a quarter of their time on runs. If a dispatcher crashes, the run will be continued by another one after ten seconds.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

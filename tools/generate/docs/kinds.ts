@@ -31,11 +31,11 @@ export function renderKinds(): string {
   const names = Object.keys(KINDS) as KindName[];
   return [
     '# The kinds',
-    `The API group and version is \`${GROUP}/${VERSION}\`. To list the namespaced resources, run \`kubectl get waas\`. To list the cluster-scoped resources, run \`kubectl get waas-admin\`. You can also read the descriptions on this page with \`kubectl explain <kind>.spec\`.`,
-    'The name of each object must be a DNS label with at most 63 characters and without dots. When you apply a list, it replaces the previous list. You can write durations as `5s`, `30m` or `168h`.',
-    'The status of each object contains a list of `conditions` with an `observedGeneration`. If `Ready` is True, the object is applied. This also applies to objects that close a gate. The other conditions describe the effect of the object. `Reconciling` and `Stalled` are only present if they are True.',
-    'If an object refers to another object that does not exist, it waits for that object with `Ready=Unknown` and `Reconciling`. After five minutes, `Ready` changes to False, and `Stalled` has the same reason. Reconciliation resumes when you create the missing object. If an object waits for a person, for example to accept an invitation, it does not fail.',
-    'During a Redis outage, applied objects keep their conditions, and changed objects have the reason `RedisUnavailable`. After one minute, each Workspace has `DataPlaneReachable=False`.',
+    `Reference for all custom resources in \`${GROUP}/${VERSION}\`. Namespaced resources can be listed using \`kubectl get waas\`, and cluster-scoped ones using \`kubectl get waas-admin\`. The same descriptions are also available through \`kubectl explain <kind>.spec\`.`,
+    'Object names must be DNS labels of up to 63 characters, without any dots. Lists are always replaced as a whole when applied. Durations can be specified as e.g. `5s`, `30m`, or `168h`.',
+    'Each status includes a list of `conditions`, which have an `observedGeneration`. `Ready` being True indicates that the object has been applied (even if the object closes a gate), while all other conditions describe its effect. `Reconciling` and `Stalled` are only present when True.',
+    "An object referring to one that doesn't exist will wait for it with `Ready=Unknown` and `Reconciling`. After five minutes, `Ready` changes to False and `Stalled` is set with the same reason. Reconciliation resumes as soon as the missing object has been created. Objects waiting for a person, such as for an invitation to be accepted, never fail.",
+    'During a Redis outage, objects already applied keep their conditions, whereas changed objects get the reason `RedisUnavailable`. Once the outage has lasted for one minute, all Workspaces will also have `DataPlaneReachable=False`.',
     names.map(name => `- [${name}](#${name.toLowerCase()})`).join('\n'),
     '## Reasons of every kind',
     table(CONDITION_HEAD, conditionsOf('Account').filter(isShared)),
@@ -51,12 +51,12 @@ function renderKind(name: KindName, kind: KindDefinition): string[] {
   return [
     `## ${name}`,
     escapeMarkup(kind.description),
-    `This resource is ${scope}. To list its objects, run \`kubectl get ${kind.plural}\`. The short name is \`${kind.shortNames.join('`, `')}\` and the category is \`${kind.categories.join('`, `')}\`.`,
+    `Scope: ${scope}. Resource: \`${kind.plural}\` (short name \`${kind.shortNames.join('`, `')}\`, category \`${kind.categories.join('`, `')}\`).`,
     '### Spec',
     table(['Field', 'Type', 'Description'], fieldsOf('spec', spec)),
     ...(rules.length === 0
       ? []
-      : ['The following validation rules also apply:', rules.map(rule => `- ${escapeMarkup(rule)}`).join('\n')]),
+      : ['In addition, these validation rules apply:', rules.map(rule => `- ${escapeMarkup(rule)}`).join('\n')]),
     '### Status',
     table(['Field', 'Type', 'Description'], fieldsOf('status', withoutConditions(status))),
     '### Conditions',

@@ -78,9 +78,9 @@ export async function renderMetrics(): Promise<string> {
   }
   return [
     '# Metrics',
-    'Every process serves `GET /metrics` on `SLUICE_OPS_PORT` in the Prometheus text format. The response contains the metrics of all roles of the process. Durations are in seconds. The labels do not contain workspaces, streams, subscriptions, events or addresses, so the number of series does not increase with usage. If a label value is not known in advance, such as a status code, the series appears after its first increment.',
-    'For more information, see the [alerts](runbooks.md), the Grafana dashboard in `config/dashboards`, and the page about [traces and logs](telemetry.md).',
-    'Every process also provides the default metrics of Node.js. The `process_*` metrics cover CPU, memory, open files and the start time. The `nodejs_*` metrics cover the event loop, the garbage collection and the heap.',
+    "Metrics from all roles in a process are exposed at `GET /metrics` on `SLUICE_OPS_PORT`, in the Prometheus text format. All durations are measured in seconds. Since there are no labels for workspaces, streams, subscriptions, events, or addresses, the number of series doesn't grow with usage. Note that series whose label values aren't known in advance (e.g. status codes) will only appear after their first increment.",
+    'See also the [alerts](runbooks.md), [traces and logs](telemetry.md), and the Grafana dashboard in `config/dashboards`.',
+    'Default Node.js metrics are available for every process as well: `process_*` for CPU, memory, open files, and start time, and `nodejs_*` for the event loop, garbage collection, and heap.',
     ...sections,
   ].join('\n\n');
 }

@@ -23,20 +23,19 @@ function renderProblem(code: ProblemCode): string {
     '## What to do',
     escapeMarkup(remedy),
     ...(status === 429 || status === 503
-      ? ['Wait for the number of seconds in `Retry-After`, and then repeat the call. You can safely repeat every call.']
+      ? ['Wait for the number of seconds given in `Retry-After` before trying again. It is safe to repeat any call.']
       : []),
     '## Where it occurs',
     answeredBy(code),
     '## Example',
-    `The \`Content-Type\` is \`${PROBLEM_CONTENT_TYPE}\` (RFC 9457). In the response, \`detail\` describes what you need to change in your request, and \`errors\` lists the affected fields. Both values depend on the request.`,
+    `Returned as \`${PROBLEM_CONTENT_TYPE}\` (RFC 9457). Both \`detail\`, which tells you what to change in your request, and \`errors\`, which lists any affected fields, depend on the request.`,
     `\`\`\`json\n${JSON.stringify(problem(code), null, 2)}\n\`\`\``,
     '[All problems](../problems.md) · [REST interface](../rest.md)',
   ].join('\n\n');
 }
 
 function answeredBy(code: ProblemCode): string {
-  if (WITHOUT_ROUTE.includes(code))
-    return 'Requests with an unknown path or with a method that the path does not support.';
+  if (WITHOUT_ROUTE.includes(code)) return 'Any request with an unknown path, or a method not supported by the path.';
   if (OF_EVERY_CALL.includes(code)) return 'All calls.';
   const line = (method: string, path: string, page: string) => `- [\`${method} ${path}\`](../${page})`;
   const ofEvents = EVENT_ROUTES.filter(({ problems }) => problems.includes(code));
@@ -60,7 +59,7 @@ export function renderProblems(): string {
   const byStatus = CODES.toSorted((a, b) => PROBLEMS[a].status - PROBLEMS[b].status);
   return [
     '# Problems',
-    `Errors are returned as problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`). Each document contains \`type\`, \`title\`, \`status\`, \`detail\` and \`code\`. If the request contains invalid fields, \`errors\` lists each field and the reason. You should use \`code\` in your programs. We can add new codes, but we do not change the meaning of existing codes. The \`type\` field contains the path of the page for the code, \`/problems/<code>\`, on the server that sent the response. Problem documents do not contain values from your request.`,
+    `All errors are problem documents (RFC 9457, \`${PROBLEM_CONTENT_TYPE}\`) with a \`type\`, \`title\`, \`status\`, \`detail\`, and \`code\`. Invalid fields are listed in \`errors\` together with the reason. When handling errors programmatically, you should rely on \`code\`: while new codes may be added, the meaning of existing ones won't change. \`type\` is the path of the page describing this code (\`/problems/<code>\`) on the server that sent the response. Note that problem documents never include values from your request.`,
     table(
       ['Status', 'Code', 'Description', 'What to do'],
       byStatus.map(code => [
