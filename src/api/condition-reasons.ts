@@ -9,34 +9,34 @@
 const EVERY_KIND = {
   Ready: {
     RedisUnavailable:
-      'False: This generation is not applied yet because Redis is unavailable or has lost its data. The controller retries automatically. During an outage, applied objects stay Ready. For more information, see the DataPlaneReachable condition of the Workspace.',
+      'False: This generation has not been applied yet, either because Redis is unavailable or because it has lost its data. Retried automatically. Objects that were already applied stay Ready throughout an outage; see the DataPlaneReachable condition of the Workspace.',
     WorkspacePaused:
-      'The workspace has the annotation sluice.dev/paused. Events continue to flow, and the change is applied after you remove the annotation.',
+      'Reconciliation is paused by the annotation sluice.dev/paused on the workspace. Events continue to flow, and this change will be applied once the annotation has been removed.',
     WaitingForWorkspace:
-      'Unknown, False: No Workspace owns this namespace. The status changes from Unknown to False after five minutes.',
-    ReconcileFailed: 'An unexpected error occurred. The controller retries with exponential backoff.',
+      'Unknown, False: No Workspace owns this namespace. Changes from Unknown to False after five minutes.',
+    ReconcileFailed: 'Reconciliation failed due to an unexpected error. It will be retried with exponential backoff.',
     InvalidObject:
-      'The stored object does not meet a validation rule, and the API server should have rejected it. To resolve this, edit the object.',
+      'The stored object violates a validation rule that should have been enforced by the API server. Edit the object to resolve this.',
   },
   Reconciling: {
-    Progressing: 'The controller is processing this generation.',
-    Retrying: 'The last reconciliation failed. The controller will retry.',
-    Draining: 'The object is being deleted. The controller waits until its queue is empty.',
+    Progressing: 'This generation is currently being processed.',
+    Retrying: 'The last reconciliation failed and will be retried.',
+    Draining: 'The object is being deleted, and the controller is waiting for its queue to drain.',
   },
   Stalled: {
-    InvalidObject: 'The stored object does not meet a validation rule. To resolve this, edit the object.',
+    InvalidObject: 'The stored object violates a validation rule. Edit the object to resolve this.',
     NamespaceNotAdopted:
-      'The namespace exists, but it does not have the label for this workspace. An administrator must add the label.',
-    NameConflict: 'Another object already uses this name. To resolve this, rename one of the objects.',
-    Duplicate: 'An older object already has the same purpose. To resolve this, delete one of the objects.',
+      'The namespace exists but is missing the label for this workspace, which must be added by an administrator.',
+    NameConflict: 'This name is already taken by another object. Rename one of them to resolve this.',
+    Duplicate: 'An older object already serves the same purpose. One of the two should be deleted.',
     WaitingForWorkspace:
-      'No Workspace has owned this namespace for five minutes. Reconciliation resumes when you create the Workspace.',
+      'This namespace has not been owned by any Workspace for five minutes. Reconciliation will resume once the Workspace is created.',
   },
 } as const;
 
 /** Returns the description for a missing reference in the spec. The same reason is used with `Ready=False`. */
 const missing = (what: string) =>
-  `The ${what} has been missing for five minutes. Reconciliation resumes when you create it.`;
+  `The ${what} has been missing for five minutes. Reconciliation will resume once it has been created.`;
 
 /** Condition types, reasons, and descriptions by kind. */
 export const CONDITION_MEANING = {
@@ -44,28 +44,29 @@ export const CONDITION_MEANING = {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      QueueReady: 'True: The stream is applied and its queue accepts events.',
-      NameConflict: 'False: Another stream of the workspace uses this queue name.',
+      QueueReady: 'True: The stream has been applied and its queue is accepting events.',
+      NameConflict: 'False: The queue name is already in use by another stream in the workspace.',
       Draining:
-        'False: The stream is being deleted. Its queue does not accept new events and delivers the remaining events.',
+        'False: The stream is being deleted. New events are rejected while the remaining events in its queue are delivered.',
     },
     Published: {
-      Published: 'True: The stream is in the catalog and accepts subscriptions.',
+      Published: 'True: The stream is listed in the catalog and can be subscribed to.',
       Deprecated:
-        'False: The stream is not in the catalog and does not accept new subscriptions. Existing subscriptions and ingress continue to work.',
-      WaitingForWorkspace: 'Unknown: No Workspace owns this namespace, so the stream is not in a catalog.',
+        "False: The stream is no longer listed in the catalog and cannot be subscribed to. This doesn't affect ingress or existing subscriptions.",
+      WaitingForWorkspace: 'Unknown: Not listed in any catalog, since no Workspace owns this namespace.',
     },
   },
   Package: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Compiled: 'True: The Blocks of the package apply to all streams in the list.',
-      StillBlocking: 'False: The package is being deleted, but Blocks still refer to it.',
+      Compiled: 'True: Blocks for this package apply to every stream in the list.',
+      StillBlocking: 'False: The package is being deleted but is still referenced by one or more Blocks.',
     },
     StreamsResolved: {
-      AllFound: 'True: All streams in the list exist.',
-      StreamsMissing: 'False: Some streams in the list do not exist. The message contains up to ten of their names.',
+      AllFound: 'True: Every stream in the list was found.',
+      StreamsMissing:
+        'False: One or more streams in the list could not be found. Up to ten of the missing names are included in the message.',
     },
   },
   Integration: {
@@ -73,59 +74,61 @@ export const CONDITION_MEANING = {
     Ready: {
       ...EVERY_KIND.Ready,
       Pending:
-        'True: The integration is applied. The partner has not accepted the invitation yet, so no events are routed.',
-      Active: 'True: The integration is applied and active. Events of activated group keys are routed.',
-      Closed: 'True: The integration is applied and closed because it was declined, revoked or has expired.',
+        'True: The integration has been applied but the invitation has not been accepted yet. Events will not be routed until then.',
+      Active:
+        'True: The integration has been applied and is active, i.e. events with activated group keys are being routed.',
+      Closed: 'True: The integration has been applied. It is closed because it expired or was declined or revoked.',
     },
     Accepted: {
-      InvitationAccepted: 'True: The partner accepted the invitation.',
-      DirectGrant: 'True: The producer granted access to the receiving workspace directly.',
-      Pending: 'False: The partner has not responded to the invitation.',
-      Declined: 'False: The partner declined the invitation.',
-      Expired: 'False: The invitation expired because the partner did not respond within 14 days.',
-      Revoked: 'False: The producer revoked the integration.',
+      InvitationAccepted: 'True: The invitation was accepted by the partner.',
+      DirectGrant: 'True: Access was granted directly to the receiving workspace by the producer.',
+      Pending: 'False: Waiting for the partner to respond to the invitation.',
+      Declined: 'False: The invitation was declined by the partner.',
+      Expired: 'False: The invitation expired after 14 days without a response.',
+      Revoked: 'False: The integration was revoked by the producer.',
     },
     Admitted: {
-      InvitationAccepted: 'True: The partner accepted the invitation.',
-      Subscribed: 'True: A Subscription in the receiving workspace uses the integration.',
+      InvitationAccepted: 'True: The invitation was accepted by the partner.',
+      Subscribed: 'True: The integration is used by at least one Subscription in the receiving workspace.',
       WorkspaceNotAdmitting:
-        'False: No Subscription in the receiving workspace uses the integration, so no events are routed. This also applies if the workspace does not exist.',
+        "False: No events are routed, since no Subscription in the receiving workspace uses the integration. Also reported when the workspace doesn't exist.",
     },
     InvitationSent: {
-      Sent: 'True: The mail server accepted the invitation.',
-      SecretWritten: 'True: No mail server is configured. You can find the token in the Secret <name>-invitation.',
+      Sent: 'True: The invitation has been accepted for delivery by the mail server.',
+      SecretWritten:
+        'True: No mail server is configured, so the token can be found in the Secret <name>-invitation instead.',
       SmtpFailed:
-        'False: The mail server rejected the invitation or did not respond. The controller retries automatically.',
-      SecretFailed: 'False: The controller could not write the Secret. The controller retries automatically.',
+        'False: The invitation was rejected by the mail server, or the server failed to respond. Retried automatically.',
+      SecretFailed: 'False: Failed to write the Secret. Retried automatically.',
     },
   },
   Activation: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      GateOpen: 'True: The activation is applied. The group key is open for the integration.',
-      GateClosed: 'True: The activation is applied. The group key is closed for the integration.',
+      GateOpen: 'True: The activation has been applied, leaving the group key open for the integration.',
+      GateClosed: 'True: The activation has been applied, leaving the group key closed for the integration.',
       WaitingForIntegration:
-        'Unknown, False: The integration does not exist. The status changes from Unknown to False after five minutes.',
+        'Unknown, False: The referenced integration could not be found. Changes from Unknown to False after five minutes.',
     },
     Stalled: { ...EVERY_KIND.Stalled, WaitingForIntegration: missing('integration') },
     Effective: {
-      Routing: 'True: The integration can receive events of this group key.',
-      IntegrationPending: 'False: The partner has not accepted the integration yet.',
-      Revoked: 'False: This Activation is revoked.',
-      RevokedElsewhere: 'False: Another Activation for the same integration and group key is revoked.',
-      IntegrationClosed: 'False: The integration was declined, revoked or deleted, or it has expired.',
+      Routing: 'True: Events with this group key can be routed to the integration.',
+      IntegrationPending: 'False: The integration has not been accepted by the partner yet.',
+      Revoked: 'False: This Activation has been revoked.',
+      RevokedElsewhere: 'False: Another Activation for the same integration and group key has been revoked.',
+      IntegrationClosed: 'False: The integration has expired, or it was declined, revoked, or deleted.',
     },
   },
   Block: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Applied: 'True: The controller has written the desired state of the object to Redis.',
+      Applied: 'True: Desired state has been written to Redis.',
       WaitingForIntegration:
-        'Unknown, False: The integration does not exist. The status changes from Unknown to False after five minutes.',
+        'Unknown, False: The referenced integration could not be found. Changes from Unknown to False after five minutes.',
       WaitingForTarget:
-        'Unknown, False: The stream or package does not exist. The status changes from Unknown to False after five minutes.',
+        'Unknown, False: The stream or package being blocked could not be found. Changes from Unknown to False after five minutes.',
     },
     Stalled: {
       ...EVERY_KIND.Stalled,
@@ -133,93 +136,94 @@ export const CONDITION_MEANING = {
       WaitingForTarget: missing('stream or package'),
     },
     Enforced: {
-      Enforced: 'True: The integration does not receive events from the target.',
+      Enforced: 'True: Events from the target are being withheld from the integration.',
       WaitingForIntegration:
-        'Unknown: The integration does not exist yet. The block takes effect when you create the integration.',
-      WaitingForTarget: 'Unknown: The target does not exist yet. The block takes effect when you create the target.',
+        "Unknown: Waiting for the integration, which doesn't exist yet. The block will take effect as soon as it is created.",
+      WaitingForTarget:
+        "Unknown: Waiting for the target, which doesn't exist yet. The block will take effect as soon as it is created.",
     },
   },
   Subscription: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      Admitted: 'True: The controller has written the desired state of the object to Redis.',
+      Admitted: 'True: Desired state has been written to Redis.',
       WaitingForGrant:
-        'Unknown: The producer has not granted this workspace access to an integration with that name. The integration might be missing, revoked, or granted to another workspace.',
+        'Unknown: This workspace has not been granted access to an integration with the given name. It might be missing, revoked, or granted to a different workspace.',
       WaitingForStream:
-        'Unknown, False: The stream does not exist. The status changes from Unknown to False after five minutes.',
-      Duplicate: 'False: An older Subscription already exists for the same integration and stream.',
-      StreamDeprecated: 'False: The stream is deprecated and does not accept new subscriptions.',
+        'Unknown, False: The referenced stream could not be found. Changes from Unknown to False after five minutes.',
+      Duplicate: 'False: There is already an older Subscription for the same integration and stream.',
+      StreamDeprecated: 'False: New subscriptions are not accepted for deprecated streams.',
     },
     Stalled: {
       ...EVERY_KIND.Stalled,
       WaitingForStream: missing('stream'),
-      StreamDeprecated:
-        'The stream is deprecated. To resolve this, publish the stream again or delete the Subscription.',
+      StreamDeprecated: 'The stream is deprecated. Either publish it again or delete the Subscription to resolve this.',
     },
     Live: {
-      Live: 'True: Events are routed. If the subscription has an endpoint, events are delivered. Otherwise, you can pull them.',
+      Live: 'True: Events are being routed, and are either delivered to the endpoint or, when no endpoint is configured, available for pulling.',
       Blocked:
-        'False: A Block applies to the stream. Routing is paused, and events are kept until their retention period ends.',
-      Suspended: 'False: Routing is paused because spec.suspended is true.',
+        'False: Routing is paused due to a Block on the stream. Events are kept for the duration of their retention period.',
+      Suspended: 'False: Routing has been paused using spec.suspended.',
       EndpointDisabled:
-        'False: The endpoint returned status 410, or it had no successful delivery for five days. Events are kept in the inbox.',
+        'False: The endpoint was disabled, either by a 410 response or after five days without a successful delivery. Events remain in the inbox.',
       EndpointRefused:
-        'False: The endpoint is in a network that is not allowed, or a Secret contains a value that is not valid in a header. Events are kept in the inbox.',
+        "False: The endpoint resolves to a network that isn't allowed, or a Secret contains a value that cannot be used in a header. Events remain in the inbox.",
       WaitingForSecret:
-        'False: A header refers to a Secret or a key that does not exist. Events are kept in the inbox, and delivery resumes when you create the Secret.',
-      InsufficientTokens: "False: Routing is paused because the producer's account does not have enough tokens.",
-      IntegrationClosed: 'False: The integration was declined or revoked, or it has expired.',
-      NotAdmitted: 'False: The Subscription is not admitted. For more information, see the Ready condition.',
+        'False: A Secret or key referenced by a header could not be found. Events remain in the inbox until the Secret is created, after which delivery will resume.',
+      InsufficientTokens: "False: Routing is paused due to insufficient tokens in the producer's account.",
+      IntegrationClosed: 'False: The integration has expired, or it was declined or revoked.',
+      NotAdmitted: 'False: The Subscription has not been admitted. See the Ready condition for more information.',
     },
     SecretMirrored: {
       NameTaken:
-        'False: A Secret with the name <name>-signing already exists and has a different type. Deliveries are still signed.',
+        'False: The name <name>-signing is already taken by a Secret of a different type. This does not affect signing; deliveries are still signed.',
       Refused:
-        'False: The API server rejected the Secret <name>-signing, for example because of a quota or a policy. The controller retries every five minutes. This condition is absent if the Secret exists or if the Subscription does not have an endpoint.',
+        'False: The Secret <name>-signing was rejected by the API server, e.g. because of a quota or policy. Retried every five minutes. Absent once the Secret exists, as well as for Subscriptions without an endpoint.',
     },
     EndpointFailing: {
       FailingOneDay:
-        'True: The endpoint has had no successful delivery for one day. The message contains the time when the endpoint will be disabled.',
-      FailingThreeDays: 'True: The endpoint has had no successful delivery for three days.',
+        'True: No delivery has succeeded for one day. The message includes the time at which the endpoint will be disabled.',
+      FailingThreeDays: 'True: No delivery has succeeded for three days.',
       FailingFourDays:
-        'True: The endpoint has had no successful delivery for four days. After five days, the next failed attempt disables the endpoint.',
+        'True: No delivery has succeeded for four days. Once five days have passed, the next failed attempt will disable the endpoint.',
       EndpointDisabled:
-        'False: The endpoint is disabled, and no events are sent. For more information, see the Live condition.',
-      Recovered: 'False: A delivery was successful, or you enabled the endpoint again.',
+        'False: Nothing is being sent because the endpoint is disabled. See the Live condition for more information.',
+      Recovered: 'False: Either a delivery succeeded or the endpoint was manually enabled again.',
     },
     BacklogAtRisk: {
-      NearRetention: 'True: The retention period of the oldest waiting event ends soon, and the event will be lost.',
-      WithinRetention: 'False: No waiting event is close to the end of its retention period.',
+      NearRetention:
+        'True: The oldest waiting event is nearing the end of its retention period, after which it will be lost.',
+      WithinRetention: 'False: None of the waiting events are close to the end of their retention period.',
     },
   },
   Workspace: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      NamespaceReady: 'True: The namespace exists, and the controller has written the routes to Redis.',
+      NamespaceReady: 'True: The namespace exists and routes have been written to Redis.',
       PauseIgnored:
-        'True: The same as NamespaceReady. The annotation sluice.dev/paused has a value other than "true" and does not pause the workspace.',
-      NamespaceNotAdopted: 'False: The namespace exists, but it does not have the label sluice.dev/workspace=<name>.',
+        'True: Equivalent to NamespaceReady, except that the annotation sluice.dev/paused is set to something other than "true" and is therefore ignored.',
+      NamespaceNotAdopted: 'False: The namespace exists but is missing the label sluice.dev/workspace=<name>.',
       WaitingForAccount:
-        'Unknown, False: The account does not exist. The status changes from Unknown to False after five minutes.',
+        'Unknown, False: The referenced account could not be found. Changes from Unknown to False after five minutes.',
     },
     Stalled: { ...EVERY_KIND.Stalled, WaitingForAccount: missing('account') },
     DataPlaneReachable: {
       RedisUnavailable:
-        'False: Redis has not responded for one minute. Ingress does not accept events, and changes are delayed. Applied objects keep their conditions.',
-      RedisAnswers: 'True: Redis is available again. This condition is absent if there was no outage.',
+        'False: No response from Redis for one minute. Ingress is not accepting events and changes are delayed, although objects that were already applied keep their conditions.',
+      RedisAnswers: 'True: Redis has recovered from an outage. Absent if there was no outage.',
     },
     InsufficientTokens: {
-      TokensSpent: 'True: The account has used all of its tokens. Routing is paused.',
-      TokensLeft: 'False: The account has tokens, or it uses the Metered plan.',
+      TokensSpent: 'True: All tokens in the account have been spent, so routing is paused.',
+      TokensLeft: 'False: The account either has tokens remaining or is on the Metered plan.',
     },
   },
   Account: {
     ...EVERY_KIND,
     Ready: {
       ...EVERY_KIND.Ready,
-      LedgerReady: 'True: The controller has written the plan and the included tokens to Redis.',
+      LedgerReady: 'True: The plan and included tokens have been written to Redis.',
     },
   },
 } as const;

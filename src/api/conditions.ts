@@ -10,31 +10,27 @@ export const Condition = z
       .min(1)
       .max(63)
       .regex(/^[A-Z][A-Za-z0-9]*$/)
-      .describe('The type of the condition in CamelCase, such as Ready. Each type is unique in the list.'),
-    status: z
-      .enum(['True', 'False', 'Unknown'])
-      .describe('The status of the condition, one of True, False or Unknown.'),
+      .describe('Type of condition in CamelCase, e.g. Ready. Must be unique within the list.'),
+    status: z.enum(['True', 'False', 'Unknown']).describe('Status of the condition, one of True, False, or Unknown.'),
     reason: z
       .string()
       .min(1)
       .max(63)
       .regex(/^[A-Z][A-Za-z0-9]*$/)
-      .describe(
-        'The reason for the current status, as a single word in CamelCase. You can use this value in programs.',
-      ),
+      .describe('Machine-readable reason for the current status, specified as a single CamelCase word.'),
     message: text({ max: 1024 }).describe(
-      'A human-readable explanation of the reason. The text can change between releases.',
+      'Human-readable explanation of the reason. This text may change between releases.',
     ),
     observedGeneration: z
       .int()
       .min(0)
       .meta({ format: 'int64' })
-      .describe('The metadata.generation that the condition applies to.'),
+      .describe('The metadata.generation that this condition was set based upon.'),
     lastTransitionTime: timestamp().describe(
-      'The time (RFC 3339) of the last change of status. A change of the reason does not update this field.',
+      'Time (RFC 3339) at which the status last changed. Not updated when only the reason changes.',
     ),
   })
-  .describe('A condition of the object in the format of metav1.Condition.');
+  .describe('Condition of the object, using the same format as metav1.Condition.');
 export type Condition = z.infer<typeof Condition>;
 
 /** Status fields common to all kinds. */
@@ -43,18 +39,18 @@ export const statusFields = {
     .string()
     .max(64)
     .describe(
-      'The public id of the object in the REST API. It consists of a prefix and 20 base32 characters. The id is derived from the kind, the namespace and the name, so it is the same in every cluster.',
+      "Public id used for this object in the REST API, consisting of a prefix and 20 base32 characters. Since it's derived from the kind, namespace, and name, the same object will have the same id in every cluster.",
     )
     .optional(),
   observedGeneration: z
     .int()
     .min(0)
     .meta({ format: 'int64' })
-    .describe('The latest metadata.generation that the controller has reconciled.')
+    .describe('Most recent metadata.generation reconciled by the controller.')
     .optional(),
   conditions: mapList(Condition, 'type', { max: 12 })
     .describe(
-      'The current conditions of the object. Ready is always present. Reconciling and Stalled are only present if they are True (kstatus).',
+      'List of status conditions. Ready is always present, whereas Reconciling and Stalled are only present while True (kstatus).',
     )
     .optional(),
 };

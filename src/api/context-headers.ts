@@ -15,44 +15,39 @@ export const CONTEXT_HEADER_DEFAULTS = {
 } as const satisfies Record<string, readonly string[]>;
 
 function described(list: readonly string[]): string {
-  return `Defaults to ${list.join(', ')}. If the list is empty, no header is read.`;
+  return `Defaults to ${list.join(', ')}. Set to an empty list to ignore all headers.`;
 }
 
 export const ContextHeaders = z
   .object({
-    eventType: atomicList(headerName().describe('The name of a request header. Header names are not case-sensitive.'), {
+    eventType: atomicList(headerName().describe('Name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
-        `A list of headers that can contain the event type. Ingress uses the first header that is present. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
+        `Request headers that may contain the event type, in order of precedence. ${described(CONTEXT_HEADER_DEFAULTS.eventType)}`,
       )
       .optional(),
-    groupKey: atomicList(headerName().describe('The name of a request header. Header names are not case-sensitive.'), {
+    groupKey: atomicList(headerName().describe('Name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
-        `A list of headers that can contain the group key. Ingress uses the first header that is present. If an event does not have a group key, it is not routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
+        `Request headers that may contain the group key, in order of precedence. Events without a group key will not be routed. ${described(CONTEXT_HEADER_DEFAULTS.groupKey)}`,
       )
       .optional(),
-    eventId: atomicList(headerName().describe('The name of a request header. Header names are not case-sensitive.'), {
+    eventId: atomicList(headerName().describe('Name of a request header. Not case-sensitive.'), {
       max: 8,
     })
       .describe(
-        `A list of headers that can contain the event id. Ingress uses the first header that is present. If an id is repeated within 24 hours, ingress drops the event. If the request does not have an id, ingress creates one. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
+        `Request headers that may contain the event id, in order of precedence. An id will be generated if none of them are present. Events are discarded when the same id is repeated within 24 hours. ${described(CONTEXT_HEADER_DEFAULTS.eventId)}`,
       )
       .optional(),
-    forward: atomicList(
-      forwardedHeaderName().describe('The name of a request header. Header names are not case-sensitive.'),
-      { max: 32 },
-    )
+    forward: atomicList(forwardedHeaderName().describe('Name of a request header. Not case-sensitive.'), { max: 32 })
       .describe(
-        'A list of additional headers that are stored with the event and forwarded to receivers. Defaults to an empty list.',
+        'Additional request headers to store with the event and forward to receivers. Defaults to an empty list.',
       )
       .optional(),
   })
-  .describe(
-    'The request headers that ingress reads from an event. You do not need to set this field for CloudEvents in structured mode.',
-  );
+  .describe('Configures which request headers are read by ingress. Not needed for CloudEvents in structured mode.');
 export type ContextHeaders = z.infer<typeof ContextHeaders>;
 
 /** Lowercase header names for each of the four uses, in the order they are read by ingress. */

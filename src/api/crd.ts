@@ -3,26 +3,26 @@ import { GROUP, VERSION } from './group-version.ts';
 import { conditionColumn, type KindDefinition, type PrinterColumn } from './kind.ts';
 import type { CelRule } from './rules.ts';
 
-const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Whether the object is applied.');
-const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'The reason of the Ready condition.');
+const READY_COLUMN = conditionColumn('Ready', 'Ready', 'status', 'Whether the object has been applied.');
+const REASON_COLUMN = conditionColumn('Reason', 'Ready', 'reason', 'Reason for the Ready condition.');
 const LAST_COLUMNS: readonly PrinterColumn[] = [
   {
     name: 'ID',
     type: 'string',
     jsonPath: '.status.publicId',
-    description: 'The public id in the REST API.',
+    description: 'Public id used in the REST API.',
     priority: 1,
   },
   {
     name: 'Age',
     type: 'date',
     jsonPath: '.metadata.creationTimestamp',
-    description: 'The time since the object was created.',
+    description: 'Time elapsed since the object was created.',
   },
 ];
 
 function columnsOf({ columns, reasonPath, columnsBehind = [] }: KindDefinition): PrinterColumn[] {
-  const description = 'The reason why events do not flow, or the reason of Ready.';
+  const description = 'Why events are not flowing, or otherwise the reason for Ready.';
   const reason = reasonPath === undefined ? REASON_COLUMN : { ...REASON_COLUMN, jsonPath: reasonPath, description };
   return [...columns, READY_COLUMN, reason, ...columnsBehind, ...LAST_COLUMNS];
 }
@@ -75,8 +75,8 @@ function objectSchema(kind: KindDefinition) {
     required: ['spec'],
     'x-kubernetes-validations': [NAME_RULE, ...(kind.rules ?? [])],
     properties: {
-      apiVersion: { description: `The version of the API, which is ${GROUP}/${VERSION}.`, type: 'string' },
-      kind: { description: `The kind of the object, which is ${kind.kind}.`, type: 'string' },
+      apiVersion: { description: `API version of this object. Must be ${GROUP}/${VERSION}.`, type: 'string' },
+      kind: { description: `Kind of this object. Must be ${kind.kind}.`, type: 'string' },
       metadata: { type: 'object' },
       spec: specSchema(kind.spec),
       status: structuralSchema(kind.status),

@@ -28,25 +28,23 @@ export const DeliveryStatus = z
   .object({
     lastAttempt: z
       .enum(OUTCOMES)
-      .describe(
-        `The result of the last attempt. This field is not set before the first attempt. The possible values are ${meanings()}.`,
-      )
+      .describe(`Result of the most recent attempt, if there was one. Can be one of ${meanings()}.`)
       .optional(),
-    lastAttemptSince: timestamp().describe('The time (RFC 3339) of the first attempt with this result.').optional(),
+    lastAttemptSince: timestamp().describe('Time (RFC 3339) of the first attempt that had this result.').optional(),
     deadLetters: z
       .boolean()
-      .describe('Whether the inbox contains dead letters that you can recover or replay.')
+      .describe('Whether there are any dead letters in the inbox that can be recovered or replayed.')
       .optional(),
     backlog: z
       .string()
       .max(16)
       .regex(/^(0|10*\+)$/)
       .describe(
-        'The number of events that wait in the inbox without an attempt in progress. The value is a power of ten: 0, 1+, 10+ or 100+. It is updated after a change has lasted for about 10 seconds.',
+        'Number of events waiting in the inbox, excluding attempts in progress. Rounded to a power of ten, i.e. 0, 1+, 10+, or 100+, and only updated once a change has lasted for about 10 seconds.',
       )
       .optional(),
   })
   .describe(
-    'The state of deliveries. The controller updates at most 5 Subscriptions per second. If many endpoints change at the same time, updates can be delayed.',
+    'Delivery state. Note that updates may be delayed when many endpoints change at the same time, as they are limited to 5 Subscriptions per second.',
   );
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;

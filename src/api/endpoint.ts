@@ -21,7 +21,7 @@ const SecretKeyRef = z
       .max(253)
       .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/)
       .describe(
-        'The name of a Secret in the namespace of the Subscription. You cannot use Secret types that contain credentials of the cluster or of Sluice.',
+        'Name of a Secret in the same namespace as the Subscription. Secret types that hold credentials for the cluster or for Sluice itself cannot be used.',
       ),
     key: z
       .string()
@@ -29,29 +29,27 @@ const SecretKeyRef = z
       .max(253)
       .regex(/^[-._a-zA-Z0-9]+$/)
       .describe(
-        'The key in the Secret. The value must contain visible ASCII characters and spaces, with at most 4,096 characters. One line break at the end is removed.',
+        "Key of the entry in the Secret's data. Its value must consist of visible ASCII characters and spaces, up to a maximum of 4,096 characters. A single trailing line break is removed.",
       ),
   })
-  .describe('A reference to a key of a Secret.');
+  .describe('Reference to a key within a Secret.');
 type SecretKeyRef = z.infer<typeof SecretKeyRef>;
 
 export const EndpointHeader = withRule(
   z.object({
     name: endpointHeaderName().describe(
-      'The name of the header. You cannot use connection headers, content-type, date, traceparent, user-agent, webhook-*, ce-* or x-sluice-*.',
+      'Name of the header. Must not be a connection header, content-type, date, traceparent, user-agent, webhook-*, ce-*, or x-sluice-*.',
     ),
     value: z
       .string()
       .max(1024)
       .regex(/^[\t -~]*$/)
-      .describe(
-        'The value in plain text. It can contain visible ASCII characters and spaces, with at most 1,024 characters.',
-      )
+      .describe('Plain text value, limited to 1,024 visible ASCII characters and spaces.')
       .optional(),
     valueFrom: z
       .object({ secretKeyRef: SecretKeyRef })
       .describe(
-        'A reference to the value of the header. If you change the value, attempts use the new value after a few seconds. If the value does not exist, events are kept (Live=False, WaitingForSecret).',
+        'Used to load the header value from a Secret. Changes to the value are picked up by attempts within a few seconds. While the value is missing, events are kept and Live is False with reason WaitingForSecret.',
       )
       .optional(),
   }),
@@ -60,7 +58,7 @@ export const EndpointHeader = withRule(
     message: 'must have exactly one of value and valueFrom',
     holds: header => (header.value === undefined) !== (header.valueFrom === undefined),
   },
-).describe('A header that is added to every delivery.');
+).describe('Header to include with every delivery.');
 export type EndpointHeader = z.infer<typeof EndpointHeader>;
 
 /** Returns the headers that take their value from a Secret, in the same order. */
@@ -75,32 +73,32 @@ export function headersWithSecret(
 export const Endpoint = z
   .object({
     url: endpointUrl().describe(
-      'The absolute URL that receives deliveries. It must use https and can have at most 2,048 ASCII characters, without user info. You can only use http with addresses in networks that the operator allows. Otherwise, Live is False with the reason EndpointRefused.',
+      'Absolute URL to send deliveries to, specified as https with up to 2,048 ASCII characters and no user info. Plain http is only permitted for addresses within networks allowed by the operator; otherwise, Live will be False with reason EndpointRefused.',
     ),
     timeoutSeconds: z
       .int()
       .min(1)
       .max(30)
       .meta({ format: 'int32' })
-      .describe('The timeout of an attempt in seconds, from 1 to 30. Defaults to 15.')
+      .describe('Timeout for each attempt, in seconds. Must be between 1 and 30. Defaults to 15.')
       .optional(),
     maxPerSecond: z
       .int()
       .min(1)
       .max(10_000)
       .meta({ format: 'int32' })
-      .describe('The maximum number of attempts per second, from 1 to 10,000. By default, there is no limit.')
+      .describe('Maximum number of attempts per second, between 1 and 10,000. Unlimited if not specified.')
       .optional(),
-    retrySchedule: atomicList(duration().describe('The delay after a failed attempt, such as 5s, 30m or 2h.'), {
+    retrySchedule: atomicList(duration().describe('Delay after a failed attempt, e.g. 5s, 30m, or 2h.'), {
       max: 16,
     })
       .describe(
-        `The delays between attempts, with at most 16 entries. Up to 20 % of jitter is added to each delay. If the last attempt fails, the event becomes a dead letter. If the list is empty, there is only one attempt. Defaults to ${ENDPOINT_DEFAULTS.retrySchedule.join(', ')}.`,
+        `Delays between successive attempts, each with up to 20 % of added jitter. Limited to 16 entries. An event becomes a dead letter once its last attempt has failed, so an empty list means that delivery is only attempted once. Defaults to ${ENDPOINT_DEFAULTS.retrySchedule.join(', ')}.`,
       )
       .optional(),
     headers: atomicList(EndpointHeader, { max: 16 })
       .describe(
-        'The headers that are added to every delivery, with at most 16 entries. For example, you can set the authorization that the endpoint requires.',
+        'Custom headers included with every delivery, such as the authorization expected by the endpoint. Maximum of 16 entries.',
       )
       .optional(),
     secretVersion: z
@@ -109,16 +107,16 @@ export const Endpoint = z
       .max(1_000_000)
       .meta({ format: 'int32' })
       .describe(
-        'The version of the signing secret. To rotate the secret, increase the version by one. Both versions are used to sign deliveries for 24 hours. You cannot decrease the version. Defaults to 1.',
+        'Signing secret version. Increment by one to rotate the secret, after which deliveries are signed with both versions for 24 hours. Must never be decreased. Defaults to 1.',
       )
       .optional(),
     enabledAt: timestamp()
       .describe(
-        'The time (RFC 3339) when you enabled the endpoint. To enable an endpoint that was disabled, set this field to the current time. An endpoint is disabled after status 410 or after five days of failures.',
+        'Time (RFC 3339) at which the endpoint was manually enabled. Endpoints are disabled by a 410 response or by five days of failures; set this field to the current time to enable the endpoint again.',
       )
       .optional(),
   })
   .describe(
-    'The endpoint that receives the events. If this field is not set, no events are sent, and the partner can use the REST API to pull and acknowledge them.',
+    'The receiving endpoint. Optional. When omitted, nothing is sent and the partner can instead pull and acknowledge events using the REST API.',
   );
 export type Endpoint = z.infer<typeof Endpoint>;

@@ -51,7 +51,10 @@ const IdempotencyKey = z
   .string()
   .regex(/^[!-~]{1,255}$/)
   .optional()
-  .meta({ description: 'The id of a replay. Other calls do not need a key because you can safely repeat them.' });
+  .meta({
+    description:
+      'Only used as the id of a replay. No key is needed for any other requests, as these can be safely repeated.',
+  });
 
 /** Returns the parameter names in a path template. */
 export function parametersOf(path: string): PathParameter[] {
@@ -155,7 +158,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
         version,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
         description:
-          'Distributes the event streams of producers to integration partners. The calls read and write the custom resources of the cluster. A successful response means that the change is in force.',
+          'Distributes event streams from producers to their integration partners. This API is backed by the custom resources in the cluster, and a successful response means that the change is in force.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }],
@@ -167,7 +170,7 @@ export function describeRoutes(routes: readonly Route[], version: string): OpenA
             type: 'http',
             scheme: 'bearer',
             bearerFormat: 'JWT',
-            description: 'An access token (JWT) from a configured OIDC issuer.',
+            description: 'Access token (JWT) issued by one of the configured OIDC issuers.',
           },
         },
       },

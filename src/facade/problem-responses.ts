@@ -6,27 +6,28 @@ import { PROBLEMS, type ProblemCode } from '../core/problems/problems.ts';
 const ProblemSchema = z
   .object({
     type: z.string().meta({
-      description: 'The path of the page for this code on the same server, which consists of /problems/ and the code.',
+      description: 'Path of the documentation for this code on the same server, i.e. /problems/ followed by the code.',
     }),
-    title: z.string().meta({ description: 'The meaning of the code. The text is always the same for a code.' }),
-    status: z.int().min(400).max(599).meta({ description: 'The HTTP status.' }),
-    detail: z.string().meta({ description: 'A description of what you need to change in this request.' }),
-    code: z.string().meta({ description: 'A stable code that you can use in programs.' }),
+    title: z.string().meta({ description: 'What the code means. Never varies for a given code.' }),
+    status: z.int().min(400).max(599).meta({ description: 'HTTP status code.' }),
+    detail: z.string().meta({ description: 'Explains what should be changed in this particular request.' }),
+    code: z.string().meta({ description: 'Stable code for programmatic use.' }),
     errors: z
       .array(
         z.object({
-          pointer: z.string().optional().meta({ description: 'A JSON Pointer into the body (RFC 6901).' }),
-          header: z.string().optional().meta({ description: 'The name of a header.' }),
-          parameter: z.string().optional().meta({ description: 'The name of a path or query parameter.' }),
-          detail: z
+          pointer: z
             .string()
-            .meta({ description: 'A description of the error. It does not contain the value that you sent.' }),
+            .optional()
+            .meta({ description: 'JSON Pointer (RFC 6901) to the affected part of the body.' }),
+          header: z.string().optional().meta({ description: 'Name of the affected header.' }),
+          parameter: z.string().optional().meta({ description: 'Name of the affected path or query parameter.' }),
+          detail: z.string().meta({ description: 'Description of the error. Never includes the value that was sent.' }),
         }),
       )
       .optional()
-      .meta({ description: 'The errors in the request and their locations.' }),
+      .meta({ description: 'List of errors in the request, including their locations.' }),
   })
-  .meta({ id: 'Problem', description: 'The reason why a call was rejected (RFC 9457).' });
+  .meta({ id: 'Problem', description: 'Specifies why a request was rejected (RFC 9457).' });
 
 /** Names of the shared responses by status. */
 const NAMES: Readonly<Record<number, string>> = {
@@ -54,12 +55,10 @@ export const textHeader = (description: string) => ({ description, schema: { typ
 
 /** Headers present on all answers with a given status. */
 const HEADERS: Readonly<Record<number, ZodOpenApiResponseObject['headers']>> = {
-  401: { 'WWW-Authenticate': textHeader('The challenge (RFC 6750).') },
-  429: { 'Retry-After': textHeader('The number of seconds to wait before you repeat the call.') },
+  401: { 'WWW-Authenticate': textHeader('Authentication challenge (RFC 6750).') },
+  429: { 'Retry-After': textHeader('Number of seconds to wait before repeating the request.') },
   503: {
-    'Retry-After': textHeader(
-      'The number of seconds to wait before you repeat the call. You can safely repeat the call.',
-    ),
+    'Retry-After': textHeader('Number of seconds to wait before repeating the request, which is always safe to do.'),
   },
 };
 

@@ -7,15 +7,15 @@ import { text } from '../strings.ts';
 
 export const AccountSpec = z
   .object({
-    displayName: text({ max: 128 }).describe('A human-readable name with at most 128 characters.').optional(),
+    displayName: text({ max: 128 }).describe('Human-readable name, up to 128 characters long.').optional(),
     owners: atomicList(Owner, { min: 1, max: 64 }).describe(
-      'The owners and admins of the account and of all its workspaces, with 1 to 64 entries.',
+      'Owners and admins for the account, as well as for all of its workspaces. Must contain between 1 and 64 entries.',
     ),
     plan: z
       .enum(['Free', 'Metered'])
       .default('Free')
       .describe(
-        'The plan of the account. With the Free plan, routing pauses when the included tokens are used. With the Metered plan, tokens are counted without a limit. Defaults to Free.',
+        'Account plan, either Free or Metered. On the Free plan, routing pauses once the included tokens have been used up. Usage on the Metered plan is counted but unlimited. Defaults to Free.',
       ),
     includedTokens: z
       .int()
@@ -23,15 +23,17 @@ export const AccountSpec = z
       .meta({ format: 'int64' })
       .default(10_000)
       .describe(
-        'The number of tokens in the Free plan for the lifetime of the account. For each integration, an event costs one token for every 16 KiB, rounded up. To add tokens, increase this value. Defaults to 10000.',
+        'Lifetime token allowance on the Free plan, which can be increased at any time to add more tokens. Each event consumes one token per 16 KiB (rounded up) for every integration it is distributed to. Defaults to 10000.',
       ),
   })
-  .describe('The owners of the account and its plan.');
+  .describe('Account ownership and plan.');
 export type AccountSpec = z.infer<typeof AccountSpec>;
 
 export const AccountStatus = z
   .object({ ...statusFields })
-  .describe('The observed state of the account. You can read balances in the REST API.');
+  .describe(
+    'Most recently observed status of the account. Balances are not included here, but are available in the REST API.',
+  );
 export type AccountStatus = z.infer<typeof AccountStatus>;
 
 export const Account = defineKind({
@@ -40,9 +42,11 @@ export const Account = defineKind({
   shortNames: ['acct'],
   scope: 'Cluster',
   description:
-    'An Account pays for the tokens of one or more workspaces. It contains the owners, the plan and the included tokens. You can delete an Account that workspaces refer to. In this case, the workspaces report WaitingForAccount and record an Event until you create the Account again. Their events continue to flow until the included tokens are used.',
+    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, and included tokens. It may be deleted while still referenced. In this case, the affected workspaces will report WaitingForAccount and record an Event until the Account has been recreated, with events continuing to flow until all included tokens are used.',
   spec: AccountSpec,
   status: AccountStatus,
-  columns: [{ name: 'Plan', type: 'string', jsonPath: '.spec.plan', description: 'The plan, either Free or Metered.' }],
+  columns: [
+    { name: 'Plan', type: 'string', jsonPath: '.spec.plan', description: 'Current plan, i.e. Free or Metered.' },
+  ],
 });
 export type Account = z.infer<typeof Account.schema>;

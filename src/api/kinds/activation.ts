@@ -7,25 +7,25 @@ import { objectName } from '../strings.ts';
 
 const ActivationSpec = withTransitions(
   z.object({
-    integration: objectName().describe(
-      'The metadata.name of an Integration in this namespace. This field is immutable.',
-    ),
+    integration: objectName().describe('The metadata.name of an Integration within the same namespace. Immutable.'),
     groupKey: groupKey().describe(
-      'The group key to open for the integration, on all streams. It can have 1 to 256 bytes of UTF-8, without control characters and without leading or trailing spaces. Group keys are compared byte by byte. This field is immutable.',
+      'Group key to open across all streams for this integration. Must be 1 to 256 bytes of UTF-8, without any control characters or leading and trailing spaces. Matching is done byte by byte. Immutable.',
     ),
     revoked: z
       .boolean()
       .describe(
-        'If true, the group key is closed for the integration, even if other Activations open it. Defaults to false.',
+        'Set to true to close the group key for this integration, regardless of any other Activations that open it. Defaults to false.',
       )
       .optional(),
   }),
   immutable('integration'),
   immutable('groupKey'),
-).describe('The group key to open and the integration that receives its events.');
+).describe('Specifies the group key to open, and for which integration.');
 type ActivationSpec = z.infer<typeof ActivationSpec>;
 
-export const ActivationStatus = z.object({ ...statusFields }).describe('The observed state of the activation.');
+export const ActivationStatus = z
+  .object({ ...statusFields })
+  .describe('Most recently observed status of the activation.');
 export type ActivationStatus = z.infer<typeof ActivationStatus>;
 
 export const Activation = defineKind({
@@ -34,13 +34,13 @@ export const Activation = defineKind({
   shortNames: ['actv'],
   scope: 'Namespaced',
   description:
-    'An Activation opens one group key of the producer for one integration, on all streams. The group key is open if at least one Activation refers to it and none of them is revoked. To close the group key, set revoked to true and wait for Effective=False. After that, no events of the group key are routed.',
+    "Activation opens a single group key on all of the producer's streams for a particular integration. A group key is considered open if it is referenced by at least one Activation and none of these have been revoked. To close it, set revoked to true and wait until Effective=False is reported, from which point events with this group key will no longer be routed.",
   spec: ActivationSpec,
   status: ActivationStatus,
   columns: [
-    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The integration.' },
+    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'Name of the integration.' },
     { name: 'Group Key', type: 'string', jsonPath: '.spec.groupKey', description: 'The group key.' },
-    conditionColumn('Effective', 'Effective', 'status', 'Whether events of the group key can flow.'),
+    conditionColumn('Effective', 'Effective', 'status', 'Whether events with this group key can flow.'),
   ],
   selectableFields: ['.spec.integration', '.spec.groupKey'],
 });

@@ -6,29 +6,27 @@ import { objectName } from '../strings.ts';
 
 export const BlockSpec = withTransitions(
   z.object({
-    integration: objectName().describe(
-      'The metadata.name of an Integration in this namespace. This field is immutable.',
-    ),
+    integration: objectName().describe('The metadata.name of an Integration within the same namespace. Immutable.'),
     target: z
       .object({
         kind: z
           .enum(['CatalogStream', 'Package'])
           .describe(
-            'The kind of the target. Use CatalogStream to block one stream, or Package to block all streams of a package.',
+            'Kind of resource to block: either CatalogStream for a single stream, or Package for all streams within a package.',
           ),
-        name: objectName().describe('The metadata.name of the stream or package in this namespace.'),
+        name: objectName().describe('The metadata.name of the stream or package, which must be in the same namespace.'),
       })
-      .describe('The stream or package to block. This field is immutable.'),
+      .describe('Stream or package that should be blocked. Immutable.'),
     onUnblock: z
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'Specifies how events that were accepted during the block are handled when it ends. If set to Continue, the events are routed in order, unless their retention period has ended. If set to SkipToNow, the events are skipped, unless another Block of the subscription has a different value. Events that are already in the inbox are delivered. Defaults to Continue.',
+        'Controls what happens when the block ends to events that were accepted in the meantime. `Continue` routes them in order until their retention period is over. `SkipToNow` discards them, but only if no other Block of the subscription specifies otherwise. Either way, anything that has already reached the inbox will be delivered. Defaults to Continue.',
       ),
   }),
   immutable('integration'),
   immutable('target'),
-).describe('The stream or package to block, and the integration that it is blocked for.');
+).describe('Specifies which stream or package to block, and for which integration.');
 export type BlockSpec = z.infer<typeof BlockSpec>;
 
 export const BlockStatus = z
@@ -39,10 +37,10 @@ export const BlockStatus = z
       .min(0)
       .max(2_147_483_647)
       .meta({ format: 'int32' })
-      .describe('The number of subscriptions of the integration that this Block applies to.')
+      .describe("Number of the integration's subscriptions currently affected by this Block.")
       .optional(),
   })
-  .describe('The observed state of the block.');
+  .describe('Most recently observed status of the block.');
 export type BlockStatus = z.infer<typeof BlockStatus>;
 
 export const Block = defineKind({
@@ -51,14 +49,19 @@ export const Block = defineKind({
   shortNames: ['blk'],
   scope: 'Namespaced',
   description:
-    'A Block pauses one stream, or all streams of a package, for one integration. New subscriptions are rejected and active subscriptions are paused. A subscription resumes when no Block applies to it.',
+    'Block pauses a single stream, or all streams within a package, for a particular integration. While it exists, new subscriptions are rejected and active ones are paused, only resuming once no other Block applies to them.',
   spec: BlockSpec,
   status: BlockStatus,
   columns: [
-    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'The integration.' },
-    { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'The kind of the target.' },
-    { name: 'Target', type: 'string', jsonPath: '.spec.target.name', description: 'The name of the target.' },
-    conditionColumn('Enforced', 'Enforced', 'status', 'Whether the block is enforced.'),
+    { name: 'Integration', type: 'string', jsonPath: '.spec.integration', description: 'Name of the integration.' },
+    { name: 'Kind', type: 'string', jsonPath: '.spec.target.kind', description: 'Kind of resource being blocked.' },
+    {
+      name: 'Target',
+      type: 'string',
+      jsonPath: '.spec.target.name',
+      description: 'Name of the resource being blocked.',
+    },
+    conditionColumn('Enforced', 'Enforced', 'status', 'Whether the block is currently enforced.'),
   ],
 });
 export type Block = z.infer<typeof Block.schema>;

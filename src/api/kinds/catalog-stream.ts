@@ -14,17 +14,17 @@ export const CatalogStreamSpec = withTransitions(
   z.object({
     name: text({ min: 1, max: 128 })
       .describe(
-        'The display name, with 1 to 128 characters. Defaults to metadata.name. You cannot change this field after you set it.',
+        'Display name between 1 and 128 characters long. Defaults to metadata.name. Cannot be changed once set.',
       )
       .optional(),
     description: text({ max: 1024 })
-      .describe('The description that is shown in the catalog, with at most 1,024 characters.')
+      .describe('Description to display in the catalog, up to 1,024 characters long.')
       .optional(),
-    eventTypes: atomicList(visibleAscii(128).describe('An event type, with 1 to 128 visible ASCII characters.'), {
+    eventTypes: atomicList(visibleAscii(128).describe('Event type, consisting of 1 to 128 visible ASCII characters.'), {
       max: 256,
     })
       .describe(
-        'The event types that ingress accepts. Ingress rejects other types with 422 unknown_event_type. If this field is empty or not set, all types are accepted. Duplicates are ignored.',
+        'Event types accepted by ingress; all others are rejected with 422 unknown_event_type. Leave empty to accept any type. Duplicates are ignored.',
       )
       .optional(),
     payloadSchema: withRule(text({ max: PAYLOAD_SCHEMA_MAX_BYTES }), {
@@ -33,50 +33,50 @@ export const CatalogStreamSpec = withTransitions(
       holds: value => new TextEncoder().encode(value).length <= PAYLOAD_SCHEMA_MAX_BYTES,
     })
       .describe(
-        'The schema of the payloads in any schema language, with at most 128 KiB. The schema is stored and shown without changes, and events are not validated against it. If the object is larger than about 200 KB, you must use server-side apply.',
+        'Payload schema in a language of your choice, up to 128 KiB in size. It is stored and displayed as is, and is never used to validate events. Note that objects larger than about 200 KB can only be applied using server-side apply.',
       )
       .optional(),
     public: z
       .boolean()
       .describe(
-        'If true, the stream is published in the catalog and accepts subscriptions. If false, the stream is deprecated and existing subscriptions continue. Defaults to false.',
+        'Whether the stream is published in the catalog and accepts subscriptions. When set to false, the stream becomes deprecated, although existing subscriptions will continue. Defaults to false.',
       )
       .optional(),
     contextHeaders: ContextHeaders.optional(),
     retention: durationBetween('1h', '720h')
       .default('168h')
       .describe(
-        'The length of time that the stream keeps its events for retries, pauses and replays, from 1h to 720h. This applies to all events, including delivered events. Retries that are scheduled after this time are not made. Defaults to 168h.',
+        'How long events should be kept for retries, pauses, and replays, regardless of whether they have been delivered. No retries will be attempted after this point, even if already scheduled. Must be between 1h and 720h. Defaults to 168h.',
       ),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies how the queue is handled when you delete the stream. If set to Retain, the queue does not accept new events, and it is removed after the remaining events are delivered. If set to Delete, the queue is removed immediately. Defaults to Retain.',
+        'Specifies what to do with the queue when the stream is deleted. `Retain` stops accepting new events and removes the queue once all remaining events have been delivered, whereas `Delete` removes it immediately. Defaults to Retain.',
       ),
   }),
   immutableOnceSet('name'),
-).describe('The desired state of the stream.');
+).describe('Desired state of the stream.');
 export type CatalogStreamSpec = z.infer<typeof CatalogStreamSpec>;
 
 export const CatalogStreamStatus = z
   .object({
     ...statusFields,
-    queue: z.string().max(63).describe('The name of the queue, which is the same as metadata.name.').optional(),
+    queue: z.string().max(63).describe('Queue name, which always matches metadata.name.').optional(),
     queueVisibility: z
       .enum(['Public'])
       .describe(
-        'The access to the queue. The value is always Public, so that every partner of the producer can subscribe unless a Block applies. After you deprecate a stream, its queue stays Public for existing subscriptions.',
+        "Queue visibility. Currently always Public, meaning that any of the producer's partners may subscribe unless prevented by a Block. Deprecated streams also remain Public for the sake of existing subscriptions.",
       )
       .optional(),
     ingressPath: z
       .string()
       .max(256)
-      .describe('The path on which the ingress role accepts events of this stream, such as /events/ten_…/orders.')
+      .describe('Ingress path for publishing events to this stream, e.g. /events/ten_…/orders.')
       .optional(),
-    tenantPublicId: z.string().max(64).describe('The public id of the workspace, such as ten_….').optional(),
+    tenantPublicId: z.string().max(64).describe('Public id of the workspace, e.g. ten_….').optional(),
   })
-  .describe('The observed state of the stream.');
+  .describe('Most recently observed status of the stream.');
 export type CatalogStreamStatus = z.infer<typeof CatalogStreamStatus>;
 
 export const CatalogStream = defineKind({
@@ -85,9 +85,9 @@ export const CatalogStream = defineKind({
   shortNames: ['cstream'],
   scope: 'Namespaced',
   description:
-    'A CatalogStream is a stream of the workspace that owns the namespace. It is also the entry of the stream in the catalog. When you create the first stream, the workspace becomes a producer. The metadata.name is the key of the stream and the name of its queue. The REST API derives it from the name and only uses lowercase Latin letters, digits and hyphens. If the name does not contain any of these characters, the key consists of s- and a hash.',
+    'CatalogStream represents a stream belonging to the workspace that owns the namespace, as well as its entry in the catalog. A workspace becomes a producer as soon as its first stream is created. The metadata.name serves as both stream key and queue name. In the REST API, it is generated from the name by keeping only lowercase Latin letters, digits, and hyphens; if there are none, a hash prefixed with s- is used instead.',
   spec: CatalogStreamSpec,
   status: CatalogStreamStatus,
-  columns: [conditionColumn('Published', 'Published', 'status', 'Whether the stream is in the catalog.')],
+  columns: [conditionColumn('Published', 'Published', 'status', 'Whether the stream is listed in the catalog.')],
 });
 export type CatalogStream = z.infer<typeof CatalogStream.schema>;

@@ -9,22 +9,24 @@ export const IntegrationSpec = withTransitions(
     z.object({
       invitedEmail: emailAddress()
         .describe(
-          'The email address that receives the invitation, with at most 254 characters. This is personal data, and it is only shown in this field. You can remove the address after workspace is set. You cannot change it or add it later.',
+          "Email address to invite, up to 254 characters long. As personal data, this isn't exposed in any other field. Once workspace has been set, the address can be removed. It can never be changed or added later.",
         )
         .optional(),
       workspace: objectName()
         .describe(
-          'The name of the receiving Workspace. Only Subscriptions in this workspace receive events. The field is set when the partner accepts the invitation. As the producer, you can also set it to grant access directly. You cannot change this field after it is set.',
+          'Name of the receiving Workspace; only Subscriptions from this workspace will receive events. Populated when the partner accepts their invitation, or set by the producer to grant access directly. Cannot be changed once set.',
         )
         .optional(),
       declined: z
         .boolean()
-        .describe('If true, the partner has declined the invitation. You cannot undo this. Defaults to false.')
+        .describe(
+          'Indicates that the invitation was declined by the partner. This cannot be undone. Defaults to false.',
+        )
         .optional(),
       revoked: z
         .boolean()
         .describe(
-          'If true, the producer has ended the integration, and no more events are routed or delivered. You cannot undo this. Defaults to false.',
+          'Indicates that the integration was ended by the producer, meaning that events are no longer routed or delivered. This cannot be undone. Defaults to false.',
         )
         .optional(),
     }),
@@ -42,7 +44,7 @@ export const IntegrationSpec = withTransitions(
   immutableOnceSet('workspace'),
   oneWay('declined'),
   oneWay('revoked'),
-).describe('The partner of the integration, and whether the integration has ended.');
+).describe('Specifies the partner, as well as whether the integration has ended.');
 export type IntegrationSpec = z.infer<typeof IntegrationSpec>;
 
 export const IntegrationStatus = z
@@ -52,21 +54,23 @@ export const IntegrationStatus = z
       .object({
         tokenHash: sha256Hex()
           .describe(
-            'The SHA-256 hash of the invitation token, with 64 hexadecimal digits. The token is sent by email. If no mail server is configured, the token is stored in the Secret <integration>-invitation.',
+            'SHA-256 hash of the invitation token as 64 hexadecimal digits. The token itself is sent by email or, when no mail server is configured, stored in the Secret <integration>-invitation.',
           )
           .optional(),
-        issuedAt: timestamp().describe('The time (RFC 3339) when the token was issued.').optional(),
+        issuedAt: timestamp().describe('Time (RFC 3339) at which the token was issued.').optional(),
         expiresAt: timestamp()
-          .describe('The time (RFC 3339) when the invitation expires, which is 14 days after issuedAt.')
+          .describe('Time (RFC 3339) at which the invitation expires, 14 days after issuedAt.')
           .optional(),
         sentAt: timestamp()
-          .describe('The time (RFC 3339) when the invitation was sent or its Secret was written.')
+          .describe(
+            'Time (RFC 3339) at which the invitation was sent or, without a mail server, its Secret was written.',
+          )
           .optional(),
       })
-      .describe('The state of the invitation. This field is not set for a direct grant.')
+      .describe('Current state of the invitation. Not set for direct grants.')
       .optional(),
   })
-  .describe('The observed state of the integration.');
+  .describe('Most recently observed status of the integration.');
 export type IntegrationStatus = z.infer<typeof IntegrationStatus>;
 
 export const Integration = defineKind({
@@ -75,13 +79,13 @@ export const Integration = defineKind({
   shortNames: ['intg'],
   scope: 'Namespaced',
   description:
-    'An Integration connects the producer that owns the namespace with one partner. You can invite the partner by email or grant access to its workspace directly. The partner can see all published streams. Events flow after the partner subscribes to a stream and you activate group keys.',
+    'Integration represents the connection between a single partner and the producer that owns the namespace. Partners can either be invited by email, or have access granted to their workspace directly. All published streams are visible to the partner, but events will only flow once they have subscribed to a stream and group keys have been activated.',
   spec: IntegrationSpec,
   status: IntegrationStatus,
   columns: [
-    conditionColumn('Accepted', 'Accepted', 'reason', 'The state of the invitation.'),
+    conditionColumn('Accepted', 'Accepted', 'reason', 'Current state of the invitation.'),
     conditionColumn('Admitted', 'Admitted', 'status', 'Whether the receiving workspace has accepted.'),
-    { name: 'Workspace', type: 'string', jsonPath: '.spec.workspace', description: 'The receiving workspace.' },
+    { name: 'Workspace', type: 'string', jsonPath: '.spec.workspace', description: 'Name of the receiving workspace.' },
   ],
 });
 export type Integration = z.infer<typeof Integration.schema>;

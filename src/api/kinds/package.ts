@@ -9,26 +9,24 @@ export const PackageSpec = withTransitions(
   z.object({
     name: text({ min: 1, max: 128 })
       .describe(
-        'The original name, with 1 to 128 characters. Defaults to metadata.name. You cannot change this field after you set it. To rename the package, use displayName.',
+        'Original name, between 1 and 128 characters long. Defaults to metadata.name. Cannot be changed once set; use displayName to rename the package.',
       )
       .optional(),
     displayName: text({ max: 128 })
-      .describe(
-        'The name that is shown instead of name, with at most 128 characters. You cannot change it after the package is archived.',
-      )
+      .describe('Display name, used in place of name. Up to 128 characters long. Cannot be changed after archiving.')
       .optional(),
-    description: text({ max: 1024 })
-      .describe('The description of the package, with at most 1,024 characters.')
-      .optional(),
-    streams: atomicList(objectName().describe('The metadata.name of a CatalogStream in this namespace.'), { max: 500 })
+    description: text({ max: 1024 }).describe('Package description, up to 1,024 characters long.').optional(),
+    streams: atomicList(objectName().describe('The metadata.name of a CatalogStream within the same namespace.'), {
+      max: 500,
+    })
       .describe(
-        'The streams of the package, with at most 500 entries. If you block the package, all of these streams are blocked. Duplicates are ignored. You can add the name of a stream before you create the stream. After the package is archived, you can only remove streams.',
+        "Streams that belong to this package, all of which are affected when it is blocked. These don't need to exist yet. Duplicates are ignored. Maximum of 500 entries. Once the package has been archived, streams can only be removed.",
       )
       .optional(),
     archived: z
       .boolean()
       .describe(
-        'If true, the package is hidden from lists, and you cannot add streams, blocks or a new name. Existing blocks stay in force. You cannot undo this. Defaults to false.',
+        'Whether the package is archived. Archived packages are excluded from lists and cannot be given new streams, blocks, or names, but existing blocks remain in force. This cannot be undone. Defaults to false.',
       )
       .optional(),
   }),
@@ -44,7 +42,7 @@ export const PackageSpec = withTransitions(
     message: 'you cannot add streams to an archived package, only remove them',
     fieldPath: '.streams',
   },
-).describe('The desired state of the package.');
+).describe('Desired state of the package.');
 export type PackageSpec = z.infer<typeof PackageSpec>;
 
 export const PackageStatus = z
@@ -55,10 +53,10 @@ export const PackageStatus = z
       .min(0)
       .max(500)
       .meta({ format: 'int32' })
-      .describe('The number of streams in the list, without duplicates.')
+      .describe('Number of streams in the list, not counting duplicates.')
       .optional(),
   })
-  .describe('The observed state of the package.');
+  .describe('Most recently observed status of the package.');
 export type PackageStatus = z.infer<typeof PackageStatus>;
 
 export const Package = defineKind({
@@ -67,7 +65,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    'A Package is a named set of streams. You can use one Block to block all of its streams. A package does not grant access, and a stream does not need to be part of a package. The metadata.name is the key of the package. The REST API derives it from the name and only uses lowercase Latin letters, digits and hyphens. If the name does not contain any of these characters, the key consists of p- and a hash.',
+    "Package is a named collection of streams that can be blocked together using a single Block. Packages don't grant access, and streams aren't required to belong to one. The metadata.name serves as the package key. In the REST API, it is generated from the name by keeping only lowercase Latin letters, digits, and hyphens; if there are none, a hash prefixed with p- is used instead.",
   spec: PackageSpec,
   status: PackageStatus,
   columns: [
@@ -75,9 +73,14 @@ export const Package = defineKind({
       name: 'Streams',
       type: 'integer',
       jsonPath: '.status.streamCount',
-      description: 'The number of streams in the list.',
+      description: 'Number of streams in the list.',
     },
-    { name: 'Archived', type: 'boolean', jsonPath: '.spec.archived', description: 'Whether the package is archived.' },
+    {
+      name: 'Archived',
+      type: 'boolean',
+      jsonPath: '.spec.archived',
+      description: 'Whether the package has been archived.',
+    },
   ],
 });
 export type Package = z.infer<typeof Package.schema>;

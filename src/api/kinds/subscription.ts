@@ -8,29 +8,29 @@ import { objectName, timestamp } from '../strings.ts';
 
 export const SubscriptionSpec = withTransitions(
   z.object({
-    producer: objectName().describe("The name of the producer's Workspace. This field is immutable."),
+    producer: objectName().describe("Name of the producer's Workspace. Immutable."),
     integration: objectName().describe(
-      "The metadata.name of the producer's Integration. The spec.workspace field of the Integration must contain the name of this namespace. This field is immutable.",
+      "The metadata.name of the producer's Integration, which must specify this namespace as its spec.workspace. Immutable.",
     ),
-    stream: objectName().describe("The metadata.name of the producer's CatalogStream. This field is immutable."),
+    stream: objectName().describe("The metadata.name of the producer's CatalogStream. Immutable."),
     endpoint: Endpoint.optional(),
     ordering: z
       .enum(['ByGroupKey', 'None'])
       .default('ByGroupKey')
       .describe(
-        'The order in which events are delivered. With ByGroupKey, an event waits until the previous event with the same group key is delivered, skipped or dead. With None, events do not wait for each other. Defaults to ByGroupKey. This field is immutable.',
+        'Delivery order. With ByGroupKey, each event has to wait for the previous event with the same group key to be delivered, skipped, or dead; with None, there is no waiting. Defaults to ByGroupKey. Immutable.',
       ),
     suspended: z
       .boolean()
       .describe(
-        'If true, routing to this subscription is paused. Events are kept until their retention period ends. Defaults to false.',
+        'Set to true to pause routing to this subscription. Events are kept in the meantime, but only until their retention period ends. Defaults to false.',
       )
       .optional(),
     deletionPolicy: z
       .enum(['Retain', 'Delete'])
       .default('Retain')
       .describe(
-        'Specifies how the inbox is handled when you delete the subscription. If set to Retain, you can read its records until the retention period ends, and no more events are sent. If set to Delete, the inbox is removed immediately. Defaults to Retain.',
+        'Specifies what to do with the inbox when the subscription is deleted. `Retain` stops all deliveries while keeping records readable until the end of the retention period, whereas `Delete` removes the inbox immediately. Defaults to Retain.',
       ),
   }),
   immutable('producer'),
@@ -42,14 +42,16 @@ export const SubscriptionSpec = withTransitions(
     message: 'secretVersion cannot be decreased because an older secret might have been exposed',
     fieldPath: '.endpoint.secretVersion',
   },
-).describe('The stream to receive and how its events are delivered.');
+).describe('Specifies which stream to receive, and how to deliver its events.');
 export type SubscriptionSpec = z.infer<typeof SubscriptionSpec>;
 
 export const SubscriptionStatus = z
   .object({
     ...statusFields,
     admittedAt: timestamp()
-      .describe('The time (RFC 3339) when the controller first found the grant. Routing cannot start before this time.')
+      .describe(
+        'Time (RFC 3339) at which the grant was first observed by the controller. Nothing is routed prior to this time.',
+      )
       .optional(),
     signing: z
       .object({
@@ -58,42 +60,42 @@ export const SubscriptionStatus = z
           .min(1)
           .max(1_000_000)
           .meta({ format: 'int32' })
-          .describe('The latest version of the signing secret.')
+          .describe('Current signing secret version.')
           .optional(),
         rotatedAt: timestamp()
           .describe(
-            'The time (RFC 3339) when this version was created. The previous version is used for another 24 hours.',
+            'Time (RFC 3339) at which this version was created. The previous version remains in use for another 24 hours.',
           )
           .optional(),
       })
-      .describe('The state of the signing secret.')
+      .describe('Current state of the signing secret.')
       .optional(),
     endpoint: z
       .object({
         disabledAt: timestamp()
           .describe(
-            'The time when the endpoint was disabled (RFC 3339 with milliseconds). To enable the endpoint, set spec.endpoint.enabledAt to a later time.',
+            'Time at which the endpoint was disabled, as RFC 3339 with milliseconds. Set spec.endpoint.enabledAt to a later time to enable it again.',
           )
           .optional(),
         disabledBy: z
           .enum(['Gone', 'Failing'])
           .describe(
-            'The reason why the endpoint is disabled. Gone means that the endpoint returned status 410. Failing means that the endpoint had no successful delivery for five days.',
+            'Why the endpoint was disabled: `Gone` if it returned status 410, or `Failing` if there were no successful deliveries for five days.',
           )
           .optional(),
       })
-      .describe('The state of the endpoint. This field is only set if the endpoint is disabled.')
+      .describe('Current state of the endpoint. Only present while the endpoint is disabled.')
       .optional(),
     delivery: DeliveryStatus.optional(),
     reason: z
       .string()
       .max(63)
       .describe(
-        'The value that `kubectl get` shows in the REASON column. If the subscription is admitted and not Live, this is the reason of Live. Otherwise, it is the reason of Ready.',
+        'Shown as REASON by `kubectl get`. Taken from the Live condition for subscriptions that have been admitted but are not Live, and from the Ready condition in all other cases.',
       )
       .optional(),
   })
-  .describe('The observed state of the subscription.');
+  .describe('Most recently observed status of the subscription.');
 export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;
 
 export const Subscription = defineKind({
@@ -102,7 +104,7 @@ export const Subscription = defineKind({
   shortNames: ['wsub'],
   scope: 'Namespaced',
   description:
-    "A Subscription is a partner's request to receive one stream, with or without an endpoint. You must create it in the namespace of the receiving workspace. It takes effect when the producer's Integration grants access to this workspace.",
+    "Subscription represents a request by a partner to receive a single stream, either through an endpoint or by pulling events. It must be created in the namespace of the receiving workspace, and will take effect once this workspace has been granted access by the producer's Integration.",
   spec: SubscriptionSpec,
   status: SubscriptionStatus,
   rules: [
@@ -115,9 +117,9 @@ export const Subscription = defineKind({
     },
   ],
   columns: [
-    { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: "The producer's workspace." },
-    { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: 'The stream.' },
-    conditionColumn('Live', 'Live', 'status', 'Whether events flow.'),
+    { name: 'Producer', type: 'string', jsonPath: '.spec.producer', description: 'Workspace of the producer.' },
+    { name: 'Stream', type: 'string', jsonPath: '.spec.stream', description: 'Name of the stream.' },
+    conditionColumn('Live', 'Live', 'status', 'Whether events are flowing.'),
   ],
   reasonPath: '.status.reason',
   columnsBehind: [
@@ -125,19 +127,19 @@ export const Subscription = defineKind({
       name: 'Last Attempt',
       type: 'string',
       jsonPath: '.status.delivery.lastAttempt',
-      description: 'The result of the last attempt.',
+      description: 'Result of the most recent attempt.',
     },
     {
       name: 'Dead',
       type: 'boolean',
       jsonPath: '.status.delivery.deadLetters',
-      description: 'Whether the inbox contains dead letters.',
+      description: 'Whether there are any dead letters in the inbox.',
     },
     {
       name: 'Backlog',
       type: 'string',
       jsonPath: '.status.delivery.backlog',
-      description: 'The number of waiting events, as a power of ten.',
+      description: 'Approximate number of waiting events (power of ten).',
     },
   ],
 });

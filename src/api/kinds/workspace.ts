@@ -14,57 +14,53 @@ export const IngressKey = z
       .min(1)
       .max(63)
       .regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/)
-      .describe('The name of the key, which is unique in the workspace, with 1 to 63 characters.'),
+      .describe('Name of the key, between 1 and 63 characters long. Must be unique within the workspace.'),
     sha256: sha256Hex().describe(
-      'The SHA-256 hash of the key, with 64 lowercase hexadecimal digits. The key is not stored.',
+      'SHA-256 hash of the key as 64 lowercase hexadecimal digits. The key itself is never stored.',
     ),
     expiresAt: timestamp()
-      .describe('The time (RFC 3339) when the key expires. If this field is not set, the key does not expire.')
+      .describe('Time (RFC 3339) at which the key expires. Keys do not expire if omitted.')
       .optional(),
   })
-  .describe('An ingress key of the workspace. You can only use it with ingress.');
+  .describe('Ingress key belonging to the workspace. Cannot be used for anything other than ingress.');
 export type IngressKey = z.infer<typeof IngressKey>;
 
 export const WorkspaceSpec = withTransitions(
   z.object({
-    account: objectName().describe('The name of the Account that pays for the tokens. This field is immutable.'),
+    account: objectName().describe('Name of the Account to charge for tokens. Immutable.'),
     owners: atomicList(Owner, { max: 64 })
       .describe(
-        'The owners and admins of the workspace in the REST API, in addition to the owners of the account. The list can have at most 64 entries.',
+        'Owners and admins of the workspace in the REST API, in addition to those of the account. Maximum of 64 entries.',
       )
       .optional(),
     producer: z
       .boolean()
       .describe(
-        'If true, the workspace is marked as a producer before it has a stream. This does not affect events. Defaults to false.',
+        'Set to true to mark the workspace as a producer before it has any streams. This has no effect on events. Defaults to false.',
       )
       .optional(),
     ingressKeys: mapList(IngressKey, 'id', { max: 16 })
       .describe(
-        'The ingress keys that were created with the REST API, with at most 16 entries. To rotate a key, you can use several valid keys at the same time. You can also create Secrets of type sluice.dev/ingress-key in the namespace. The field key of the Secret must contain 20 to 512 bytes. If a Secret is not valid, the controller records an Event.',
+        "Ingress keys created through the REST API, up to a maximum of 16. More than one key can be valid at any given time, which allows for rotation. Alternatively, keys can be provided as Secrets of type sluice.dev/ingress-key within the namespace, whose data must include a key field of 20 to 512 bytes. An Event is recorded for any Secret that isn't valid.",
       )
       .optional(),
   }),
   immutable('account'),
-).describe('The owners of the workspace and the account that pays for its tokens.');
+).describe('Specifies workspace owners, and the account to charge for tokens.');
 export type WorkspaceSpec = z.infer<typeof WorkspaceSpec>;
 
 export const WorkspaceStatus = z
   .object({
     ...statusFields,
-    namespace: z
-      .string()
-      .max(63)
-      .describe('The namespace of the workspace, which is the same as metadata.name.')
-      .optional(),
+    namespace: z.string().max(63).describe('Workspace namespace, which always matches metadata.name.').optional(),
     producer: z
       .boolean()
       .describe(
-        'Whether the workspace is a producer. This is true if spec.producer is true or if the workspace has ever had a stream. The value does not change back to false.',
+        'Whether the workspace is a producer, either because of spec.producer or because it has had a stream at some point. Once true, this will never revert to false.',
       )
       .optional(),
   })
-  .describe('The observed state of the workspace.');
+  .describe('Most recently observed status of the workspace.');
 export type WorkspaceStatus = z.infer<typeof WorkspaceStatus>;
 
 /** System namespaces, which can't be used to name a Workspace. The kind has the same rule in CEL. */
@@ -82,7 +78,7 @@ export const Workspace = defineKind({
   shortNames: ['wksp'],
   scope: 'Cluster',
   description:
-    'A Workspace represents a producer, a partner, or both. It consists of a namespace with the same name, its owners, and the account that pays for its tokens. If the namespace already exists, the controller only adopts it if it has the label sluice.dev/workspace=<name>. If you delete the workspace, its routing is closed and the namespace is kept. To pause a workspace, add the annotation sluice.dev/paused: "true". In a paused workspace, events continue to use the routes that are already applied, and changes wait until you remove the annotation. Deletions of streams wait for at most one minute. Changes that close a gate take effect immediately, and the gate stays closed until the pause ends. This applies to Blocks, to revoked or deleted Activations, to revoked or declined Integrations, and to deleted Subscriptions. If Redis loses control state during the pause, the controller restores it after the pause. Until then, ingress responds with 503.',
+    'Workspace represents a producer, a partner, or both. It is made up of a namespace with the same name, a list of owners, and the account to charge for tokens. A namespace that already exists will only be adopted if labeled with sluice.dev/workspace=<name>. Deleting a workspace closes its routing but keeps the namespace. Workspaces can be paused using the annotation sluice.dev/paused: "true". While paused, events continue to use previously applied routes and changes are held back until the annotation is removed, except that stream deletions wait for at most one minute. Changes which close a gate also take effect immediately, with the gate remaining closed until the end of the pause. Such changes include Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions. If control state in Redis is lost during a pause, it will only be restored afterwards and ingress will respond with 503 in the meantime.',
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   rules: [
@@ -100,7 +96,7 @@ export const Workspace = defineKind({
       name: 'Account',
       type: 'string',
       jsonPath: '.spec.account',
-      description: 'The account that pays for the tokens.',
+      description: 'Account to charge for tokens.',
     },
     {
       name: 'Producer',
@@ -112,7 +108,7 @@ export const Workspace = defineKind({
       name: 'Paused',
       type: 'string',
       jsonPath: `.metadata.annotations.${PAUSED_ANNOTATION.replaceAll('.', String.raw`\.`)}`,
-      description: `The value of the annotation ${PAUSED_ANNOTATION}. If the value is true, changes are not applied.`,
+      description: `Value of the annotation ${PAUSED_ANNOTATION}. Changes are not applied while set to true.`,
     },
   ],
 });

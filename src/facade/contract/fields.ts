@@ -23,7 +23,7 @@ export function publicIdField(kind: IdKind) {
       new RegExp(`^${ID_PREFIX[kind]}[0-9a-hjkmnp-tv-z]{20}$`),
       `must be ${ID_PREFIX[kind]} followed by 20 characters`,
     )
-    .meta({ description: `The public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
+    .meta({ description: `Public id of the ${CALLED[kind]}.`, example: `${ID_PREFIX[kind]}${EXAMPLE}` });
 }
 
 /** Path parameter schemas by name. */
@@ -40,20 +40,20 @@ export const PATH_PARAMETERS = {
     .string()
     .regex(/^evt_[0-9a-hjkmnp-tv-z]{35}$/, 'must be evt_ followed by 35 characters')
     .meta({
-      description: 'The id of the event in the inbox of one subscription. You can find it in the list of events.',
+      description: 'Id of the event within the inbox of a subscription, as returned when listing events.',
       example: `evt_01mxhs0q0000000${EXAMPLE}`,
     }),
   eventId: z
     .string()
     .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/, 'must be 1 to 256 characters of printable ASCII')
     .meta({
-      description: 'The id that the producer set for the event. Deliveries contain it in webhook-id.',
+      description: 'Event id specified by the producer. Included in deliveries as webhook-id.',
       example: 'order-4711',
     }),
   replay: z
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
-    .meta({ description: 'The id of the replay.', example: 'rpl_0123456789abcdefghjk' }),
+    .meta({ description: 'Id of the replay.', example: 'rpl_0123456789abcdefghjk' }),
   key: z
     .string()
     .max(63)
@@ -61,7 +61,7 @@ export const PATH_PARAMETERS = {
       /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
       'must be letters and digits, with ".", "_" and "-" between them',
     )
-    .meta({ description: 'The id of the ingress key.', example: 'key-1' }),
+    .meta({ description: 'Id of the ingress key.', example: 'key-1' }),
 } as const;
 
 export type PathParameter = keyof typeof PATH_PARAMETERS;

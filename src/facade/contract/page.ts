@@ -12,22 +12,23 @@ export const PageQuery = z.strictObject({
   limit: queryInteger(/^([1-9]\d?|1\d\d|2[0-4]\d|250)$/, `must be a number from 1 to ${MOST}`, {
     minimum: 1,
     maximum: MOST,
-    description: `The maximum number of items to return, from 1 to ${MOST}. Defaults to ${DEFAULT}.`,
+    description: `Maximum number of items to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.`,
     example: 50,
   }),
   cursor: z.string().max(1_024).optional().meta({
-    description: 'The nextCursor of the previous page. If this parameter is not set, the first page is returned.',
+    description:
+      'Cursor for use in pagination, i.e. the nextCursor of the previous page. Omit to retrieve the first page.',
   }),
 });
 
 /** Returns the `{data, nextCursor}` schema for a list. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({
-    data: z.array(item).meta({ description: 'The items of this page.' }),
+    data: z.array(item).meta({ description: 'Items on the current page.' }),
     nextCursor: z
       .string()
       .nullable()
-      .meta({ description: 'The cursor of the next page. The value is null on the last page.' }),
+      .meta({ description: 'Cursor for the next page. Will be null once the last page has been reached.' }),
   });
 }
 

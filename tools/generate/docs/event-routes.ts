@@ -69,7 +69,7 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Production',
     summary: 'Publish an event',
     description:
-      "The request body is the event itself, up to a maximum of 256 KiB. Can be of any content type other than a batch of CloudEvents, and will be stored and delivered unchanged. A 202 indicates that the event has been stored on disk. Events count towards the stream's quota until the end of their retention period, with the size of an event consisting of its body, metadata (id, type, content type, forwarded headers, and `ce-` attributes), and group key, plus 400 bytes of overhead. Exceeding the quota results in a 429. Both this route and the sandbox respond with a 503 once any Redis has used 85 % of its memory, until usage drops below 80 %. The sandbox parameters sb_fail_code, sb_fail_count, and runId are not allowed here, and events sent with any of them (in any spelling) will be rejected.",
+      "Publishes the request body as an event of up to 256 KiB. Any content type is allowed other than batches of CloudEvents, and the body will be stored and delivered as is. Status 202 indicates that the event has been stored on disk. Until the end of their retention period, events count towards the stream's quota, which is enforced with status 429. The size of an event is calculated from its body, metadata (id, type, content type, forwarded headers, and `ce-` attributes), and group key, plus 400 bytes of overhead. When memory usage on any Redis reaches 85 %, both this endpoint and the sandbox will respond with 503 until it has dropped below 80 %. Sandbox parameters (sb_fail_code, sb_fail_count, and runId) are not allowed here in any spelling, and result in the event being rejected.",
     parameters: OfQueue,
     answer: { status: 202, description: 'The event has been stored.', schema: AcceptedEvent },
     problems: [...OF_EVENTS, 'sandbox_parameter', 'queue_full'],
@@ -81,10 +81,10 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     tag: 'Sandbox',
     summary: 'Test an event in the sandbox',
     description:
-      'Adds an event to a sandbox run. Accepts the same requests as the production route and shares its routing, ordering, signing, retries, and records, but without calling an endpoint or charging (or counting) any tokens. Waits between attempts are 36,000 times shorter. Runs are isolated from production as well as from each other, which means that duplicates are only detected within a run.',
+      'Adds an event to a sandbox run. Requests have the same format as in production, and use the same routing, ordering, signing, retries, and records. However, no endpoints are called and no tokens are charged or counted. Waiting times between attempts are also 36,000 times shorter, and duplicates are only detected within the same run. Runs are isolated from production as well as from each other.',
     parameters: OfQueue,
     query: SandboxQuery,
-    answer: { status: 202, description: 'The event has been stored in the run.', schema: SandboxAcceptedEvent },
+    answer: { status: 202, description: 'The event has been stored as part of the run.', schema: SandboxAcceptedEvent },
     problems: [...OF_EVENTS, 'invalid_request', 'sandbox_run_full', 'sandbox_spent'],
   },
   {
@@ -92,12 +92,12 @@ export const EVENT_ROUTES: readonly EventRoute[] = [
     path: '/events/sandbox/{tenant}/runs/{runId}',
     operation: 'readSandboxRun',
     tag: 'Sandbox',
-    summary: 'Read the report of a run',
+    summary: 'Retrieve the report of a run',
     description:
-      'Returns the routing result for each event in the run, along with the expected attempts, actual attempts, and headers for each delivery. Runs are kept for 24 hours after their first event. Reading a run, or adding an event to it, causes waiting events to be evaluated by the gate again. Because a page is limited to 1,000 verdicts, it may contain fewer events than `limit`. Up to 100 integrations are shown per event.',
+      'Returns the routing result for each event in the run, including expected and actual attempts for each delivery together with their headers. Runs are kept for 24 hours after their first event. Waiting events are evaluated again by the gate whenever the run is retrieved or a new event is added to it. Each page is limited to 1,000 verdicts and may therefore include fewer events than specified by `limit`. Up to 100 integrations are included per event.',
     parameters: OfRun,
     query: RunReportQuery,
-    answer: { status: 200, description: 'The run, including a page of its events.', schema: RunReport },
+    answer: { status: 200, description: 'The run, along with a page of its events.', schema: RunReport },
     problems: [
       'malformed_request',
       'unauthenticated',

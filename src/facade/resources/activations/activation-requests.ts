@@ -8,15 +8,15 @@ const Pair = z.strictObject({
   producerTenantPublicId: publicIdField('Workspace'),
   groupKey: groupKey().meta({
     description:
-      'The group key, with 1 to 256 bytes of UTF-8. It must not contain control characters, leading spaces or trailing spaces. Group keys are compared byte by byte.',
+      'Group key, consisting of 1 to 256 bytes of UTF-8 without any control characters or leading and trailing spaces. Matching is done byte by byte.',
     example: 'store-17',
   }),
   integrationPublicId: publicIdField('Integration'),
 });
 type Pair = z.output<typeof Pair>;
 
-/** Body identifying a group key and an integration of a producer. */
-export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'A group key and an integration.' });
+/** The body that identifies a group key and an integration of a producer. */
+export const PairBody = Pair.meta({ id: 'ActivationPair', description: 'Specifies the group key and integration.' });
 
 /** Returns an optional query parameter with the same description as the body field. */
 function parameter<S extends z.ZodType>(field: S) {

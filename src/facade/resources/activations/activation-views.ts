@@ -5,7 +5,7 @@ import type { Cached } from '../../objects/cached.ts';
 import { conditionFor } from '../../objects/wait.ts';
 
 const ActivationState = z.enum(['Active', 'Revoked']).meta({
-  description: 'The status of the activation. It is Revoked if at least one of its objects has `revoked: true`.',
+  description: 'Status of the activation. Will be Revoked if `revoked: true` is set on at least one of its objects.',
 });
 
 export const ActivatedKey = z
@@ -18,11 +18,11 @@ export const ActivatedKey = z
 
 export const ActivationEntry = ActivatedKey.extend({
   integrationPublicId: publicIdField('Integration'),
-  effective: z.boolean().meta({ description: 'Whether the integration can receive events of the group key.' }),
-  reason: z.string().meta({ description: 'The reason of the condition Effective or Ready.' }),
+  effective: z.boolean().meta({ description: 'Whether events with this group key can be routed to the integration.' }),
+  reason: z.string().meta({ description: 'Reason given by the Effective or Ready condition.' }),
   objects: z.array(z.string()).meta({
     description:
-      'The names of the Activation objects of this activation. If one of them is revoked, the group key is closed.',
+      'Names of the Activation objects that make up this activation. Revoking any of them closes the group key.',
   }),
 }).meta({ id: 'Activation' });
 

@@ -23,9 +23,9 @@ const activateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Open a group key for an integration',
   description:
-    'Opens the group key for all streams of the producer. You can safely repeat this call, and the activation keeps its id even if you closed it before. Sluice routes events that it accepts after the response. If the partner has not accepted the integration yet, events are not routed, and they are not routed later.',
+    "Opens a group key across all of the producer's streams. Only events accepted after the response are routed. Note that events accepted before the partner has accepted the integration won't be routed, not even at a later time. An activation retains its id when it is closed and opened again, so this request can be safely repeated.",
   body: PairBody,
-  answers: { 200: { description: 'The gate is open.', schema: ActivatedKey } },
+  answers: { 200: { description: 'The gate is now open.', schema: ActivatedKey } },
   problems: ['unknown_resource', 'integration_closed', 'revoked_elsewhere', 'superseded'],
   async handle(facade, { tenant, body: { groupKey, integrationPublicId } }) {
     const integration = await findOwned(facade.caches, 'Integration', tenant.name, integrationPublicId);
@@ -44,12 +44,12 @@ const deactivateRoute = defineRoute({
   tag: 'Activations',
   summary: 'Close a group key for an integration',
   description:
-    'You can send the fields in the body or as query parameters. After the response, no more events of the group key are routed and no more attempts start. The response is the same if the activation does not exist.',
+    "The fields can be passed either in the body or as query parameters. Once the request returns, events with this group key will no longer be routed and no further attempts will be started. Closing an activation that doesn't exist has the same result.",
   query: PairQuery,
   body: PairBody,
   bodyOptional: true,
   closes: true,
-  answers: { 204: { description: 'The gate is closed.' } },
+  answers: { 204: { description: 'The gate is now closed.' } },
   problems: ['ambiguous_request'],
   async handle(facade, { tenant, body, query }) {
     const { integrationPublicId, groupKey } = resolvePair(body, query);
@@ -62,14 +62,14 @@ const deactivateRoute = defineRoute({
 const ActivationsQuery = PageQuery.extend({
   integration: publicIdField('Integration')
     .optional()
-    .meta({ description: 'Returns only activations of this integration.' }),
+    .meta({ description: 'Only return activations for this integration.' }),
   groupKey: z
     .string()
     .optional()
-    .meta({ description: 'Returns only activations of this group key.', example: 'store-17' }),
+    .meta({ description: 'Only return activations for this group key.', example: 'store-17' }),
   status: z.enum(['Active', 'Revoked', 'all']).optional().meta({
     description:
-      'Returns only activations with this status. Defaults to Active. Revoked activations are kept for 30 days.',
+      'Only return activations with the given status. Defaults to Active. Revoked activations remain available for 30 days.',
     example: 'Active',
   }),
 });
@@ -87,11 +87,11 @@ const listActivations = defineRoute({
   access: 'producer',
   operation: 'listActivations',
   tag: 'Activations',
-  summary: 'List activations',
+  summary: 'List all activations',
   query: ActivationsQuery,
   answers: {
     200: {
-      description: 'A page of activations, sorted by integration and group key.',
+      description: 'List of activations, sorted by integration and group key.',
       schema: pageOf(ActivationEntry),
     },
   },
@@ -114,8 +114,8 @@ const getActivation = defineRoute({
   access: 'producer',
   operation: 'getActivation',
   tag: 'Activations',
-  summary: 'Read one activation',
-  answers: { 200: { description: 'The activation.', schema: ActivationEntry } },
+  summary: 'Retrieve an activation',
+  answers: { 200: { description: 'The requested activation.', schema: ActivationEntry } },
   problems: ['unknown_resource'],
   async handle({ caches }, { tenant, params }) {
     const known = caches

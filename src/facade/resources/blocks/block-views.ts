@@ -7,20 +7,21 @@ import type { Cached } from '../../objects/cached.ts';
 export const BlockEntry = z
   .object({
     publicId: publicIdField('Block'),
-    target: z.enum(['stream', 'package']).meta({ description: 'The kind of the target.' }),
+    target: z.enum(['stream', 'package']).meta({ description: 'Kind of resource being blocked.' }),
     catalogEntryPublicId: publicIdField('CatalogStream')
       .nullable()
-      .meta({ description: 'The blocked stream. The value is null for a package.' }),
+      .meta({ description: 'The stream being blocked. Will be null for packages.' }),
     packagePublicId: publicIdField('Package')
       .nullable()
-      .meta({ description: 'The blocked package. The value is null for a stream.' }),
-    key: z.string().meta({ description: 'The key of the stream or the package.' }),
-    enforced: z.boolean().meta({ description: 'Whether the block is in force.' }),
+      .meta({ description: 'The package being blocked. Will be null for streams.' }),
+    key: z.string().meta({ description: 'Key of the stream or package.' }),
+    enforced: z.boolean().meta({ description: 'Whether the block is currently in force.' }),
     pausedSubscriptions: z
       .int()
-      .meta({ description: 'The number of subscriptions of the integration that the block applies to.' }),
+      .meta({ description: "Number of the integration's subscriptions affected by the block." }),
     objects: z.array(z.string()).meta({
-      description: 'The names of the Block objects for this target. The block ends after all of them are deleted.',
+      description:
+        'Names of all Block objects for this target. The block is lifted once all of them have been deleted.',
     }),
   })
   .meta({ id: 'Block' });

@@ -116,9 +116,9 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
 }
 
 const UNTIL_WHEN =
-  'After the response, the events of the target are not routed to the integration and no more attempts start. Events are kept until their retention period ends.';
+  'Once the request returns, events from the target will no longer be routed to the integration and no further attempts will be started. Events are kept, but only for the duration of their retention period.';
 const RESUMES =
-  'If no other block applies to a subscription, it resumes shortly after the response at the position where it stopped. The response is the same if the target is not blocked.';
+  "Subscriptions with no other blocks resume from where they left off, shortly after the response. Unblocking a target that isn't blocked has the same result.";
 
 const blockStream = defineRoute({
   method: 'POST',
@@ -129,7 +129,7 @@ const blockStream = defineRoute({
   summary: 'Block a stream for an integration',
   description: UNTIL_WHEN,
   closes: true,
-  answers: { 204: { description: 'The stream is blocked, and the block is in force.' } },
+  answers: { 204: { description: 'The stream has been blocked, and the block is in force.' } },
   problems: ['unknown_resource'],
   handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
     block(facade, { namespace: tenant.name, integration, kind: 'CatalogStream', target }),
@@ -142,8 +142,8 @@ const unblockStream = defineRoute({
   operation: 'unblockStream',
   tag: 'Blocks',
   summary: 'Unblock a stream for an integration',
-  description: `${RESUMES} This call does not remove blocks of packages that contain the stream.`,
-  answers: { 204: { description: 'The block does not exist.' } },
+  description: `${RESUMES} Note that this does not remove blocks on packages that include the stream.`,
+  answers: { 204: { description: 'The block has been removed or did not exist.' } },
   problems: ['managed_elsewhere'],
   handle: (facade, { tenant, params: { integration, catalogEntryPublicId: target } }) =>
     unblock(facade, { namespace: tenant.name, integration, kind: 'CatalogStream', target }),
@@ -156,9 +156,9 @@ const blockPackage = defineRoute({
   operation: 'blockPackage',
   tag: 'Blocks',
   summary: 'Block a package for an integration',
-  description: `Blocks all streams of the package, including streams that you add later. ${UNTIL_WHEN}`,
+  description: `Blocks every stream in the package, including any that are added at a later time. ${UNTIL_WHEN}`,
   closes: true,
-  answers: { 204: { description: 'The package is blocked, and the block is in force.' } },
+  answers: { 204: { description: 'The package has been blocked, and the block is in force.' } },
   problems: ['unknown_resource', 'package_archived'],
   handle: (facade, { tenant, params: { integration, pkg: target } }) =>
     block(facade, { namespace: tenant.name, integration, kind: 'Package', target }),
@@ -171,8 +171,8 @@ const unblockPackage = defineRoute({
   operation: 'unblockPackage',
   tag: 'Blocks',
   summary: 'Unblock a package for an integration',
-  description: `${RESUMES} This call does not remove blocks of single streams and of other packages.`,
-  answers: { 204: { description: 'The block does not exist.' } },
+  description: `${RESUMES} Note that this does not remove blocks on individual streams or on other packages.`,
+  answers: { 204: { description: 'The block has been removed or did not exist.' } },
   problems: ['managed_elsewhere'],
   handle: (facade, { tenant, params: { integration, pkg: target } }) =>
     unblock(facade, { namespace: tenant.name, integration, kind: 'Package', target }),
@@ -184,9 +184,9 @@ const listBlocks = defineRoute({
   access: 'producer',
   operation: 'listBlocks',
   tag: 'Blocks',
-  summary: 'List the blocks of an integration',
+  summary: 'List all blocks for an integration',
   query: PageQuery,
-  answers: { 200: { description: 'A page of blocks, sorted by public id.', schema: pageOf(BlockEntry) } },
+  answers: { 200: { description: 'List of blocks, sorted by public id.', schema: pageOf(BlockEntry) } },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle({ caches }, { tenant, params, query }) {
     const { metadata } = await findOwned(caches, 'Integration', tenant.name, params.integration);

@@ -11,17 +11,17 @@ const SentTest = z.object({ id: PATH_PARAMETERS.event }).meta({ id: 'SentTest' }
 
 const Recover = z
   .strictObject({
-    since: instant('Returns only events accepted at or after this time'),
-    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous call.' }),
+    since: instant('Only return events that were accepted at or after this time'),
+    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor returned by the previous request.' }),
   })
   .meta({ id: 'Recover' });
 
 const Recovered = z
   .object({
-    count: z.int().meta({ description: 'The number of deliveries that this call made due.' }),
+    count: z.int().meta({ description: 'Number of deliveries that became due as a result of this request.' }),
     nextCursor: z.string().nullable().meta({
       description:
-        'If the value is not null, there are more deliveries. To continue, repeat the call with this cursor.',
+        'Cursor for continuing with the remaining deliveries by repeating the request. Will be null if there are no more.',
     }),
   })
   .meta({ id: 'Recovered' });
@@ -37,9 +37,11 @@ const sendTest = defineRoute({
   tag: 'Receiving',
   summary: 'Send a test event to the endpoint',
   description:
-    'Sends a test event of type sluice.test to the endpoint in a single attempt. The dispatcher processes and signs the event like any other delivery. Test events are free and do not require an activation. They do not wait for other events and do not delay them. To get the result, read the returned event.',
+    "Sends an event of type sluice.test to the endpoint, using a single attempt. Test events are processed and signed by the dispatcher just like any other delivery, but they're free of charge and no activation is required. They neither delay other events nor wait for them. The outcome can be found by retrieving the event that is returned.",
   dataPlane: true,
-  answers: { 202: { description: 'The test event is queued. To get the result, read the event.', schema: SentTest } },
+  answers: {
+    202: { description: 'The test event has been queued. Retrieve the event to see its outcome.', schema: SentTest },
+  },
   problems: ['unknown_resource', 'no_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const opened = await openInbox(facade, integration, params.subscription);
@@ -81,10 +83,10 @@ const recover = defineRoute({
   tag: 'Receiving',
   summary: 'Retry failed deliveries now',
   description:
-    'You can use this call after an outage of your endpoint. Deliveries that wait for a retry become due immediately. Dead letters are opened again with a full retry schedule and keep their position in the order of their group key. This call is free because these are retries and not replays.',
+    'Useful for recovering after an outage of your endpoint. Any deliveries that are waiting for a retry become due immediately, while dead letters are opened again with a full retry schedule, keeping their place within the order of their group key. These count as retries rather than replays, so there is no charge.',
   body: Recover,
   dataPlane: true,
-  answers: { 202: { description: 'The deliveries are due.', schema: Recovered } },
+  answers: { 202: { description: 'The deliveries are now due.', schema: Recovered } },
   problems: [
     'unknown_resource',
     'malformed_cursor',

@@ -18,62 +18,50 @@ const described = {
   eventId: z
     .string()
     .nullable()
-    .meta({ description: 'The id that the producer set for the event. Deliveries contain it in webhook-id.' }),
-  type: z
-    .string()
-    .nullable()
-    .meta({ description: 'The event type. The value is null if the event does not have a type.' }),
-  groupKey: z
-    .string()
-    .nullable()
-    .meta({ description: 'The group key. The value is null if it is no longer available.' }),
-  acceptedAt: time('The time when ingress accepted the event'),
-  bytes: z
-    .int()
-    .nullable()
-    .meta({ description: 'The size of the body in bytes. The value is null if it is no longer available.' }),
+    .meta({ description: 'Event id specified by the producer. Included in deliveries as webhook-id.' }),
+  type: z.string().nullable().meta({ description: 'Type of the event, if it has one.' }),
+  groupKey: z.string().nullable().meta({ description: 'Group key of the event. May be null if no longer available.' }),
+  acceptedAt: time('Time at which the event was accepted by ingress'),
+  bytes: z.int().nullable().meta({ description: 'Body size in bytes. May be null if no longer available.' }),
 };
 
 const body = {
   contentType: z.string().nullable().meta({
-    description: 'The content type that the producer sent. The value is null if the producer did not send one.',
+    description: 'Content type provided by the producer, if any.',
   }),
   headers: z.record(z.string(), z.string()).meta({
     description:
-      "The headers of a delivery. They contain the `ce-…` headers of the CloudEvent and the headers of the producer's request that Sluice forwards. There are no `ce-…` headers if the event is structured or if its body is hidden.",
+      "Headers sent with a delivery, consisting of the CloudEvent's `ce-…` headers and any headers forwarded from the producer's request. For structured events, or when the body is withheld, `ce-…` headers are not included.",
   }),
   body: z.string().nullable().meta({
     description:
-      'The body in the format of bodyEncoding. The value is null if the body is no longer available or is hidden.',
+      'Event body, encoded as specified by bodyEncoding. Will be null if the body is withheld or no longer available.',
   }),
   bodyEncoding: z.enum(['utf8', 'base64']).nullable().meta({
-    description: 'The encoding of the body. The value is utf8 for text and base64 (RFC 4648) for binary data.',
+    description: 'Encoding used for the body: utf8 for text, or base64 (RFC 4648) for binary data.',
   }),
 };
 
 const progress = {
   state: z.enum(EVENT_STATES).meta({
     description:
-      'The state of the event. The value is pending before the first attempt, inflight during an attempt, and retrying before the next attempt. All other states are final.',
+      'State of the event. Starts out as pending until the first attempt, is inflight while an attempt is being made, and retrying until the next one. Any other state is final.',
   }),
-  attempts: z.int().meta({ description: 'The number of attempts that were made.' }),
-  nextAttemptAt: time('The time of the next attempt').nullable(),
-  endedAt: time('The time when the delivery ended').nullable(),
+  attempts: z.int().meta({ description: 'Number of attempts made so far.' }),
+  nextAttemptAt: time('Time at which the next attempt is due').nullable(),
+  endedAt: time('Time at which the delivery ended').nullable(),
   reason: z
     .string()
     .nullable()
-    .meta({ description: 'The reason why the delivery ended, which is an HTTP status or a reason code.' }),
+    .meta({ description: 'Why the delivery ended, given as either an HTTP status or a reason code.' }),
 };
 
-const replayId = z
-  .string()
-  .nullable()
-  .meta({ description: 'The id of the replay. The value is null for the first delivery.' });
+const replayId = z.string().nullable().meta({ description: 'Id of the replay, or null for the first delivery.' });
 
 export const EventEntry = z
   .object({
     ...described,
-    tokens: z.int().nullable().meta({ description: 'The price of a replay in tokens.' }),
+    tokens: z.int().nullable().meta({ description: 'Price of a replay, in tokens.' }),
     replayId,
     ...progress,
   })
@@ -81,43 +69,47 @@ export const EventEntry = z
 
 const Attempt = z
   .object({
-    at: time('The time when the delivery ended'),
-    result: z.string().meta({ description: 'The HTTP status, or a reason code if there was no response.' }),
-    latencyMs: z.number().meta({ description: 'The duration in milliseconds.' }),
+    at: time('Time at which the delivery ended'),
+    result: z
+      .string()
+      .meta({ description: 'HTTP status code. If no response was received, a reason code is given instead.' }),
+    latencyMs: z.number().meta({ description: 'Duration, in milliseconds.' }),
   })
   .meta({ id: 'Attempt' });
 
 const Delivery = z.object({
   replayId,
   ...progress,
-  history: z.array(Attempt).meta({ description: 'The last attempts, with the oldest attempt first.' }),
+  history: z.array(Attempt).meta({ description: 'The most recent attempts, oldest first.' }),
 });
 
 export const EventDetail = EventEntry.extend({
   ...body,
   bodyWithheld: z.string().nullable().meta({
     description:
-      'The reason code if the body is hidden because the event was not delivered and cannot be delivered now. Otherwise, the value is null.',
+      'Reason code indicating why the body is withheld, if the event has not been delivered and currently cannot be. Otherwise null.',
   }),
-  history: z.array(Attempt).meta({ description: 'The last attempts, with the oldest attempt first.' }),
+  history: z.array(Attempt).meta({ description: 'The most recent attempts, oldest first.' }),
   replays: z
     .array(Delivery)
-    .meta({ description: 'The replays of the event. The list contains the last 20 replays and all open replays.' }),
+    .meta({
+      description: 'Replays of this event, made up of the 20 most recent ones as well as any that are still open.',
+    }),
   responses: z
     .array(
       z.object({
         replayId,
-        attempt: z.int().meta({ description: 'The number of the attempt, starting with 1.' }),
+        attempt: z.int().meta({ description: 'Attempt number, starting from 1.' }),
         body: z
           .string()
-          .meta({ description: 'The body of the response in the format of bodyEncoding, with at most 16 KiB.' }),
+          .meta({ description: 'Response body, encoded as specified by bodyEncoding and limited to 16 KiB.' }),
         bodyEncoding: z
           .enum(['utf8', 'base64'])
-          .meta({ description: 'The encoding of the body, either utf8 or base64.' }),
-        truncated: z.boolean().meta({ description: 'Whether the response was longer or incomplete.' }),
+          .meta({ description: 'Encoding used for the body, either utf8 or base64.' }),
+        truncated: z.boolean().meta({ description: 'Whether the response exceeded this limit or was incomplete.' }),
       }),
     )
-    .meta({ description: 'The responses to failed attempts that are still available.' }),
+    .meta({ description: "Responses to failed attempts, as long as they're still available." }),
 }).meta({ id: 'InboxEventDetail' });
 
 export const PulledEntry = z.object({ ...described, replayId, ...body }).meta({ id: 'PulledEvent' });

@@ -37,23 +37,22 @@ const States = z
   )
   .optional()
   .meta({
-    description: `Returns only events in these states, as a list separated by commas. The supported values are ${EVENT_STATES.join(', ')}.`,
+    description: `Comma-separated list of states to filter events by. Can be any of ${EVENT_STATES.join(', ')}.`,
     example: 'dead',
   });
 
 const EventQuery = PageQuery.extend({
   subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
   state: States,
-  since: Instant.optional().meta(instantMeta('Returns only events accepted at or after this time')),
-  until: Instant.optional().meta(instantMeta('Returns only events accepted before this time')),
+  since: Instant.optional().meta(instantMeta('Only return events that were accepted at or after this time')),
+  until: Instant.optional().meta(instantMeta('Only return events that were accepted before this time')),
   order: z.enum(['asc', 'desc']).optional().meta({
-    description:
-      'The sort order. Use asc to return the oldest events first, or desc to return the newest events first. Defaults to asc.',
+    description: 'Sort order, either asc for oldest first or desc for newest first. Defaults to asc.',
   }),
   wait: queryInteger(/^([12]?\d|30)$/, 'must be a number of seconds from 0 to 30', {
     minimum: 0,
     maximum: 30,
-    description: 'The number of seconds to wait if there are no events, from 0 to 30. Defaults to 0.',
+    description: 'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0.',
     example: 20,
   }),
 });
@@ -62,7 +61,7 @@ const EventPage = pageOf(EventEntry)
   .extend({
     resumeCursor: z.string().nullable().meta({
       description:
-        'The cursor for events after this page, including future events. The value is null if the inbox does not contain any events yet.',
+        "Cursor for retrieving events after this page, including ones that don't exist yet. Will be null until the inbox contains its first event.",
     }),
   })
   .meta({ id: 'InboxEventPage' });
@@ -106,13 +105,14 @@ const listEvents = defineRoute({
   access: 'recipient',
   operation: 'listEvents',
   tag: 'Inbox',
-  summary: 'List the events of a subscription',
+  summary: 'List all events for a subscription',
   description:
-    'Returns the events in the order in which they were accepted. This call is free. If you set `wait`, the call returns when there is an event or when the time has passed. To follow the inbox, repeat the call with `resumeCursor`. Replays are only listed if `state` contains only open states, or only dead, skipped and expired. Test events are not listed, but you can read them by id.',
+    'Returns a list of events, sorted by the order in which they were accepted. There is no charge for this. When `wait` is specified, the request returns as soon as there is an event or the given time has passed; to follow the inbox, keep requesting the next page using `resumeCursor`. Replays are only included if `state` is limited to open states, or to dead, skipped, and expired. Although test events are never listed, they can be retrieved by id.',
   query: EventQuery,
   answers: {
     200: {
-      description: 'A page of events. If a page contains fewer than `limit` events, it can still have a nextCursor.',
+      description:
+        'List of events. A nextCursor may be present even if there are fewer than `limit` events on the page.',
       schema: EventPage,
     },
   },
@@ -145,10 +145,10 @@ const getEvent = defineRoute({
   access: 'recipient',
   operation: 'getEvent',
   tag: 'Inbox',
-  summary: 'Read one event with its body, attempts and answers',
+  summary: 'Retrieve an event with its body, attempts, and answers',
   description:
-    'This call is free. The body is hidden if the event was not delivered yet and cannot be delivered now. In this case, `bodyWithheld` contains the reason.',
-  answers: { 200: { description: 'The event.', schema: EventDetail } },
+    'Free of charge. The body of an event that has not been delivered yet, and that cannot currently be delivered, is withheld for the reason given by `bodyWithheld`.',
+  answers: { 200: { description: 'The requested event.', schema: EventDetail } },
   problems: ['unknown_event'],
   async handle(facade, { integration, params }) {
     const { id, inbox, ref } = await openEvent(facade, integration, params.event);

@@ -14,23 +14,26 @@ const DEFAULT = 50;
 
 const Pull = z
   .strictObject({
-    subscription: publicIdField('Subscription').meta({ description: 'A subscription without an endpoint.' }),
+    subscription: publicIdField('Subscription').meta({ description: 'Subscription with no endpoint configured.' }),
     limit: z
       .int()
       .min(1)
       .max(MOST)
       .optional()
-      .meta({ description: `The maximum number of events, from 1 to ${MOST}. Defaults to ${DEFAULT}.` }),
+      .meta({ description: `Maximum number of events to return, between 1 and ${MOST}. Defaults to ${DEFAULT}.` }),
     all: z.boolean().optional().meta({
       description:
-        'If false, the call returns only the first event of each group key. If true, it also returns later events in order, and you must acknowledge them in this order. Defaults to false.',
+        'Whether to include more than the first event for each group key. When set to true, later events are returned in order and must also be acknowledged in this order. Defaults to false.',
     }),
     waitSeconds: z
       .int()
       .min(0)
       .max(30)
       .optional()
-      .meta({ description: 'The number of seconds to wait if there are no events, from 0 to 30. Defaults to 0.' }),
+      .meta({
+        description:
+          'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0.',
+      }),
   })
   .meta({ id: 'Pull' });
 
@@ -38,16 +41,16 @@ const Pulled = z
   .object({
     data: z
       .array(PulledEntry)
-      .meta({ description: 'The events, with at most about 4 MiB. The event that has waited the longest is first.' }),
+      .meta({ description: 'The events that are waiting, oldest first. Limited to about 4 MiB.' }),
     more: z.boolean().meta({
-      description: 'Whether there can be more events. To get them, acknowledge the current events and then pull again.',
+      description: 'Whether there may be more events. Acknowledge the current ones before pulling again.',
     }),
   })
   .meta({ id: 'PulledEvents' });
 
 const Acknowledge = z
   .strictObject({
-    subscription: publicIdField('Subscription').meta({ description: 'A subscription without an endpoint.' }),
+    subscription: publicIdField('Subscription').meta({ description: 'Subscription with no endpoint configured.' }),
     events: z
       .array(
         z.strictObject({
@@ -57,12 +60,12 @@ const Acknowledge = z
             .regex(/^[\w-]{1,64}$/)
             .nullable()
             .optional()
-            .meta({ description: 'The replayId of the pulled event, if it has one.' }),
+            .meta({ description: 'The replayId that the event was pulled with, if any.' }),
         }),
       )
       .min(1)
       .max(MOST)
-      .meta({ description: `The events to acknowledge, with 1 to ${MOST} entries in any order.` }),
+      .meta({ description: `List of 1 to ${MOST} events to acknowledge, in any order.` }),
   })
   .meta({ id: 'Acknowledge' });
 
@@ -74,10 +77,10 @@ const pull = defineRoute({
   tag: 'Inbox',
   summary: 'Pull events',
   description:
-    'Returns events of a subscription that does not have an endpoint. Pulling does not remove events, so the same events are returned until you acknowledge them. This call is free.',
+    "Returns events for a subscription that has no endpoint configured. Pulling alone does not remove anything from the inbox, which means that you'll keep getting the same events until they have been acknowledged. Free of charge.",
   body: Pull,
   dataPlane: true,
-  answers: { 200: { description: 'The events and their bodies.', schema: Pulled } },
+  answers: { 200: { description: 'List of events, including their bodies.', schema: Pulled } },
   problems: ['unknown_resource', 'has_endpoint', 'stream_blocked', 'subscription_not_live', 'integration_not_active'],
   async handle(facade, { integration, body, signal }) {
     const { limit = DEFAULT, all = false, waitSeconds = 0 } = body;
@@ -105,11 +108,11 @@ const acknowledge = defineRoute({
   tag: 'Inbox',
   summary: 'Acknowledge pulled events',
   description:
-    'Marks events as delivered. If some events cannot be acknowledged, `errors` lists them, and all other events are acknowledged. You can safely repeat this call.',
+    'Marks events as delivered. Any events that could not be acknowledged are included in `errors`, without affecting the rest. Can be safely repeated.',
   body: Acknowledge,
   largeBody: true,
   dataPlane: true,
-  answers: { 204: { description: 'All events are delivered.' } },
+  answers: { 204: { description: 'All events have been marked as delivered.' } },
   problems: ['unknown_resource', 'has_endpoint', 'unknown_event', 'event_ended', 'subscription_not_live'],
   async handle(facade, { integration, body }) {
     const opened = await openInbox(facade, integration, body.subscription);

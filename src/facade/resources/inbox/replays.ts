@@ -14,33 +14,31 @@ import { instant } from './events.ts';
 import { inboxRefusal, type OpenInbox, openEvent, openInbox } from './inbox-access.ts';
 
 const price = {
-  events: z.int().meta({ description: 'The number of events to replay.' }),
+  events: z.int().meta({ description: 'Number of events to replay.' }),
   tokens: z
     .int()
-    .meta({ description: 'The price in tokens, which is charged to the account of the receiving workspace.' }),
+    .meta({ description: 'Price in tokens, charged to the account that the receiving workspace belongs to.' }),
 };
 const nextCursor = z
   .string()
   .nullable()
   .meta({
-    description: `The cursor for the next replay if the range contains more than ${REPLAYED_AT_ONCE} events. Otherwise, the value is null.`,
+    description: `Cursor to use for the next replay, since no more than ${REPLAYED_AT_ONCE} events can be replayed at once. Will be null if there are no more events in the range.`,
   });
 
 const ReplayEntry = z
   .object({
-    replayId: z
-      .string()
-      .nullable()
-      .meta({ description: 'The id of the replay. The value is null if there were no events to replay.' }),
+    replayId: z.string().nullable().meta({ description: 'Id of the replay, or null if no events were found.' }),
     subscriptionPublicId: publicIdField('Subscription'),
     ...price,
     complete: z
       .boolean()
-      .meta({ description: 'Whether all events are in the inbox. If false, the replay is charged and in progress.' }),
-    taken: z.int().meta({ description: 'The number of events that are already in the inbox.' }),
-    refunded: z
-      .int()
-      .meta({ description: 'The number of tokens that were refunded because the retention period of events ended.' }),
+      .meta({
+        description:
+          'Whether all events have reached the inbox. While false, the replay has been charged but is still in progress.',
+      }),
+    taken: z.int().meta({ description: 'Number of events that have already reached the inbox.' }),
+    refunded: z.int().meta({ description: 'Number of tokens refunded for events whose retention period ended.' }),
     nextCursor,
   })
   .meta({ id: 'Replay' });
@@ -50,19 +48,19 @@ const ReplayPrice = z.object({ ...price, nextCursor }).meta({ id: 'ReplayPrice' 
 const ReplayRange = z
   .strictObject({
     subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
-    since: instant('Returns only events accepted at or after this time'),
-    until: instant('Returns only events accepted before this time').meta({ example: '2099-12-31T00:00:00Z' }),
+    since: instant('Only return events that were accepted at or after this time'),
+    until: instant('Only return events that were accepted before this time').meta({ example: '2099-12-31T00:00:00Z' }),
     states: z
       .array(z.enum(REPLAYABLE_STATES))
       .min(1)
       .optional()
       .meta({
-        description: `Replays only events that ended in these states. By default, all of these states are included: ${REPLAYABLE_STATES.join(', ')}.`,
+        description: `Only replay events that ended in one of these states. Defaults to all of ${REPLAYABLE_STATES.join(', ')}.`,
       }),
-    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous replay.' }),
+    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor returned by the previous replay.' }),
     dryRun: z.boolean().optional().meta({
       description:
-        'If true, the call returns the number of events and the price without replaying them. Defaults to false.',
+        'Set to true to calculate the price and number of events without actually replaying them. Defaults to false.',
     }),
   })
   .meta({ id: 'ReplayRange' });
@@ -125,7 +123,7 @@ async function startReplay(
 }
 
 const CHARGED =
-  'A replay costs the tokens of each event again, and Sluice charges them once before it sends any events. The Idempotency-Key header is the id of the replay. If you do not send a key, Sluice derives the id from the request, and a repeated call does not start a second replay. To replay the same events again, send a new key. Deliveries have the same `webhook-id` and an additional `webhook-replay` header.';
+  "Each event costs its tokens again, all of which are charged upfront before anything is sent. The replay is identified by the Idempotency-Key header or, if none is provided, by an id derived from the request itself, so repeating a request won't start a second replay. You'll need a new key in order to replay the same events again. The `webhook-id` of each delivery is unchanged, but a `webhook-replay` header is added.";
 const REFUSED = [
   'insufficient_tokens',
   'stream_blocked',
@@ -133,7 +131,7 @@ const REFUSED = [
   'integration_not_active',
   'replay_conflict',
 ] as const;
-const LOCATION = { Location: 'The path of the replay.' };
+const LOCATION = { Location: 'Path of the replay.' };
 
 const replayEvent = defineRoute({
   method: 'POST',
@@ -141,12 +139,12 @@ const replayEvent = defineRoute({
   access: 'recipient',
   operation: 'replayEvent',
   tag: 'Inbox',
-  summary: 'Replay one event',
+  summary: 'Replay an event',
   description: CHARGED,
   bodyElsewhere:
-    'Use POST /waas/integrations/{integration}/replay to replay a range. You can set dryRun to get the price.',
+    'To replay a range of events, use POST /waas/integrations/{integration}/replay instead. The price can be calculated beforehand using dryRun.',
   dataPlane: true,
-  answers: { 202: { description: 'The replay is charged and started.', schema: ReplayEntry, headers: LOCATION } },
+  answers: { 202: { description: 'The replay has been charged and started.', schema: ReplayEntry, headers: LOCATION } },
   problems: ['unknown_event', 'event_open', 'event_expired', 'group_key_inactive', ...REFUSED],
   async handle(facade, { integration, params, idempotencyKey }) {
     const { ref, ...opened } = await openEvent(facade, integration, params.event);
@@ -161,12 +159,12 @@ const replayEvents = defineRoute({
   operation: 'replayEvents',
   tag: 'Inbox',
   summary: 'Replay a time range, or price it (dryRun)',
-  description: `Replays events in order. Events are not replayed if their group key is not active. ${CHARGED}`,
+  description: `Replays events in order, leaving out any whose group key isn't active. ${CHARGED}`,
   body: ReplayRange,
   dataPlane: true,
   answers: {
-    202: { description: 'The replay is charged and started.', schema: ReplayEntry, headers: LOCATION },
-    200: { description: 'The number of events and the price of the dry run.', schema: ReplayPrice },
+    202: { description: 'The replay has been charged and started.', schema: ReplayEntry, headers: LOCATION },
+    200: { description: 'Price and number of events, as calculated by the dry run.', schema: ReplayPrice },
   },
   problems: ['unknown_resource', 'malformed_cursor', ...REFUSED],
   async handle(facade, { integration, body, idempotencyKey }) {
@@ -188,8 +186,8 @@ const getReplay = defineRoute({
   access: 'recipient',
   operation: 'getReplay',
   tag: 'Inbox',
-  summary: 'Read the progress of a replay',
-  answers: { 200: { description: 'The replay.', schema: ReplayEntry } },
+  summary: 'Retrieve the progress of a replay',
+  answers: { 200: { description: 'The requested replay.', schema: ReplayEntry } },
   problems: ['unknown_resource'],
   async handle(facade, { integration, params }) {
     const found = await fromRedis(facade.replays.read(payerOf(integration), params.replay));

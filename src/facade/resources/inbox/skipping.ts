@@ -10,7 +10,7 @@ const ReplayOf = z.strictObject({
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
     .optional()
-    .meta({ description: 'The replay to skip. If this field is not set, the first delivery is skipped.' }),
+    .meta({ description: 'Replay that should be skipped. Defaults to the first delivery.' }),
 });
 
 const skipEvent = defineRoute({
@@ -21,11 +21,11 @@ const skipEvent = defineRoute({
   tag: 'Inbox',
   summary: 'Skip an event',
   description:
-    'Ends the delivery of the event and releases the events that wait for it. This call is free. If you skip an event during an attempt, its state is skipped regardless of the result of the attempt. You can replay skipped events.',
+    'Ends delivery of the event, releasing any events that are waiting for it. Free of charge. When skipped during an attempt, the event will end up as skipped no matter how the attempt turns out. Skipped events can be replayed.',
   body: ReplayOf.meta({ id: 'SkipEvent' }),
   bodyOptional: true,
   dataPlane: true,
-  answers: { 204: { description: 'The event is skipped.' } },
+  answers: { 204: { description: 'The event has been skipped.' } },
   problems: ['unknown_event', 'event_ended'],
   async handle(facade, { integration, params, body }) {
     const { inbox, ref } = await openEvent(facade, integration, params.event);
@@ -38,18 +38,18 @@ const skipEvent = defineRoute({
 
 const SkipMany = z
   .strictObject({
-    upTo: PATH_PARAMETERS.event.meta({ description: 'The id of the last event to skip.' }),
-    groupKey: z.string().min(1).max(256).optional().meta({ description: 'Skips only events of this group key.' }),
-    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor of the previous call.' }),
+    upTo: PATH_PARAMETERS.event.meta({ description: 'Id of the last event that should be skipped.' }),
+    groupKey: z.string().min(1).max(256).optional().meta({ description: 'Only skip events with this group key.' }),
+    cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor returned by the previous request.' }),
   })
   .meta({ id: 'SkipEvents' });
 
 const Skipped = z
   .object({
-    skipped: z.int().meta({ description: 'The number of events that this call skipped.' }),
+    skipped: z.int().meta({ description: 'Number of events that were skipped.' }),
     nextCursor: z.string().nullable().meta({
       description:
-        'If the value is not null, there are more deliveries. To continue, repeat the call with this cursor.',
+        'Cursor for continuing with the remaining deliveries by repeating the request. Will be null if there are no more.',
     }),
   })
   .meta({ id: 'SkippedEvents' });
@@ -63,12 +63,12 @@ const skipEvents = defineRoute({
   access: 'recipient',
   operation: 'skipEvents',
   tag: 'Inbox',
-  summary: 'Skip all open events up to one',
+  summary: 'Skip all open events up to a given event',
   description:
-    'Skips all open events of the subscription up to and including this event. You can limit the call to one group key. This call is free and does not skip replays.',
+    "Skips all of the subscription's open events up to and including the given event, optionally restricted to a single group key. Free of charge. Replays are unaffected.",
   body: SkipMany,
   dataPlane: true,
-  answers: { 200: { description: 'The events are skipped.', schema: Skipped } },
+  answers: { 200: { description: 'The events have been skipped.', schema: Skipped } },
   problems: ['unknown_event', 'malformed_cursor'],
   async handle(facade, { integration, body }) {
     const { groupKey } = body;

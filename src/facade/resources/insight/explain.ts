@@ -19,18 +19,20 @@ export const Reason = z.enum([...NotRouted.options, ...HELD]);
 
 /** Readable name, shown next to the id. Must not contain the invited e-mail address. */
 export const IntegrationName = z.string().meta({
-  description: "The name of the Integration in the producer's namespace.",
+  description: "Name of the Integration within the producer's namespace.",
   example: 'globex',
 });
 
 const verdict = {
-  wouldRoute: z.boolean().meta({ description: 'Whether an event that is accepted now would be routed to the inbox.' }),
+  wouldRoute: z
+    .boolean()
+    .meta({ description: 'Whether an event would be routed to the inbox if it were accepted now.' }),
   reason: Reason.nullable().meta({
-    description: 'The reason why the event would not be routed. The value is null if it would be routed.',
+    description: 'Why the event would not be routed, or null if it would.',
   }),
   held: z.boolean().meta({
     description:
-      'If true, the event would wait and then be routed after the cause is resolved. If false, it would not be routed later.',
+      "Whether the event would wait to be routed until the cause has been resolved. When false, it won't be routed at a later time either.",
   }),
 };
 
@@ -39,28 +41,28 @@ const GateEntry = z
     integrationPublicId: publicIdField('Integration'),
     integrationName: IntegrationName,
     subscriptionPublicId: publicIdField('Subscription').nullable().meta({
-      description: 'The subscription. The value is null if the integration does not subscribe to the stream.',
+      description: "The integration's subscription to the stream, if it has one.",
     }),
     ...verdict,
     inForce: z.object(verdict).meta({
       description:
-        'The current decision of the data plane. It is only different until a change is in force. For blocked_stream, blocked_package and suspended, the data plane returns the reason paused.',
+        'Decision currently made by the data plane, which may only differ until a change is in force. Where the reason is blocked_stream, blocked_package, or suspended, the data plane uses paused instead.',
     }),
   })
   .meta({
     id: 'Gate',
-    description: 'The decision for an integration based on its custom resources, and the decision that is in force.',
+    description:
+      'The decision for an integration, both as determined from its custom resources and as currently in force.',
   });
 
 const Explanation = pageOf(GateEntry)
   .extend({
     stream: StreamName.extend({
-      acceptsEvents: z.boolean().meta({ description: 'Whether ingress currently accepts events of the stream.' }),
-    }).meta({ description: 'The stream of the event.' }),
-    groupKey: z
-      .string()
-      .nullable()
-      .meta({ description: 'The group key of the event. The value is null for an event without a group key.' }),
+      acceptsEvents: z
+        .boolean()
+        .meta({ description: 'Whether events for the stream are currently accepted by ingress.' }),
+    }).meta({ description: 'Stream to which the event belongs.' }),
+    groupKey: z.string().nullable().meta({ description: 'Group key of the event, or null if it has none.' }),
   })
   .meta({ id: 'Explanation' });
 
@@ -122,19 +124,19 @@ const explainRouting = defineRoute({
   tag: 'Events',
   summary: 'Explain where an event would go',
   description:
-    'Evaluates the gate without sending an event. For each integration, the response shows whether an event of this stream and group key would be routed, and the reason if it would not be routed.',
+    "Evaluates the gate for a hypothetical event without sending anything. For every integration, this returns whether an event with the given stream and group key would be routed, along with a reason if it wouldn't be.",
   query: PageQuery.extend({
     stream: StreamChoice,
     groupKey: groupKey().optional().meta({
       description:
-        'The group key of the event. If this parameter is not set, the call explains an event without a group key, which is not routed.',
+        'Group key of the event. If omitted, the decision is for an event without a group key, which would never be routed.',
       example: 'store-17',
     }),
     integration: publicIdField('Integration')
       .optional()
-      .meta({ description: 'Returns only this integration. By default, all integrations are returned.' }),
+      .meta({ description: 'Only return this integration. Defaults to all integrations.' }),
   }),
-  answers: { 200: { description: 'A page of decisions, sorted by integration.', schema: Explanation } },
+  answers: { 200: { description: 'List of decisions, sorted by integration.', schema: Explanation } },
   problems: ['unknown_resource', 'malformed_cursor'],
   async handle(facade, { tenant, query }) {
     const { groupKey: key } = query;

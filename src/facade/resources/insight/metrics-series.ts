@@ -10,7 +10,7 @@ import { chooseStream, StreamChoice, StreamName, streamName } from '../streams/s
 const HistoryChoice = z
   .enum(HISTORIES)
   .optional()
-  .meta({ description: 'The time range, which is the last hour, day or week. Defaults to 24h.', example: '24h' });
+  .meta({ description: 'Time range to report on: the last hour, day, or week. Defaults to 24h.', example: '24h' });
 
 const time = (description: string) =>
   z
@@ -23,23 +23,20 @@ const count = (description: string, example: number) => z.int().min(0).meta({ de
 
 const SeriesBucket = z
   .object({
-    timestamp: time('The start of the bucket'),
-    eventsIn: count(
-      'The number of events that ingress accepted. An id that is repeated within 24 hours is counted once.',
-      120,
-    ),
+    timestamp: time('Start time of the bucket'),
+    eventsIn: count('Number of events accepted by ingress, not counting ids that were repeated within 24 hours.', 120),
     deliveries: count(
-      'The number of successful first deliveries for each event and integration. A delivery is successful if the endpoint responds with 2xx or if the partner acknowledges a pulled event.',
+      'Number of first deliveries that succeeded, counted per event and integration. This includes 2xx responses from endpoints as well as pulled events that have been acknowledged.',
       240,
     ),
     failures: count(
-      'The number of failed attempts of first deliveries, including the last attempt. The sum of HTTP deliveries and failures is the total number of attempts.',
+      'Number of first delivery attempts that failed, including final attempts. Add this to the number of HTTP deliveries for the total number of attempts.',
       3,
     ),
-    notRouted: count('The number of events that were not routed to any integration and are not waiting for one.', 1),
-    bytes: count('The total size of the bodies of accepted events in bytes.', 98_304),
+    notRouted: count('Number of events that were not routed to any integration, nor are still waiting for one.', 1),
+    bytes: count('Total body size of all accepted events, in bytes.', 98_304),
     tokens: count(
-      'The number of tokens that the producer paid for distribution. Tokens are counted when an event is routed to an integration.',
+      'Number of tokens paid by the producer for distribution, counted at the time an event is routed to an integration.',
       240,
     ),
   })
@@ -48,15 +45,17 @@ const SeriesBucket = z
 const MetricsSeries = z
   .object({
     producerTenantPublicId: publicIdField('Workspace'),
-    history: z.enum(HISTORIES).meta({ description: 'The time range of the request.' }),
+    history: z.enum(HISTORIES).meta({ description: 'Time range that was requested.' }),
     granularitySeconds: z
       .int()
-      .meta({ description: 'The width of a bucket in seconds, which is 60, 900 or 3600.', example: 900 }),
-    start: time('The start of the first bucket'),
-    end: time('The end of the last bucket, which is the current bucket'),
+      .meta({ description: 'Width of each bucket in seconds. Can be 60, 900, or 3600.', example: 900 }),
+    start: time('Start time of the first bucket'),
+    end: time('End time of the last bucket, i.e. the current one'),
     series: z
       .array(SeriesBucket)
-      .meta({ description: 'All 60, 96 or 168 buckets, including empty buckets, with the oldest bucket first.' }),
+      .meta({
+        description: 'Buckets in chronological order, including empty ones. There are 60, 96, or 168 in total.',
+      }),
   })
   .meta({ id: 'MetricsSeries' });
 
@@ -84,11 +83,11 @@ const getMetricsSeries = defineRoute({
   access: 'producer',
   operation: 'getMetricsSeries',
   tag: 'Metrics',
-  summary: 'Read traffic over time',
+  summary: 'Retrieve traffic over time',
   description:
-    'Returns the traffic of all streams and integrations of the producer in buckets that are aligned to UTC. An event is counted when it is accepted. Deliveries and failed attempts are counted when they end, and tokens and `notRouted` are counted when the event is routed. The counts are exact, but they can be delayed by a few seconds, or longer after a crash. A delayed count is always added to the correct bucket. Replays, test events and sandbox events are not included.',
+    "Returns traffic across all of the producer's streams and integrations, divided into buckets aligned to UTC. Events are counted when accepted, deliveries and failed attempts when they end, and tokens and `notRouted` at the time of routing. Although exact, counts may lag behind by a few seconds, or by more following a crash. This never affects which bucket they end up in. Replays, test events, and sandbox events are excluded.",
   query: z.strictObject({ history: HistoryChoice }),
-  answers: { 200: { description: 'The series.', schema: MetricsSeries } },
+  answers: { 200: { description: 'The requested time series.', schema: MetricsSeries } },
   async handle(facade, { tenant, query }) {
     const { history = '24h' } = query;
     const series = await fromRedis(facade.traffic.readSeries(tenant.publicId, history, facade.nowMs()));
@@ -99,13 +98,13 @@ const getMetricsSeries = defineRoute({
 const REASONS = Object.keys(NOT_ROUTED) as NotRoutedReason[];
 
 const ABOUT: Record<NotRoutedReason, string> = {
-  missing_group_key: 'The event does not have a group key. This reason is counted once per event.',
-  not_activated: 'The group key was not active for the integration.',
-  not_subscribed: 'The subscription was deleted or created again before the event was routed.',
-  integration_pending: 'The partner had not accepted the invitation.',
-  integration_closed: 'The integration was declined or revoked, or it had expired.',
-  skipped_to_now: 'The event was accepted before the subscription existed, or during a pause with a skipped backlog.',
-  expired: 'The retention period of the event ended while the subscription was paused or delayed.',
+  missing_group_key: 'No group key was provided with the event. Only counted once per event.',
+  not_activated: 'The group key had not been activated for the integration.',
+  not_subscribed: 'The subscription was either deleted or recreated before the event could be routed.',
+  integration_pending: 'The invitation had not been accepted by the partner yet.',
+  integration_closed: 'The integration had expired, or it was declined or revoked.',
+  skipped_to_now: 'The event predates the subscription, or was accepted during a pause whose backlog was skipped.',
+  expired: "The event's retention period ended during a pause or delay of the subscription.",
 };
 
 const ReasonCount = z
@@ -114,31 +113,29 @@ const ReasonCount = z
       description: REASONS.map(reason => `${reason}: ${ABOUT[reason]}`).join(' '),
       example: 'not_activated',
     }),
-    count: count('The number of occurrences.', 1),
+    count: count('Number of occurrences.', 1),
   })
   .meta({ id: 'NotRoutedCount' });
 
 const NotRoutedSeries = z
   .object({
     producerTenantPublicId: publicIdField('Workspace'),
-    stream: StreamName.meta({ description: 'The stream of the request.' }),
-    history: z.enum(HISTORIES).meta({ description: 'The time range of the request.' }),
-    granularitySeconds: z.int().meta({ description: 'The width of a bucket in seconds.', example: 3_600 }),
-    start: time('The start of the first bucket, which is the full hour in which the time range begins'),
-    end: time('The end of the last bucket, which is the current bucket'),
-    reasons: z
-      .array(ReasonCount)
-      .meta({ description: 'The totals of all buckets for each reason, including reasons with a count of 0.' }),
+    stream: StreamName.meta({ description: 'Stream that was requested.' }),
+    history: z.enum(HISTORIES).meta({ description: 'Time range that was requested.' }),
+    granularitySeconds: z.int().meta({ description: 'Width of each bucket, in seconds.', example: 3_600 }),
+    start: time('Start time of the first bucket, rounded down from the beginning of the time range to a full hour'),
+    end: time('End time of the last bucket, i.e. the current one'),
+    reasons: z.array(ReasonCount).meta({ description: 'Totals for each reason across all buckets, even if 0.' }),
     series: z
       .array(
         z.object({
-          timestamp: time('The start of the bucket'),
+          timestamp: time('Start time of the bucket'),
           reasons: z
             .array(ReasonCount)
-            .meta({ description: 'The counts of this hour. Only reasons with a count above 0 are included.' }),
+            .meta({ description: 'Counts for this hour, limited to reasons that occurred at least once.' }),
         }),
       )
-      .meta({ description: 'All 2, 25 or 169 hours, including hours without counts, with the oldest hour first.' }),
+      .meta({ description: 'Hours in chronological order, including empty ones. There are 2, 25, or 169 in total.' }),
   })
   .meta({ id: 'NotRoutedSeries' });
 
@@ -175,9 +172,9 @@ const getNotRouted = defineRoute({
   tag: 'Metrics',
   summary: 'Count events that were not routed, by reason',
   description:
-    'Returns how often a subscribed integration did not receive an event of a stream, grouped by the reason and the UTC hour of routing. If three integrations did not receive an event, it is counted three times. Waiting events are not counted. To get the result for a single event, use `GET …/events/{eventId}`. To get a prediction for an event, use `GET …/explain`.',
+    'Returns the number of times that events from a stream were not received by a subscribed integration, grouped by reason and UTC hour of routing. This means that an event missed by three integrations is counted three times. Events that are still waiting are excluded. For the outcome of a single event, see `GET …/events/{eventId}` or, to predict one, `GET …/explain`.',
   query: z.strictObject({ stream: StreamChoice, history: HistoryChoice }),
-  answers: { 200: { description: 'The counts for each reason.', schema: NotRoutedSeries } },
+  answers: { 200: { description: 'Counts for each reason.', schema: NotRoutedSeries } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, query }) {
     const { history = '24h' } = query;

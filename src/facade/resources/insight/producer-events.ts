@@ -32,27 +32,27 @@ const DispositionEntry = z
     integrationPublicId: publicIdField('Integration'),
     integrationName: IntegrationName,
     subscriptionPublicId: publicIdField('Subscription').nullable().meta({
-      description: 'The subscription. The value is null if the integration does not subscribe to the stream.',
+      description: "The integration's subscription to the stream, if it has one.",
     }),
     disposition: z.enum(['routed', 'waiting', 'not_routed']).meta({
       description:
-        'The disposition of the event. The value is routed if the event is or was in the inbox, waiting if it can still be routed, and not_routed if it will not be routed.',
+        "Disposition of the event: routed if it currently is, or has been, in the inbox; waiting if it may still be routed; or not_routed if it won't be.",
     }),
     reason: Reason.nullable().meta({
       description:
-        'The reason why the event is not routed or is waiting. The value is null if it was routed or will be routed soon.',
+        'Why the event is not routed or is still waiting. Will be null if it has already been routed or is about to be.',
     }),
     state: z
       .enum(EVENT_STATES)
       .nullable()
-      .meta({ description: 'The state of the delivery. The value is null if the event was not routed.' }),
-    attempts: z.int().meta({ description: 'The number of attempts that were made.' }),
-    nextAttemptAt: time('The time of the next attempt').nullable(),
-    endedAt: time('The time when the delivery ended').nullable(),
+      .meta({ description: 'State of the delivery, or null if the event was not routed.' }),
+    attempts: z.int().meta({ description: 'Number of attempts made so far.' }),
+    nextAttemptAt: time('Time at which the next attempt is due').nullable(),
+    endedAt: time('Time at which the delivery ended').nullable(),
     endedBy: z
       .string()
       .nullable()
-      .meta({ description: 'The reason why the delivery ended, which is an HTTP status or a reason code.' }),
+      .meta({ description: 'Why the delivery ended, given as either an HTTP status or a reason code.' }),
   })
   .meta({ id: 'EventDisposition' });
 
@@ -60,19 +60,13 @@ const ProducedEvent = pageOf(DispositionEntry)
   .extend({
     eventId: z
       .string()
-      .meta({ description: 'The id that the producer set for the event. Deliveries contain it in webhook-id.' }),
-    stream: StreamName.meta({ description: 'The stream of the event.' }),
-    type: z
-      .string()
-      .nullable()
-      .meta({ description: 'The event type. The value is null if the event does not have a type.' }),
-    groupKey: z
-      .string()
-      .nullable()
-      .meta({ description: 'The group key. The value is null if the event does not have a group key.' }),
-    acceptedAt: time('The time when ingress accepted the event'),
-    bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
-    tokens: z.int().meta({ description: 'The price in tokens for each integration.' }),
+      .meta({ description: 'Event id specified by the producer. Included in deliveries as webhook-id.' }),
+    stream: StreamName.meta({ description: 'Stream to which the event belongs.' }),
+    type: z.string().nullable().meta({ description: 'Type of the event, if it has one.' }),
+    groupKey: z.string().nullable().meta({ description: 'Group key of the event, if it has one.' }),
+    acceptedAt: time('Time at which the event was accepted by ingress'),
+    bytes: z.int().meta({ description: 'Body size in bytes.' }),
+    tokens: z.int().meta({ description: 'Price per integration, in tokens.' }),
   })
   .meta({ id: 'ProducedEvent' });
 
@@ -159,17 +153,20 @@ const getProducedEvent = defineRoute({
   tag: 'Events',
   summary: 'Find out where an event went',
   description:
-    "Returns the accepted event and its disposition for each integration. If the event was routed, the response contains the state of the delivery. Otherwise, it contains the reason. You can find events by the producer's id for at least 24 hours. You can find events by inbox id (`evt_` and 35 characters) until their retention period ends. If an id was used several times, the call returns the latest event.",
+    "Returns an accepted event along with its disposition for each integration, consisting of the delivery state if it was routed or otherwise the reason it was not. Events can be looked up by the producer's id for at least 24 hours, or by inbox id (`evt_` and 35 characters) for as long as their retention period lasts. If the same id was used more than once, the most recent event is returned.",
   query: PageQuery.extend({
     stream: StreamChoice.optional().meta({
-      description: 'The public id or the key of the stream. By default, the call searches all streams.',
+      description: 'Public id or key of the stream. All streams are searched if not specified.',
     }),
     integration: publicIdField('Integration')
       .optional()
-      .meta({ description: 'Returns only this integration. By default, all integrations are returned.' }),
+      .meta({ description: 'Only return this integration. Defaults to all integrations.' }),
   }),
   answers: {
-    200: { description: 'The event and a page of its dispositions, sorted by integration.', schema: ProducedEvent },
+    200: {
+      description: 'The event, along with a list of its dispositions sorted by integration.',
+      schema: ProducedEvent,
+    },
   },
   problems: ['unknown_resource', 'unknown_event', 'malformed_cursor'],
   async handle(facade, { tenant, params, query }) {

@@ -9,7 +9,7 @@ type Stated = Pick<Cached<'Integration'>, 'spec' | 'status'>;
 
 export const IntegrationStatus = z.enum(['Pending', 'Active', 'Declined', 'Expired', 'Revoked']).meta({
   description:
-    'The status of the integration. The value is Pending until the partner responds, Expired after 14 days without a response, Active after the partner accepts, Declined after the partner declines, and Revoked after the producer ends the integration.',
+    'Status of the integration. Pending until the partner responds to the invitation, then either Active or Declined depending on their response. Becomes Expired after 14 days with no response, and Revoked when ended by the producer.',
   example: 'Pending',
 });
 
@@ -17,7 +17,7 @@ export const InvitedIntegration = z
   .object({
     publicId: publicIdField('Integration'),
     invitedEmail: z.string().nullable().meta({
-      description: 'The invited email address as you sent it. The value is null for a direct grant.',
+      description: 'Email address that was invited, exactly as provided. Will be null for direct grants.',
       example: 'ada@example.com',
     }),
     status: IntegrationStatus,
@@ -30,21 +30,21 @@ const time = (description: string) =>
     .nullable()
     .meta({
       format: 'date-time',
-      description: `${description} (RFC 3339). The value can be null.`,
+      description: `${description} (RFC 3339). May be null.`,
       example: '2026-01-31T12:00:00Z',
     });
 
 export const IntegrationEntry = InvitedIntegration.extend({
   name: z.string().meta({
-    description: "The name of the custom resource in the producer's namespace.",
+    description: "Name of the custom resource within the producer's namespace.",
     example: 'int-0123456789abcdefghjk',
   }),
   receivingTenantPublicId: publicIdField('Workspace')
     .nullable()
-    .meta({ description: 'The receiving workspace. The value is null until the partner accepts.' }),
-  issuedAt: time('The time when the invitation was issued'),
-  sentAt: time('The time when the invitation was sent or its Secret was written'),
-  expiresAt: time('The time when the invitation expires'),
+    .meta({ description: 'The receiving workspace, or null until the partner has accepted.' }),
+  issuedAt: time('Time at which the invitation was issued'),
+  sentAt: time('Time at which the invitation was sent or its Secret was written'),
+  expiresAt: time('Time at which the invitation expires'),
 }).meta({ id: 'Integration' });
 
 /** Returns true if the partner has accepted, or can still accept, the invitation. */

@@ -20,14 +20,14 @@ const Invite = z
     producerTenantPublicId: publicIdField('Workspace'),
     email: emailAddress().meta({
       description:
-        'The email address of the partner, with at most 254 characters. Anyone who receives the email can accept the invitation.',
+        "The partner's email address, up to 254 characters long. Note that the invitation can be accepted by anyone who receives this email.",
       format: 'email',
       example: 'ada@example.com',
     }),
   })
   .meta({ id: 'Invite' });
 
-const LOCATION = { Location: 'The path of the integration.' };
+const LOCATION = { Location: 'Path of the integration.' };
 
 const invite = defineRoute({
   method: 'POST',
@@ -37,12 +37,12 @@ const invite = defineRoute({
   tag: 'Integrations',
   summary: 'Invite a partner',
   description:
-    'Sends an invitation to an email address, which is not case-sensitive. If the address already has an open or accepted invitation, the call returns it with status 200. If the previous invitation was declined or revoked or has expired, the call creates a new one. The call returns after the invitation is issued, and the email is sent later. If you send several identical calls at the same time, more than one of them can return 201 with the same body.',
+    'Invites a partner by email address (not case-sensitive). If there already is an open or accepted invitation for this address, it is returned with status 200. A new one will only be created if the previous invitation has expired or was declined or revoked. Note that the email may be sent some time after the request returns, as only issuing the invitation is waited for. Identical requests made at the same time can each result in a 201 response with the same body.',
   body: Invite,
   answers: {
     201: { description: 'Invited.', schema: InvitedIntegration, headers: LOCATION },
     200: {
-      description: 'The email address already has an open or accepted invitation.',
+      description: 'There is already an open or accepted invitation for this email address.',
       schema: InvitedIntegration,
       headers: LOCATION,
     },
@@ -68,13 +68,13 @@ const listIntegrations = defineRoute({
   tag: 'Integrations',
   summary: "List the producer's integrations",
   description:
-    'Returns the integrations with the oldest first. Direct grants do not have an invitation, so their `invitedEmail` is null.',
+    'Returns a list of integrations, oldest first. `invitedEmail` is null for direct grants, as they have no invitation.',
   query: PageQuery.extend({
     status: IntegrationStatus.optional().meta({
-      description: 'Returns only integrations with this status. By default, all integrations are returned.',
+      description: 'Only return integrations with the given status. Defaults to all integrations.',
     }),
   }),
-  answers: { 200: { description: 'A page of integrations.', schema: pageOf(IntegrationEntry) } },
+  answers: { 200: { description: 'List of integrations.', schema: pageOf(IntegrationEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches, wallMs }, { tenant, query }) {
     const nowMs = wallMs();
@@ -98,8 +98,8 @@ const getIntegration = defineRoute({
   access: 'producer',
   operation: 'getIntegration',
   tag: 'Integrations',
-  summary: 'Read one integration',
-  answers: { 200: { description: 'The integration.', schema: IntegrationEntry } },
+  summary: 'Retrieve an integration',
+  answers: { 200: { description: 'The requested integration.', schema: IntegrationEntry } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {
     const integration = await findOwned(facade.caches, 'Integration', tenant.name, params.integration);
@@ -115,9 +115,9 @@ const revoke = defineRoute({
   tag: 'Integrations',
   summary: 'Revoke an integration',
   description:
-    'Ends an accepted or pending integration permanently. After the response, no more events are routed to the partner and no more attempts start. You can invite the same email address again.',
+    'Permanently ends an integration that has been accepted or is still pending. Once the request returns, events will no longer be routed to the partner and no further attempts will be started. The same email address can be invited again.',
   closes: true,
-  answers: { 204: { description: 'The integration is revoked.' } },
+  answers: { 204: { description: 'The integration has been revoked.' } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {
     const { caches, writer } = facade;

@@ -12,8 +12,7 @@ export const InvitationToken = z
   .string()
   .regex(/^sinv_[A-Za-z0-9_-]{43}$/, 'must be sinv_ followed by 43 characters; copy the token from the invitation')
   .meta({
-    description:
-      'The token of the invitation, which you can find in the email or in the Secret. You can use a token one time.',
+    description: 'Invitation token, as found in the email or Secret. Can only be used once.',
     example: `sinv_${'A'.repeat(43)}`,
   });
 

@@ -11,7 +11,7 @@ const Acceptance = z
   .strictObject({
     token: InvitationToken,
     accountPublicId: publicIdField('Account').optional().meta({
-      description: 'An account that you own or administer. If this field is not set, your own Free account is used.',
+      description: 'Account to use, which you must own or administer. Defaults to your own Free account.',
     }),
   })
   .meta({ id: 'Acceptance' });
@@ -19,18 +19,16 @@ const Acceptance = z
 const AcceptedInvitation = z
   .object({
     integrationPublicId: publicIdField('Integration'),
-    status: z.literal('Active').meta({ description: 'The integration is active.' }),
+    status: z.literal('Active').meta({ description: 'The integration is now active.' }),
     workspacePublicId: publicIdField('Workspace').meta({
-      description: 'The receiving workspace, which belongs to the account that accepted the invitation.',
+      description: 'Receiving workspace, which belongs to the account that accepted the invitation.',
     }),
     accountPublicId: publicIdField('Account').meta({
-      description: 'The account that accepted the invitation. It pays for replays.',
+      description: 'Account with which the invitation was accepted. Charged for replays.',
     }),
     producerTenantPublicId: publicIdField('Workspace').meta({ description: 'The producer.' }),
-    catalogPath: z.string().meta({ description: 'The path of the list of streams. Use GET to list the streams.' }),
-    subscriptionsPath: z
-      .string()
-      .meta({ description: 'The path of the subscriptions. Use POST to subscribe to a stream.' }),
+    catalogPath: z.string().meta({ description: 'Path for listing streams using GET.' }),
+    subscriptionsPath: z.string().meta({ description: 'Path for subscribing to a stream using POST.' }),
   })
   .meta({ id: 'AcceptedInvitation' });
 
@@ -39,7 +37,7 @@ const Refused = z.strictObject({ token: InvitationToken }).meta({ id: 'Decline' 
 const DeclinedInvitation = z
   .object({
     integrationPublicId: publicIdField('Integration'),
-    status: z.literal('Declined').meta({ description: 'The integration is closed.' }),
+    status: z.literal('Declined').meta({ description: 'The integration is now closed.' }),
   })
   .meta({ id: 'DeclinedInvitation' });
 
@@ -51,9 +49,9 @@ const accept = defineRoute({
   tag: 'Invitations',
   summary: 'Accept an invitation',
   description:
-    'Accepts an invitation for your account. Anyone who has the token can accept it one time. The call creates a receiving workspace in the account and makes the integration Active. If you do not send `accountPublicId`, the call uses your own Free account and creates it if necessary. If you personally own another Free account, you must send its id (`free_account_exists`). If you repeat the call as the same owner, you receive the same response. If another person uses the token again, the response is `invitation_used`. In this case, the empty workspace and the Free account that were created for this person are kept.',
+    'Accepts an invitation on behalf of your account. Can be used a single time by anyone in possession of the token. This creates a receiving workspace within the account and changes the integration to Active. `accountPublicId` may be omitted, in which case your own Free account is used and, if necessary, created. Where you already personally own a different Free account, its id must be provided (`free_account_exists`). When repeated by the same owner, the response will be the same. Anyone else who tries to use the token will get `invitation_used` instead, although any empty workspace and Free account created for them in the process are kept.',
   body: Acceptance,
-  answers: { 200: { description: 'The invitation is accepted and in force.', schema: AcceptedInvitation } },
+  answers: { 200: { description: 'The invitation has been accepted and is in force.', schema: AcceptedInvitation } },
   problems: ['forbidden', 'unknown_invitation', 'invitation_used', 'invitation_expired', 'free_account_exists'],
   async handle(facade, { identity, body }) {
     const { token, accountPublicId } = body;
@@ -88,7 +86,7 @@ const decline = defineRoute({
   tag: 'Invitations',
   summary: 'Decline an invitation',
   description:
-    'Declines an invitation permanently. Anyone who has the token can decline the invitation until it is accepted. If you repeat the call, you receive the same response.',
+    'Permanently declines an invitation. This is possible for anyone in possession of the token, up until the invitation is accepted. Repeating the request results in the same response.',
   body: Refused,
   answers: { 200: { description: 'Declined.', schema: DeclinedInvitation } },
   problems: ['unknown_invitation', 'invitation_used', 'invitation_expired'],

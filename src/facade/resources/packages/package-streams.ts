@@ -25,9 +25,11 @@ const addStream = defineRoute({
   tag: 'Packages',
   summary: 'Add a stream to a package',
   description:
-    'After the response, the blocks of the package apply to the stream. If the stream is already in the package, the response is the same, even if the package is archived.',
+    'Once the request returns, any blocks on the package also apply to the stream. Adding a stream that already belongs to the package has the same result, even if the package has been archived.',
   body: PackageMember,
-  answers: { 204: { description: 'The stream is in the package, and the blocks of the package apply to it.' } },
+  answers: {
+    204: { description: 'The stream now belongs to the package, and any blocks on the package apply to it.' },
+  },
   problems: ['unknown_resource', 'package_archived'],
   async handle({ caches, writer }, { tenant, params, body: { catalogEntryPublicId } }) {
     const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
@@ -59,9 +61,9 @@ const removeStream = defineRoute({
   tag: 'Packages',
   summary: 'Remove a stream from a package',
   description:
-    'You can also use this call for archived packages. If the stream is not in the package, the response is the same.',
+    "Also works for archived packages. Removing a stream that doesn't belong to the package has the same result.",
   answers: {
-    204: { description: 'The stream is not in the package, and the blocks of the package do not apply to it.' },
+    204: { description: "The stream doesn't belong to the package, and no blocks on the package apply to it." },
   },
   async handle({ caches, writer }, { tenant, params: { pkg, catalogEntryPublicId } }) {
     const found = await caches.find('Package', pkg, tenant.name);
@@ -92,8 +94,8 @@ const archivePackage = defineRoute({
   tag: 'Packages',
   summary: 'Archive a package',
   description:
-    'Archives a package permanently. You cannot add streams, blocks or a new name to an archived package. By default, lists do not include archived packages, and their keys cannot be used again. Existing blocks are kept, and you can remove them individually.',
-  answers: { 204: { description: 'The package is archived.' } },
+    'Permanently archives a package, after which it cannot be given any new streams, blocks, or names. Archived packages are excluded from lists by default, and their keys cannot be reused. Existing blocks remain but can be removed individually.',
+  answers: { 204: { description: 'The package has been archived.' } },
   problems: ['unknown_resource'],
   async handle({ caches, writer }, { tenant, params }) {
     const found = await findOwned(caches, 'Package', tenant.name, params.pkg);

@@ -4,21 +4,21 @@ import { publicIdField } from '../../contract/fields.ts';
 import type { Cached } from '../../objects/cached.ts';
 
 const PackageState = z.enum(['Active', 'Archived']).meta({
-  description: 'The status of the package. You cannot add streams, blocks or a new name to an archived package.',
+  description: 'Status of the package. Archived packages cannot be given new streams, blocks, or names.',
 });
 
 export const CreatedPackage = z
   .object({
     publicId: publicIdField('Package'),
-    key: z.string().meta({ description: 'The key of the package, which is the slug of its first name.' }),
-    name: z.string().meta({ description: 'The current name.' }),
+    key: z.string().meta({ description: 'Package key, which is the slug of its original name.' }),
+    name: z.string().meta({ description: 'Current name of the package.' }),
     status: PackageState,
   })
   .meta({ id: 'CreatedPackage' });
 
 export const PackageEntry = CreatedPackage.extend({
-  description: z.string().nullable().meta({ description: 'A description of the package. The value can be null.' }),
-  streamCount: z.int().meta({ description: 'The number of different streams in the package.' }),
+  description: z.string().nullable().meta({ description: 'Package description, if any.' }),
+  streamCount: z.int().meta({ description: 'Number of distinct streams in the package.' }),
 }).meta({ id: 'PackageEntry' });
 
 export const PackageDetail = PackageEntry.extend({
@@ -27,11 +27,11 @@ export const PackageDetail = PackageEntry.extend({
       z.object({
         catalogEntryPublicId: publicIdField('CatalogStream'),
         key: z.string().meta({
-          description: 'The key of the stream. A manifest can contain the key of a stream that does not exist yet.',
+          description: 'Key of the stream, which might not exist yet if it was specified in a manifest.',
         }),
       }),
     )
-    .meta({ description: 'The streams, sorted by key.' }),
+    .meta({ description: 'List of streams, sorted by key.' }),
 }).meta({ id: 'Package' });
 
 type PackageObject = Pick<Cached<'Package'>, 'metadata' | 'spec'>;

@@ -29,7 +29,7 @@ const PackageCreation = z
   .strictObject({
     name: name.meta({
       description:
-        'The name of the package, with 1 to 128 characters. The slug of the name becomes the key, which you cannot change. A slug contains lowercase Latin letters, digits and hyphens. If the name does not contain any of these characters, the key consists of p- and a hash.',
+        'Package name, between 1 and 128 characters long. Its slug (limited to lowercase Latin letters, digits, and hyphens) is used as the key, and cannot be changed later. If no such characters are available, the key is a hash prefixed with p-.',
       example: 'Basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
@@ -39,14 +39,14 @@ const PackageCreation = z
 const PackageUpdate = z
   .strictObject({
     name: name.meta({
-      description: 'The new name, with 1 to 128 characters. The key does not change.',
+      description: 'New name, between 1 and 128 characters long. This does not affect the key.',
       example: 'The basics',
     }),
     description: description.meta({ example: 'What every partner needs.' }),
   })
   .meta({
     id: 'PackageUpdate',
-    description: 'The new name and description. If the description is not set, it is removed.',
+    description: 'New name and description. Omitting the description removes it.',
   });
 
 /** Reads a package from the API server before changing it. @throws Refusal 404, or 409 `being_deleted` */
@@ -88,13 +88,13 @@ const createPackage = defineRoute({
   tag: 'Packages',
   summary: 'Create a package',
   description:
-    'If you repeat the call, you receive the same response, unless the package was renamed, archived or given a different description. You cannot use the key of a package again, even if the package is archived.',
+    'Repeating this request results in the same response, unless the package has since been renamed, archived, or given a different description. Package keys cannot be reused, not even after archiving.',
   body: PackageCreation,
   answers: {
     201: {
       description: 'The package exists.',
       schema: CreatedPackage,
-      headers: { Location: 'The path of the package.' },
+      headers: { Location: 'Path of the package.' },
     },
   },
   problems: ['package_key_conflict'],
@@ -128,7 +128,7 @@ const updatePackage = defineRoute({
   tag: 'Packages',
   summary: 'Rename or describe a package',
   body: PackageUpdate,
-  answers: { 200: { description: 'The package after the change.', schema: PackageDetail } },
+  answers: { 200: { description: 'The updated package.', schema: PackageDetail } },
   problems: ['unknown_resource', 'package_archived'],
   async handle({ caches, writer }, { tenant, params, body }) {
     const found = await findOwned(caches, 'Package', tenant.name, params.pkg);
@@ -162,14 +162,14 @@ const listPackages = defineRoute({
   access: 'producer',
   operation: 'listPackages',
   tag: 'Packages',
-  summary: 'List packages',
+  summary: 'List all packages',
   query: PageQuery.extend({
     status: z.enum(['Active', 'Archived', 'all']).optional().meta({
-      description: 'Returns only packages with this status. Defaults to Active.',
+      description: 'Only return packages with the given status. Defaults to Active.',
       example: 'Active',
     }),
   }),
-  answers: { 200: { description: 'A page of packages, sorted by key.', schema: pageOf(PackageEntry) } },
+  answers: { 200: { description: 'List of packages, sorted by key.', schema: pageOf(PackageEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { tenant, query }) {
     const { status = 'Active' } = query;
@@ -188,8 +188,8 @@ const getPackage = defineRoute({
   access: 'producer',
   operation: 'getPackage',
   tag: 'Packages',
-  summary: 'Read one package',
-  answers: { 200: { description: 'The package and its streams.', schema: PackageDetail } },
+  summary: 'Retrieve a package',
+  answers: { 200: { description: 'The requested package, including its streams.', schema: PackageDetail } },
   problems: ['unknown_resource'],
   async handle({ caches }, { tenant, params }) {
     return { status: 200, body: packageDetail(await findOwned(caches, 'Package', tenant.name, params.pkg)) };

@@ -18,7 +18,7 @@ const StreamApply = z
     producerTenantPublicId: publicIdField('Workspace'),
     name: spec.name.unwrap().meta({
       description:
-        'The name of the stream, with 1 to 128 characters. The slug of the name becomes the key and the name of the queue. A slug contains lowercase Latin letters, digits and hyphens. If the name does not contain any of these characters, the key consists of s- and a hash.',
+        'Stream name, between 1 and 128 characters long. Its slug (limited to lowercase Latin letters, digits, and hyphens) is used as both stream key and queue name. If no such characters are available, the key is a hash prefixed with s-.',
       example: 'Orders',
     }),
     description: spec.description.meta({ example: 'What was ordered, paid and sent.' }),
@@ -27,61 +27,56 @@ const StreamApply = z
     isPublic: z
       .boolean()
       .optional()
-      .meta({ description: 'If true, the stream is Published. If false or not set, it is Deprecated.', example: true }),
+      .meta({ description: 'Whether the stream should be Published. Otherwise, it is Deprecated.', example: true }),
   })
   .meta({
     id: 'StreamApply',
-    description: 'The desired state of the stream. Optional fields that are not set are removed.',
+    description: 'Desired state of the stream. Optional fields that are omitted will be removed.',
   });
 
 const StreamState = z.enum(['Published', 'Deprecated']).meta({
   description:
-    'The status of the stream. Published streams are in the catalog and accept subscriptions. Deprecated streams only keep their existing subscriptions.',
+    'Status of the stream. Published streams are listed in the catalog and can be subscribed to, whereas Deprecated streams only keep their existing subscriptions.',
 });
 
 const AppliedStream = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z
-      .string()
-      .meta({ description: 'The key of the stream, which is also the name of its queue.', example: 'orders' }),
+    key: z.string().meta({ description: 'Stream key, which doubles as the name of its queue.', example: 'orders' }),
     status: StreamState,
   })
   .meta({ id: 'AppliedStream' });
 
 /** Catalog entry in a list. We leave out the schema because the schemas on one page could add up to 32 MiB. */
 const ListedCatalogEntry = AppliedStream.extend({
-  name: z.string().meta({ description: 'The name of the stream.' }),
-  description: z.string().nullable().meta({ description: 'A description of the stream. The value can be null.' }),
+  name: z.string().meta({ description: 'Name of the stream.' }),
+  description: z.string().nullable().meta({ description: 'Stream description, if any.' }),
   eventTypes: z
     .array(z.string())
-    .meta({ description: 'The event types that the stream accepts. If the list is empty, all types are accepted.' }),
+    .meta({ description: 'Event types accepted by the stream. An empty list indicates that all types are accepted.' }),
   payloadSchemaBytes: z.int().min(0).nullable().meta({
-    description: 'The size of the payloadSchema in bytes of UTF-8. The value is null if there is no schema.',
+    description: 'Size of the payloadSchema in bytes of UTF-8, or null without a schema.',
     example: 17,
   }),
   payloadSchemaSha256: z.string().nullable().meta({
-    description:
-      'The SHA-256 hash of the payloadSchema in UTF-8, in hexadecimal. The value is null if there is no schema.',
+    description: 'Hexadecimal SHA-256 hash of the UTF-8 payloadSchema, or null without a schema.',
   }),
   queue: z
     .object({
-      name: z
-        .string()
-        .meta({ description: 'The name of the queue, which is the key of the stream.', example: 'orders' }),
+      name: z.string().meta({ description: 'Queue name, which is the same as the stream key.', example: 'orders' }),
       visibility: z.literal('Public').meta({
-        description: 'The visibility of the stream. With the value Public, all integrations can see the stream.',
+        description: 'Stream visibility. Public streams are visible to all integrations.',
       }),
     })
-    .meta({ description: 'The queue of the stream.' }),
-  ingressPath: z.string().meta({ description: 'The ingress path for events of the stream.' }),
+    .meta({ description: 'Queue that belongs to the stream.' }),
+  ingressPath: z.string().meta({ description: 'Ingress path for publishing events to this stream.' }),
 }).meta({ id: 'ListedCatalogEntry' });
 
 const CatalogEntry = ListedCatalogEntry.extend({
   payloadSchema: z
     .string()
     .nullable()
-    .meta({ description: 'The schema of the payloads without changes. The value is null if there is no schema.' }),
+    .meta({ description: 'Payload schema, exactly as provided. Will be null without a schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
 /** Returns the status of a stream, using the terms of the specification. */
@@ -141,10 +136,10 @@ const applyStream = defineRoute({
   tag: 'Streams',
   summary: 'Apply a stream',
   description:
-    'Creates or updates a stream to match the request body. This call is declarative, and you can safely repeat it. When you create the first stream, the workspace becomes a producer. The call returns when ingress accepts events of the stream.',
+    'Creates a stream, or updates it to match the request body. This is declarative and can be safely repeated. Your workspace becomes a producer when its first stream is created. The request returns once ingress is ready to accept events for the stream.',
   body: StreamApply,
   largeBody: true,
-  answers: { 200: { description: 'The stream matches the body and is in force.', schema: AppliedStream } },
+  answers: { 200: { description: 'The stream matches the request body and is in force.', schema: AppliedStream } },
   problems: ['stream_name_conflict', 'field_managed'],
   async handle({ caches, writer }, { tenant, body }) {
     const object = { namespace: tenant.name, name: slugOf(body.name, 's') };
@@ -181,16 +176,16 @@ const listCatalog = defineRoute({
   access: 'producer',
   operation: 'listCatalog',
   tag: 'Streams',
-  summary: "List the producer's streams",
+  summary: "List all of the producer's streams",
   description:
-    'The entries do not contain the payload schema. To get the schema, read a single entry. A page ends when it reaches `limit` entries or 1 MiB.',
+    'Payload schemas are not included in the list, but can be found by retrieving individual entries. Pages are limited to `limit` entries or 1 MiB, whichever is reached first.',
   query: PageQuery.extend({
     status: z
       .enum(['Published', 'Deprecated', 'all'])
       .optional()
-      .meta({ description: 'Returns only streams with this status. Defaults to Published.' }),
+      .meta({ description: 'Only return streams with the given status. Defaults to Published.' }),
   }),
-  answers: { 200: { description: 'A page of catalog entries, sorted by key.', schema: pageOf(ListedCatalogEntry) } },
+  answers: { 200: { description: 'List of catalog entries, sorted by key.', schema: pageOf(ListedCatalogEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { tenant, query }) {
     const { status = 'Published' } = query;
@@ -209,8 +204,8 @@ const getStream = defineRoute({
   access: 'producer',
   operation: 'getCatalogEntry',
   tag: 'Streams',
-  summary: 'Read one stream',
-  answers: { 200: { description: 'The catalog entry.', schema: CatalogEntry } },
+  summary: 'Retrieve a stream',
+  answers: { 200: { description: 'The requested catalog entry.', schema: CatalogEntry } },
   problems: ['unknown_resource'],
   async handle(facade, { tenant, params }) {
     return {

@@ -15,36 +15,30 @@ import { listedEntry } from '../streams/streams.ts';
 const ListedPartnerEntry = z
   .object({
     publicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'The key of the stream.', example: 'orders' }),
-    name: z.string().meta({ description: 'The name of the stream.' }),
-    description: z.string().nullable().meta({ description: 'A description of the stream. The value can be null.' }),
+    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
+    name: z.string().meta({ description: 'Name of the stream.' }),
+    description: z.string().nullable().meta({ description: 'Stream description, if any.' }),
     status: z
       .enum(['Published', 'Deprecated'])
-      .meta({ description: 'The status of the stream. Deprecated streams do not accept new subscriptions.' }),
+      .meta({ description: 'Status of the stream. New subscriptions are not accepted for deprecated streams.' }),
     eventTypes: z
       .array(z.string())
-      .meta({ description: 'The event types of the stream. If the list is empty, all types are possible.' }),
+      .meta({ description: 'Event types used by the stream. An empty list indicates that any type is possible.' }),
     payloadSchemaBytes: z.int().min(0).nullable().meta({
-      description: 'The size of the payloadSchema in bytes of UTF-8. The value is null if there is no schema.',
+      description: 'Size of the payloadSchema in bytes of UTF-8, or null without a schema.',
       example: 17,
     }),
     payloadSchemaSha256: z.string().nullable().meta({
-      description:
-        'The SHA-256 hash of the payloadSchema in UTF-8, in hexadecimal. The value is null if there is no schema.',
+      description: 'Hexadecimal SHA-256 hash of the UTF-8 payloadSchema, or null without a schema.',
     }),
-    subscribed: z.boolean().meta({ description: 'Whether this integration subscribes to the stream.' }),
-    subscriptionPublicId: publicIdField('Subscription')
-      .nullable()
-      .meta({ description: 'The subscription. The value can be null.' }),
-    blocked: z.boolean().meta({ description: 'Whether the producer blocks the stream for this integration.' }),
+    subscribed: z.boolean().meta({ description: 'Whether this integration is subscribed to the stream.' }),
+    subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, if any.' }),
+    blocked: z.boolean().meta({ description: 'Whether the stream is blocked by the producer for this integration.' }),
   })
   .meta({ id: 'ListedPartnerCatalogEntry' });
 
 const PartnerCatalogEntry = ListedPartnerEntry.extend({
-  payloadSchema: z
-    .string()
-    .nullable()
-    .meta({ description: 'The schema that the producer set. The value can be null.' }),
+  payloadSchema: z.string().nullable().meta({ description: 'Schema provided by the producer, if any.' }),
 }).meta({ id: 'PartnerCatalogEntry' });
 
 /** Returns cached subscriptions of an integration in its receiving workspace. */
@@ -75,9 +69,9 @@ const listPartnerCatalog = defineRoute({
   tag: 'Receiving',
   summary: 'List the streams you can subscribe to',
   description:
-    'Returns the published streams of the producer and the deprecated streams that you subscribe to. The list also contains blocked streams, but you cannot subscribe to them until the producer removes the block. The entries do not contain the payload schema. To get the schema, read a single entry. A page ends when it reaches `limit` entries or 1 MiB.',
+    "Returns the producer's published streams, as well as any deprecated ones that you're subscribed to. This includes blocked streams, which can't be subscribed to until the block has been removed by the producer. Payload schemas are not included in the list, but can be found by retrieving individual entries. Pages are limited to `limit` entries or 1 MiB, whichever is reached first.",
   query: PageQuery,
-  answers: { 200: { description: 'A page of streams, sorted by key.', schema: pageOf(ListedPartnerEntry) } },
+  answers: { 200: { description: 'List of streams, sorted by key.', schema: pageOf(ListedPartnerEntry) } },
   problems: ['malformed_cursor', 'integration_not_active'],
   async handle(facade, { integration, query }) {
     const view = await openCatalog(facade, integration);
@@ -92,8 +86,8 @@ const getPartnerCatalogEntry = defineRoute({
   access: 'recipient',
   operation: 'getPartnerCatalogEntry',
   tag: 'Receiving',
-  summary: 'Read one stream with its payload schema, as its partner',
-  answers: { 200: { description: 'The stream.', schema: PartnerCatalogEntry } },
+  summary: 'Retrieve a stream with its payload schema, as its partner',
+  answers: { 200: { description: 'The requested stream.', schema: PartnerCatalogEntry } },
   problems: ['unknown_resource', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const view = await openCatalog(facade, integration);

@@ -39,9 +39,9 @@ const listPartnerIntegrations = defineRoute({
   operation: 'listPartnerIntegrations',
   tag: 'Receiving',
   summary: 'List the integrations of your receiving workspaces',
-  description: 'Integrations that you accepted, and direct grants. Ended integrations stay in the list.',
+  description: 'Includes integrations that you have accepted as well as direct grants, even after they have ended.',
   query: PageQuery,
-  answers: { 200: { description: 'A page of integrations, by public id.', schema: pageOf(PartnerIntegration) } },
+  answers: { 200: { description: 'List of integrations, sorted by public id.', schema: pageOf(PartnerIntegration) } },
   problems: ['malformed_cursor'],
   async handle({ caches, wallMs }, { identity, query }) {
     const nowMs = wallMs();
@@ -65,8 +65,8 @@ const getPartnerIntegration = defineRoute({
   access: 'recipient',
   operation: 'getPartnerIntegration',
   tag: 'Receiving',
-  summary: 'Read an integration as its partner',
-  answers: { 200: { description: 'The integration.', schema: PartnerIntegration } },
+  summary: 'Retrieve an integration as its partner',
+  answers: { 200: { description: 'The requested integration.', schema: PartnerIntegration } },
   async handle({ wallMs }, { integration: { object, recipient } }) {
     return { status: 200, body: partnerIntegration(object, recipient.name, wallMs()) };
   },

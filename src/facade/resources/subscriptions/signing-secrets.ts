@@ -20,25 +20,25 @@ const secret = (description: string) => z.string().meta({ description, example: 
 
 const SigningSecrets = z
   .object({
-    secretVersion: version('The version of the secret. Each rotation increases the version by one.'),
-    secret: secret('The secret that is used to sign deliveries (Standard Webhooks). It consists of whsec_ and base64.'),
+    secretVersion: version('Version of the secret, incremented by one with each rotation.'),
+    secret: secret('Secret used for signing deliveries (Standard Webhooks), made up of whsec_ and base64.'),
     previous: z
       .object({
-        secret: secret('The previous secret, which is also used to sign deliveries until this time.'),
+        secret: secret('Previous secret, with which deliveries are also signed until this time.'),
         until: z.string().meta({
           format: 'date-time',
-          description: 'The time (RFC 3339) until the secret is used, which is 24 hours after the rotation.',
+          description: 'Time (RFC 3339) until which the secret is used, i.e. 24 hours after rotation.',
         }),
       })
       .nullable()
-      .meta({ description: 'The previous secret for 24 hours after a rotation. After that, the value is null.' }),
+      .meta({ description: 'The previous secret, or null once 24 hours have passed since its rotation.' }),
   })
   .meta({ id: 'SigningSecrets' });
 
 const Rotation = z
   .strictObject({
     secretVersion: version(
-      'The version to rotate to, which must be the current version plus 1. You can also use this field within 24 hours of the last rotation.',
+      'Version to rotate to. Must be the current version plus 1. Can also be used within 24 hours of the last rotation.',
     ).optional(),
   })
   .meta({ id: 'Rotation' });
@@ -112,9 +112,9 @@ const getSecret = defineRoute({
   access: 'recipient',
   operation: 'getSigningSecret',
   tag: 'Receiving',
-  summary: 'Read the signing secret',
+  summary: 'Retrieve the signing secret',
   answers: {
-    200: { description: 'The current secret, and the previous secret if it is still used.', schema: SigningSecrets },
+    200: { description: 'The current secret, plus the previous one if still in use.', schema: SigningSecrets },
   },
   problems: ['unknown_resource', 'no_endpoint'],
   async handle(facade, { integration, params }) {
@@ -131,10 +131,10 @@ const rotateSecret = defineRoute({
   tag: 'Receiving',
   summary: 'Rotate the signing secret',
   description:
-    'Creates a new signing secret. Both secrets are used to sign deliveries for 24 hours after the response. If you repeat the call within these 24 hours, it returns the same secrets. To rotate the secret again earlier, send the next version as `secretVersion`. In this case, the secret from before the last rotation is no longer used.',
+    'Creates a new signing secret. For the next 24 hours, deliveries are signed with both old and new secrets, and repeating this request will return the same ones. If you need to rotate again before then, pass the next version as `secretVersion`. Note that the secret from before the last rotation will then no longer be used.',
   body: Rotation,
   bodyOptional: true,
-  answers: { 200: { description: 'Both secrets are used to sign deliveries.', schema: SigningSecrets } },
+  answers: { 200: { description: 'Deliveries are now signed with both secrets.', schema: SigningSecrets } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params, body }) {
     const wanted = body?.secretVersion;
@@ -158,8 +158,8 @@ const enableEndpoint = defineRoute({
   tag: 'Receiving',
   summary: 'Enable a disabled endpoint',
   description:
-    'Enables the endpoint from the time of the call. Previous failures and 410 responses no longer disable it.',
-  answers: { 200: { description: 'The endpoint is enabled.', schema: SubscriptionEntry } },
+    'Enables the endpoint as of the time of the request, such that earlier failures and 410 responses can no longer disable it.',
+  answers: { 200: { description: 'The endpoint has been enabled.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'no_endpoint', 'integration_not_active'],
   async handle(facade, { integration, params }) {
     const enabled = await editEndpoint(facade, integration, params.subscription, (_endpoint, { status }) => {

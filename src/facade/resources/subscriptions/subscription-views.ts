@@ -10,17 +10,14 @@ const header = EndpointHeader.shape;
 const namesOf = (headers: readonly { readonly name: string }[]) => headers.map(({ name }) => name.toLowerCase());
 
 const value = header.value.unwrap();
-const hidden =
-  'The value can contain visible ASCII characters and spaces, with at most 1,024 characters. It is not included in responses.';
+const hidden = 'Limited to 1,024 visible ASCII characters and spaces. Never included in responses.';
 const HeaderRequest = z.strictObject({
   name: header.name,
-  value: value.meta({ description: `The value of the header. ${hidden}` }),
+  value: value.meta({ description: `Header value. ${hidden}` }),
 });
 const HeaderChange = z.strictObject({
   name: header.name,
-  value: value
-    .optional()
-    .meta({ description: `The value of the header. ${hidden} If this field is not set, the stored value is kept.` }),
+  value: value.optional().meta({ description: `Header value. ${hidden} Omit to keep the stored value.` }),
 });
 
 function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(requested: H) {
@@ -34,7 +31,7 @@ function headersOf<H extends typeof HeaderRequest | typeof HeaderChange>(request
     .optional()
     .meta({
       description:
-        'The headers that are sent with every delivery, with at most 16 entries. For example, you can set the authorization that your endpoint requires.',
+        'Custom headers to send with every delivery, such as the authorization expected by your endpoint. Maximum of 16 entries.',
     });
 }
 
@@ -49,35 +46,35 @@ export const EndpointRequest = z
   })
   .meta({
     id: 'EndpointRequest',
-    description: 'The endpoint that receives the events. Fields that are not set use their defaults.',
+    description: 'The receiving endpoint. Defaults are used for any fields that are omitted.',
   });
 export type EndpointRequest = z.output<typeof EndpointRequest>;
 
 /** Endpoint as sent in a request for an existing subscription. The result of `GET` can be sent back unchanged. */
 export const EndpointChange = EndpointRequest.extend({
   maxPerSecond: endpoint.maxPerSecond.unwrap().nullable().optional().meta({
-    description: 'The maximum number of attempts per second. If this field is null or not set, there is no limit.',
+    description: 'Maximum number of attempts per second. Unlimited if null or omitted.',
   }),
   headers: headersOf(HeaderChange),
 }).meta({
   id: 'EndpointChange',
   description:
-    'The complete endpoint. Fields that are not set use their defaults, and headers that are not included are removed. If a header does not have a value, the stored value is kept.',
+    "The complete endpoint. Defaults are used for any fields that are omitted, and headers that aren't included are removed. Headers without a value keep the one that is stored.",
 });
 export type EndpointChange = z.output<typeof EndpointChange>;
 
 const SubscribedEndpoint = z
   .object({
-    url: z.string().meta({ description: 'The URL that receives deliveries as POST requests.' }),
-    timeoutSeconds: z.int().meta({ description: 'The timeout of an attempt in seconds.' }),
+    url: z.string().meta({ description: 'URL to which deliveries are sent as POST requests.' }),
+    timeoutSeconds: z.int().meta({ description: 'Timeout for each attempt, in seconds.' }),
     maxPerSecond: z
       .int()
       .nullable()
-      .meta({ description: 'The maximum number of attempts per second. If the value is null, there is no limit.' }),
-    retrySchedule: z.array(z.string()).meta({ description: 'The delays after failed attempts.' }),
+      .meta({ description: 'Maximum number of attempts per second, or null if unlimited.' }),
+    retrySchedule: z.array(z.string()).meta({ description: 'Delays between failed attempts and their retries.' }),
     headers: z
-      .array(z.object({ name: z.string().meta({ description: 'The name of the header.' }) }))
-      .meta({ description: 'The headers of every delivery, without their values.' }),
+      .array(z.object({ name: z.string().meta({ description: 'Name of the header.' }) }))
+      .meta({ description: 'Custom headers sent with every delivery. Values are not included.' }),
   })
   .meta({ id: 'SubscribedEndpoint' });
 
@@ -88,33 +85,33 @@ export const SubscriptionEntry = z
     publicId: publicIdField('Subscription'),
     integrationPublicId: publicIdField('Integration'),
     catalogEntryPublicId: publicIdField('CatalogStream'),
-    key: z.string().meta({ description: 'The key of the stream.', example: 'orders' }),
+    key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
     endpoint: SubscribedEndpoint.nullable().meta({
-      description: 'The endpoint. If the value is null, you pull the events.',
+      description: 'The configured endpoint, or null if events are pulled.',
     }),
     ordering: z.enum(['ByGroupKey', 'None']).meta({
       description:
-        'The order of deliveries. With ByGroupKey, events wait for earlier events of the same group key. With None, events do not wait.',
+        'Delivery order. ByGroupKey makes events wait for earlier ones with the same group key, whereas None does not.',
     }),
-    suspended: z.boolean().meta({ description: 'Whether you paused the subscription.' }),
+    suspended: z.boolean().meta({ description: 'Whether the subscription has been paused by you.' }),
     status: z.enum(STATUSES).meta({
       description:
-        'The status of the subscription. The value is Live if events flow, and Paused if events are kept because of `reason`. The value is Pending if the subscription is not admitted yet, and Closed if the integration has ended.',
+        'Status of the subscription. Live indicates that events are flowing, and Paused that they are kept because of `reason`. Subscriptions that have not been admitted yet are Pending; those whose integration has ended are Closed.',
     }),
     reason: z.string().meta({
       description:
-        'The reason of the status. The value is Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, InsufficientTokens, IntegrationClosed, or the reason why the subscription is pending.',
+        'Reason for the current status. Can be one of Live, Blocked, Suspended, EndpointDisabled, EndpointRefused, WaitingForSecret, InsufficientTokens, or IntegrationClosed, or otherwise specifies why the subscription is pending.',
       example: 'Live',
     }),
-    message: z.string().meta({ description: 'A human-readable description of the reason.' }),
+    message: z.string().meta({ description: 'Human-readable description of the reason.' }),
     endpointWarning: z.string().nullable().meta({
       description:
-        'The failures of the endpoint, which are shown after one day without a successful attempt. They contain the time of the first failure and the time when Sluice will disable the endpoint. Otherwise, the value is null.',
+        'Endpoint failures, including when the endpoint first failed and when it will be disabled. Will be null until one day has passed without a successful attempt.',
     }),
     createdAt: z
       .string()
       .nullable()
-      .meta({ format: 'date-time', description: 'The time (RFC 3339) when the subscription was created.' }),
+      .meta({ format: 'date-time', description: 'Time (RFC 3339) at which the subscription was created.' }),
   })
   .meta({ id: 'Subscription' });
 

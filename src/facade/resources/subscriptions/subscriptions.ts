@@ -20,12 +20,11 @@ const Subscribe = z
   .strictObject({
     catalogEntryPublicId: publicIdField('CatalogStream'),
     endpoint: EndpointRequest.optional().meta({
-      description:
-        'The endpoint that receives the events. If this field is not set, you can pull and acknowledge the events.',
+      description: "The receiving endpoint. Omit if you'd rather pull and acknowledge events.",
     }),
     ordering: z.enum(['ByGroupKey', 'None']).optional().meta({
       description:
-        'The order of deliveries. With ByGroupKey, an event waits until the previous event of the same group key has ended. With None, events do not wait. Defaults to ByGroupKey. You cannot change this field later.',
+        'Delivery order. With ByGroupKey, each event has to wait until the previous event with the same group key has ended; with None, there is no waiting. Defaults to ByGroupKey. Cannot be changed later.',
     }),
   })
   .meta({ id: 'Subscribe' });
@@ -34,11 +33,11 @@ const SubscriptionChange = z
   .strictObject({
     endpoint: EndpointChange.nullable().optional().meta({
       description:
-        'The complete endpoint. To remove the endpoint and pull the events, send null. This field is required if the subscription has an endpoint.',
+        'The complete endpoint, or null to remove it and pull events instead. Required if the subscription already has an endpoint.',
     }),
     suspended: z.boolean().optional().meta({
       description:
-        'If true, routing is paused, and events are kept until their retention period ends. Defaults to false.',
+        'Set to true to pause routing. Events are kept in the meantime, but only until their retention period ends. Defaults to false.',
     }),
   })
   .meta({ id: 'SubscriptionChange' });
@@ -78,16 +77,16 @@ const subscribeRoute = defineRoute({
   tag: 'Receiving',
   summary: 'Subscribe to a stream',
   description:
-    'Creates a subscription. An integration can have one subscription per stream. If you repeat the call, it returns the existing subscription with status 200. If the stream is blocked, the call is rejected and does not change any data. If the operator does not allow the endpoint, the subscription is stored with the reason EndpointRefused.',
+    "Subscribes an integration to a stream. Only one subscription is allowed per stream, so repeating the request returns the existing one with status 200. For blocked streams, the request is rejected without making any changes. Subscriptions to an endpoint that isn't allowed by the operator are still stored, with EndpointRefused as their reason.",
   body: Subscribe,
   largeBody: true,
   answers: {
     201: {
-      description: 'The subscription is created. You receive events that are accepted from this point on.',
+      description: "The subscription has been created. You'll receive all events that are accepted from now on.",
       schema: SubscriptionEntry,
-      headers: { Location: 'The path of the subscription.' },
+      headers: { Location: 'Path of the subscription.' },
     },
-    200: { description: 'The same subscription already exists.', schema: SubscriptionEntry },
+    200: { description: 'An identical subscription already exists.', schema: SubscriptionEntry },
   },
   problems: [
     'unknown_resource',
@@ -118,9 +117,9 @@ const listSubscriptions = defineRoute({
   access: 'recipient',
   operation: 'listSubscriptions',
   tag: 'Receiving',
-  summary: 'List the subscriptions of an integration',
+  summary: 'List all subscriptions for an integration',
   query: PageQuery,
-  answers: { 200: { description: 'A page of subscriptions, sorted by stream.', schema: pageOf(SubscriptionEntry) } },
+  answers: { 200: { description: 'List of subscriptions, sorted by stream.', schema: pageOf(SubscriptionEntry) } },
   problems: ['malformed_cursor'],
   async handle(facade, { integration, query }) {
     const all = subscriptionsOf(facade.caches, integration);
@@ -136,7 +135,7 @@ const getSubscription = defineRoute({
   access: 'recipient',
   operation: 'getSubscription',
   tag: 'Receiving',
-  summary: 'Read one subscription',
+  summary: 'Retrieve a subscription',
   answers: { 200: { description: 'The subscription.', schema: SubscriptionEntry } },
   problems: ['unknown_resource'],
   async handle(facade, { integration, params }) {
@@ -153,10 +152,10 @@ const changeSubscription = defineRoute({
   tag: 'Receiving',
   summary: 'Change the endpoint of a subscription, or pause it',
   description:
-    'This call is declarative. Read the subscription, change the values of `endpoint` and `suspended`, and send them back. If a header does not have a value, the stored value is kept. To remove the endpoint, you must send null. If you do not send an existing endpoint, the call is rejected with 422. If `suspended` is not set, it is false. The signing secret does not change.',
+    'Declarative update. Retrieve the subscription first, then send back `endpoint` and `suspended` with your changes. Headers without a value keep the one that is stored. An endpoint can only be removed by explicitly passing null, since leaving out an existing one is rejected with 422. If omitted, `suspended` is treated as false. This has no effect on the signing secret.',
   body: SubscriptionChange,
   largeBody: true,
-  answers: { 200: { description: 'The change is in force.', schema: SubscriptionEntry } },
+  answers: { 200: { description: 'The change is now in force.', schema: SubscriptionEntry } },
   problems: ['unknown_resource', 'integration_not_active'],
   async handle(facade, { integration, params, body }) {
     const { writer } = facade;
@@ -189,9 +188,9 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'Delete a subscription',
   description:
-    'Deletes a subscription. Deliveries stop, and the inbox is removed. If the subscription does not exist, the response is the same. If you subscribe again, the signing secret starts with version 1. If this secret has been exposed, rotate it before events flow.',
+    "Deletes a subscription, which stops deliveries and removes the inbox. Deleting a subscription that doesn't exist has the same result. Note that signing secrets start over at version 1 when you subscribe again, so if this version has ever been exposed, it should be rotated before any events flow.",
   closes: true,
-  answers: { 204: { description: 'The subscription does not exist.' } },
+  answers: { 204: { description: 'The subscription has been deleted or did not exist.' } },
   async handle({ caches, writer }, { integration, params }) {
     const { producer, name, recipient } = integration;
     const found = await caches.find('Subscription', params.subscription, recipient.name);

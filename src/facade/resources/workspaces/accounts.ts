@@ -10,18 +10,20 @@ import type { Cached } from '../../objects/cached.ts';
 
 const Plan = z.enum(['Free', 'Metered']).meta({
   description:
-    'The plan of the account. With the Free plan, distribution pauses when the included tokens are used. With the Metered plan, tokens are counted without a limit.',
+    'Account plan, either Free or Metered. On the Free plan, distribution pauses once the included tokens have been used up. Usage on the Metered plan is counted but unlimited.',
 });
 
 const AccountEntry = z
   .object({
     publicId: publicIdField('Account'),
-    name: z.string().meta({ description: 'The name of the account.', example: 'shop' }),
-    displayName: z.string().nullable().meta({ description: 'The display name. The value can be null.' }),
+    name: z.string().meta({ description: 'Name of the account.', example: 'shop' }),
+    displayName: z.string().nullable().meta({ description: 'Display name of the account, if any.' }),
     plan: Plan,
     role: z
       .enum(['Owner', 'Admin'])
-      .meta({ description: 'The role of the caller. An Admin has all permissions except changing the owners.' }),
+      .meta({
+        description: 'Your role within the account. Admins have all permissions except for changing the owners.',
+      }),
   })
   .meta({ id: 'Account' });
 
@@ -30,17 +32,15 @@ const TokenBalance = z
     accountPublicId: publicIdField('Account'),
     plan: Plan,
     includedTokens: z.int().min(0).meta({
-      description: 'The number of tokens that the Free plan includes for the lifetime of the account.',
+      description: 'Lifetime token allowance on the Free plan.',
       example: 10_000,
     }),
     usedTokens: z.int().min(0).meta({
-      description:
-        'The number of tokens that were used for distribution and replays. The value can be delayed by a few seconds.',
+      description: 'Number of tokens spent on distribution and replays. May lag behind by a few seconds.',
       example: 250,
     }),
     remainingTokens: z.int().min(0).nullable().meta({
-      description:
-        'The number of remaining tokens. The value is null for the Metered plan, which does not have a limit.',
+      description: 'Number of tokens remaining, or null for the Metered plan, which is unlimited.',
       example: 9_750,
     }),
   })
@@ -68,9 +68,9 @@ const listAccounts = defineRoute({
   access: 'caller',
   operation: 'listAccounts',
   tag: 'Accounts',
-  summary: 'List your accounts',
+  summary: 'List all of your accounts',
   query: PageQuery,
-  answers: { 200: { description: 'A page of accounts, sorted by name.', schema: pageOf(AccountEntry) } },
+  answers: { 200: { description: 'List of accounts, sorted by name.', schema: pageOf(AccountEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
     const accounts = caches
@@ -90,8 +90,8 @@ const getAccount = defineRoute({
   access: 'account',
   operation: 'getAccount',
   tag: 'Accounts',
-  summary: 'Read one account',
-  answers: { 200: { description: 'The account.', schema: AccountEntry } },
+  summary: 'Retrieve an account',
+  answers: { 200: { description: 'The requested account.', schema: AccountEntry } },
   async handle(_facade, { identity, account }) {
     const role = mayActForAccount(identity, account.object);
     if (role === undefined) throw new Refusal('forbidden');
@@ -105,10 +105,10 @@ const getTokens = defineRoute({
   access: 'account',
   operation: 'getTokens',
   tag: 'Accounts',
-  summary: 'Read the token balance of an account',
+  summary: 'Retrieve the token balance of an account',
   description:
-    "An event costs one token for every 16 KiB, rounded up. The producer's account pays for the first delivery to each integration. The partner's account pays for replays.",
-  answers: { 200: { description: 'The balance.', schema: TokenBalance } },
+    "Each event costs one token per 16 KiB, rounded up. While the first delivery to each integration is charged to the producer's account, replays are charged to the partner's.",
+  answers: { 200: { description: 'Current balance.', schema: TokenBalance } },
   async handle({ readBalance }, { account }) {
     const balance = await readBalance(account.publicId).catch((cause: unknown) => {
       throw new Refusal('unavailable', { cause });

@@ -12,13 +12,12 @@ import { addIngressKey, removeIngressKey } from './ingress-key-list.ts';
 const NewIngressKey = z
   .strictObject({
     id: PATH_PARAMETERS.key.optional().meta({
-      description:
-        'The id of the key, which must be unique in the workspace. If this field is not set, Sluice generates an id.',
+      description: 'Id of the key, which must be unique within the workspace. Generated automatically if omitted.',
       example: 'key-1',
     }),
     expiresAt: z.iso.datetime({ offset: true }).optional().meta({
       description:
-        'The time (RFC 3339) when the key expires, which must be in the future. If this field is not set, the key does not expire.',
+        'Time (RFC 3339) at which the key should expire, which must be in the future. Keys do not expire if omitted.',
       example: '2099-12-31T00:00:00Z',
     }),
   })
@@ -29,7 +28,7 @@ const IngressKeyEntry = z
     id: PATH_PARAMETERS.key,
     expiresAt: z.string().nullable().meta({
       format: 'date-time',
-      description: 'The time (RFC 3339) when the key expires. If the value is null, the key does not expire.',
+      description: "Time (RFC 3339) at which the key expires, or null if it doesn't.",
     }),
   })
   .meta({ id: 'IngressKey' });
@@ -37,7 +36,7 @@ const IngressKeyEntry = z
 const CreatedIngressKey = IngressKeyEntry.extend({
   key: z
     .string()
-    .meta({ description: 'The ingress key. It is only included in this response.', example: `slk_${'A'.repeat(43)}` }),
+    .meta({ description: 'The ingress key itself. Only included in this response.', example: `slk_${'A'.repeat(43)}` }),
 }).meta({ id: 'CreatedIngressKey' });
 
 /**
@@ -60,14 +59,14 @@ const createKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Create an ingress key',
   description:
-    'Creates an ingress key. The key is only shown in this response because Sluice stores only its SHA-256 hash. You can use the key immediately, and existing keys remain valid. A workspace can have at most 16 keys. If the id already exists, the call is rejected because an existing key cannot be shown again. In this case, delete the key or choose another id.',
+    "Creates an ingress key, which is ready for use immediately. Existing keys remain valid, up to a maximum of 16 keys per workspace. Make sure to save the key at this point: only its SHA-256 hash is stored, so it can't be displayed again. For the same reason, requests with an id that already exists are rejected, in which case you'll have to delete the existing key or choose a different id.",
   body: NewIngressKey,
   bodyOptional: true,
   answers: {
     201: {
-      description: 'The ingress key, which you can use immediately.',
+      description: 'The new ingress key, ready for use immediately.',
       schema: CreatedIngressKey,
-      headers: { Location: 'The path of the key.' },
+      headers: { Location: 'Path of the key.' },
     },
   },
   problems: ['ingress_key_exists'],
@@ -103,11 +102,11 @@ const listKeys = defineRoute({
   access: 'producer',
   operation: 'listIngressKeys',
   tag: 'Ingress keys',
-  summary: 'List the ingress keys of a workspace',
+  summary: 'List all ingress keys for a workspace',
   description:
-    'Returns the ids and expiry times of keys. The response does not contain the keys or their hashes, and it does not include keys that are stored in Secrets in the namespace.',
+    'Returns a list of key ids with their expiry times. Neither the keys nor their hashes are included, and keys stored as Secrets in the namespace are not listed at all.',
   query: PageQuery,
-  answers: { 200: { description: 'A page of keys, sorted by id.', schema: pageOf(IngressKeyEntry) } },
+  answers: { 200: { description: 'List of keys, sorted by id.', schema: pageOf(IngressKeyEntry) } },
   problems: ['malformed_cursor'],
   async handle(_facade, { tenant, query }) {
     const keys = (tenant.workspace.spec.ingressKeys ?? []).map(({ id, expiresAt = null }) => ({ id, expiresAt }));
@@ -123,8 +122,8 @@ const deleteKey = defineRoute({
   tag: 'Ingress keys',
   summary: 'Delete an ingress key',
   description:
-    'Deletes an ingress key. You can safely repeat this call. Ingress caches keys for at most 5 s and then rejects the deleted key. If the key has another field manager, such as Git, you must remove it there.',
-  answers: { 204: { description: 'The key does not exist.' } },
+    'Deletes an ingress key. Since keys are cached by ingress, it may take up to 5 s before the deleted key is rejected. Can be safely repeated. Keys owned by a different field manager (such as Git) must be removed there instead.',
+  answers: { 204: { description: 'The key has been deleted or did not exist.' } },
   async handle(facade, { tenant, params }) {
     const workspace = await removeIngressKey(facade, tenant.name, params.key);
     await facade.writer.waitFor('Workspace', workspace);

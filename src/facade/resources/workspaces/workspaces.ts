@@ -16,21 +16,23 @@ const EnableProducer = z
 const EnabledProducer = z
   .object({
     publicId: publicIdField('Workspace'),
-    producer: z.literal(true).meta({ description: 'The workspace can publish streams and invite partners.' }),
+    producer: z.literal(true).meta({ description: 'The workspace is able to publish streams and invite partners.' }),
   })
   .meta({ id: 'EnabledProducer' });
 
 const WorkspaceEntry = z
   .object({
     publicId: publicIdField('Workspace'),
-    name: z.string().meta({ description: 'The name of the workspace and of its namespace.', example: 'shop' }),
-    accountPublicId: publicIdField('Account').meta({ description: 'The account that pays for the tokens.' }),
+    name: z.string().meta({ description: 'Name shared by the workspace and its namespace.', example: 'shop' }),
+    accountPublicId: publicIdField('Account').meta({ description: 'Account to charge for tokens.' }),
     role: z
       .enum(['Owner', 'Admin'])
-      .meta({ description: 'The role of the caller. An Admin has all permissions except changing the owners.' }),
+      .meta({
+        description: 'Your role within the account. Admins have all permissions except for changing the owners.',
+      }),
     producer: z.boolean().meta({
       description:
-        'Whether the workspace is a producer. This is the case if it is marked as a producer or has a stream.',
+        'Whether the workspace is a producer, either because it was marked as one or because it has a stream.',
     }),
   })
   .meta({ id: 'Workspace' });
@@ -61,9 +63,9 @@ const listWorkspaces = defineRoute({
   access: 'caller',
   operation: 'listWorkspaces',
   tag: 'Workspaces',
-  summary: 'List your workspaces',
+  summary: 'List all of your workspaces',
   query: PageQuery,
-  answers: { 200: { description: 'A page of workspaces, sorted by name.', schema: pageOf(WorkspaceEntry) } },
+  answers: { 200: { description: 'List of workspaces, sorted by name.', schema: pageOf(WorkspaceEntry) } },
   problems: ['malformed_cursor'],
   async handle({ caches }, { identity, query }) {
     const workspaces = caches
@@ -80,8 +82,8 @@ const getWorkspace = defineRoute({
   access: 'producer',
   operation: 'getWorkspace',
   tag: 'Workspaces',
-  summary: 'Read one workspace',
-  answers: { 200: { description: 'The workspace.', schema: WorkspaceEntry } },
+  summary: 'Retrieve a workspace',
+  answers: { 200: { description: 'The requested workspace.', schema: WorkspaceEntry } },
   async handle({ caches }, { identity, tenant }) {
     const name = tenant.workspace.spec.account;
     const account = caches.get('Account', { name }) ?? (await caches.live('Account', { name }));
@@ -99,9 +101,9 @@ const enableProducer = defineRoute({
   tag: 'Workspaces',
   summary: 'Mark a workspace as a producer',
   description:
-    'You only need this call before you create the first stream, which also marks the workspace as a producer. You cannot undo this with the REST API.',
+    "Only needed prior to creating your first stream, which will automatically mark the workspace as a producer as well. This can't be undone using the REST API.",
   body: EnableProducer,
-  answers: { 200: { description: 'The workspace is a producer.', schema: EnabledProducer } },
+  answers: { 200: { description: 'The workspace is now a producer.', schema: EnabledProducer } },
   async handle({ caches, writer }, { tenant }) {
     const { name, publicId: id } = tenant;
     const applied = await writer.edit(async () => {
