@@ -62,19 +62,19 @@ export const ENVIRONMENT = {
     })
     .default('redis://127.0.0.1:6379')
     .describe(
-      'The URL of Redis 7 or later, such as redis://[user:password@]host:port. To use TLS, use rediss://. For a Redis Cluster, you can set several URLs, separated by commas.',
+      'Redis URL, e.g. redis://[user:password@]host:port, or rediss:// for TLS. Requires Redis 7 or later. Multiple comma-separated URLs may be specified when using Redis Cluster.',
     ),
-  SLUICE_INGRESS_PORT: port(8080).describe('The TCP port of the ingress role. If the value is 0, a free port is used.'),
-  SLUICE_FACADE_PORT: port(8081).describe('The TCP port of the facade role. If the value is 0, a free port is used.'),
+  SLUICE_INGRESS_PORT: port(8080).describe('TCP port used by the ingress role. Set to 0 to use any free port.'),
+  SLUICE_FACADE_PORT: port(8081).describe('TCP port used by the facade role. Set to 0 to use any free port.'),
   SLUICE_OPS_PORT: port(9090).describe(
-    'The TCP port that serves /metrics, /healthz and /readyz. If the value is 0, a free port is used.',
+    'TCP port for serving /metrics, /healthz, and /readyz. Set to 0 to use any free port.',
   ),
   SLUICE_ROOT_KEY_FILE: z
     .string()
     .min(1)
     .optional()
     .describe(
-      'The path of the file that contains the root key, with at least 32 bytes. The controller, the facade and the dispatcher require the same key and do not start without it.',
+      'Path to a file containing the root key, which must be at least 32 bytes long. The same key has to be provided to the controller, facade, and dispatcher, none of which will start without it.',
     ),
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {
@@ -83,20 +83,20 @@ export const ENVIRONMENT = {
     })
     .prefault('')
     .describe(
-      'The identity providers whose access tokens are accepted by /waas, separated by commas. Each value must match the iss claim of the tokens byte by byte. This variable is required for the facade.',
+      'Comma-separated list of identity providers to accept access tokens from at /waas. Each of these must match the iss claim byte by byte. Required for the facade.',
     ),
   SLUICE_OIDC_AUDIENCE: z
     .string()
     .min(1)
     .optional()
-    .describe('The audience (aud claim) that access tokens must contain. This variable is required for the facade.'),
+    .describe('Audience that must be present in the aud claim of access tokens. Required for the facade.'),
   SLUICE_OIDC_ALGORITHMS: list
     .refine(names => names.length > 0 && names.every(name => SIGNING_ALGORITHMS.includes(name)), {
       message: `must be one or more of ${SIGNING_ALGORITHMS.join(', ')}, separated by commas`,
     })
     .prefault('RS256')
     .describe(
-      `The signing algorithms that are accepted for access tokens, separated by commas. The supported values are ${SIGNING_ALGORITHMS.join(', ')}. Defaults to RS256.`,
+      `Comma-separated list of signing algorithms to accept for access tokens. Can include any of ${SIGNING_ALGORITHMS.join(', ')}. Defaults to RS256.`,
     ),
   SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: z.coerce
     .number()
@@ -104,16 +104,14 @@ export const ENVIRONMENT = {
     .min(0)
     .max(300)
     .default(30)
-    .describe(
-      'The maximum clock difference between Sluice and an issuer in seconds, in either direction. The maximum value is 300.',
-    ),
+    .describe('Permitted clock skew between Sluice and an issuer, in seconds (either direction). Must not exceed 300.'),
   SLUICE_ALLOWED_NETWORKS: list
     .refine(networks => networks.every(isNetwork), {
       message: 'must be CIDR networks separated by commas, such as 10.0.0.0/8',
     })
     .prefault('')
     .describe(
-      'A list of CIDR networks, separated by commas, that endpoints can use in addition to public addresses. By default, only public addresses are allowed.',
+      'Comma-separated list of CIDR networks in which endpoints are allowed, in addition to public addresses. By default, endpoints can only use public addresses.',
     ),
   SLUICE_SMTP_URL: z
     .string()
@@ -123,13 +121,13 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'The mail server for invitations, such as smtp://[user:password@]host[:port]. With smtp://, the default port is 587 and the server must support STARTTLS, unless it runs on the same machine. To use TLS from the start, use smtps://, which has the default port 465. If this variable is not set, the controller writes the invitation token to the Secret <integration>-invitation.',
+      'Mail server used for invitations, e.g. smtp://[user:password@]host[:port]. For smtp:// the port defaults to 587, and STARTTLS must be supported unless the server runs on the same machine. Use smtps:// (port 465 unless specified) for connections that are encrypted from the start. When omitted, invitation tokens will be written to the Secret <integration>-invitation instead.',
     ),
   SLUICE_SMTP_ALLOW_PLAIN_TEXT: z
     .enum(['true', 'false'])
     .default('false')
     .describe(
-      'If set to true, invitations and the password in SLUICE_SMTP_URL are sent unencrypted if an smtp:// server does not support STARTTLS. An attacker on the network can then read both of them and can also disable STARTTLS.',
+      'Set to true to fall back to unencrypted connections for smtp:// servers without STARTTLS support. Note that this exposes both the invitations and the password in SLUICE_SMTP_URL to attackers on the network, who are also able to disable STARTTLS.',
     ),
   SLUICE_SMTP_FROM: z
     .string()
@@ -139,7 +137,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'The sender of invitations, in the format address or Name <address>. Defaults to sluice@ followed by the host of SLUICE_SMTP_URL.',
+      'Sender address for invitations, specified as either address or Name <address>. Defaults to sluice@ followed by the SLUICE_SMTP_URL host.',
     ),
   SLUICE_INVITATION_URL: z
     .string()
@@ -149,19 +147,19 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'The page that invitations link to. Sluice appends #token=<token> to the URL, and browsers do not send this part to servers. If this variable is not set, the email explains how to accept the invitation with the REST API.',
+      'Page to link to from invitations. The token is appended to this URL as #token=<token>, a part that is never sent to servers by browsers. When omitted, the email will instead include instructions for accepting the invitation through the REST API.',
     ),
   SLUICE_LOG_LEVEL: z
     .enum(LOG_LEVELS)
     .default('info')
-    .describe(`The minimum level of log messages. The supported values are ${LOG_LEVELS.join(', ')}.`),
+    .describe(`Minimum log level. Can be one of ${LOG_LEVELS.join(', ')}.`),
   SLUICE_QUEUE_MAX_BYTES: z.coerce
     .number()
     .int()
     .min(1_048_576)
     .default(1_073_741_824)
     .describe(
-      'The quota of a stream in bytes. The size of an event includes its body, its metadata (id, type, content type and forwarded headers), its group key and 400 bytes of overhead. If a stream reaches its quota, ingress responds with 429. Defaults to 1 GiB.',
+      'Storage quota per stream in bytes, after which ingress responds with 429. Event sizes are calculated from the body, metadata (id, type, content type, and forwarded headers), and group key, plus 400 bytes of overhead. Defaults to 1 GiB.',
     ),
   SLUICE_NAMESPACE: z
     .string()
@@ -170,14 +168,14 @@ export const ENVIRONMENT = {
       'must be a valid namespace name with lowercase letters, digits and hyphens, such as sluice-system',
     )
     .default('sluice-system')
-    .describe("The namespace of the controller's Lease."),
+    .describe("Namespace in which the controller's Lease should be created."),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()
     .min(0)
     .max(600)
     .default(5)
     .describe(
-      'The number of seconds that ingress and the facade continue to serve requests after SIGTERM. During this time, they are not ready, but a Service can still send requests to them. You should set terminationGracePeriodSeconds of the pod to this value plus 25. SIGINT skips the delay.',
+      "Number of seconds during which ingress and the facade keep serving requests after receiving SIGTERM. They're no longer ready at this point, but may still be sent requests by a Service. We recommend setting the pod's terminationGracePeriodSeconds to 25 more than this value. There is no delay for SIGINT.",
     ),
 } as const;
 

@@ -5,43 +5,42 @@ export const TRACING_ENVIRONMENT: Readonly<Record<string, { readonly fallback: s
   OTEL_EXPORTER_OTLP_ENDPOINT: {
     fallback: '',
     meaning:
-      'The collector that receives spans over OTLP/HTTP, such as http://collector:4318. Sluice appends /v1/traces to the URL. If neither this variable nor the next variable is set, tracing is disabled.',
+      'Collector to export spans to using OTLP/HTTP, e.g. http://collector:4318. The path /v1/traces is appended automatically. Tracing is disabled if neither this nor the next variable has been set.',
   },
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
     fallback: '',
-    meaning: 'The complete URL that receives traces. Sluice uses the URL without changes.',
+    meaning: 'Full URL to export traces to. Nothing is appended.',
   },
   OTEL_EXPORTER_OTLP_PROTOCOL: {
     fallback: 'http/protobuf',
-    meaning: 'The protocol, either http/protobuf or http/json. The value grpc is not supported.',
+    meaning: "Export protocol, which can be http/protobuf or http/json. Note that grpc isn't supported.",
   },
   OTEL_EXPORTER_OTLP_HEADERS: {
     fallback: '',
     meaning:
-      'The headers that are sent to the collector, as a list of name=value pairs separated by commas. The values must be percent-encoded.',
+      'Headers to send to the collector, as a comma-separated list of name=value pairs with percent-encoded values.',
   },
-  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'The timeout of an export in milliseconds.' },
+  OTEL_EXPORTER_OTLP_TIMEOUT: { fallback: '10000', meaning: 'Export timeout in milliseconds.' },
   OTEL_TRACES_SAMPLER: {
     fallback: 'parentbased_always_on',
     meaning:
-      'The sampler, one of always_on, always_off or traceidratio. With the prefix parentbased_, a trace with a parent uses the decision of the parent.',
+      'Sampler to use: always_on, always_off, or traceidratio. These may be prefixed with parentbased_ to follow the decision of the parent for traces that have one.',
   },
   OTEL_TRACES_SAMPLER_ARG: {
     fallback: '1',
-    meaning: 'The ratio of traces that the ratio samplers record, from 0 to 1.',
+    meaning: 'Proportion of traces to record when using a ratio sampler, from 0 to 1.',
   },
-  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'The delay between two exports of spans in milliseconds.' },
+  OTEL_BSP_SCHEDULE_DELAY: { fallback: '5000', meaning: 'Delay between span exports in milliseconds.' },
   OTEL_SERVICE_NAME: {
     fallback: '',
-    meaning:
-      'The name of the service in traces. Defaults to sluice-<role>, or to sluice if a process runs several roles.',
+    meaning: 'Service name used in traces. Defaults to sluice-<role>, or sluice for processes with more than one role.',
   },
   OTEL_RESOURCE_ATTRIBUTES: {
     fallback: '',
-    meaning: 'Additional attributes of the service, as a list of name=value pairs separated by commas.',
+    meaning: 'Additional service attributes, as a comma-separated list of name=value pairs.',
   },
-  OTEL_TRACES_EXPORTER: { fallback: 'otlp', meaning: 'If set to none, tracing is disabled.' },
-  OTEL_SDK_DISABLED: { fallback: 'false', meaning: 'If set to true, tracing is disabled.' },
+  OTEL_TRACES_EXPORTER: { fallback: 'otlp', meaning: 'Set to none to disable tracing.' },
+  OTEL_SDK_DISABLED: { fallback: 'false', meaning: 'Set to true to disable tracing.' },
 };
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -12,7 +12,7 @@ export function registerObjectMetrics(
 ): void {
   new Gauge({
     name: 'sluice_controller_objects',
-    help: 'Number of objects in the cache, by kind.',
+    help: 'Number of cached objects, by kind.',
     labelNames: ['kind'] as const,
     registers: [registry],
     collect() {
@@ -21,7 +21,7 @@ export function registerObjectMetrics(
   });
   new Gauge({
     name: 'sluice_controller_backlogs_at_risk',
-    help: 'Number of subscriptions whose oldest waiting event is close to the end of its retention period (BacklogAtRisk). Only the leader reports this metric.',
+    help: 'Number of subscriptions with an oldest waiting event that is nearing the end of its retention period (BacklogAtRisk). Reported by the leader only.',
     registers: [registry],
     collect() {
       this.set(deps.backlogsAtRisk());
@@ -36,7 +36,7 @@ export function registerObjectMetrics(
 export function registerRuntimeMetrics(registry: Registry, runtime: Pick<ControllerRole, 'readiness' | 'works'>): void {
   new Gauge({
     name: 'leader_election_master_status',
-    help: 'Whether this replica holds the Lease (1) or not (0). The metric has the same name as in client-go.',
+    help: 'Whether the Lease is currently held by this replica (1) or not (0). Shares its name with the client-go metric.',
     labelNames: ['name'] as const,
     registers: [registry],
     collect() {
@@ -45,7 +45,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   });
   new Gauge({
     name: 'sluice_controller_term_started',
-    help: 'Whether this replica is the leader and reconciles (1) or not (0). The value is also 0 if the leader cannot start its work.',
+    help: 'Whether this replica is leading and reconciling (1) or not (0). Will also be 0 for a leader that cannot start its work.',
     registers: [registry],
     collect() {
       this.set(runtime.readiness().leading && runtime.works() ? 1 : 0);
@@ -53,7 +53,7 @@ export function registerRuntimeMetrics(registry: Registry, runtime: Pick<Control
   });
   new Gauge({
     name: 'sluice_controller_watch_silence_seconds',
-    help: 'Number of seconds since the least active watch received an event or a bookmark. A value of about one minute is normal. The value is NaN until all watches have started.',
+    help: 'Seconds since the last event or bookmark on the least active watch. Around one minute is normal. Will be NaN until all watches have started.',
     registers: [registry],
     collect() {
       this.set((runtime.readiness().silentMs ?? Number.NaN) / 1_000);

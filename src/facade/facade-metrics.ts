@@ -23,25 +23,25 @@ export function createFacadeMetrics(registry: Registry): FacadeMetrics {
   const registers = [registry];
   const requestSeconds = new Histogram({
     name: 'sluice_facade_request_duration_seconds',
-    help: 'Duration of a call to /waas in seconds, by route and status.',
+    help: 'Duration of /waas requests in seconds, by route and status.',
     labelNames: ['route', 'status'] as const,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   });
   const inFlight = new Gauge({
     name: 'sluice_facade_requests_in_flight',
-    help: 'Number of calls in progress.',
+    help: 'Number of requests currently in progress.',
     registers,
   });
   const refused = new Counter({
     name: 'sluice_facade_refused_tokens_total',
-    help: 'Number of calls that were rejected because of their token, by reason. The reason undecided means that the keys of the issuer were not available.',
+    help: "Number of requests rejected because of their token, by reason (undecided if the issuer's keys could not be obtained).",
     labelNames: ['reason'] as const,
     registers,
   });
   const operations = new Counter({
     name: 'sluice_facade_inbox_events_total',
-    help: 'Number of inbox events that partners skipped, acknowledged, pulled, replayed, recovered or sent as tests.',
+    help: 'Number of inbox events skipped, acknowledged, pulled, replayed, recovered, or sent as tests by partners.',
     labelNames: ['operation'] as const,
     registers,
   });

@@ -30,14 +30,14 @@ export function createRedisMetrics(registry: Registry): RedisMetrics {
   const registers = [registry];
   const errors = new Counter({
     name: 'sluice_redis_command_errors_total',
-    help: 'Number of Redis commands that failed, by reason: connection (not connected or connection lost), timeout, memory (maxmemory is reached), unavailable (failover or startup), refused (any other error).',
+    help: 'Number of failed Redis commands, by reason: connection (not connected or connection lost), timeout, memory (maxmemory reached), unavailable (failover or startup), or refused (any other error).',
     labelNames: ['reason'] as const,
     registers,
   });
   for (const reason of REDIS_FAILURES) errors.inc({ reason }, 0);
   const durations = createPlainHistogram({
     name: 'sluice_redis_command_duration_seconds',
-    help: 'Duration of a Redis command in seconds. A process measures one command at a time, so only a sample is measured under load.',
+    help: 'Redis command duration in seconds. Only a sample is taken under load, as a process measures a single command at a time.',
     buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
     registers,
   });
@@ -83,7 +83,7 @@ export function registerRedisGauges(
   const registers = [registry];
   new Counter({
     name: 'sluice_redis_commands_total',
-    help: 'Number of commands sent to Redis. A script counts as one command.',
+    help: 'Number of commands sent to Redis, where each script counts as one.',
     registers,
     collect() {
       this.reset();
@@ -92,13 +92,13 @@ export function registerRedisGauges(
   });
   const reconnects = new Counter({
     name: 'sluice_redis_reconnects_total',
-    help: 'Number of times that the connection to Redis was established again after it was lost.',
+    help: 'Number of times a lost connection to Redis has been re-established.',
     registers,
   });
   redis.onReconnect(() => reconnects.inc());
   new Gauge({
     name: 'sluice_redis_connected',
-    help: 'Whether a connection to Redis is ready (1) or not (0).',
+    help: 'Whether there is a working connection to Redis (1) or not (0).',
     registers,
     collect() {
       this.set(redis.isReady() ? 1 : 0);
@@ -122,17 +122,17 @@ export function registerRedisGauges(
     });
   gauge(
     'sluice_redis_memory_used_bytes',
-    'Number of bytes that Redis uses on all masters. The value is updated about every 15 s when the process is scraped. It is NaN if Redis does not report it.',
+    'Total memory used across all Redis masters in bytes. Updated roughly every 15 s when the process is scraped. Will be NaN if not reported by Redis.',
     seen => seen.usedBytes,
   );
   gauge(
     'sluice_redis_memory_max_bytes',
-    'Number of bytes that Redis can use on all masters (maxmemory). The value is 0 if a master does not have a limit.',
+    'Total memory available across all Redis masters in bytes (maxmemory), or 0 if any of them has no limit.',
     seen => seen.maxBytes,
   );
   gauge(
     'sluice_redis_memory_used_ratio',
-    'Ratio of maxmemory (0 to 1) that is used on the master with the highest usage. The value is 0 if there is no limit.',
+    'Proportion of maxmemory (0 to 1) used on the fullest master, or 0 without a limit.',
     seen => seen.usedRatio,
   );
 }

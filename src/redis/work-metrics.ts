@@ -21,7 +21,7 @@ export function registerWorkMetrics(registry: Registry, { redis, nowMs }: Source
   const gauge = (name: string, help: string, of: (work: IndexedWork) => number) =>
     new Gauge({
       name,
-      help: `${help} All processes report the same value, so use the maximum. The value is updated about every 15 s when the process is scraped. It is NaN if Redis is unavailable.`,
+      help: `${help} The same value is reported by all processes, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped. Will be NaN while Redis is unavailable.`,
       labelNames: ['index'] as const,
       registers: [registry],
       async collect() {
@@ -33,13 +33,13 @@ export function registerWorkMetrics(registry: Registry, { redis, nowMs }: Source
     });
   gauge(
     'sluice_work_waiting',
-    'Number of items that have work to do now or later, by index: queues (with events to route or to remove), subscriptions (with events to deliver or to retry), replays (accounts with incomplete replays), sandbox (runs).',
+    'Number of items with work to do, either now or later, by index: queues (events to route or remove), subscriptions (events to deliver or retry), replays (accounts with incomplete replays), and sandbox (runs).',
     work => work.waiting,
   );
-  gauge('sluice_work_due', 'Number of items that are due and are not being processed, by index.', work => work.due);
+  gauge('sluice_work_due', 'Number of items that are due but not being processed, by index.', work => work.due);
   gauge(
     'sluice_work_overdue_seconds',
-    'Number of seconds that the oldest due item has been waiting, by index. The value is 0 if no items are due. A value of more than a few seconds means that the role is missing, stuck or overloaded.',
+    'How many seconds the oldest due item has been waiting, by index, or 0 if none are due. More than a few seconds indicate that the role is missing, stuck, or overloaded.',
     work => work.overdueMs / 1_000,
   );
 }
@@ -49,7 +49,7 @@ export function registerBacklogMetrics(registry: Registry, { redis, nowMs }: Sou
   const sampler = sample(() => estimateOpenDeliveries(redis, nowMs()));
   new Gauge({
     name: 'sluice_dispatcher_open_deliveries',
-    help: 'Number of open deliveries of all subscriptions with an active endpoint. The value is an estimate if there are more than about 64 subscriptions. All processes report the same value, so use the maximum. The value is updated about every 15 s when the process is scraped. It is NaN if Redis is unavailable.',
+    help: 'Number of open deliveries across all subscriptions with an active endpoint, which is an estimate above roughly 64 subscriptions. The same value is reported by all processes, so be sure to aggregate using the maximum. Updated roughly every 15 s when the process is scraped. Will be NaN while Redis is unavailable.',
     registers: [registry],
     async collect() {
       this.set((await sampler.read()) ?? Number.NaN);

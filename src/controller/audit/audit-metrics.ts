@@ -15,19 +15,19 @@ export function createAuditMetrics(registry: Registry): AuditMetrics {
   const registers = [registry];
   const repaired = new Counter({
     name: 'sluice_controller_drift_repaired_total',
-    help: 'Number of repaired differences between Redis and the last written state, by kind of state.',
+    help: 'Number of differences that were repaired between Redis and the last written state, by kind of state.',
     labelNames: ['what'] as const,
     registers,
   });
   const swept = new Counter({
     name: 'sluice_controller_swept_total',
-    help: 'Number of orphans that were removed from Redis, by kind.',
+    help: 'Number of orphans removed from Redis, by kind.',
     labelNames: ['what'] as const,
     registers,
   });
   const passes = new Histogram({
     name: 'sluice_controller_drift_pass_duration_seconds',
-    help: 'Duration of a comparison of the control state in Redis with the objects, in seconds.',
+    help: 'Time taken to compare control state in Redis with the objects, in seconds.',
     buckets: [0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60],
     registers,
   });

@@ -35,13 +35,13 @@ export function createControllerMetrics(registry: Registry): (controller: string
   });
   const errors = new Counter({
     name: 'controller_runtime_reconcile_errors_total',
-    help: 'Total number of reconciliations that failed',
+    help: 'Total number of failed reconciliations',
     labelNames,
     registers,
   });
   const time = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
-    help: 'Duration of a reconciliation in seconds',
+    help: 'Length of time per reconciliation in seconds',
     labelNames,
     buckets: BUCKETS,
     registers,
@@ -54,7 +54,7 @@ export function createControllerMetrics(registry: Registry): (controller: string
   });
   const active = new Gauge({
     name: 'controller_runtime_active_workers',
-    help: 'Number of workers that are processing a key',
+    help: 'Number of workers currently in use',
     labelNames,
     registers,
   });

@@ -33,39 +33,39 @@ export function createQueueMetrics(registry: Registry): (name: string) => QueueM
         for (const [queue, state] of states) this.set({ name: queue, controller: queue }, read(state()));
       },
     });
-  gauge('workqueue_depth', 'Current number of keys in the queue', state => state.depth);
+  gauge('workqueue_depth', 'Current depth of the queue', state => state.depth);
   gauge(
     'workqueue_unfinished_work_seconds',
-    'Total seconds of work in progress over all workers. A large value indicates workers that are stuck',
+    'How many seconds of work are in progress across all workers. Large values indicate stuck workers',
     state => state.unfinishedSeconds,
   );
   gauge(
     'workqueue_longest_running_processor_seconds',
-    'Number of seconds that the longest running worker has been processing its key',
+    'How many seconds the longest running worker has been processing its key',
     state => state.longestSeconds,
   );
   const adds = new Counter({
     name: 'workqueue_adds_total',
-    help: 'Total number of keys that were added to the queue',
+    help: 'Total number of keys added to the queue',
     labelNames,
     registers,
   });
   const retries = new Counter({
     name: 'workqueue_retries_total',
-    help: 'Total number of keys that were added to the queue again',
+    help: 'Total number of keys requeued',
     labelNames,
     registers,
   });
   const queued = new Histogram({
     name: 'workqueue_queue_duration_seconds',
-    help: 'Number of seconds that a key waits in the queue',
+    help: 'How long in seconds a key stays in the queue before being processed',
     labelNames,
     buckets: BUCKETS,
     registers,
   });
   const worked = new Histogram({
     name: 'workqueue_work_duration_seconds',
-    help: 'Number of seconds to process a key',
+    help: 'How long in seconds processing a key takes',
     labelNames,
     buckets: BUCKETS,
     registers,

@@ -32,7 +32,7 @@ export function createDispatcherMetrics(
   const registers = [registry];
   new Gauge({
     name: 'sluice_dispatcher_attempts_in_flight',
-    help: 'Number of attempts in progress in this process.',
+    help: 'Number of attempts currently in progress within this process.',
     registers,
     collect() {
       this.set(inFlight());
@@ -42,7 +42,7 @@ export function createDispatcherMetrics(
   const ended = createTally<Completion['outcome']>();
   new Counter({
     name: 'sluice_dispatcher_attempts_total',
-    help: 'Number of HTTP attempts, by outcome (delivered, failed or disabled) and reason.',
+    help: 'Number of HTTP attempts, by outcome (delivered, failed, or disabled) and reason.',
     labelNames: ['outcome', 'reason'] as const,
     registers,
     collect() {
@@ -54,7 +54,7 @@ export function createDispatcherMetrics(
   }).inc({ outcome: 'delivered', reason: 'http_2xx' }, 0);
   const events = new Counter({
     name: 'sluice_dispatcher_events_total',
-    help: 'Number of claimed events, by result: delivered, failed (will be retried), dead, gone (the endpoint returned 410 and the event is kept), expired (the retention period ended).',
+    help: 'Number of claimed events, by result: delivered, failed (will be retried), dead, gone (410 from the endpoint; event is kept), or expired (retention period is over).',
     labelNames: ['result'] as const,
     registers,
     collect() {
@@ -64,23 +64,23 @@ export function createDispatcherMetrics(
   for (const result of ['delivered', 'failed', 'dead', 'gone', 'expired']) events.inc({ result }, 0);
   const replayed = new Counter({
     name: 'sluice_dispatcher_replayed_total',
-    help: 'Number of deliveries of replays. These deliveries are also included in sluice_dispatcher_events_total.',
+    help: 'Number of replay deliveries, which are also included in sluice_dispatcher_events_total.',
     registers,
   });
   const failures = new Counter({
     name: 'sluice_dispatcher_failures_total',
-    help: 'Number of times that work on a subscription failed and was retried, for example because Redis was unavailable.',
+    help: 'Number of times work on a subscription failed and had to be retried, e.g. due to Redis being unavailable.',
     registers,
   });
   const latency = createPlainHistogram({
     name: 'sluice_dispatcher_attempt_duration_seconds',
-    help: 'Duration of an attempt in seconds, from the connection to the end of the response.',
+    help: 'Attempt duration in seconds, from connecting until the end of the response.',
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers,
   });
   const age = createPlainHistogram({
     name: 'sluice_dispatcher_delivery_age_seconds',
-    help: 'Age of an event at delivery in seconds, measured from the time that ingress accepted it. This includes retries and pauses, and it does not include replays and test events.',
+    help: 'Age of events in seconds at the time of delivery, measured from when they were accepted by ingress. Includes retries and pauses, but not replays or test events.',
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 600, 3_600, 86_400, 345_600],
     registers,
   });

@@ -32,7 +32,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   const events = createTally<EventResult>();
   const answered = new Counter({
     name: 'sluice_ingress_requests_total',
-    help: 'Number of requests that ingress answered, by HTTP status code. The code 499 means that the client closed the connection before the response.',
+    help: 'Number of requests answered by ingress, by HTTP status code (499 if the client closed the connection before the response).',
     labelNames: ['code'] as const,
     registers: [registry],
     collect() {
@@ -42,7 +42,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const code of ['202', '401', '429', '503']) answered.inc({ code }, 0);
   const stored = new Counter({
     name: 'sluice_ingress_events_total',
-    help: 'Number of events that were passed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted but not routed), stale (retried because the configuration changed), closed, full, gone, unavailable.',
+    help: 'Number of events passed to the store, by result: accepted, duplicate (same id again), missing_group_key (accepted but not routed), stale (retried after a configuration change), closed, full, gone, or unavailable.',
     labelNames: ['result'] as const,
     registers: [registry],
     collect() {
@@ -52,7 +52,7 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
   for (const result of EVENT_RESULTS) stored.inc({ result }, 0);
   const duration = createPlainHistogram({
     name: 'sluice_ingress_request_duration_seconds',
-    help: 'Duration of a request in seconds, from reading its headers to writing its response.',
+    help: 'Request duration in seconds, from reading the headers until the response has been written.',
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers: [registry],
   });
@@ -69,12 +69,12 @@ export function createIngressMetrics(registry: Registry): IngressMetrics {
     });
   gauge(
     'sluice_ingress_held_bytes',
-    'Number of bytes of events in memory that are being received or are not stored yet.',
+    'Number of event bytes held in memory while being received or waiting to be stored.',
     () => held(),
   );
   gauge(
     'sluice_ingress_held_bytes_limit',
-    'Maximum number of bytes of events in memory. If this limit is exceeded, ingress responds with 503.',
+    'Upper limit for event bytes held in memory. Ingress responds with 503 once this is exceeded.',
     () => limit,
   );
   return {

@@ -6,7 +6,7 @@ export function createSandboxMetrics(registry: Registry): { readonly countReques
   const requests = createTally<number>();
   const answered = new Counter({
     name: 'sluice_sandbox_requests_total',
-    help: 'Number of requests to the sandbox routes, by HTTP status code. The code 499 means that the client closed the connection before the response.',
+    help: 'Number of sandbox requests, by HTTP status code (499 if the client closed the connection before the response).',
     labelNames: ['code'] as const,
     registers: [registry],
     collect() {

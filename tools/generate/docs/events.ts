@@ -13,23 +13,23 @@ const header = (description: string) => z.string().optional().meta({ description
 /** Headers of an event's request that ingress reads, unless the stream names others (`contextHeaders`). */
 const EventHeaders = z.object({
   'webhook-id': header(
-    "Event id. Falls back to the CloudEvent's id, then Idempotency-Key, then a generated id. Sending the same id again within 24 hours is treated as a duplicate.",
+    'Event id. Falls back to the CloudEvent id, then Idempotency-Key, and finally a generated id. Sending the same id again within 24 hours results in a duplicate.',
   ),
-  'x-sluice-event-type': header("Event type. Falls back to the CloudEvent's type, then webhook-event."),
+  'x-sluice-event-type': header('Event type. Falls back to the CloudEvent type, then webhook-event.'),
   'x-sluice-group-key': header(
-    "Group key. Falls back to the CloudEvent's partitionkey. Events without a group key won't be delivered to any partner.",
+    'Group key. Falls back to the CloudEvent partitionkey. Note that events without a group key will not be delivered to partners.',
   ),
-  traceparent: header('W3C Trace Context to be forwarded to partners.'),
+  traceparent: header('W3C Trace Context, forwarded to partners.'),
 });
 
 /** Ingress takes any content type; these are named because client generators ignore a wildcard. */
 const EVENT_BODY = {
-  'application/json': { schema: { description: 'The event.' } },
+  'application/json': { schema: { description: 'The event itself.' } },
   'application/cloudevents+json': {
-    schema: { type: 'object' as const, description: 'A CloudEvent in structured mode.' },
+    schema: { type: 'object' as const, description: 'CloudEvent in structured mode.' },
   },
   'application/octet-stream': {
-    schema: { type: 'string' as const, format: 'binary', description: 'An event of any content type.' },
+    schema: { type: 'string' as const, format: 'binary', description: 'The event itself, using any content type.' },
   },
 };
 
@@ -66,7 +66,7 @@ function describeEventRoutes(): OpenApiDocument {
         title: 'Sluice ingress',
         version: VERSION,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-        description: 'Accepts events from producers, both for production and the sandbox.',
+        description: 'API for publishing events, both for production and for the sandbox.',
       },
       servers: [{ url: '/' }],
       security: [{ bearer: [] }, { apiKey: [] }],
@@ -74,8 +74,13 @@ function describeEventRoutes(): OpenApiDocument {
       components: {
         responses: PROBLEM_RESPONSES.components,
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: 'An ingress key of the workspace.' },
-          apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'An ingress key of the workspace.' },
+          bearer: { type: 'http', scheme: 'bearer', description: 'Ingress key belonging to the workspace.' },
+          apiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'x-api-key',
+            description: 'Ingress key belonging to the workspace.',
+          },
         },
       },
       paths,
@@ -95,9 +100,9 @@ export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
     '# Publishing events',
-    "All routes on this page are served by the `ingress` role on `SLUICE_INGRESS_PORT`. You can find the OpenAPI 3.1 document in [events-openapi.json](events-openapi.json) or at `GET /openapi.json`, which doesn't require a key. For all other requests, provide one of the workspace's ingress keys as either `Authorization: Bearer <key>` or `x-api-key`. The key also works for the workspace's sandbox, but not for `/waas`.",
-    '[CloudEvents](cloudevents.md) are supported in both binary and structured mode, and will be delivered unchanged. Any other content type is treated as plain bytes. Partners receive the content type you send, so make sure to set `application/json` when sending JSON, because `curl -d` defaults to `application/x-www-form-urlencoded`.',
-    'Errors are returned as [problem documents](problems.md).',
+    "These routes are served by the `ingress` role on `SLUICE_INGRESS_PORT`. You can find the OpenAPI 3.1 document in [events-openapi.json](events-openapi.json), or at `GET /openapi.json`, which does not require a key. All other requests must be authenticated using one of the workspace's ingress keys, passed as either `Authorization: Bearer <key>` or `x-api-key`. The same key also works for the workspace's sandbox but not for `/waas`.",
+    'Both binary and structured mode [CloudEvents](cloudevents.md) are supported, and will be delivered as is. Events with any other content type are treated as plain bytes and delivered using the content type you provide. Note that `curl -d` uses `application/x-www-form-urlencoded` by default, so be sure to specify `application/json` when sending JSON.',
+    'Errors are returned in the form of [problem documents](problems.md).',
     table(
       ['Request header', 'Description'],
       Object.entries(EventHeaders.shape).map(([name, schema]) => [
@@ -108,12 +113,12 @@ export function renderEvents(): string {
     ...document.tags.flatMap(({ name }) => renderTag(document, name, [])),
     '## Limitations of the sandbox',
     [
-      "Since endpoints aren't called, a run can't tell you how fast an endpoint responds or whether its address is allowed. Neither `maxPerSecond` nor the circuit breaker apply. Events for an endpoint that is already disabled are held as they would be in production, and reported as such.",
-      'A 410 is reported as `disablesEndpoint`, with retries continuing as if the endpoint had been enabled again.',
-      'Runs never wait for tokens. The report shows how many would have been charged in production.',
-      "Attempts are signed, but you won't find the signatures in the report, because they would be accepted by the endpoint.",
-      `Runs are limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. Any event not routed because of this limit has the reason \`run_full\`. The limit per workspace and 24 hours is ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with up to ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries in total.`,
-      'Production always has priority. Dispatchers process one run at a time, spending no more than a quarter of their time on runs. If a dispatcher crashes, the run will be continued by another one after ten seconds.',
+      "Since endpoints are never called, a run can't tell you how quickly an endpoint responds or whether its address is allowed. It also isn't limited by `maxPerSecond` or by the circuit breaker. Events for endpoints that have already been disabled are held as they would be in production, which is indicated in the report.",
+      'Status 410 is reported as `disablesEndpoint`, after which retries continue as though you had enabled the endpoint again.',
+      'Runs never wait because of insufficient tokens. Instead, the report shows how many tokens would be charged in production.',
+      'Although attempts are signed, their signatures are left out of the report as they would be accepted by the endpoint.',
+      `Each run is limited to ${SANDBOX_LIMITS.eventsOfRun.toLocaleString('en')} events and ${SANDBOX_LIMITS.deliveriesOfRun.toLocaleString('en')} deliveries. Events that aren't routed because of this are given \`run_full\` as their reason. Over the course of 24 hours, a workspace may create ${SANDBOX_LIMITS.runs.toLocaleString('en')} runs with a combined maximum of ${SANDBOX_LIMITS.events.toLocaleString('en')} events, ${SANDBOX_LIMITS.bytes / 1024 ** 2} MiB, and ${SANDBOX_LIMITS.deliveries.toLocaleString('en')} deliveries.`,
+      'Production takes priority: dispatchers only process a single run at a time, and spend no more than a quarter of their time doing so. Should a dispatcher crash, the run will be continued by another one after ten seconds.',
     ]
       .map(line => `- ${line}`)
       .join('\n'),

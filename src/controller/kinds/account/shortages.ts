@@ -16,7 +16,7 @@ export function createShortages({ registry, exists, onNews }: ShortagesDeps): Co
   const known = new Map<string, boolean>();
   new Gauge({
     name: 'sluice_controller_accounts_short',
-    help: 'Accounts with queues that wait for tokens. Only the leader reports it.',
+    help: 'Number of accounts with queues waiting for tokens. Reported by the leader only.',
     registers: [registry],
     collect() {
       for (const account of known.keys()) if (!exists(account)) known.delete(account);

@@ -7,7 +7,7 @@ export interface InvitationMetrics {
 export function createInvitationMetrics(registry: Registry): InvitationMetrics {
   const mails = new Counter({
     name: 'sluice_controller_invitation_mails_total',
-    help: 'Number of attempts to send an invitation by email, by result.',
+    help: 'Number of attempts at sending an invitation email, by result.',
     labelNames: ['result'] as const,
     registers: [registry],
   });

@@ -90,11 +90,9 @@ export const EventDetail = EventEntry.extend({
       'Reason code indicating why the body is withheld, if the event has not been delivered and currently cannot be. Otherwise null.',
   }),
   history: z.array(Attempt).meta({ description: 'The most recent attempts, oldest first.' }),
-  replays: z
-    .array(Delivery)
-    .meta({
-      description: 'Replays of this event, made up of the 20 most recent ones as well as any that are still open.',
-    }),
+  replays: z.array(Delivery).meta({
+    description: 'Replays of this event, made up of the 20 most recent ones as well as any that are still open.',
+  }),
   responses: z
     .array(
       z.object({

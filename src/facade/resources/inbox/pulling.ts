@@ -25,15 +25,9 @@ const Pull = z
       description:
         'Whether to include more than the first event for each group key. When set to true, later events are returned in order and must also be acknowledged in this order. Defaults to false.',
     }),
-    waitSeconds: z
-      .int()
-      .min(0)
-      .max(30)
-      .optional()
-      .meta({
-        description:
-          'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0.',
-      }),
+    waitSeconds: z.int().min(0).max(30).optional().meta({
+      description: 'Number of seconds to wait for events when there are none. Must be between 0 and 30. Defaults to 0.',
+    }),
   })
   .meta({ id: 'Pull' });
 

@@ -31,12 +31,10 @@ const ReplayEntry = z
     replayId: z.string().nullable().meta({ description: 'Id of the replay, or null if no events were found.' }),
     subscriptionPublicId: publicIdField('Subscription'),
     ...price,
-    complete: z
-      .boolean()
-      .meta({
-        description:
-          'Whether all events have reached the inbox. While false, the replay has been charged but is still in progress.',
-      }),
+    complete: z.boolean().meta({
+      description:
+        'Whether all events have reached the inbox. While false, the replay has been charged but is still in progress.',
+    }),
     taken: z.int().meta({ description: 'Number of events that have already reached the inbox.' }),
     refunded: z.int().meta({ description: 'Number of tokens refunded for events whose retention period ended.' }),
     nextCursor,

@@ -51,11 +51,9 @@ const MetricsSeries = z
       .meta({ description: 'Width of each bucket in seconds. Can be 60, 900, or 3600.', example: 900 }),
     start: time('Start time of the first bucket'),
     end: time('End time of the last bucket, i.e. the current one'),
-    series: z
-      .array(SeriesBucket)
-      .meta({
-        description: 'Buckets in chronological order, including empty ones. There are 60, 96, or 168 in total.',
-      }),
+    series: z.array(SeriesBucket).meta({
+      description: 'Buckets in chronological order, including empty ones. There are 60, 96, or 168 in total.',
+    }),
   })
   .meta({ id: 'MetricsSeries' });
 

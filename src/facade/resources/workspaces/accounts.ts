@@ -19,11 +19,9 @@ const AccountEntry = z
     name: z.string().meta({ description: 'Name of the account.', example: 'shop' }),
     displayName: z.string().nullable().meta({ description: 'Display name of the account, if any.' }),
     plan: Plan,
-    role: z
-      .enum(['Owner', 'Admin'])
-      .meta({
-        description: 'Your role within the account. Admins have all permissions except for changing the owners.',
-      }),
+    role: z.enum(['Owner', 'Admin']).meta({
+      description: 'Your role within the account. Admins have all permissions except for changing the owners.',
+    }),
   })
   .meta({ id: 'Account' });
 

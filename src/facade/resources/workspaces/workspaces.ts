@@ -25,11 +25,9 @@ const WorkspaceEntry = z
     publicId: publicIdField('Workspace'),
     name: z.string().meta({ description: 'Name shared by the workspace and its namespace.', example: 'shop' }),
     accountPublicId: publicIdField('Account').meta({ description: 'Account to charge for tokens.' }),
-    role: z
-      .enum(['Owner', 'Admin'])
-      .meta({
-        description: 'Your role within the account. Admins have all permissions except for changing the owners.',
-      }),
+    role: z.enum(['Owner', 'Admin']).meta({
+      description: 'Your role within the account. Admins have all permissions except for changing the owners.',
+    }),
     producer: z.boolean().meta({
       description:
         'Whether the workspace is a producer, either because it was marked as one or because it has a stream.',
