@@ -21,7 +21,7 @@ export const BlockSpec = withTransitions(
       .enum(['Continue', 'SkipToNow'])
       .default('Continue')
       .describe(
-        'Controls what happens when the block ends to events that were accepted in the meantime. `Continue` routes them in order until their retention period is over. `SkipToNow` discards them, but only if no other Block of the subscription specifies otherwise. Either way, anything that has already reached the inbox will be delivered. Defaults to Continue.',
+        'Controls what happens when the block ends to events that were accepted in the meantime. `Continue` routes them in order until their retention period is over. `SkipToNow` skips them, but only if no other Block of the subscription specifies otherwise. Either way, anything that has already reached the inbox will be delivered. Defaults to Continue.',
       ),
   }),
   immutable('integration'),

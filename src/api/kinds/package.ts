@@ -65,7 +65,7 @@ export const Package = defineKind({
   shortNames: ['pkg'],
   scope: 'Namespaced',
   description:
-    "Package is a named collection of streams that can be blocked together using a single Block. Packages don't grant access, and streams aren't required to belong to one. The metadata.name serves as the package key. In the REST API, it is generated from the name by keeping only lowercase Latin letters, digits, and hyphens; if there are none, a hash prefixed with p- is used instead.",
+    "Package is a named collection of streams that can be blocked together using a single Block. Packages don't grant access, and streams aren't required to belong to one. The metadata.name serves as the package key. In the REST API, it is generated from the name using nothing but lowercase Latin letters, digits, and hyphens. If the name has none of these, a hash prefixed with p- is used instead.",
   spec: PackageSpec,
   status: PackageStatus,
   columns: [

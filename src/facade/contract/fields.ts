@@ -40,7 +40,7 @@ export const PATH_PARAMETERS = {
     .string()
     .regex(/^evt_[0-9a-hjkmnp-tv-z]{35}$/, 'must be evt_ followed by 35 characters')
     .meta({
-      description: 'Id of the event within the inbox of a subscription, as returned when listing events.',
+      description: 'The id of an event in the inbox of a subscription, which can be obtained by listing events.',
       example: `evt_01mxhs0q0000000${EXAMPLE}`,
     }),
   eventId: z
@@ -53,7 +53,7 @@ export const PATH_PARAMETERS = {
   replay: z
     .string()
     .regex(/^[\w-]{1,64}$/, 'must be 1 to 64 letters, digits, _ and -')
-    .meta({ description: 'Id of the replay.', example: 'rpl_0123456789abcdefghjk' }),
+    .meta({ description: 'The id of the replay.', example: 'rpl_0123456789abcdefghjk' }),
   key: z
     .string()
     .max(63)
@@ -61,7 +61,7 @@ export const PATH_PARAMETERS = {
       /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$/,
       'must be letters and digits, with ".", "_" and "-" between them',
     )
-    .meta({ description: 'Id of the ingress key.', example: 'key-1' }),
+    .meta({ description: 'The id of the ingress key.', example: 'key-1' }),
 } as const;
 
 export type PathParameter = keyof typeof PATH_PARAMETERS;

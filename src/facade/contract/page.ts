@@ -28,7 +28,7 @@ export function pageOf<T extends z.ZodType>(item: T) {
     nextCursor: z
       .string()
       .nullable()
-      .meta({ description: 'Cursor for the next page. Will be null once the last page has been reached.' }),
+      .meta({ description: 'A cursor for use in pagination. If the current page is the last one, this is null.' }),
   });
 }
 

@@ -33,7 +33,8 @@ const OfQueue = OfTenant.extend({
 });
 const OfRun = OfTenant.extend({
   runId: RunId.meta({
-    description: 'Id of the run, either chosen by you or returned in the response to its first event.',
+    description:
+      "The id of the run. This is either one you've chosen yourself or the one returned in the response to its first event.",
     example: 'nightly-1',
   }),
 });

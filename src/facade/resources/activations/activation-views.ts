@@ -5,7 +5,7 @@ import type { Cached } from '../../objects/cached.ts';
 import { conditionFor } from '../../objects/wait.ts';
 
 const ActivationState = z.enum(['Active', 'Revoked']).meta({
-  description: 'Status of the activation. Will be Revoked if `revoked: true` is set on at least one of its objects.',
+  description: 'The status of the activation, which is Revoked if any of its objects specify `revoked: true`.',
 });
 
 export const ActivatedKey = z

@@ -10,10 +10,10 @@ export const BlockEntry = z
     target: z.enum(['stream', 'package']).meta({ description: 'Kind of resource being blocked.' }),
     catalogEntryPublicId: publicIdField('CatalogStream')
       .nullable()
-      .meta({ description: 'The stream being blocked. Will be null for packages.' }),
+      .meta({ description: "The stream that this block applies to, if it's not for a package." }),
     packagePublicId: publicIdField('Package')
       .nullable()
-      .meta({ description: 'The package being blocked. Will be null for streams.' }),
+      .meta({ description: "The package that this block applies to, if it's not for a stream." }),
     key: z.string().meta({ description: 'Key of the stream or package.' }),
     enforced: z.boolean().meta({ description: 'Whether the block is currently in force.' }),
     pausedSubscriptions: z

@@ -11,7 +11,7 @@ const SentTest = z.object({ id: PATH_PARAMETERS.event }).meta({ id: 'SentTest' }
 
 const Recover = z
   .strictObject({
-    since: instant('Only return events that were accepted at or after this time'),
+    since: instant('Only include events that were accepted at or after this time'),
     cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor returned by the previous request.' }),
   })
   .meta({ id: 'Recover' });
@@ -21,7 +21,7 @@ const Recovered = z
     count: z.int().meta({ description: 'Number of deliveries that became due as a result of this request.' }),
     nextCursor: z.string().nullable().meta({
       description:
-        'Cursor for continuing with the remaining deliveries by repeating the request. Will be null if there are no more.',
+        'A cursor you can repeat the request with in order to continue with any remaining deliveries. Null if there are no more.',
     }),
   })
   .meta({ id: 'Recovered' });

@@ -19,8 +19,8 @@ const described = {
     .string()
     .nullable()
     .meta({ description: 'Event id specified by the producer. Included in deliveries as webhook-id.' }),
-  type: z.string().nullable().meta({ description: 'Type of the event, if it has one.' }),
-  groupKey: z.string().nullable().meta({ description: 'Group key of the event. May be null if no longer available.' }),
+  type: z.string().nullable().meta({ description: "The event's type, if it has one." }),
+  groupKey: z.string().nullable().meta({ description: "The event's group key. Null if it is no longer available." }),
   acceptedAt: time('Time at which the event was accepted by ingress'),
   bytes: z.int().nullable().meta({ description: 'Body size in bytes. May be null if no longer available.' }),
 };
@@ -35,7 +35,7 @@ const body = {
   }),
   body: z.string().nullable().meta({
     description:
-      'Event body, encoded as specified by bodyEncoding. Will be null if the body is withheld or no longer available.',
+      'The body of the event, encoded as specified by bodyEncoding. This is null if the body is withheld or no longer available.',
   }),
   bodyEncoding: z.enum(['utf8', 'base64']).nullable().meta({
     description: 'Encoding used for the body: utf8 for text, or base64 (RFC 4648) for binary data.',
@@ -47,16 +47,19 @@ const progress = {
     description:
       'State of the event. Starts out as pending until the first attempt, is inflight while an attempt is being made, and retrying until the next one. Any other state is final.',
   }),
-  attempts: z.int().meta({ description: 'Number of attempts made so far.' }),
-  nextAttemptAt: time('Time at which the next attempt is due').nullable(),
-  endedAt: time('Time at which the delivery ended').nullable(),
+  attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
+  nextAttemptAt: time('When the next attempt is due').nullable(),
+  endedAt: time('When the delivery ended').nullable(),
   reason: z
     .string()
     .nullable()
     .meta({ description: 'Why the delivery ended, given as either an HTTP status or a reason code.' }),
 };
 
-const replayId = z.string().nullable().meta({ description: 'Id of the replay, or null for the first delivery.' });
+const replayId = z
+  .string()
+  .nullable()
+  .meta({ description: 'The replay that this delivery is a part of. Null for the first delivery.' });
 
 export const EventEntry = z
   .object({
@@ -69,11 +72,11 @@ export const EventEntry = z
 
 const Attempt = z
   .object({
-    at: time('Time at which the delivery ended'),
+    at: time('When the delivery ended'),
     result: z
       .string()
       .meta({ description: 'HTTP status code. If no response was received, a reason code is given instead.' }),
-    latencyMs: z.number().meta({ description: 'Duration, in milliseconds.' }),
+    latencyMs: z.number().meta({ description: 'How long it took, in milliseconds.' }),
   })
   .meta({ id: 'Attempt' });
 

@@ -44,8 +44,8 @@ const States = z
 const EventQuery = PageQuery.extend({
   subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
   state: States,
-  since: Instant.optional().meta(instantMeta('Only return events that were accepted at or after this time')),
-  until: Instant.optional().meta(instantMeta('Only return events that were accepted before this time')),
+  since: Instant.optional().meta(instantMeta('Only include events that were accepted at or after this time')),
+  until: Instant.optional().meta(instantMeta('Only include events that were accepted before this time')),
   order: z.enum(['asc', 'desc']).optional().meta({
     description: 'Sort order, either asc for oldest first or desc for newest first. Defaults to asc.',
   }),
@@ -61,7 +61,7 @@ const EventPage = pageOf(EventEntry)
   .extend({
     resumeCursor: z.string().nullable().meta({
       description:
-        "Cursor for retrieving events after this page, including ones that don't exist yet. Will be null until the inbox contains its first event.",
+        "A cursor you can use to retrieve events after this page, even if they don't exist yet. Until the inbox contains its first event, this is null.",
     }),
   })
   .meta({ id: 'InboxEventPage' });

@@ -28,7 +28,10 @@ const nextCursor = z
 
 const ReplayEntry = z
   .object({
-    replayId: z.string().nullable().meta({ description: 'Id of the replay, or null if no events were found.' }),
+    replayId: z
+      .string()
+      .nullable()
+      .meta({ description: 'The id of the replay. If no events were found, this is null.' }),
     subscriptionPublicId: publicIdField('Subscription'),
     ...price,
     complete: z.boolean().meta({
@@ -46,8 +49,8 @@ const ReplayPrice = z.object({ ...price, nextCursor }).meta({ id: 'ReplayPrice' 
 const ReplayRange = z
   .strictObject({
     subscription: publicIdField('Subscription').meta({ description: 'The subscription.' }),
-    since: instant('Only return events that were accepted at or after this time'),
-    until: instant('Only return events that were accepted before this time').meta({ example: '2099-12-31T00:00:00Z' }),
+    since: instant('Only include events that were accepted at or after this time'),
+    until: instant('Only include events that were accepted before this time').meta({ example: '2099-12-31T00:00:00Z' }),
     states: z
       .array(z.enum(REPLAYABLE_STATES))
       .min(1)

@@ -38,7 +38,7 @@ const skipEvent = defineRoute({
 
 const SkipMany = z
   .strictObject({
-    upTo: PATH_PARAMETERS.event.meta({ description: 'Id of the last event that should be skipped.' }),
+    upTo: PATH_PARAMETERS.event.meta({ description: 'The last event to skip.' }),
     groupKey: z.string().min(1).max(256).optional().meta({ description: 'Only skip events with this group key.' }),
     cursor: z.string().max(1_024).optional().meta({ description: 'The nextCursor returned by the previous request.' }),
   })
@@ -49,7 +49,7 @@ const Skipped = z
     skipped: z.int().meta({ description: 'Number of events that were skipped.' }),
     nextCursor: z.string().nullable().meta({
       description:
-        'Cursor for continuing with the remaining deliveries by repeating the request. Will be null if there are no more.',
+        'A cursor you can repeat the request with in order to continue with any remaining deliveries. Null if there are no more.',
     }),
   })
   .meta({ id: 'SkippedEvents' });

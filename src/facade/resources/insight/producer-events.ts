@@ -40,15 +40,15 @@ const DispositionEntry = z
     }),
     reason: Reason.nullable().meta({
       description:
-        'Why the event is not routed or is still waiting. Will be null if it has already been routed or is about to be.',
+        "The reason this event is not routed or is still waiting. Null once it has been routed, or if it's about to be.",
     }),
     state: z
       .enum(EVENT_STATES)
       .nullable()
-      .meta({ description: 'State of the delivery, or null if the event was not routed.' }),
-    attempts: z.int().meta({ description: 'Number of attempts made so far.' }),
-    nextAttemptAt: time('Time at which the next attempt is due').nullable(),
-    endedAt: time('Time at which the delivery ended').nullable(),
+      .meta({ description: 'The current state of the delivery, if the event was routed.' }),
+    attempts: z.int().meta({ description: 'The number of times delivery has been attempted so far.' }),
+    nextAttemptAt: time('When the next attempt is due').nullable(),
+    endedAt: time('When the delivery ended').nullable(),
     endedBy: z
       .string()
       .nullable()
@@ -62,11 +62,11 @@ const ProducedEvent = pageOf(DispositionEntry)
       .string()
       .meta({ description: 'Event id specified by the producer. Included in deliveries as webhook-id.' }),
     stream: StreamName.meta({ description: 'Stream to which the event belongs.' }),
-    type: z.string().nullable().meta({ description: 'Type of the event, if it has one.' }),
-    groupKey: z.string().nullable().meta({ description: 'Group key of the event, if it has one.' }),
+    type: z.string().nullable().meta({ description: "The event's type, if it has one." }),
+    groupKey: z.string().nullable().meta({ description: "The event's group key, if it has one." }),
     acceptedAt: time('Time at which the event was accepted by ingress'),
-    bytes: z.int().meta({ description: 'Body size in bytes.' }),
-    tokens: z.int().meta({ description: 'Price per integration, in tokens.' }),
+    bytes: z.int().meta({ description: 'The size of the body in bytes.' }),
+    tokens: z.int().meta({ description: 'The price in tokens, per integration.' }),
   })
   .meta({ id: 'ProducedEvent' });
 

@@ -17,7 +17,7 @@ export const InvitedIntegration = z
   .object({
     publicId: publicIdField('Integration'),
     invitedEmail: z.string().nullable().meta({
-      description: 'Email address that was invited, exactly as provided. Will be null for direct grants.',
+      description: "The email address that was invited, exactly as you provided it. Direct grants don't have one.",
       example: 'ada@example.com',
     }),
     status: IntegrationStatus,

@@ -11,13 +11,13 @@ export const CreatedPackage = z
   .object({
     publicId: publicIdField('Package'),
     key: z.string().meta({ description: 'Package key, which is the slug of its original name.' }),
-    name: z.string().meta({ description: 'Current name of the package.' }),
+    name: z.string().meta({ description: 'The current name of the package.' }),
     status: PackageState,
   })
   .meta({ id: 'CreatedPackage' });
 
 export const PackageEntry = CreatedPackage.extend({
-  description: z.string().nullable().meta({ description: 'Package description, if any.' }),
+  description: z.string().nullable().meta({ description: 'An optional description of the package.' }),
   streamCount: z.int().meta({ description: 'Number of distinct streams in the package.' }),
 }).meta({ id: 'PackageEntry' });
 

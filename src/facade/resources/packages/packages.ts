@@ -94,7 +94,7 @@ const createPackage = defineRoute({
     201: {
       description: 'The package exists.',
       schema: CreatedPackage,
-      headers: { Location: 'Path of the package.' },
+      headers: { Location: 'The path of the new package.' },
     },
   },
   problems: ['package_key_conflict'],

@@ -50,16 +50,16 @@ const AppliedStream = z
 /** Catalog entry in a list. We leave out the schema because the schemas on one page could add up to 32 MiB. */
 const ListedCatalogEntry = AppliedStream.extend({
   name: z.string().meta({ description: 'Name of the stream.' }),
-  description: z.string().nullable().meta({ description: 'Stream description, if any.' }),
+  description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
   eventTypes: z
     .array(z.string())
     .meta({ description: 'Event types accepted by the stream. An empty list indicates that all types are accepted.' }),
   payloadSchemaBytes: z.int().min(0).nullable().meta({
-    description: 'Size of the payloadSchema in bytes of UTF-8, or null without a schema.',
+    description: 'The size of the payloadSchema in bytes of UTF-8. Null if there is no schema.',
     example: 17,
   }),
   payloadSchemaSha256: z.string().nullable().meta({
-    description: 'Hexadecimal SHA-256 hash of the UTF-8 payloadSchema, or null without a schema.',
+    description: 'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. Null if there is no schema.',
   }),
   queue: z
     .object({
@@ -76,7 +76,7 @@ const CatalogEntry = ListedCatalogEntry.extend({
   payloadSchema: z
     .string()
     .nullable()
-    .meta({ description: 'Payload schema, exactly as provided. Will be null without a schema.' }),
+    .meta({ description: 'The payload schema, exactly as you provided it. Null if the stream has no schema.' }),
 }).meta({ id: 'CatalogEntry' });
 
 /** Returns the status of a stream, using the terms of the specification. */

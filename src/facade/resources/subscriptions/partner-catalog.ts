@@ -17,7 +17,7 @@ const ListedPartnerEntry = z
     publicId: publicIdField('CatalogStream'),
     key: z.string().meta({ description: 'Key of the stream.', example: 'orders' }),
     name: z.string().meta({ description: 'Name of the stream.' }),
-    description: z.string().nullable().meta({ description: 'Stream description, if any.' }),
+    description: z.string().nullable().meta({ description: 'An optional description of the stream.' }),
     status: z
       .enum(['Published', 'Deprecated'])
       .meta({ description: 'Status of the stream. New subscriptions are not accepted for deprecated streams.' }),
@@ -25,11 +25,12 @@ const ListedPartnerEntry = z
       .array(z.string())
       .meta({ description: 'Event types used by the stream. An empty list indicates that any type is possible.' }),
     payloadSchemaBytes: z.int().min(0).nullable().meta({
-      description: 'Size of the payloadSchema in bytes of UTF-8, or null without a schema.',
+      description: 'The size of the payloadSchema in bytes of UTF-8. Null if there is no schema.',
       example: 17,
     }),
     payloadSchemaSha256: z.string().nullable().meta({
-      description: 'Hexadecimal SHA-256 hash of the UTF-8 payloadSchema, or null without a schema.',
+      description:
+        'The SHA-256 hash of the payloadSchema in UTF-8, as a hexadecimal string. Null if there is no schema.',
     }),
     subscribed: z.boolean().meta({ description: 'Whether this integration is subscribed to the stream.' }),
     subscriptionPublicId: publicIdField('Subscription').nullable().meta({ description: 'The subscription, if any.' }),

@@ -106,7 +106,7 @@ export const SubscriptionEntry = z
     message: z.string().meta({ description: 'Human-readable description of the reason.' }),
     endpointWarning: z.string().nullable().meta({
       description:
-        'Endpoint failures, including when the endpoint first failed and when it will be disabled. Will be null until one day has passed without a successful attempt.',
+        'Details about endpoint failures, including when the endpoint first failed and when it will be disabled. This is null until a whole day has passed without any successful attempts.',
     }),
     createdAt: z
       .string()

@@ -16,8 +16,8 @@ const Plan = z.enum(['Free', 'Metered']).meta({
 const AccountEntry = z
   .object({
     publicId: publicIdField('Account'),
-    name: z.string().meta({ description: 'Name of the account.', example: 'shop' }),
-    displayName: z.string().nullable().meta({ description: 'Display name of the account, if any.' }),
+    name: z.string().meta({ description: "The account's name.", example: 'shop' }),
+    displayName: z.string().nullable().meta({ description: "The account's display name, if it has one." }),
     plan: Plan,
     role: z.enum(['Owner', 'Admin']).meta({
       description: 'Your role within the account. Admins have all permissions except for changing the owners.',
@@ -38,7 +38,8 @@ const TokenBalance = z
       example: 250,
     }),
     remainingTokens: z.int().min(0).nullable().meta({
-      description: 'Number of tokens remaining, or null for the Metered plan, which is unlimited.',
+      description:
+        'The number of tokens you have left. Null if the account is on the Metered plan, which has no limit.',
       example: 9_750,
     }),
   })

@@ -12,7 +12,7 @@ import { addIngressKey, removeIngressKey } from './ingress-key-list.ts';
 const NewIngressKey = z
   .strictObject({
     id: PATH_PARAMETERS.key.optional().meta({
-      description: 'Id of the key, which must be unique within the workspace. Generated automatically if omitted.',
+      description: "A unique id for the key within the workspace. If you don't provide one, it will be generated.",
       example: 'key-1',
     }),
     expiresAt: z.iso.datetime({ offset: true }).optional().meta({

@@ -23,7 +23,9 @@ const EnabledProducer = z
 const WorkspaceEntry = z
   .object({
     publicId: publicIdField('Workspace'),
-    name: z.string().meta({ description: 'Name shared by the workspace and its namespace.', example: 'shop' }),
+    name: z
+      .string()
+      .meta({ description: 'The name of the workspace, which is also used for its namespace.', example: 'shop' }),
     accountPublicId: publicIdField('Account').meta({ description: 'Account to charge for tokens.' }),
     role: z.enum(['Owner', 'Admin']).meta({
       description: 'Your role within the account. Admins have all permissions except for changing the owners.',
