@@ -77,6 +77,6 @@ describe('a call that went elsewhere', () => {
     const body = '{"dryRun":true}';
     const answer = await exchange(port, await request(line, [json, `Content-Length: ${body.length}`], body));
     expect(problemOf(answer)).toBe('422 invalid_request');
-    expect(answer.body).toContain('Use POST /waas/integrations/{integration}/replay');
+    expect(answer.body).toContain('use POST /waas/integrations/{integration}/replay');
   });
 });
