@@ -135,6 +135,14 @@ describe('deleting', () => {
     for (const object of shuffled) {
       await world.cluster.kubectl(['delete', ...object.split(' '), '--wait=false', '--ignore-not-found']);
     }
+    // A namespace that was gone before its Workspace was deleted has been created again.
+    const workspaces = async () =>
+      (await leftOf(`workspace.sluice.dev/${producer}`, `workspace.sluice.dev/${partner}`)).length;
+    await eventually('the Workspaces are gone', async () => (await workspaces()) === 0, {
+      withinMs: 60_000,
+      everyMs: 500,
+    });
+    await kubectl(world.cluster, ['delete', 'namespace', producer, partner, '--wait=false', '--ignore-not-found']);
     await eventually('all are gone', async () => (await leftOf(producer, partner)).length === 0, {
       withinMs: 60_000,
       everyMs: 500,
