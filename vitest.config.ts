@@ -102,7 +102,6 @@ export default defineConfig({
       {
         test: {
           name: 'system',
-          ...SHARED,
           include: ['test/system/**/*.test.ts', 'test/e2e/**/*.test.ts'],
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', ...ALONE],
           globalSetup: ['test/support/setup-clusters.ts'],
