@@ -45,7 +45,7 @@ test('one that goes on claims it', async () => {
   expect(claimed).toEqual([7]);
 });
 
-/** Leadership over three tenants, of which those named cannot be brought into force. */
+/** Creates a leadership over three tenants. The routes of the named tenants cannot be applied. */
 function beginOver(...broken: string[]) {
   const term = new AbortController();
   const story: string[] = [];
@@ -75,7 +75,7 @@ function beginOver(...broken: string[]) {
   return { story, begin: () => leading.begin({ transitions: 1, signal: term.signal }), end: () => term.abort() };
 }
 
-test('a tenant that cannot be brought into force holds up no other, and is tried again', async () => {
+test('a tenant whose routes cannot be applied is retried and delays no other tenant', async () => {
   const { story, begin, end } = beginOver('bob');
   await begin();
   expect(story).toEqual(['sync ada', 'sync eve', 'whole 3', 'again bob']);

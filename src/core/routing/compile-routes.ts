@@ -143,9 +143,7 @@ export function compileRoutes(snapshot: TenantSnapshot, options: CompileOptions)
   return { routes, verdicts, paused };
 }
 
-/**
- * Sorts by age, then by UID. Of several subscriptions for the same integration and stream, the first one will be used.
- */
+/** Sorts by age, then by UID. The first of several subscriptions for the same pair is used. */
 function byAge(a: SubscriptionSnapshot, b: SubscriptionSnapshot): number {
   return a.createdMs - b.createdMs || (a.uid < b.uid ? -1 : 1);
 }
