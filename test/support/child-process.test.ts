@@ -82,7 +82,9 @@ test('stop() ends what ignores SIGTERM', async () => {
 test('waiting for a program that ends reports the end of its log', async () => {
   const child = startChild({ command: 'sh', args: ['-c', 'echo port is taken; exit 3'], log: await newLog() });
   const waiting = waitUntilReady(child, async () => false, { name: 'server', deadlineMs: 4_000, everyMs: 5 });
-  await expect(waiting).rejects.toThrow('server ended before it was ready; the end of its log:\nport is taken');
+  await expect(waiting).rejects.toThrow(
+    'server ended before it was ready (exit code 3); the end of its log:\nport is taken',
+  );
 });
 
 test('waiting for a program that is never ready ends at the deadline', async () => {

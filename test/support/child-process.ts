@@ -108,9 +108,15 @@ export async function waitUntilReady(
     if (await probe().catch(() => false)) return;
     const ended = !child.running();
     if (ended || performance.now() > deadline) {
-      const how = ended ? 'ended before it was ready' : `was not ready within ${options.deadlineMs / 1_000} s`;
+      const how = ended
+        ? `ended before it was ready (${describe(await child.exited)})`
+        : `was not ready within ${options.deadlineMs / 1_000} s`;
       throw new Error(`${options.name} ${how}; the end of its log:\n${await child.logTail()}`);
     }
     await delay(options.everyMs ?? 50);
   }
+}
+
+function describe({ code, signal }: Exit): string {
+  return signal === null ? `exit code ${code}` : signal;
 }
