@@ -182,4 +182,12 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf('src/controller/routes/sync.ts', [
     ['a pause holds nothing', 'if (deps.isPaused(name)) return', 'if (name === undefined) return'],
   ]),
+  ...mutantsOf('src/controller/engine/turns.ts', [
+    [
+      'a tenant is served until it has nothing left to do',
+      'const tenant = tenants.take();',
+      'const tenant = [...keysOf.keys()][0];',
+    ],
+    ['deletions come last', "['deletion', 'change', 'background']", "['change', 'background', 'deletion']"],
+  ]),
 ];

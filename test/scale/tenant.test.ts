@@ -153,10 +153,13 @@ async function expectBounded(when: string): Promise<void> {
 /** CPU of the controller until everything was applied for the first time, ms. */
 let allCpuMs = Number.NaN;
 
-/** One change costs a fraction of all of them, whatever their number. */
+/**
+ * One change costs a fraction of all of them, whatever their number. The bound leaves room for the background work of
+ * a busy machine, and still fails where a change looks at the whole tenant again.
+ */
 function expectCheap(what: string, { cpuMs, commands: sent }: Cost): void {
   console.log(`${what}: ${sent.length} commands, ${((cpuMs / allCpuMs) * 100).toFixed(3)} % of the CPU of all`);
-  if (process.platform === 'linux') expect(cpuMs).toBeLessThan(allCpuMs / 200);
+  if (process.platform === 'linux') expect(cpuMs).toBeLessThan(allCpuMs / 40);
 }
 
 const withoutHints = ({ commands: sent }: Cost): string[] => sent.filter(each => each !== 'lower');

@@ -14,7 +14,8 @@ export function createControllers() {
         byName.set(controller.name, controller);
       }
     },
-    enqueue: (name: string, key: string, order?: 'first' | 'background'): void => byName.get(name)?.enqueue(key, order),
+    enqueue: (name: string, key: string, order?: 'change' | 'background'): void =>
+      byName.get(name)?.enqueue(key, order),
     enqueueAfter: (name: string, key: string, delayMs: number): void => byName.get(name)?.enqueueAfter(key, delayMs),
     isPending: (name: string, key: string): boolean => byName.get(name)?.isPending(key) === true,
     all: (): Controller[] => [...byName.values()],

@@ -59,6 +59,8 @@ export type KeyedControllerOptions = {
   readonly sources?: readonly KeySource[];
   /** Returns additional keys to enqueue when the controller starts, e.g. keys that only exist in Redis. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
+  /** Whether the key currently stands for a deletion, which is reconciled before other changes. Defaults to no. */
+  readonly isDeletion?: ((key: string) => boolean) | undefined;
   /** Number of keys that can be reconciled concurrently. Defaults to 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
@@ -73,7 +75,7 @@ export type Controller = {
   readonly name: string;
   readonly sources: readonly KeySource[];
   /** Enqueues a key. This is a no-op unless this replica is the leader, since a new leader enqueues all keys anyway. */
-  readonly enqueue: (key: string, order?: 'first' | 'background') => void;
+  readonly enqueue: (key: string, order?: 'change' | 'background') => void;
   readonly enqueueAfter: (key: string, delayMs: number) => void;
   /** Whether the key is waiting, being reconciled, or waiting to be retried after a failure. */
   readonly isPending: (key: string) => boolean;
@@ -86,8 +88,8 @@ export type Controller = {
 };
 
 /**
- * Creates a controller that reconciles keys, retrying any failures. A key can be any string, such as `tenant/acme`, and
- * will only be processed by one worker at a time.
+ * Creates a controller that reconciles keys, retrying any failures. A key can be any string, such as `acme/orders`, and
+ * will only be processed by one worker at a time. What comes before its first slash is the tenant it takes turns with.
  */
 export function createKeyedController(options: KeyedControllerOptions): Controller {
   const { name, clock, metrics, sources = [], workers = 1 } = options;
@@ -139,7 +141,12 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
 
   async function run(stop: AbortSignal, lost: AbortSignal): Promise<void> {
     if (stop.aborted) return;
-    const current = createWorkQueue({ clock, metrics: metrics.queue, retry: options.retry });
+    const current = createWorkQueue({
+      clock,
+      metrics: metrics.queue,
+      retry: options.retry,
+      isDeletion: options.isDeletion,
+    });
     queue = current;
     metrics.setMaxConcurrent(workers);
     const subscriptions = sources.map(source => source.subscribe(current.add));
@@ -157,7 +164,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
   return {
     name,
     sources,
-    enqueue: (key, order = 'first') => (order === 'first' ? queue?.add(key) : queue?.addInBackground(key)),
+    enqueue: (key, order = 'change') => (order === 'change' ? queue?.add(key) : queue?.addInBackground(key)),
     enqueueAfter: (key, delayMs) => queue?.addAfter(key, delayMs),
     isPending: key => queue?.isPending(key) ?? false,
     run,

@@ -81,6 +81,28 @@ describe('kind controller', () => {
     expect(caches.get('a')?.metadata.finalizers).toEqual(['other/one']);
   });
 
+  it('finalizes before it reconciles what was changed earlier', async () => {
+    const turns: string[] = [];
+    const caches = startKind({
+      reconcile: async ({ metadata }) => {
+        turns.push(`reconcile ${metadata.name}`);
+        return { conditions: [READY] };
+      },
+      finalize: async ({ metadata }) => {
+        turns.push(`finalize ${metadata.name}`);
+        return 'done';
+      },
+    });
+    caches.put('z', 'x', { finalizers: [FINALIZER] });
+    await caches.clock.advance(10);
+    turns.length = 0;
+    for (const name of ['a', 'b', 'c']) caches.put(name, 'x', { finalizers: [FINALIZER] });
+    caches.put('z', 'x', { finalizers: [FINALIZER], deletionTimestamp: '2026-01-01T00:00:00Z' });
+    await caches.clock.advance(10);
+    // The only worker waited for a key, and has begun with the first.
+    expect(turns).toEqual(['reconcile a', 'finalize z', 'reconcile b', 'reconcile c']);
+  });
+
   it('lets an object go once, also when it is called again before the cache knows that it is gone', async () => {
     let effects = 0;
     const caches = startKind({

@@ -139,6 +139,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     sources: [own, ...(options.sources ?? [])],
     workers: options.workers,
     retry: options.retry,
+    isDeletion: key => reflector.store.get(key)?.metadata.deletionTimestamp !== undefined,
     reconcile: async (key, attempt) => {
       const cached = reflector.store.get(key);
       if (cached === undefined) {

@@ -2,18 +2,22 @@ import { type Backoff, backoffMs } from '../../time/backoff.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createDelayedKeys } from './delay-heap.ts';
 import type { QueueMetrics } from './queue-metrics.ts';
+import { createTurns, firstOf, type Order } from './turns.ts';
 
 /** Backoff for failing keys. There is no jitter, same as in client-go. */
 const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
 
-/** A queue of keys with the semantics of client-go's rate limiting work queue. */
+/**
+ * A queue of keys with the semantics of client-go's rate limiting work queue, except that tenants take turns and
+ * deletions come first.
+ */
 export type WorkQueue = {
   /**
    * Adds a key, unless it is already waiting. A key that is currently being processed will be processed again
    * afterwards.
    */
   readonly add: (key: string) => void;
-  /** Adds a key behind all others. Used at startup and by the audit, so that current changes won't be delayed. */
+  /** Adds a key with the lowest priority. Used at startup and by the audit, so that current changes won't be delayed. */
   readonly addInBackground: (key: string) => void;
   readonly addAfter: (key: string, delayMs: number) => void;
   /** Adds a key once the backoff for its previous failures has passed, and increments its number of failures. */
@@ -35,51 +39,20 @@ export type WorkQueue = {
   readonly shutDown: () => Promise<void>;
 };
 
-type Order = 'first' | 'background';
-
 /**
- * Creates a FIFO queue that supports removal. This relies on Set iterators also visiting elements added during the
- * iteration.
- */
-function createFifo() {
-  const keys = new Set<string>();
-  let cursor = keys.values();
-  return {
-    has: (key: string) => keys.has(key),
-    add: (key: string) => keys.add(key),
-    delete: (key: string) => keys.delete(key),
-    clear: () => keys.clear(),
-    size: () => keys.size,
-    take: (): string | undefined => {
-      if (keys.size === 0) return undefined;
-      let next = cursor.next();
-      if (next.done) {
-        cursor = keys.values();
-        next = cursor.next();
-      }
-      const key = next.value as string;
-      keys.delete(key);
-      return key;
-    },
-  };
-}
-
-/**
- * Creates a queue of waiting keys without duplicates, returning background keys after all others. This is also where
- * workers wait for the next key.
+ * Creates the place where workers wait for keys and keys wait for workers.
  *
  * @param onTaken called before a key is handed to a worker
  */
 function createLine(onTaken: (key: string) => void) {
-  const first = createFifo();
-  const background = createFifo();
+  const turns = createTurns();
   const workers: ((key: string | undefined) => void)[] = [];
   let closed = false;
 
   /** Hands waiting keys to waiting workers. */
   function hand(): void {
     while (workers.length > 0) {
-      const key = first.take() ?? background.take();
+      const key = turns.take();
       if (key === undefined) return;
       onTaken(key);
       workers.shift()?.(key);
@@ -88,15 +61,9 @@ function createLine(onTaken: (key: string) => void) {
 
   return {
     hand,
-    has: (key: string) => first.has(key) || background.has(key),
-    size: () => first.size() + background.size(),
-    /** Adds a key or moves it forward. Returns true if the key wasn't waiting before. */
-    add(key: string, order: Order): boolean {
-      if (first.has(key)) return false;
-      const waited = order === 'first' ? background.delete(key) : background.has(key);
-      (order === 'first' ? first : background).add(key);
-      return !waited;
-    },
+    has: turns.has,
+    size: turns.size,
+    add: (key: string, order: Order) => turns.add(key, order),
     get(): Promise<string | undefined> {
       if (closed) return Promise.resolve(undefined);
       return new Promise(resolve => {
@@ -107,8 +74,7 @@ function createLine(onTaken: (key: string) => void) {
     /** Drops all keys and stops any waiting workers. */
     close(): void {
       closed = true;
-      first.clear();
-      background.clear();
+      turns.clear();
       for (const resolve of workers.splice(0)) resolve(undefined);
     },
   };
@@ -152,12 +118,17 @@ function createMeter(clock: Pick<Clock, 'nowMs'>, metrics: QueueMetrics | undefi
   };
 }
 
-export function createWorkQueue(options: {
-  clock: Pick<Clock, 'nowMs' | 'setTimer'>;
-  metrics?: QueueMetrics;
-  retry?: Backoff | undefined;
-}): WorkQueue {
-  const { clock, retry = RETRY } = options;
+export type WorkQueueOptions = {
+  readonly clock: Pick<Clock, 'nowMs' | 'setTimer'>;
+  readonly metrics?: QueueMetrics;
+  readonly retry?: Backoff | undefined;
+  /** Whether the key currently stands for a deletion. Defaults to no. */
+  readonly isDeletion?: ((key: string) => boolean) | undefined;
+};
+
+export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
+  const { clock, retry = RETRY, isDeletion } = options;
+  const orderOf = (key: string): Order => (isDeletion?.(key) ? 'deletion' : 'change');
   const line = createLine(key => {
     processing.add(key);
     meter.taken(key);
@@ -166,7 +137,7 @@ export function createWorkQueue(options: {
   /** Keys added again while being processed, known as dirty keys in client-go. */
   const again = new Map<string, Order>();
   const failures = new Map<string, number>();
-  const delayed = createDelayedKeys(clock, key => enqueue(key, 'first'));
+  const delayed = createDelayedKeys(clock, key => enqueue(key, orderOf(key)));
   const drained = Promise.withResolvers<void>();
   let shuttingDown = false;
   const depth = () => line.size() + again.size;
@@ -176,7 +147,7 @@ export function createWorkQueue(options: {
     if (shuttingDown) return;
     if (processing.has(key)) {
       if (!again.has(key)) meter.added(key);
-      if (order === 'first' || !again.has(key)) again.set(key, order);
+      again.set(key, firstOf(order, again.get(key)));
     } else if (line.add(key, order)) {
       meter.added(key);
       line.hand();
@@ -186,8 +157,8 @@ export function createWorkQueue(options: {
   function addAfter(key: string, delayMs: number): void {
     if (shuttingDown) return;
     options.metrics?.retried();
-    if (delayMs <= 0) enqueue(key, 'first');
-    else delayed.add(key, delayMs);
+    if (delayMs <= 0) return enqueue(key, orderOf(key));
+    delayed.add(key, delayMs);
   }
 
   function done(key: string): void {
@@ -212,7 +183,7 @@ export function createWorkQueue(options: {
   }
 
   return {
-    add: key => enqueue(key, 'first'),
+    add: key => enqueue(key, orderOf(key)),
     addInBackground: key => enqueue(key, 'background'),
     addAfter,
     addRateLimited: key => {

@@ -46,7 +46,7 @@ export function parseDeliveryState(fields: DeliveryFields): DeliveryState {
     youngestDeadMs: isRef(youngest) ? refMs(youngest) : undefined,
     firstDead: first === undefined ? undefined : { ms: Number(deadMs), ref: first },
     // Retention can end events without an exchange, and an event that is no longer open isn't waiting.
-    backlog: backlogOf(Math.min(Number(digits), open > 0 ? String(open).length : 0)),
+    backlog: powerOfTen(Math.min(Number(digits), open > 0 ? String(open).length : 0)),
   };
 }
 
@@ -54,7 +54,12 @@ function isOutcome(word: string): word is AttemptOutcome {
   return Object.hasOwn(ATTEMPT_OUTCOMES, word);
 }
 
-/** @param digits number of digits in the count of waiting events, or 0 for none */
-function backlogOf(digits: number): string {
+/** @param digits number of digits in a count, or 0 for a count of 0 */
+function powerOfTen(digits: number): string {
   return digits === 0 ? '0' : `1${'0'.repeat(digits - 1)}+`;
+}
+
+/** Rounds a count down to a power of ten, i.e. `0`, `1+`, `10+`, or `100+`, so that a status rarely changes with it. */
+export function roundCount(count: number): string {
+  return powerOfTen(count === 0 ? 0 : String(count).length);
 }

@@ -23,6 +23,7 @@ export const createActivationControllers: CreateControllers = ({ context, client
     createKeyedController({
       ...engine('activation', 8),
       reconcile: reconcilePair(context, status),
+      isDeletion: pair => isClosing(caches.Activation.store.byIndex('pair', pair)),
       sources: pairSources(caches, status.takeEcho),
     }),
     createKeyedController({
@@ -38,3 +39,8 @@ export const createActivationControllers: CreateControllers = ({ context, client
     }),
   ];
 };
+
+/** Whether these Activations of a pair, if any, close its gate. */
+function isClosing(activations: readonly Cached<'Activation'>[]): boolean {
+  return activations.length === 0 || activations.some(({ spec }) => spec.revoked === true);
+}

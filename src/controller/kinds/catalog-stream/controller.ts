@@ -1,5 +1,7 @@
-import { fromWorkspaces } from '../../caches/related-keys.ts';
+import type { Caches } from '../../caches/caches.ts';
+import { fromWorkspaces, keysInNamespace } from '../../caches/related-keys.ts';
 import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../context/paused.ts';
+import { type KeySource, keysFrom } from '../../engine/keyed-controller.ts';
 import { createKindController } from '../../engine/kind-controller.ts';
 import { type CreateControllers, WAITING_WORKERS } from '../kind.ts';
 import { finalizeStream, reconcileStream } from './reconcile.ts';
@@ -10,6 +12,13 @@ export const createStreamControllers: CreateControllers = ({ context, engine }) 
     reflector: context.caches.CatalogStream,
     reconcile: unlessPaused(context, PAUSABLE.CatalogStream, reconcileStream(context)),
     finalize: finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context)),
-    sources: [fromWorkspaces(context.caches, 'CatalogStream')],
+    sources: [fromWorkspaces(context.caches, 'CatalogStream'), fromDeletedNamespaces(context.caches)],
   }),
 ];
+
+/** Maps each namespace whose deletion begins to its streams, which then no longer wait for their queues to drain. */
+function fromDeletedNamespaces(caches: Caches): KeySource {
+  return keysFrom(caches.namespaces, (old, current) =>
+    current?.deleting && !old?.deleting ? keysInNamespace(caches, 'CatalogStream', current.workspace) : [],
+  );
+}

@@ -15,7 +15,7 @@ describe('stream', () => {
       'Reconciling=True/Progressing',
       'Published=Unknown/WaitingForWorkspace',
     ]);
-    expect(listConditions(planDraining(facts, { unrouted: 1, open: 2 })).slice(0, 2)).toEqual([
+    expect(listConditions(planDraining(facts, { unrouted: 1, open: 2 }, 0)).slice(0, 2)).toEqual([
       'Ready=False/Draining',
       'Reconciling=True/Draining',
     ]);
@@ -34,6 +34,20 @@ describe('stream', () => {
   });
   test.each([true, false])('says that its queue is Public, published (%s) or not', published => {
     expect(planStream({ ...facts, published }).status?.queueVisibility).toBe('Public');
+  });
+  test.each([
+    [0, 2_000],
+    [3_000, 3_000],
+    [45_000, 45_000],
+    [86_400_000, 60_000],
+  ])('draining for %d ms is checked again after %d ms', (drainingForMs, waitingMs) => {
+    expect(planDraining(facts, { unrouted: 1, open: 2 }, drainingForMs).waitingMs).toBe(waitingMs);
+  });
+  test('draining says the same until the number of events changes by an order of magnitude', () => {
+    const told = (open: number) => planDraining(facts, { unrouted: 0, open }, 0).conditions;
+    expect(told(99)).toEqual(told(10));
+    expect(told(9)).not.toEqual(told(10));
+    expect(told(99)[0]?.message).toContain('remaining events: 10+ in inboxes and 0 to route');
   });
   test('says where to send events', () => {
     expect(planStream(facts).status?.ingressPath).toBe(`/events/${planStream(facts).status?.tenantPublicId}/orders`);

@@ -1,5 +1,6 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
 import type { CatalogStreamStatus } from '../../../api/kinds/catalog-stream.ts';
+import { roundCount } from '../../../core/delivery/delivery-state.ts';
 import { publicId, tenantId } from '../../../core/ids/ids.ts';
 import { missingWorkspaceMessage } from '../../context/missing-workspace.ts';
 import type { DesiredCondition } from '../../engine/conditions.ts';
@@ -68,18 +69,25 @@ export function planStream(facts: StreamFacts): Outcome<CatalogStreamStatus> {
   };
 }
 
-/** Requeue interval for a queue that isn't empty yet, in milliseconds. */
-const DRAIN_CHECK_MS = 2_000;
+/** Bounds of the time between two looks at a draining queue, in milliseconds. */
+const DRAIN_CHECK_MS = { least: 2_000, most: 60_000 };
 
-/** Returns the status of a stream that is being deleted but still has events to deliver. */
+/**
+ * Returns the status of a stream that is being deleted but still has events to deliver.
+ *
+ * The counts are rounded, so the status is only written when they change by an order of magnitude. The queue is checked
+ * again after the time it has been draining so far, within bounds: a partner can hold it up for as long as the
+ * retention lasts.
+ */
 export function planDraining(
   facts: StreamFacts,
   drain: { readonly unrouted: number; readonly open: number },
+  drainingForMs: number,
 ): Exclude<Finalization<CatalogStreamStatus>, 'done'> {
-  const message = `the stream does not accept new events and is delivering the remaining events: ${drain.open} in inboxes and ${drain.unrouted} to route. To drop these events, set spec.deletionPolicy to Delete`;
+  const message = `the stream does not accept new events and is delivering the remaining events: ${roundCount(drain.open)} in inboxes and ${roundCount(drain.unrouted)} to route. To drop these events, set spec.deletionPolicy to Delete`;
   return {
     status: statusOf(facts),
-    waitingMs: DRAIN_CHECK_MS,
+    waitingMs: Math.min(DRAIN_CHECK_MS.most, Math.max(DRAIN_CHECK_MS.least, drainingForMs)),
     conditions: [
       { type: condition.Ready, status: 'False', reason: reason.Ready.Draining, message },
       { type: condition.Reconciling, status: 'True', reason: reason.Reconciling.Draining, message },

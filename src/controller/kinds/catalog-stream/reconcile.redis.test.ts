@@ -50,7 +50,7 @@ onEachRedis(redis => {
       await redis().call('hset', q.meta, 'cur', `${NOW_MS}-0`);
       await redis().call('hset', q.behind, member, '0-0');
       expect(await finalize()).toBe(
-        'the stream does not accept new events and is delivering the remaining events: 0 in inboxes and 1 to route',
+        'the stream does not accept new events and is delivering the remaining events: 0 in inboxes and 1+ to route',
       );
       const queues = createQueueStore(redis());
       const ref = { tenant: t.tenant, queue: 'orders' };
@@ -72,7 +72,7 @@ onEachRedis(redis => {
       await redis().call('hset', q.meta, 'cur', `${NOW_MS}-0`);
       await redis().call('zadd', x.pending, 0, 'red\0ref');
       expect(await finalize()).toBe(
-        'the stream does not accept new events and is delivering the remaining events: 1 in inboxes and 0 to route',
+        'the stream does not accept new events and is delivering the remaining events: 1+ in inboxes and 0 to route',
       );
     });
   });

@@ -28,6 +28,14 @@ export function reconcileStream(context: Context) {
   };
 }
 
+/** Only asks the API server about a namespace without the workspace label, since the others are cached. */
+async function isNamespaceGoing({ caches, client }: Context, name: string): Promise<boolean> {
+  const cached = caches.namespaces.store.get(name);
+  if (cached !== undefined) return cached.deleting;
+  const namespace = await client.get<AnyObject>(NAMESPACES, { name });
+  return namespace === undefined || namespace.metadata.deletionTimestamp !== undefined;
+}
+
 /**
  * Finalizes a stream that is being deleted. With the Retain policy, the stream is removed once all events have been
  * delivered, whereas Delete removes it immediately. The finalizer is also removed if the namespace is being deleted, or
@@ -43,10 +51,9 @@ export function finalizeStream(context: Context) {
       if (stream.spec.deletionPolicy === 'Retain') {
         const drain = await context.control.readDrain(tenant, name);
         if (drain.unrouted + drain.open > 0) {
-          const home = await context.client.get<AnyObject>(NAMESPACES, { name: namespace });
-          return home === undefined || home.metadata.deletionTimestamp !== undefined
-            ? 'done'
-            : planDraining(facts, drain);
+          if (!(await isNamespaceGoing(context, namespace)))
+            return planDraining(facts, drain, context.deletingForMs(stream));
+          return 'done';
         }
       }
       const { uid } = stream.metadata;

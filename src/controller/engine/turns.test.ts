@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { createTurns, type Order, tenantOfKey } from './turns.ts';
+
+function takeAll(turns: ReturnType<typeof createTurns>): string[] {
+  const taken: string[] = [];
+  for (let key = turns.take(); key !== undefined; key = turns.take()) taken.push(key);
+  return taken;
+}
+
+describe('turns', () => {
+  test('a key with 20,000 of another tenant ahead of it is taken second', () => {
+    const turns = createTurns();
+    for (let n = 0; n < 20_000; n++) turns.add(`acme/ada/${n}`, 'change');
+    turns.add('globex/bob/key', 'change');
+    expect([turns.take(), turns.take()]).toEqual(['acme/ada/0', 'globex/bob/key']);
+  });
+
+  test('a tenant that goes on adding does not get more turns', () => {
+    const turns = createTurns();
+    for (const tenant of ['a', 'b', 'c']) for (let n = 0; n < 4; n++) turns.add(`${tenant}/${n}`, 'change');
+    const taken: string[] = [];
+    for (let n = 0; n < 9; n++) {
+      turns.add(`a/more-${n}`, 'change');
+      taken.push(tenantOfKey(turns.take() as string));
+    }
+    expect(taken.join('')).toBe('abcabcabc');
+  });
+
+  test("a tenant's keys are first in, first out, also when one in between was removed", () => {
+    const turns = createTurns();
+    for (const key of ['acme/1', 'acme/2', 'acme/3']) turns.add(key, 'background');
+    turns.add('acme/2', 'change');
+    expect(takeAll(turns)).toEqual(['acme/2', 'acme/1', 'acme/3']);
+  });
+
+  test('a deletion comes before changes, and before the same key as a change', () => {
+    const turns = createTurns();
+    for (const key of ['acme/1', 'acme/2', 'acme/3']) turns.add(key, 'change');
+    expect(turns.add('acme/3', 'deletion')).toBe(false);
+    expect(turns.add('acme/3', 'background')).toBe(false);
+    expect(takeAll(turns)).toEqual(['acme/3', 'acme/1', 'acme/2']);
+  });
+
+  test.each([
+    ['change', 8],
+    ['background', 8],
+  ] as const)('%s gets at least one turn in %d beside endless deletions and changes', (order, turnsOfAll) => {
+    const turns = createTurns();
+    for (let n = 0; n < 100; n++) {
+      turns.add(`acme/deletion-${n}`, 'deletion');
+      if (order !== 'change') turns.add(`acme/change-${n}`, 'change');
+    }
+    for (let n = 0; n < 5; n++) turns.add(`globex/${n}`, order);
+    const taken = Array.from({ length: 5 * turnsOfAll }, () => turns.take() as string);
+    expect(taken.filter(key => key.startsWith('globex/'))).toEqual([0, 1, 2, 3, 4].map(n => `globex/${n}`));
+  });
+
+  test('the name of an object of the cluster is its own tenant', () => {
+    expect(['acme/orders', 'acme/ada/key/with/slashes', 'acme'].map(tenantOfKey)).toEqual(['acme', 'acme', 'acme']);
+  });
+
+  test('returns every key once, and counts what waits', () => {
+    const order = fc.constantFrom<Order>('deletion', 'change', 'background');
+    const step = fc.oneof(
+      fc.record({ key: fc.constantFrom('a/1', 'a/2', 'b/1', 'b/2', 'c'), order }),
+      fc.constant('take' as const),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), steps => {
+        const turns = createTurns();
+        const waiting = new Set<string>();
+        for (const each of steps) {
+          if (each === 'take') {
+            const key = turns.take();
+            expect(key === undefined ? waiting.size === 0 : waiting.delete(key)).toBe(true);
+          } else {
+            expect(turns.add(each.key, each.order)).toBe(!waiting.has(each.key));
+            waiting.add(each.key);
+          }
+          expect(turns.size()).toBe(waiting.size);
+          for (const key of ['a/1', 'a/2', 'b/1', 'b/2', 'c']) expect(turns.has(key)).toBe(waiting.has(key));
+        }
+        expect(takeAll(turns).toSorted()).toEqual([...waiting].toSorted());
+      }),
+    );
+  });
+
+  test('is empty once cleared', () => {
+    const turns = createTurns();
+    turns.add('acme/1', 'change');
+    turns.clear();
+    expect([turns.size(), turns.take()]).toEqual([0, undefined]);
+  });
+});
