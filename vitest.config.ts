@@ -4,28 +4,29 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take long: begun first, so that none is left alone at the end. */
 const LONGEST = [
-  'term-without-redis',
   'drift',
   'delivery-status',
-  'facade-faults',
-  'facade-replicas',
+  'term-without-redis',
   'converge',
-  'replicas',
-  'kills',
-  'deletion',
   'backlog',
   'paused',
-  'exactness',
-  'apiserver',
-  'rest/generator',
+  'replicas',
   'tour',
+  'kills',
+  'deletion',
+  'story',
+  'facade-faults',
+  'apiserver',
   'leaders',
+  'field-managers',
+  'exactness',
+  'facade-replicas',
+  'rest/generator',
   'invitations',
-  'redis-away',
   'tokens',
+  'histories.redis',
   'fence.redis',
   'gate.redis',
-  'histories.redis',
   'ledger.redis',
   'hints.redis',
   'replay-sweep.redis',
@@ -37,6 +38,17 @@ const LONGEST = [
   'reflector.kube',
 ];
 
+/** Files of the system that wait for nine tenths of their time: for a pass of the audit, a timeout, an idle minute. */
+const WAITING = [
+  'control/converge',
+  'control/paused',
+  'delivery/backlog',
+  'delivery/delivery-status',
+  'failure/drift',
+  'failure/redis-away',
+  'failure/term-without-redis',
+].map(name => `test/system/${name}.test.ts`);
+
 const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER_URL;
 
 /** Files that need the machine for themselves: they run after all others, one after the other. */
@@ -44,6 +56,9 @@ const ALONE = ['test/scale/tenant.test.ts', 'test/system/failure/barrier.test.ts
 
 /** The files of a worker share a process: most of them would take longer to load what they test than to test it. */
 const SHARED = { isolate: false };
+
+/** Each file has a cluster and a Redis of its own. */
+const SYSTEM = { globalSetup: ['test/support/setup-clusters.ts'], testTimeout: 600_000, hookTimeout: 180_000 };
 
 /** Vitest remembers how long each file took; a fresh clone knows nothing. */
 class LongestFirst extends BaseSequencer {
@@ -103,22 +118,25 @@ export default defineConfig({
         test: {
           name: 'system',
           include: ['test/system/**/*.test.ts', 'test/e2e/**/*.test.ts'],
-          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', ...ALONE],
-          globalSetup: ['test/support/setup-clusters.ts'],
-          testTimeout: 600_000,
-          hookTimeout: 180_000,
-          // Each has a cluster and a Redis of its own, and waits more than it works.
-          maxWorkers: 4,
+          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', ...ALONE, ...WAITING],
+          ...SYSTEM,
+          maxWorkers: 3,
+        },
+      },
+      {
+        test: {
+          name: 'waiting',
+          include: WAITING,
+          ...SYSTEM,
+          maxWorkers: 3,
         },
       },
       {
         test: {
           name: 'scale',
           include: ALONE,
+          ...SYSTEM,
           maxWorkers: 1,
-          globalSetup: ['test/support/setup-clusters.ts'],
-          testTimeout: 600_000,
-          hookTimeout: 180_000,
         },
       },
     ],

@@ -26,7 +26,7 @@ import { readResident } from './process-memory.ts';
 import { type CommandRecorder, recordCommands } from './redis-commands.ts';
 
 /** Of the size that is promised for one tenant: 1 for all of it (`make test-scale`). */
-const SHARE = Number(process.env.SCALE ?? 0.1);
+const SHARE = Number(process.env.SCALE ?? 0.05);
 const SIZE: Size = { activations: 100_000 * SHARE, subscriptions: 10_000 * SHARE };
 /** Of the controller at the full size, MiB. */
 const CONTAINER_MIB = 512;

@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stopOnSignal } from './stop-signal.ts';
 import { addTallies, formatTally, type Tally, tallyCommand, tallyVitest, type VitestReport } from './tally.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /**
- * Runs the suites of the arguments, or all, one after the other. The last line is the sum: `N passed, N failed`. The
- * exit code is 0 only if nothing failed.
+ * Runs the suites of the arguments, or all, one after the other; `waiting` runs beside `redis`, `kube`, and `system`.
+ * The last line is the sum: `N passed, N failed`. The exit code is 0 only if nothing failed.
  */
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -18,42 +18,66 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   format: ['biome', 'check'],
 };
 
-const PROJECTS = ['unit', 'redis', 'kube', 'system', 'scale'];
+const PROJECTS = ['unit', 'redis', 'kube', 'system', 'waiting', 'scale'];
+
+/** The suites that leave enough of the machine to `waiting`. `scale` needs all of it. */
+const BESIDE_WAITING = ['redis', 'kube', 'system'];
 
 const LONGER = 'Longer, on demand: make bench, make test-api, make test-model, make test-mutants, make test-scale';
 
-let current: ChildProcess | undefined;
+const running = new Set<ChildProcess>();
 
-/** Runs a program in the project folder with inherited output. @returns its exit code; 128 if a signal ended it */
-function run(command: string, args: readonly string[]): Promise<number> {
+/**
+ * Runs a program in the project folder.
+ *
+ * @param output file descriptor. Default: the output of this process
+ * @returns its exit code; 128 if a signal ended it
+ */
+function run(command: string, args: readonly string[], output: 'inherit' | number = 'inherit'): Promise<number> {
   return new Promise(resolve => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
-    current = child;
+    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', output, output] });
+    running.add(child);
     child.once('error', error => {
       console.error(error.message);
       resolve(127);
     });
-    child.once('exit', code => resolve(code ?? 128));
+    child.once('exit', code => {
+      running.delete(child);
+      resolve(code ?? 128);
+    });
   });
 }
 
-async function runProject(project: string, folder: string): Promise<Tally> {
-  const file = join(folder, `${project}.json`);
+async function runProject(project: string, output?: number): Promise<Tally> {
+  const file = join(folder.path, `${project}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
-  const exitCode = await run(process.execPath, [vitest, 'run', '--project', project, ...reporters]);
+  const exitCode = await run(process.execPath, [vitest, 'run', '--project', project, ...reporters], output);
   const report: VitestReport | undefined = await readFile(file, 'utf8').then(JSON.parse, () => undefined);
   return tallyVitest(project, report, exitCode);
 }
 
-async function runSuite(name: string, folder: string): Promise<Tally> {
+/** Begins a suite whose output is printed when it ends. */
+async function runUnseen(project: string): Promise<() => Promise<Tally>> {
+  const log = join(folder.path, `${project}.log`);
+  const output = await open(log, 'w');
+  const tally = runProject(project, output.fd);
+  return async () => {
+    const ended = await tally;
+    await output.close();
+    console.log(await readFile(log, 'utf8'));
+    return ended;
+  };
+}
+
+async function runSuite(name: string): Promise<Tally> {
   console.log(`\n== ${name}`);
   const started = performance.now();
   const [program, ...args] = CHECKS[name] ?? [];
-  const tally =
-    program === undefined
-      ? await runProject(name, folder)
-      : tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args));
+  let tally: Tally;
+  if (program !== undefined) tally = tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args));
+  else if (name === 'waiting' && waiting !== undefined) tally = await waiting();
+  else tally = await runProject(name);
   console.log(`== ${name}: ${formatTally(tally)} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
   return tally;
 }
@@ -68,11 +92,15 @@ if (unknown.length > 0) {
 
 const folder = await temporaryFolder('results');
 stopOnSignal(async () => {
-  current?.kill('SIGTERM');
+  for (const child of running) child.kill('SIGTERM');
   await folder.remove();
 });
+let waiting: (() => Promise<Tally>) | undefined;
 const tallies: Tally[] = [];
-for (const name of wanted) tallies.push(await runSuite(name, folder.path));
+for (const name of wanted) {
+  if (wanted.includes('waiting') && BESIDE_WAITING.includes(name)) waiting ??= await runUnseen('waiting');
+  tallies.push(await runSuite(name));
+}
 await folder.remove();
 
 const sum = addTallies(tallies);
