@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { errorFromStatus, KubeError } from '../kube/kube-error.ts';
+import { RedisFormatError } from '../redis/format.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { sleep } from '../time/clock.ts';
 import { createElection, type ElectionDeps } from './election.ts';
@@ -102,6 +103,8 @@ describe('a leader that works on nothing', () => {
     ]);
     state.failure = new ForeignRedisError('this Redis belongs to the cluster theirs');
     expect(election.impairments()).toMatchObject([{ reason: 'ForeignRedis', cause: 'settings' }]);
+    state.failure = new RedisFormatError(99);
+    expect(election.impairments()).toMatchObject([{ reason: 'NewerRedisFormat', cause: 'settings' }]);
     state.works = true;
     expect(election.impairments()).toEqual([]);
   });

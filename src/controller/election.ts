@@ -3,6 +3,7 @@ import { isKubeError } from '../kube/kube-error.ts';
 import { createLeaseStore } from '../kube/lease.ts';
 import type { AnyObject } from '../kube/object.ts';
 import { LEASES } from '../kube/resource.ts';
+import { RedisFormatError } from '../redis/format.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Impairment } from '../telemetry/role-health.ts';
 import type { Clock } from '../time/clock.ts';
@@ -107,6 +108,9 @@ function whyNotStarted(error: unknown): Impairment {
   if (error instanceof ForeignRedisError) {
     const message = `${messageOf(error)}. Set SLUICE_REDIS_URL to a separate Redis for this installation.`;
     return { reason: 'ForeignRedis', cause: 'settings', message };
+  }
+  if (error instanceof RedisFormatError) {
+    return { reason: 'NewerRedisFormat', cause: 'settings', message: `Redis (SLUICE_REDIS_URL): ${messageOf(error)}.` };
   }
   const redis = explainRedisFailure(error) instanceof ReconcileError;
   const check = redis

@@ -2,6 +2,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { AnyObject } from '../kube/object.ts';
 import { NAMESPACES } from '../kube/resource.ts';
 import type { ControlStore } from '../redis/control-store.ts';
+import { RedisFormatError } from '../redis/format.ts';
 import { HELD, type TermState } from './term.ts';
 
 /**
@@ -35,7 +36,12 @@ export async function claimEpoch(
   const system = await deps.client.get<AnyObject>(NAMESPACES, { name: 'kube-system' }, waiting);
   over.throwIfAborted();
   if (system === undefined) throw new Error('namespace kube-system cannot be read');
-  const answer = await deps.control.lead(system.metadata.uid, term.transitions, deps.nowMs());
+  const answer = await deps.control
+    .lead(system.metadata.uid, term.transitions, deps.nowMs())
+    .catch((error: unknown) => {
+      if (error instanceof RedisFormatError) state.held = HELD.newer;
+      throw error;
+    });
   over.throwIfAborted();
   if ('other' in answer) {
     state.held = HELD.foreign;

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { planRoutes } from './control-plan.ts';
 import { FencedError } from './control-store.ts';
+import { checkFormat, FORMAT, RedisFormatError } from './format.ts';
 import { createInboxRecovery } from './inbox-recovery.ts';
 import { inboxMember } from './inbox-store.ts';
 import { CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
@@ -75,6 +76,24 @@ onEachRedis(redis => {
     expect(await t.control.readCluster()).toEqual({ uid, ready: true, epoch: first.epoch + 100 });
     await t.control.enlist(first.epoch + 100, t.tenant);
     expect(await redis().call('sismember', CLUSTER_KEYS.tenants, t.tenant)).toBe(1);
+  });
+
+  test('lead: marks the format of the data, and refuses data of a newer one without changing it', async () => {
+    const t = start();
+    const { uid = randomUUID() } = await t.control.readCluster();
+    const readMeta = () => redis().call('hgetall', CLUSTER_KEYS.meta);
+    await t.control.lead(uid, 3, START_MS);
+    expect(await redis().call('hget', CLUSTER_KEYS.meta, 'format')).toBe(String(FORMAT));
+    await checkFormat(redis());
+    await redis().call('hset', CLUSTER_KEYS.meta, 'format', FORMAT + 1);
+    onTestFinished(async () => {
+      await redis().call('hset', CLUSTER_KEYS.meta, 'format', FORMAT);
+    });
+    const before = await readMeta();
+    const message = `the data has format ${FORMAT + 1}, but this version of Sluice reads formats up to ${FORMAT}. Use the version that wrote the data, or a newer one`;
+    await expect(t.control.lead(uid, 3, START_MS)).rejects.toThrow(new RedisFormatError(FORMAT + 1));
+    await expect(checkFormat(redis())).rejects.toThrow(message);
+    expect(await readMeta()).toEqual(before);
   });
 
   describe('routes', () => {

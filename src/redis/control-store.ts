@@ -3,6 +3,7 @@ import type { TenantRoutes } from '../core/routing/routes.ts';
 import type { Argument, RedisClient } from './client.ts';
 import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';
+import { FORMAT, RedisFormatError } from './format.ts';
 import { type InboxRef, inboxMember } from './inbox-store.ts';
 import { accountKeys, CLUSTER_KEYS, inboxContents, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
 import { readBalance } from './ledger-store.ts';
@@ -28,7 +29,11 @@ export interface DrainState {
 
 /** The controller's side of Redis: routes, gates and keys. Everything that writes is fenced. */
 export interface ControlStore {
-  /** Claims the fencing epoch after the lease was won; `other` names the cluster that this Redis belongs to. */
+  /**
+   * Claims the fencing epoch after the lease was won; `other` names the cluster that this Redis belongs to.
+   *
+   * @throws RedisFormatError if the data was written by a newer version
+   */
   readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
   readonly readCluster: () => Promise<ClusterState>;
   readonly markClusterReady: (fence: number) => Promise<void>;
@@ -102,8 +107,9 @@ export function createControlStore(redis: RedisClient, rootKey = ''): ControlSto
 
   return {
     async lead(uid, transitions, nowMs) {
-      const args = [nowMs, uid, transitions, rootKey];
+      const args = [nowMs, uid, transitions, rootKey, FORMAT];
       const [answer, value] = (await redis.run('lead', [CLUSTER_KEYS.meta], args)) as string[];
+      if (answer === 'NEWER') throw new RedisFormatError(Number(value));
       return answer === 'OK' ? { epoch: Number(value) } : { other: value as string };
     },
 

@@ -24,6 +24,18 @@ test('shows addresses without their passwords', () => {
   expect(withoutPasswords('redis://:secret@a:1, rediss://user:secret@b')).toBe('redis://a:1,rediss://user@b');
 });
 
+test('a Redis with data of a newer version is not used until that data is gone', async () => {
+  const server = await start();
+  await server.command('HSET', '{c}:meta', 'format', '99');
+  const redis = open(server.url);
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['NewerRedisFormat/settings']), SOON_MS);
+  expect(redis.impairments()[0]?.message).toContain('the data has format 99');
+  await expect(redis.client.call('get', 'a')).rejects.toThrow('Connection is closed');
+  await server.command('DEL', '{c}:meta');
+  await redis.opened;
+  expect(redis.impairments()).toEqual([]);
+});
+
 describe('a Redis that is not there at the start', () => {
   test('is named with its variable, commands fail at once, and it is used as soon as it answers', async () => {
     const server = await start();

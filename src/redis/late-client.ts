@@ -4,6 +4,7 @@ import type { Impairment } from '../telemetry/role-health.ts';
 import { checkRedis, RedisSetupError } from './check.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock, type RedisClock } from './clock.ts';
+import { checkFormat, RedisFormatError } from './format.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 
 /** A Redis that may not answer yet, or may still have settings that do not fit. */
@@ -55,6 +56,7 @@ export function openRedis(options: {
     const client = await connectRedis(url, log, metrics);
     try {
       await checkRedis(client, log);
+      await checkFormat(client);
       closed.signal.throwIfAborted();
       clock = await followRedisClock(client);
     } catch (error) {
@@ -72,10 +74,7 @@ export function openRedis(options: {
         return await open();
       } catch (error) {
         log.debug({ err: error as Error }, 'redis cannot be used yet');
-        problem =
-          error instanceof RedisSetupError
-            ? { reason: 'RedisUnsuitable', cause: 'settings', message: `Redis at ${place}: ${error.message}.` }
-            : unavailable(`Redis at ${place} does not answer: ${(error as Error).message}`);
+        problem = problemOf(error as Error, place);
       }
       // Rejects when it is closed: what waits for Redis waits on.
       await sleep(pauseMs, undefined, { signal: closed.signal });
@@ -129,6 +128,13 @@ export function openRedis(options: {
       await inner?.close();
     },
   };
+}
+
+function problemOf(error: Error, place: string): Impairment {
+  const message = `Redis at ${place}: ${error.message}.`;
+  if (error instanceof RedisSetupError) return { reason: 'RedisUnsuitable', cause: 'settings', message };
+  if (error instanceof RedisFormatError) return { reason: 'NewerRedisFormat', cause: 'settings', message };
+  return unavailable(`Redis at ${place} does not answer: ${error.message}`);
 }
 
 function unavailable(message: string): Impairment {

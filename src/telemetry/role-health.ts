@@ -4,6 +4,7 @@ import type { Logger } from './log.ts';
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
   RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
+  NewerRedisFormat: 'Redis contains data that a newer version of Sluice has written.',
   ForeignRedis: 'Redis contains the data of another Kubernetes cluster.',
   KubernetesUnavailable: 'The API server does not respond.',
   Forbidden: 'Kubernetes has not granted all permissions that the role requires.',

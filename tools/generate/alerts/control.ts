@@ -25,7 +25,7 @@ export const control: AlertGroup = {
       impact:
         'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow. Deletions are still completed within about two minutes.',
       steps: [
-        'Check the log of the controllers for the message `role cannot work`, or call `GET /readyz` on their ops port. The reason is `TermNotStarted` or `ForeignRedis`.',
+        'Check the log of the controllers for the message `role cannot work`, or call `GET /readyz` on their ops port. The reason is `TermNotStarted`, `ForeignRedis`, or `NewerRedisFormat`.',
         'Run `kubectl -n sluice-system describe lease sluice-controller`. It shows an Event for each replica that released the Lease after one minute of failures.',
         'Check the alerts for Redis, and check that the API server responds. Before the controller starts to reconcile, it lists all kinds and reads the namespace `kube-system`.',
       ],
