@@ -1,10 +1,12 @@
-import { Counter, type Registry } from '../telemetry/metrics.ts';
+import { Counter, Gauge, type Registry } from '../telemetry/metrics.ts';
 import { createPlainHistogram } from '../telemetry/plain-histogram.ts';
 
 /** KubeMetrics holds the functions called by the client to record metrics. */
 export interface KubeMetrics {
   /** Called after each attempt, with a status of 0 if there was no response. */
   readonly answered: (method: string, status: number, seconds: number) => void;
+  /** Called after each check of the admission policies. */
+  readonly policiesMissing: (role: string, missing: boolean) => void;
 }
 
 /** Registers metrics for requests to the API server, named as in client-go. */
@@ -22,7 +24,14 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry],
   });
+  const policies = new Gauge({
+    name: 'sluice_admission_policies_missing',
+    help: 'Whether the API server accepts a dry run that the admission policies must deny for the service account of this role (1) or not (0). Absent if the role does not run as a service account.',
+    labelNames: ['role'] as const,
+    registers: [registry],
+  });
   return {
+    policiesMissing: (role, missing) => policies.set({ role }, missing ? 1 : 0),
     answered(method, status, seconds) {
       requests.inc({ method, code: status === 0 ? '<error>' : `${status}` });
       duration.observe(seconds);

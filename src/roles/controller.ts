@@ -6,9 +6,9 @@ import { sealEndpoint } from '../core/delivery/endpoint-config.ts';
 import { createNetworkPolicy, judgeEndpoint } from '../core/delivery/network.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { deriveSealKeys } from '../core/delivery/seal.ts';
+import { CONTROLLER_RULES, LEASE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
 import { createCrdGate } from '../kube/crds.ts';
-import { CONTROLLER_RULES, LEASE_RULES } from '../kube/rights.ts';
 import { createInvitationMailer } from '../mail/mailer.ts';
 import { createAlarm } from '../redis/alarm.ts';
 import { createBacklogStore } from '../redis/backlog.ts';
@@ -19,6 +19,7 @@ import { createDeliveryReader } from '../redis/delivery-reader.ts';
 import { createHintIndex } from '../redis/hints.ts';
 import { systemClock } from '../time/clock.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
+import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
 import { watchStandbyKey } from './standby-key.ts';
 
@@ -61,6 +62,7 @@ export function startController(parts: Parts): Running {
     { name: 'sluice-controller', rules: CONTROLLER_RULES },
     { name: 'sluice-controller', rules: LEASE_RULES, namespace: config.namespace },
   ]);
+  watchPolicies(parts, 'controller', client, stop.signal);
   const standbyKey = watchStandbyKey({ redis, fingerprint, isLeading: () => controller.readiness().leading });
   // If a status has an unknown field, the API server will keep rejecting it.
   const crds = createCrdGate({ client, clock: systemClock, log });

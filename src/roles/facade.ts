@@ -5,8 +5,8 @@ import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
 import { createFacadeServer } from '../facade/server.ts';
+import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
-import { FACADE_RULES } from '../kube/rights.ts';
 import { createGateReader } from '../redis/gate-reader.ts';
 import { createHintIndex } from '../redis/hints.ts';
 import { createInboxOperations } from '../redis/inbox-operations.ts';
@@ -19,6 +19,7 @@ import { createTrafficReader } from '../redis/traffic-reader.ts';
 import { systemClock } from '../time/clock.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
+import { watchPolicies } from './policies.ts';
 import { openReplays } from './replays.ts';
 import { watchRights } from './rights.ts';
 
@@ -49,6 +50,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const stop = new AbortController();
   const watching = facade.caches.run(stop.signal);
   const missingRights = watchRights(parts, client, stop.signal, [{ name: 'sluice-facade', rules: FACADE_RULES }]);
+  watchPolicies(parts, 'facade', client, stop.signal);
   const server = createFacadeServer({
     facade,
     authentication: { ...(config.oidc as OidcConfig), log },

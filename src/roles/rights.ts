@@ -1,5 +1,5 @@
+import { createRightsWatch, type NeededRole } from '../kube/access/rights-watch.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { createRightsWatch, type NeededRole } from '../kube/rights-watch.ts';
 import type { ImpairmentCheck } from '../telemetry/role-health.ts';
 import { systemClock } from '../time/clock.ts';
 import type { Parts } from './parts.ts';

@@ -58,6 +58,10 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     firing: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '1x120' },
     silent: { 'sluice_role_impaired{role="router",reason="RedisUnavailable",instance="a"}': '0x120' },
   },
+  SluiceAdmissionPoliciesMissing: {
+    firing: { 'sluice_admission_policies_missing{role="facade",instance="a"}': '1x120' },
+    silent: { 'sluice_admission_policies_missing{role="facade",instance="a"}': '0x120' },
+  },
   SluiceEventLoopBlocked: {
     firing: {
       'nodejs_eventloop_lag_p99_seconds{instance="a",job="sluice"}': '0.6x120',

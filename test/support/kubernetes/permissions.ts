@@ -60,8 +60,12 @@ let count = 0;
  * Writes a kubeconfig for a service account in `sluice-system`, with a token for a day: it has the rights of that role
  * in a pod. Call `applyPermissions` first. @returns its path; deleted at the end of this process
  */
-export async function kubeconfigOf(cluster: Access, serviceAccount: string): Promise<string> {
-  const token = await succeed(cluster, ['create', 'token', serviceAccount, '-n', SYSTEM_NAMESPACE, '--duration=24h']);
+export async function kubeconfigOf(
+  cluster: Access,
+  serviceAccount: string,
+  namespace = SYSTEM_NAMESPACE,
+): Promise<string> {
+  const token = await succeed(cluster, ['create', 'token', serviceAccount, '-n', namespace, '--duration=24h']);
   // The kubeconfig of the administrator, certificates included, with another user.
   const config = JSON.parse(
     await succeed(cluster, ['config', 'view', '--raw', '--minify', '--flatten', '-o=json']),

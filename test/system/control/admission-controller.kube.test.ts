@@ -1,8 +1,18 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/well-known.ts';
+import { controllerProbe } from '../../../src/kube/access/policy-probes.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
 import { EVENTS, LEASES, NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
-import { type Accounts, applying, KIND_NAMES, of, openAccounts, refusal, SPECS } from '../support/accounts.ts';
+import {
+  type Accounts,
+  applying,
+  isUnlimited,
+  KIND_NAMES,
+  of,
+  openAccounts,
+  refusal,
+  SPECS,
+} from '../support/accounts.ts';
 
 // All of this is tried with the token of the controller's service account.
 let at: Accounts;
@@ -134,4 +144,10 @@ describe('what is not of the kinds', () => {
     );
     expect(await refusal(elsewhere)).toMatch(/^403 .*cannot create resource "leases"/);
   });
+});
+
+it('knows whether the policies limit its service account', async () => {
+  const probe = controllerProbe(at.namespace);
+  expect(await isUnlimited(at.controller, probe)).toBe(false);
+  expect(await isUnlimited(await at.unlimited('controller'), probe)).toBe(true);
 });

@@ -1,8 +1,19 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
+import { facadeProbe } from '../../../src/kube/access/policy-probes.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
 import { NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
-import { type Accounts, applying, KIND_NAMES, OWNERS, of, openAccounts, refusal, SPECS } from '../support/accounts.ts';
+import {
+  type Accounts,
+  applying,
+  isUnlimited,
+  KIND_NAMES,
+  OWNERS,
+  of,
+  openAccounts,
+  refusal,
+  SPECS,
+} from '../support/accounts.ts';
 
 const STRANGERS = [{ issuer: 'https://login.example.com', subject: 'eve', role: 'Owner' }];
 const KEY = { id: 'first', sha256: 'a'.repeat(64) };
@@ -129,4 +140,10 @@ describe('every kind', () => {
     expect(await refusal(at.facade.list(SECRETS, object => object))).toMatch(/^403 .*cannot list/);
     expect(await refusal(at.facade.get(NAMESPACES, { name: at.namespace }))).toMatch(/^403 .*cannot get/);
   });
+});
+
+it('knows whether the policies limit its service account', async () => {
+  const probe = facadeProbe();
+  expect(await isUnlimited(at.facade, probe)).toBe(false);
+  expect(await isUnlimited(await at.unlimited('facade'), probe)).toBe(true);
 });

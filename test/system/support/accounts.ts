@@ -1,8 +1,11 @@
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import { createPolicyWatch, type PolicyProbe } from '../../../src/kube/access/policy-watch.ts';
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
 import { KubeError } from '../../../src/kube/kube-error.ts';
 import type { AnyObject, ObjectName } from '../../../src/kube/object.ts';
 import { NAMESPACES, type Resource, resourceOf } from '../../../src/kube/resource.ts';
+import { createLogger } from '../../../src/telemetry/log.ts';
+import { systemClock } from '../../../src/time/clock.ts';
 import { ensureBinaries } from '../../support/kubernetes/binaries.ts';
 import { kubectlFor } from '../../support/kubernetes/kubectl.ts';
 import { applyPermissions, kubeconfigOf } from '../../support/kubernetes/permissions.ts';
@@ -32,6 +35,8 @@ export interface Accounts {
   readonly facade: KubeClient;
   readonly controller: KubeClient;
   readonly namespace: string;
+  /** A service account of the namespace that has the ClusterRole of this role, and that no admission policy names. */
+  readonly unlimited: (role: 'controller' | 'facade') => Promise<KubeClient>;
   /** A name that no object of the kind has. */
   readonly fresh: (kind: KindName) => ObjectName;
   /** An object, made by the administrator. */
@@ -55,11 +60,25 @@ export async function openAccounts(kubeconfig: string, name: string): Promise<Ac
     name: `${namespace}-${++count}`,
     ...(KINDS[kind].scope === 'Cluster' ? {} : { namespace }),
   });
+  const opened: KubeClient[] = [admin, facade, controller];
+  const bindings: string[] = [];
+  async function unlimited(role: 'controller' | 'facade'): Promise<KubeClient> {
+    const account = `sluice-${role}`;
+    const binding = `${namespace}-${role}`;
+    await cluster.kubectl(['create', 'serviceaccount', account, '-n', namespace]);
+    const subject = `--serviceaccount=${namespace}:${account}`;
+    await cluster.kubectl(['create', 'clusterrolebinding', binding, `--clusterrole=${account}`, subject]);
+    bindings.push(binding);
+    const client = connect({ kubeconfig: await kubeconfigOf(cluster, account, namespace) });
+    opened.push(client);
+    return client;
+  }
   return {
     admin,
     facade,
     controller,
     namespace,
+    unlimited,
     fresh,
     make: (kind, spec = SPECS[kind], metadata = {}) =>
       admin.apply(of(kind), fresh(kind), { metadata, spec }, { fieldManager: 'admin' }),
@@ -68,7 +87,8 @@ export async function openAccounts(kubeconfig: string, name: string): Promise<Ac
         for (let n = 1; n <= count; n++) await admin.remove(of(kind), { name: `${namespace}-${n}` });
       }
       await admin.remove(NAMESPACES, { name: namespace });
-      await Promise.all([admin, facade, controller].map(client => client.close()));
+      for (const name of bindings) await cluster.kubectl(['delete', 'clusterrolebinding', name]);
+      await Promise.all(opened.map(client => client.close()));
       await folder.remove();
     },
   };
@@ -87,4 +107,18 @@ export async function refusal(call: Promise<unknown>): Promise<string> {
   );
   if (!(error instanceof KubeError)) throw error;
   return `${error.status} ${error.detail}`;
+}
+
+/** Whether the API server accepts the dry run that an admission policy has to deny. */
+export async function isUnlimited(client: KubeClient, probe: PolicyProbe): Promise<boolean> {
+  const stop = new AbortController();
+  const result = Promise.withResolvers<boolean>();
+  const log = createLogger({ level: 'silent' });
+  const running = createPolicyWatch({ client, probe, onResult: result.resolve, clock: systemClock, log }).run(
+    stop.signal,
+  );
+  const unlimited = await result.promise;
+  stop.abort();
+  await running;
+  return unlimited;
 }

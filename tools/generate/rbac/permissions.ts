@@ -7,7 +7,7 @@ import {
   ours,
   type PolicyRule,
   READ,
-} from '../../../src/kube/rights.ts';
+} from '../../../src/kube/access/rights.ts';
 
 export type { PolicyRule };
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createManualClock } from '../../test/support/manual-clock.ts';
-import { createLogger } from '../telemetry/log.ts';
-import type { KubeClient } from './client.ts';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { createLogger } from '../../telemetry/log.ts';
+import type { KubeClient } from '../client.ts';
 import { CONTROLLER_RULES, LEASE_RULES } from './rights.ts';
 import { createRightsWatch, type NeededRole, rightsOf } from './rights-watch.ts';
 

@@ -1,6 +1,6 @@
-import { GROUP } from '../api/group-version.ts';
-import { KINDS, type KindName } from '../api/kinds/kinds.ts';
-import { CRD_NAMES } from './crds.ts';
+import { GROUP } from '../../api/group-version.ts';
+import { KINDS, type KindName } from '../../api/kinds/kinds.ts';
+import { CRD_NAMES } from '../crds.ts';
 
 /** A rule of an RBAC role. */
 export interface PolicyRule {

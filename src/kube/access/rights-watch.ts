@@ -1,8 +1,8 @@
-import type { Logger } from '../telemetry/log.ts';
-import type { Impairment } from '../telemetry/role-health.ts';
-import { type Clock, sleep } from '../time/clock.ts';
-import type { KubeClient } from './client.ts';
-import type { Resource } from './resource.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Impairment } from '../../telemetry/role-health.ts';
+import { type Clock, sleep } from '../../time/clock.ts';
+import type { KubeClient } from '../client.ts';
+import type { Resource } from '../resource.ts';
 import type { PolicyRule } from './rights.ts';
 
 const REVIEWS: Resource = {

@@ -1,0 +1,20 @@
+import { KINDS } from '../../api/kinds/kinds.ts';
+import { resourceOf, SECRETS } from '../resource.ts';
+import type { PolicyProbe } from './policy-watch.ts';
+
+const NAME = 'sluice-admission-check';
+const OWNERS = [{ issuer: 'https://issuer.example', subject: NAME, role: 'Owner' }];
+
+/** The policy `sluice-controller-secrets` denies Secrets of other types than Sluice's own. */
+export function controllerProbe(namespace: string): PolicyProbe {
+  return { resource: SECRETS, name: { namespace, name: NAME }, body: { type: 'Opaque' } };
+}
+
+/** The policy `sluice-facade-accounts` denies accounts with another plan than Free. */
+export function facadeProbe(): PolicyProbe {
+  return {
+    resource: resourceOf(KINDS.Account),
+    name: { name: NAME },
+    body: { spec: { plan: 'Metered', owners: OWNERS } },
+  };
+}

@@ -1,0 +1,85 @@
+import type { Logger } from '../../telemetry/log.ts';
+import { type Clock, sleep } from '../../time/clock.ts';
+import type { KubeClient } from '../client.ts';
+import { KubeError } from '../kube-error.ts';
+import type { ObjectName } from '../object.ts';
+import type { Resource } from '../resource.ts';
+
+const SELF_REVIEWS: Resource = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'SelfSubjectReview',
+  plural: 'selfsubjectreviews',
+  namespaced: false,
+};
+
+/** A write that RBAC allows the role, and that a shipped admission policy must deny. It is only sent as a dry run. */
+export interface PolicyProbe {
+  readonly resource: Resource;
+  readonly name: ObjectName;
+  readonly body: object;
+}
+
+/** Pause after a dry run that was accepted or failed, and after one that was denied, in milliseconds. */
+const SOON_MS = 60_000;
+const LATER_MS = 600_000;
+
+/** PolicyWatch checks whether the shipped admission policies apply to this role's service account. */
+export interface PolicyWatch {
+  /** Checks the policies until `stop` is aborted: every 10 minutes, or every minute while they are missing. */
+  readonly run: (stop: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Creates a watch that sends `probe` as a dry run. Policies that name another service account, such as those of another
+ * namespace, silently protect nothing, and only a write shows that. Any other user is not meant to be limited.
+ */
+export function createPolicyWatch(options: {
+  readonly client: Pick<KubeClient, 'create' | 'apply'>;
+  readonly probe: PolicyProbe;
+  /** Called after each dry run. Never called if the role doesn't run as a service account. */
+  readonly onResult: (missing: boolean) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}): PolicyWatch {
+  const { client, probe, onResult, clock, log } = options;
+
+  /** Returns undefined for a user that isn't a service account. */
+  async function isAccepted(signal: AbortSignal): Promise<boolean | undefined> {
+    const review = await client.create<{ status?: { userInfo?: { username?: string } } }>(
+      SELF_REVIEWS,
+      { name: '' },
+      {},
+      { signal },
+    );
+    const user = review.status?.userInfo?.username ?? '';
+    if (!user.startsWith('system:serviceaccount:')) return undefined;
+    try {
+      await client.apply(probe.resource, probe.name, probe.body, { fieldManager: 'sluice', dryRun: true, signal });
+    } catch (error) {
+      if (error instanceof KubeError && error.detail.includes('ValidatingAdmissionPolicy')) return false;
+      throw error;
+    }
+    log.warn(
+      { user },
+      'the admission policies do not apply to this service account, so it can write more than it needs; apply the policies of config/rbac with the namespace and name of the service account',
+    );
+    return true;
+  }
+
+  return {
+    run: async stop => {
+      while (!stop.aborted) {
+        let pauseMs = SOON_MS;
+        try {
+          const missing = await isAccepted(stop);
+          if (missing !== undefined) onResult(missing);
+          if (missing !== true) pauseMs = LATER_MS;
+        } catch (error) {
+          log.debug({ err: error as Error }, 'cannot check the admission policies; retrying');
+        }
+        await sleep(clock, pauseMs, stop);
+      }
+    },
+  };
+}
