@@ -52,7 +52,7 @@ const WAITING = [
 const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER_URL;
 
 /** Files that need the machine for themselves: they run after all others, one after the other. */
-const ALONE = ['test/scale/tenant.test.ts', 'test/system/failure/barrier.test.ts'];
+const ALONE = ['test/scale/tenant.test.ts', 'test/scale/turns.test.ts', 'test/system/failure/barrier.test.ts'];
 
 /** The files of a worker share a process: most of them would take longer to load what they test than to test it. */
 const SHARED = { isolate: false };
