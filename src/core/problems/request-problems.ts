@@ -74,13 +74,13 @@ export const REQUEST_PROBLEMS = {
     status: 503,
     title: 'The service is temporarily unavailable',
     remedy:
-      'Wait for the number of seconds in Retry-After, and then retry. You can safely repeat a call, and events are stored only once per id.',
+      'Wait for the number of seconds in Retry-After, and then retry. Calls are safe to repeat unless their description says otherwise, and events are stored only once per id.',
   },
   overloaded: {
     status: 503,
     title: 'Too many requests are waiting',
     remedy:
-      'Wait for the number of seconds in Retry-After, and then retry. You can safely repeat a call, and events are stored only once per id.',
+      'Wait for the number of seconds in Retry-After, and then retry. Calls are safe to repeat unless their description says otherwise, and events are stored only once per id.',
   },
   issuer_unavailable: {
     status: 503,

@@ -23,7 +23,9 @@ function renderProblem(code: ProblemCode): string {
     '## What to do',
     escapeMarkup(remedy),
     ...(status === 429 || status === 503
-      ? ['Wait for the number of seconds given in `Retry-After` before trying again. It is safe to repeat any call.']
+      ? [
+          'Wait for the number of seconds given in `Retry-After` before trying again. [REST interface](../rest.md) lists the few calls that are not safe to repeat.',
+        ]
       : []),
     '## Where it occurs',
     answeredBy(code),
