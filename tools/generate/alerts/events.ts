@@ -146,7 +146,7 @@ export const delivery: AlertGroup = {
       impact: 'Partners receive events late. By default, each event is retried for three days.',
       steps: [
         'Run the query `sum by (reason) (rate(sluice_dispatcher_attempts_total{outcome!="delivered"}[15m]))`. If `connect_timeout`, `dns_failed` or similar reasons affect all endpoints, check egress, DNS and NetworkPolicies in your network.',
-        'The reasons `http_4xx` and `http_5xx` are responses from partners. Run `kubectl get subscriptions -A` to find the affected Subscriptions.',
+        'The reasons `http_4xx` and `http_5xx` are responses from partners. Run `kubectl get subscriptions.sluice.dev -A` to find the affected Subscriptions.',
         'The reason `address_refused` means that an endpoint resolves to an address that is not public and is not in `SLUICE_ALLOWED_NETWORKS`.',
       ],
     },
@@ -170,7 +170,7 @@ export const delivery: AlertGroup = {
       summary: 'Endpoints responded with status 410 and are disabled.',
       impact: 'Partners do not receive events until they enable the endpoints again. The events are kept.',
       steps: [
-        'Run `kubectl get subscriptions -A` to find subscriptions with `Live=False` and the reason `EndpointDisabled`. Ask the partners to enable their endpoints.',
+        'Run `kubectl get subscriptions.sluice.dev -A` to find subscriptions with `Live=False` and the reason `EndpointDisabled`. Ask the partners to enable their endpoints.',
       ],
     },
     {
