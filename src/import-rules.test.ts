@@ -212,6 +212,14 @@ describe('import rules', () => {
     expect(main).toMatch(/config\.tracing &&\s+\(await \(await import\('\.\/telemetry\/tracing-sdk\.ts'/);
   });
 
+  test('every dynamic import names its module, so that these rules see it', () => {
+    for (const file of files) {
+      const text = readFileSync(new URL(file, root), 'utf8').replaceAll(/^ *(?:\/\/|\/?\*).*$/gm, '');
+      const named = [...text.matchAll(/\bimport\(\s*['"][^'"]+['"]\s*[,)]/g)];
+      expect(named, file).toHaveLength([...text.matchAll(/\bimport\s*\(|\brequire\s*\(|\bcreateRequire\b/g)].length);
+    }
+  });
+
   test('only config.ts reads the environment', () => {
     const readers = files.filter(file => /process\.env\b/.test(readFileSync(new URL(file, root), 'utf8')));
     // The entry reads NODE_OPTIONS, which is Node's own.

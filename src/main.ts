@@ -7,7 +7,7 @@ import { createRedisMetrics, registerRedisGauges } from './redis/redis-metrics.t
 import { registerWorkMetrics } from './redis/work-metrics.ts';
 import { listenAt } from './roles/listening.ts';
 import type { Parts, Running } from './roles/parts.ts';
-import { START } from './roles/roles.ts';
+import { loadRoles } from './roles/roles.ts';
 import { createShutdown } from './shutdown.ts';
 import { createLogger } from './telemetry/log.ts';
 import { createRegistry } from './telemetry/metrics.ts';
@@ -20,6 +20,7 @@ async function main(config: Config): Promise<void> {
     level: config.logLevel,
     ...(config.roles.length === 1 ? { role: config.roles[0] as Role } : {}),
   });
+  const starts = await loadRoles(config.roles);
   const registry = createRegistry();
   registerProcessMetrics(registry, VERSION);
   // Only load this when tracing is enabled: the SDK is larger than all of Sluice.
@@ -72,7 +73,8 @@ async function main(config: Config): Promise<void> {
 
   async function startRoles(): Promise<void> {
     const start = async (role: Role) => {
-      if (config.roles.includes(role)) running.set(role, await START[role](parts));
+      const begin = starts.get(role);
+      if (begin !== undefined) running.set(role, await begin(parts));
     };
     // The controller can still remove finalizers from deleted objects without Redis.
     await start('controller');

@@ -1,16 +1,19 @@
 import type { Role } from '../config/config.ts';
-import { startController } from './controller.ts';
-import { startDispatcher } from './dispatcher.ts';
-import { startFacade } from './facade.ts';
-import { startIngress } from './ingress.ts';
 import type { Parts, Running } from './parts.ts';
-import { startRouter } from './router.ts';
 
 /** Starts a role, which is working once the promise resolves. */
-export const START: Record<Role, (parts: Parts) => Running | Promise<Running>> = {
-  controller: startController,
-  facade: startFacade,
-  ingress: startIngress,
-  router: startRouter,
-  dispatcher: startDispatcher,
+export type Start = (parts: Parts) => Running | Promise<Running>;
+
+/** Loads a role's module. Roles differ in the packages they need, most of which are larger than Sluice. */
+const LOAD: Readonly<Record<Role, () => Promise<Start>>> = {
+  controller: async () => (await import('./controller.ts')).startController,
+  facade: async () => (await import('./facade.ts')).startFacade,
+  ingress: async () => (await import('./ingress.ts')).startIngress,
+  router: async () => (await import('./router.ts')).startRouter,
+  dispatcher: async () => (await import('./dispatcher.ts')).startDispatcher,
 };
+
+/** Loads the modules of these roles only, and returns the functions that start them. */
+export async function loadRoles(roles: readonly Role[]): Promise<ReadonlyMap<Role, Start>> {
+  return new Map(await Promise.all(roles.map(async role => [role, await LOAD[role]()] as const)));
+}

@@ -4,13 +4,18 @@ import { promisify } from 'node:util';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
+/** Loads all that `bin/sluice` loads, without running it. Each process loads only the roles that it runs. */
+const LOAD_EVERYTHING = `
+import { ROLES } from './src/config/config.ts';
+import { loadRoles } from './src/roles/roles.ts';
+await loadRoles(ROLES);
+`;
+
 /**
  * Turns on the compile cache for every Node that starts from here, and fills it once. Tests start hundreds of
  * processes, and most are killed before they could write to it.
  */
 export async function shareCompiledCode(): Promise<void> {
   process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'node_modules', '.cache', 'compile');
-  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', "await import('./src/roles/roles.ts')"], {
-    cwd: ROOT,
-  });
+  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', LOAD_EVERYTHING], { cwd: ROOT });
 }

@@ -1,4 +1,3 @@
-import { errors } from 'undici';
 import type { AttemptOutcome } from '../../api/delivery-status.ts';
 import { ConnectError, type ConnectFailure } from './connector.ts';
 
@@ -104,7 +103,8 @@ const ODD_RESPONSES = new Set(['bad response', 'bad upgrade']);
 /** Returns the reason for an HTTP client error. */
 export function judgeError(error: unknown): AttemptReason {
   if (error instanceof ConnectError) return error.reason;
-  if (error instanceof errors.HTTPParserError) return 'invalid_response';
+  // undici's class is not imported: ingress uses this file as well, and has no need for the client.
+  if (error instanceof Error && error.name === 'HTTPParserError') return 'invalid_response';
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return 'network_error';
   const { code } = error;
   if (code === 'UND_ERR_SOCKET') return ODD_RESPONSES.has(error.message) ? 'invalid_response' : 'connection_reset';
