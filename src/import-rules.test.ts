@@ -42,7 +42,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   http: { rooms: ['core/problems', 'telemetry'], packages: ['fastify'] },
   mail: { rooms: ['api', 'core/ids'], packages: ['nodemailer'] },
-  kube: { rooms: ['api', 'api/kinds', 'time', 'telemetry'], packages: ['@kubernetes/client-node', 'undici'] },
+  'kube/credentials': { rooms: [], packages: ['@kubernetes/client-node', 'js-yaml', 'undici'] },
+  kube: { rooms: ['api', 'api/kinds', 'time', 'telemetry', 'kube/credentials'], packages: ['undici'] },
   redis: { rooms: ['api', 'core/*', 'time', 'telemetry'], packages: ['ioredis'] },
   config: { rooms: ['core/delivery', 'core/problems', 'mail', 'telemetry'], packages: ['zod'] },
 

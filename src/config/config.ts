@@ -48,10 +48,16 @@ export interface Config {
   readonly shutdownDelayMs: number;
   /** Undefined if tracing is disabled. */
   readonly tracing: TracingConfig | undefined;
-  /**
-   * Path of a kubeconfig file. If undefined, the client falls back to the in-cluster configuration or its own default.
-   */
-  readonly kubeconfig: string | undefined;
+  /** Where to look for the API server. Each is undefined if its variable isn't set. */
+  readonly kubernetes: {
+    /** `KUBECONFIG`: path of a kubeconfig, or several paths joined by `:`. */
+    readonly kubeconfig: string | undefined;
+    /** `HOME`: folder that can contain `.kube/config`. */
+    readonly home: string | undefined;
+    /** `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`, as set by Kubernetes in a pod. */
+    readonly serviceHost: string | undefined;
+    readonly servicePort: string | undefined;
+  };
 }
 
 /** Thrown for an invalid configuration. The message lists each variable and what needs to change. */
@@ -101,7 +107,12 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
     namespace: data.SLUICE_NAMESPACE,
     shutdownDelayMs: data.SLUICE_SHUTDOWN_DELAY_SECONDS * 1_000,
     tracing,
-    kubeconfig: env.KUBECONFIG,
+    kubernetes: {
+      kubeconfig: env.KUBECONFIG,
+      home: env.HOME,
+      serviceHost: env.KUBERNETES_SERVICE_HOST,
+      servicePort: env.KUBERNETES_SERVICE_PORT,
+    },
   });
 }
 

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../time/clock.ts';
-import { openCredentials } from './credentials.ts';
+import { openCredentials } from './credentials/credentials.ts';
+import type { KubeSource } from './credentials/kubeconfig.ts';
 import { isExpired, isKubeError } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
 import type { AnyObject, ObjectName } from './object.ts';
@@ -208,20 +209,17 @@ function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['wat
 /**
  * Creates a client, which won't open a connection until the first request is sent.
  *
- * @param options.kubeconfig path of the kubeconfig. If not set, tries `KUBECONFIG`, the user's default path, and the
- * pod's service account, in that order.
- * @throws if there is no usable kubeconfig
+ * @throws if there is neither a usable kubeconfig nor a service account
  */
 export function connect(
-  options: {
-    readonly kubeconfig?: string | undefined;
+  options: KubeSource & {
     readonly clock?: Clock;
     readonly random?: () => number;
     readonly metrics?: KubeMetrics;
   } = {},
 ): KubeClient {
   const { clock = systemClock, random = Math.random } = options;
-  const credentials = openCredentials(options.kubeconfig, clock.nowMs);
+  const credentials = openCredentials(options, clock.nowMs);
   const { call, stream } = createTransport(credentials, clock, random, options.metrics);
   return {
     server: credentials.server,

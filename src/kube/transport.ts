@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { errors, request } from 'undici';
 import { jittered } from '../time/backoff.ts';
 import { type Clock, sleep } from '../time/clock.ts';
-import type { Credentials, Dispatchers } from './credentials.ts';
+import type { Credentials, Dispatchers } from './credentials/credentials.ts';
 import { errorFromStatus, KubeError, NO_ANSWER } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
 

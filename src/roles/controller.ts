@@ -25,7 +25,7 @@ import { watchStandbyKey } from './standby-key.ts';
 
 export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
-  const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
+  const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const rootKey = config.rootKey as Uint8Array;
   const fingerprint = rootKeyFingerprint(rootKey);
   const sealKeys = deriveSealKeys(rootKey);

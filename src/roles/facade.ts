@@ -27,7 +27,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const rootKey = config.rootKey as Uint8Array;
   const keyWatch = await watchRootKey({ redis, fingerprint: rootKeyFingerprint(rootKey) });
-  const client = connect({ kubeconfig: config.kubeconfig, metrics: kubeMetrics() });
+  const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
   const metrics = createFacadeMetrics(registry);
   const operations = {
     operations: createInboxOperations({ redis, nowMs, lower: createHintIndex(redis, 'd').lower }),

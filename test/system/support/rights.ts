@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { openCredentials } from '../../../src/kube/credentials.ts';
+import { openCredentials } from '../../../src/kube/credentials/credentials.ts';
 import { systemClock } from '../../../src/time/clock.ts';
 
 /** The caller, as the API server knows it, without `system:authenticated`. */
@@ -29,7 +29,7 @@ export interface Authorizer {
 }
 
 export function openAuthorizer(kubeconfig: string): Authorizer {
-  const credentials = openCredentials(kubeconfig, systemClock.nowMs);
+  const credentials = openCredentials({ kubeconfig }, systemClock.nowMs);
   const url = `${credentials.server}/apis/authorization.k8s.io/v1/subjectaccessreviews`;
 
   async function may({ user, groups = [] }: Subject, { verb, resource, namespace, name }: Question): Promise<boolean> {

@@ -1,7 +1,7 @@
-import type { RequestOptions } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { KubeConfig } from '@kubernetes/client-node';
 import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
+import { createAuthentication } from './authentication.ts';
+import { type KubeSource, readKubeContext } from './kubeconfig.ts';
 
 /** Maximum number of connections shared by all requests, not counting watches. Each watch uses its own connection. */
 const CALL_CONNECTIONS = 16;
@@ -39,48 +39,36 @@ export type Credentials = {
 };
 
 /**
- * Loads credentials from a kubeconfig or a pod's service account. We leave tokens, token files, client certificates,
- * and exec plugins to client-node. However, client-node would open a new TLS connection for every request, so all
- * requests share connections instead.
+ * Opens the credentials of a kubeconfig or a pod's service account. All requests share connections.
  *
- * @param kubeconfig path of the kubeconfig. If not set, tries `KUBECONFIG`, the user's default path, and the service
- * account, like kubectl does.
- * @throws if no cluster can be found, or if the proxy isn't an HTTP proxy
+ * @throws if there are no credentials, or if they are not usable
  */
-export function openCredentials(kubeconfig: string | undefined, nowMs: () => number): Credentials {
-  let config = load(kubeconfig);
-  const cluster = config.getCurrentCluster();
-  if (cluster === null) throw new Error('the kubeconfig does not contain a current cluster');
+export function openCredentials(source: KubeSource, nowMs: () => number): Credentials {
+  let context = readKubeContext(source);
+  const { server, namespace } = context;
+  let authenticate = createAuthentication(context);
   let material = '';
   let dispatchers: Dispatchers | undefined;
   let current: { readonly access: Promise<Access>; readonly untilMs: number } | undefined;
   let opened = 0;
 
   async function read(): Promise<Access> {
-    const options: RequestOptions = {};
-    await config.applyToHTTPSOptions(options);
-    const { ca, cert, key, servername, rejectUnauthorized } = options;
-    const tls = { ca, cert, key, servername, rejectUnauthorized };
-    const proxy = config.getCurrentCluster()?.proxyUrl;
+    const { proxy } = context;
+    const { tls, headers } = await authenticate();
     const fingerprint = JSON.stringify([tls, proxy]);
     if (dispatchers === undefined || fingerprint !== material) {
       // Let requests on the old connections finish. Watches will end after their timeout.
       const old = dispatchers;
-      dispatchers = createDispatchers(defined(tls), proxy, () => opened++);
+      dispatchers = createDispatchers(tls, proxy, () => opened++);
       material = fingerprint;
       for (const each of Object.values(old ?? {})) void each.close();
     }
-    const headers: Record<string, string> = {};
-    // Token files may end with a newline, which isn't allowed in a header.
-    for (const [name, value] of Object.entries(options.headers ?? {}))
-      headers[name.toLowerCase()] = String(value).trim();
-    if (options.auth) headers.authorization = `Basic ${Buffer.from(options.auth).toString('base64')}`;
     return { headers, ...dispatchers };
   }
 
   return {
-    server: cluster.server.replace(/\/+$/, ''),
-    namespace: config.getContextObject(config.getCurrentContext())?.namespace ?? 'default',
+    server,
+    namespace,
     access: () => {
       if (current === undefined || nowMs() >= current.untilMs) {
         const access = read();
@@ -96,7 +84,8 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
     renew: () => {
       current = undefined;
       try {
-        config = load(kubeconfig);
+        context = readKubeContext(source);
+        authenticate = createAuthentication(context);
       } catch {
         // The file might only be partially written, so we keep using the configuration in memory. After the next 401
         // response, the file will be read again.
@@ -109,26 +98,11 @@ export function openCredentials(kubeconfig: string | undefined, nowMs: () => num
   };
 }
 
-function load(path: string | undefined): KubeConfig {
-  const config = new KubeConfig();
-  if (path === undefined) config.loadFromDefault();
-  else config.loadFromFile(path);
-  return config;
-}
-
-function defined<T extends object>(options: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined && value !== null)) as {
-    [K in keyof T]?: NonNullable<T[K]>;
-  };
-}
-
 function createDispatchers(
-  tls: Record<string, unknown>,
+  tls: Readonly<Record<string, unknown>>,
   proxy: string | undefined,
   onConnection: () => void,
 ): Dispatchers {
-  if (proxy !== undefined && !/^https?:/.test(proxy))
-    throw new Error('only HTTP proxies to the API server are supported');
   const create = (connections: number | null): Dispatcher => {
     // With HTTP/1.1, losing a connection that isn't closed will only affect one request.
     const pool = { allowH2: false, keepAliveTimeout: 30_000, connections };

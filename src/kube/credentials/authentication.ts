@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import type { RequestOptions } from 'node:https';
+import type { KubeContext, Material, OtherUser, PlainUser } from './kubeconfig.ts';
+
+/** What authenticates the API server and us to each other. */
+export interface Authentication {
+  /** Options for a TLS connection: ca, cert, key, servername, and rejectUnauthorized, if set. */
+  readonly tls: Readonly<Record<string, unknown>>;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Returns a function that reads the current certificates and tokens. It reads files every time, and runs an exec plugin
+ * once its credentials have expired.
+ */
+export function createAuthentication(context: KubeContext): () => Promise<Authentication> {
+  const { user } = context;
+  return 'kubeconfig' in user ? createOther(user) : async () => readPlain(context, user);
+}
+
+/** Reads files synchronously, so that an earlier call can't end after a later one. They are small. */
+function readPlain(context: KubeContext, user: PlainUser): Authentication {
+  const headers: Record<string, string> = {};
+  // Token files may end with a newline, which isn't allowed in a header.
+  const token = (user.token ?? (user.tokenFile && readFileSync(user.tokenFile, 'utf8')))?.trim();
+  if (token) headers.authorization = `Bearer ${token}`;
+  if (user.username !== undefined) headers.authorization = basic(`${user.username}:${user.password ?? ''}`);
+  const tls = {
+    ca: readMaterial(context.ca),
+    cert: readMaterial(user.cert),
+    key: readMaterial(user.key),
+    servername: context.tlsServerName,
+    rejectUnauthorized: context.skipTlsVerify ? false : undefined,
+  };
+  return { tls: defined(tls), headers };
+}
+
+function readMaterial(material: Material | undefined): Buffer | undefined {
+  if (material === undefined) return undefined;
+  return 'file' in material ? readFileSync(material.file) : Buffer.from(material.data, 'base64');
+}
+
+/** Leaves exec plugins, auth providers, and impersonation to client-node. */
+function createOther({ kubeconfig }: OtherUser): () => Promise<Authentication> {
+  // Only load this if needed: its models of all Kubernetes kinds take about 40 MiB of memory.
+  const loading = import('@kubernetes/client-node').then(({ KubeConfig }) => {
+    const config = new KubeConfig();
+    config.loadFromString(kubeconfig);
+    return config;
+  });
+  // The first request reports the error.
+  loading.catch(() => {});
+  return async () => {
+    const options: RequestOptions = {};
+    await (await loading).applyToHTTPSOptions(options);
+    const { ca, cert, key, servername, rejectUnauthorized } = options;
+    const headers: Record<string, string> = {};
+    for (const [name, value] of Object.entries(options.headers ?? {}))
+      headers[name.toLowerCase()] = String(value).trim();
+    if (options.auth) headers.authorization = basic(options.auth);
+    return { tls: defined({ ca, cert, key, servername, rejectUnauthorized }), headers };
+  };
+}
+
+function basic(credentials: string): string {
+  return `Basic ${Buffer.from(credentials).toString('base64')}`;
+}
+
+function defined(options: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined && value !== null));
+}

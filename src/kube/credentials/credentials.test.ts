@@ -1,0 +1,155 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { RequestOptions } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { KubeConfig } from '@kubernetes/client-node';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { createAuthentication } from './authentication.ts';
+import { openCredentials } from './credentials.ts';
+import { readKubeContext } from './kubeconfig.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-credentials-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function write(name: string, content: string): string {
+  writeFileSync(join(folder, name), content);
+  return join(folder, name);
+}
+
+function writeKubeconfig(user: object, cluster: object = {}): string {
+  const config = {
+    clusters: [{ name: 'c', cluster: { server: 'https://127.0.0.1:6443', ...cluster } }],
+    users: [{ name: 'u', user }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  };
+  return write('config', JSON.stringify(config));
+}
+
+/** Returns every combination of one alternative each. */
+function combine(alternatives: readonly (readonly object[])[]): object[] {
+  return alternatives.reduce<object[]>(
+    (all, next) => all.flatMap(one => next.map(other => ({ ...one, ...other }))),
+    [{}],
+  );
+}
+
+function fileOrData(name: string): object[] {
+  const file = { [name]: `${name}.pem` };
+  const data = { [`${name}-data`]: Buffer.from(`data of ${name}`).toString('base64') };
+  return [{}, file, data, { ...file, ...data }];
+}
+
+test('plain users authenticate as client-node does', async () => {
+  for (const name of ['certificate-authority', 'client-certificate', 'client-key'])
+    write(`${name}.pem`, `file ${name}`);
+  const clusters = combine([
+    fileOrData('certificate-authority'),
+    [{}, { 'insecure-skip-tls-verify': true }],
+    [{}, { 'tls-server-name': 'kubernetes' }],
+  ]);
+  const users = combine([
+    fileOrData('client-certificate'),
+    fileOrData('client-key'),
+    [{}, { token: 'abc' }, { token: 123 }],
+    [{}, { username: 'ada', password: 'pw' }],
+  ]);
+  const pairs = [...users.map(user => [user, clusters.at(-1)]), ...clusters.map(cluster => [users.at(-1), cluster])];
+  expect(pairs.length).toBeGreaterThan(100);
+  for (const [user = {}, cluster = {}] of pairs) {
+    const kubeconfig = writeKubeconfig(user, cluster);
+    const context = readKubeContext({ kubeconfig });
+    expect(context.user).not.toHaveProperty('kubeconfig');
+    const config = new KubeConfig();
+    config.loadFromFile(kubeconfig);
+    const options: RequestOptions = {};
+    await config.applyToHTTPSOptions(options);
+    const { ca, cert, key, servername, rejectUnauthorized, auth } = options;
+    const { Authorization } = (options.headers ?? {}) as Record<string, string>;
+    const authorization = auth ? `Basic ${Buffer.from(auth).toString('base64')}` : Authorization;
+    const { tls, headers } = await createAuthentication(context)();
+    expect(tls, JSON.stringify([user, cluster])).toEqual({ ca, cert, key, servername, rejectUnauthorized });
+    expect(headers).toEqual(authorization ? { authorization } : {});
+  }
+});
+
+test('other users authenticate by client-node', async () => {
+  const status = { token: 'from-the-plugin', clientCertificateData: 'cert', clientKeyData: 'key' };
+  const exec = { command: 'echo', args: [JSON.stringify({ kind: 'ExecCredential', status })] };
+  const authenticate = (user: object) =>
+    createAuthentication(readKubeContext({ kubeconfig: writeKubeconfig(user, { 'certificate-authority': 'ca' }) }))();
+  write('ca', 'the ca');
+  expect(await authenticate({ exec })).toEqual({
+    tls: { ca: Buffer.from('the ca'), cert: 'cert', key: 'key' },
+    headers: { authorization: 'Bearer from-the-plugin' },
+  });
+  expect((await authenticate({ token: 't', as: 'someone' })).headers).toEqual({
+    authorization: 'Bearer t',
+    'impersonate-user': 'someone',
+  });
+  await expect(authenticate({ exec: { command: 'false' } })).rejects.toThrow();
+});
+
+describe('credentials', () => {
+  function open(source: Parameters<typeof openCredentials>[0]) {
+    let nowMs = 0;
+    const credentials = openCredentials(source, () => nowMs);
+    onTestFinished(credentials.close);
+    return {
+      credentials,
+      pass: (ms: number) => {
+        nowMs += ms;
+      },
+      authorization: async () => (await credentials.access()).headers.authorization,
+    };
+  }
+
+  test('read the token of a service account again, without its newline', async () => {
+    const token = write('token', 'first\n');
+    write('ca.crt', 'ca');
+    const { authorization, pass } = open({ serviceAccount: folder, serviceHost: 'h', servicePort: '1' });
+    expect(await authorization()).toBe('Bearer first');
+    write('token', 'second\n');
+    expect(await authorization()).toBe('Bearer first');
+    pass(10_000);
+    expect(await authorization()).toBe('Bearer second');
+    rmSync(token);
+    pass(10_000);
+    await expect(authorization()).rejects.toThrow('ENOENT');
+    write('token', 'third');
+    expect(await authorization()).toBe('Bearer third');
+  });
+
+  test('read a token file at once after a 401', async () => {
+    write('token', 'first\n');
+    const { authorization, credentials } = open({ kubeconfig: writeKubeconfig({ tokenFile: 'token' }) });
+    expect(await authorization()).toBe('Bearer first');
+    write('token', 'second\n');
+    credentials.renew();
+    expect(await authorization()).toBe('Bearer second');
+  });
+
+  test('survive a kubeconfig that is half written', async () => {
+    const { authorization, credentials } = open({ kubeconfig: writeKubeconfig({ token: 'first' }) });
+    write('config', '{"clusters": [');
+    credentials.renew();
+    expect(await authorization()).toBe('Bearer first');
+    writeKubeconfig({ token: 'second' });
+    credentials.renew();
+    expect(await authorization()).toBe('Bearer second');
+  });
+
+  test('open new connections once a certificate is replaced, and only then', async () => {
+    write('ca.crt', 'first');
+    const { credentials, pass } = open({ kubeconfig: writeKubeconfig({}, { 'certificate-authority': 'ca.crt' }) });
+    const { calls } = await credentials.access();
+    pass(10_000);
+    expect((await credentials.access()).calls).toBe(calls);
+    write('ca.crt', 'second');
+    pass(10_000);
+    expect((await credentials.access()).calls).not.toBe(calls);
+  });
+});
