@@ -1,4 +1,3 @@
-import nodemailer from 'nodemailer';
 import { hashInvitationToken } from '../core/ids/invitation.ts';
 import { isPlainAddress, type Mailbox } from './address.ts';
 import { type InvitationMail, writeInvitation } from './invitation-message.ts';
@@ -47,23 +46,8 @@ export interface MailerOptions {
  * rare.
  */
 export function createInvitationMailer(options: MailerOptions): SendInvitation {
-  const { server, from, acceptUrl, plainText = false, stepTimeoutMs = 10_000, timeoutMs = 60_000 } = options;
-  const { host, port, secure, credentials } = server;
+  const { from, acceptUrl, timeoutMs = 60_000 } = options;
   const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
-  const transport = nodemailer.createTransport({
-    host,
-    port,
-    secure,
-    // Otherwise, an attacker on the network could turn off TLS and read both password and token.
-    requireTLS: !secure && !plainText && !isLoopback(server),
-    ...(credentials === undefined ? {} : { auth: { user: credentials.user, pass: credentials.password } }),
-    connectionTimeout: stepTimeoutMs,
-    greetingTimeout: stepTimeoutMs,
-    socketTimeout: stepTimeoutMs,
-    dnsTimeout: stepTimeoutMs,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
 
   return async (mail, signal) => {
     // Other addresses are rejected by the CRD. A line break in an address could be used to add headers.
@@ -71,6 +55,7 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
     const { subject, text } = writeInvitation(mail, acceptUrl);
     const deadline = AbortSignal.timeout(timeoutMs);
     try {
+      const transport = await openTransport(options);
       await transport.sendMail({
         from,
         to: { name: '', address: mail.to },
@@ -86,6 +71,26 @@ export function createInvitationMailer(options: MailerOptions): SendInvitation {
       throw deadline.aborted ? new MailError('ETIMEDOUT', false) : toMailError(error);
     }
   };
+}
+
+async function openTransport({ server, plainText = false, stepTimeoutMs = 10_000 }: MailerOptions) {
+  const { host, port, secure, credentials } = server;
+  // Only load this for the first email: few installations send any.
+  const { default: nodemailer } = await import('nodemailer');
+  return nodemailer.createTransport({
+    host,
+    port,
+    secure,
+    // Otherwise, an attacker on the network could turn off TLS and read both password and token.
+    requireTLS: !secure && !plainText && !isLoopback(server),
+    ...(credentials === undefined ? {} : { auth: { user: credentials.user, pass: credentials.password } }),
+    connectionTimeout: stepTimeoutMs,
+    greetingTimeout: stepTimeoutMs,
+    socketTimeout: stepTimeoutMs,
+    dnsTimeout: stepTimeoutMs,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
 }
 
 /** Converts an error, dropping its cause: loggers print causes, and servers repeat addresses in their responses. */
