@@ -1,4 +1,8 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, describe, expect, inject, it } from 'vitest';
+import { parse } from 'yaml';
 import { connect } from './client.ts';
 import { KubeError } from './kube-error.ts';
 import { createLeaseStore, formatMicroTime } from './lease.ts';
@@ -150,6 +154,26 @@ describe('client', () => {
     await expect(leases.create(spec, signal)).rejects.toMatchObject({ status: 409 });
     await leases.update(first, { ...spec, holderIdentity: 'b' }, signal);
     await expect(leases.update(first, spec, signal)).rejects.toMatchObject({ status: 409 });
+  });
+
+  it('connects with the service account of a pod', async ({ skip }) => {
+    const { clusters, users } = parse(await readFile(inject('kubeconfig'), 'utf8')) as {
+      clusters: [{ cluster: { server: string; 'certificate-authority-data': string } }];
+      users: [{ user: { token?: string } }];
+    };
+    const { token } = users[0].user;
+    if (token === undefined) skip('the administrator of this cluster has no token');
+    const { hostname, port } = new URL(clusters[0].cluster.server);
+    const serviceAccount = await mkdtemp(join(tmpdir(), 'sluice-account-'));
+    await writeFile(join(serviceAccount, 'token'), `${token}\n`);
+    await writeFile(join(serviceAccount, 'namespace'), `${namespace}\n`);
+    const authority = Buffer.from(clusters[0].cluster['certificate-authority-data'], 'base64');
+    await writeFile(join(serviceAccount, 'ca.crt'), authority);
+    const inPod = connect({ serviceAccount, serviceHost: hostname, servicePort: port });
+    expect(inPod.namespace).toBe(namespace);
+    expect(await inPod.get(NAMESPACES, { name: inPod.namespace })).toMatchObject({ metadata: { name: namespace } });
+    await inPod.close();
+    await rm(serviceAccount, { recursive: true });
   });
 
   it('does not connect anew for calls that follow each other', async () => {
