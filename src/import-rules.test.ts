@@ -45,7 +45,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'kube/credentials': { rooms: [], packages: ['@kubernetes/client-node', 'js-yaml', 'undici'] },
   kube: { rooms: ['api', 'api/kinds', 'time', 'telemetry', 'kube/credentials'], packages: ['undici'] },
   redis: { rooms: ['api', 'core/*', 'time', 'telemetry'], packages: ['ioredis'] },
-  config: { rooms: ['core/delivery', 'core/problems', 'mail', 'telemetry'], packages: ['zod'] },
+  config: { rooms: ['core/delivery', 'core/problems', 'mail', 'redis', 'telemetry'], packages: ['zod'] },
 
   'controller/engine': { rooms: ['api', 'kube', 'time', 'telemetry'] },
   'controller/caches': { rooms: [...CONTROLLER, 'controller/engine'] },

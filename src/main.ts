@@ -27,7 +27,7 @@ async function main(config: Config): Promise<void> {
   const tracing =
     config.tracing &&
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
-  const redis = openRedis({ url: config.redisUrl, log, metrics: createRedisMetrics(registry) });
+  const redis = openRedis({ ...config.redis, log, metrics: createRedisMetrics(registry) });
   registerRedisGauges(registry, redis.client);
   registerWorkMetrics(registry, { redis: redis.client, nowMs: redis.nowMs });
   let kubeMetrics: KubeMetrics | undefined;

@@ -26,14 +26,14 @@ describe('configuration', () => {
     const config = readConfig(['all'], { SLUICE_ROOT_KEY_FILE: rootKey, PATH: '/bin' });
     expect(config).toMatchObject({
       roles: ['controller', 'ingress', 'router', 'dispatcher'],
-      redisUrl: 'redis://127.0.0.1:6379',
+      redis: { url: 'redis://127.0.0.1:6379' },
       ingressPort: 8080,
       facadePort: 8081,
       opsPort: 9090,
       allowedNetworks: [],
       logLevel: 'info',
       queueMaxBytes: 1_073_741_824,
-      namespace: 'sluice-system',
+      namespace: undefined,
     });
     expect(config.rootKey).toHaveLength(32);
     expect(Object.isFrozen(config)).toBe(true);

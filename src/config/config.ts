@@ -1,9 +1,11 @@
 import { nearestName } from '../core/problems/nearest-name.ts';
 import { type Mailbox, parseMailbox } from '../mail/address.ts';
 import { defaultSender, parseSmtpUrl, type SmtpServer } from '../mail/smtp-url.ts';
+import type { RedisSettings } from '../redis/redis-settings.ts';
 import type { LOG_LEVELS } from '../telemetry/log.ts';
 import type { TracingConfig } from '../telemetry/tracing-config.ts';
 import { ENVIRONMENT, type EnvironmentValues, parseEnvironment } from './environment.ts';
+import { readRedis } from './redis-environment.ts';
 import { readRootKey } from './root-key-file.ts';
 import { isServiceLink } from './service-links.ts';
 import { readTracing } from './tracing-environment.ts';
@@ -30,7 +32,7 @@ interface MailConfig {
 
 export interface Config {
   readonly roles: readonly Role[];
-  readonly redisUrl: string;
+  readonly redis: RedisSettings;
   readonly ingressPort: number;
   readonly facadePort: number;
   readonly opsPort: number;
@@ -43,7 +45,8 @@ export interface Config {
   readonly mail: MailConfig | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly queueMaxBytes: number;
-  readonly namespace: string;
+  /** Namespace of the controller's Lease. If undefined, the client's own namespace is used. */
+  readonly namespace: string | undefined;
   /** How long a process keeps serving requests after SIGTERM. */
   readonly shutdownDelayMs: number;
   /** Undefined if tracing is disabled. */
@@ -90,11 +93,12 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
   const needs = (those: readonly Role[]) => roles.some(role => those.includes(role));
   const rootKey = data && needs(NEEDS_ROOT_KEY) ? readRootKey(data.SLUICE_ROOT_KEY_FILE, problems) : undefined;
   const oidc = data && needs(NEEDS_OIDC) ? readOidc(data, problems) : undefined;
+  const redis = data && readRedis(data, problems);
   const tracing = readTracing(env, roles, problems);
-  if (problems.length > 0 || data === undefined) throw new ConfigError(problems.join('\n'));
+  if (problems.length > 0 || data === undefined || redis === undefined) throw new ConfigError(problems.join('\n'));
   return Object.freeze({
     roles,
-    redisUrl: data.SLUICE_REDIS_URL,
+    redis,
     ingressPort: data.SLUICE_INGRESS_PORT,
     facadePort: data.SLUICE_FACADE_PORT,
     opsPort: data.SLUICE_OPS_PORT,

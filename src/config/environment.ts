@@ -3,6 +3,7 @@ import { parseNetwork } from '../core/delivery/network.ts';
 import { parseMailbox } from '../mail/address.ts';
 import { parseSmtpUrl } from '../mail/smtp-url.ts';
 import { LOG_LEVELS } from '../telemetry/log.ts';
+import { REDIS_ENVIRONMENT } from './redis-environment.ts';
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 
@@ -55,15 +56,7 @@ const list = z.string().transform(text =>
  * All environment variables of Sluice, with their descriptions and defaults. Used to generate docs/configuration.md.
  */
 export const ENVIRONMENT = {
-  SLUICE_REDIS_URL: z
-    .string()
-    .refine(text => text.split(',').every(each => /^rediss?:\/\/[^/\s]+\/?$/.test(each.trim())), {
-      message: 'must be redis://[user:password@]host:port, or rediss:// for TLS; separate several URLs with commas',
-    })
-    .default('redis://127.0.0.1:6379')
-    .describe(
-      'Redis URL, e.g. redis://[user:password@]host:port, or rediss:// for TLS. Requires Redis 7 or later. Multiple comma-separated URLs may be specified when using Redis Cluster.',
-    ),
+  ...REDIS_ENVIRONMENT,
   SLUICE_INGRESS_PORT: port(8080).describe('TCP port used by the ingress role. Set to 0 to use any free port.'),
   SLUICE_FACADE_PORT: port(8081).describe('TCP port used by the facade role. Set to 0 to use any free port.'),
   SLUICE_OPS_PORT: port(9090).describe(
@@ -167,8 +160,10 @@ export const ENVIRONMENT = {
       /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
       'must be a valid namespace name with lowercase letters, digits and hyphens, such as sluice-system',
     )
-    .default('sluice-system')
-    .describe("Namespace in which the controller's Lease should be created."),
+    .optional()
+    .describe(
+      "Namespace in which the controller's Lease should be created. Defaults to the namespace of the pod or of the kubeconfig's current context, or else to sluice-system.",
+    ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()
     .min(0)

@@ -171,7 +171,7 @@ describe('client', () => {
     await writeFile(join(serviceAccount, 'ca.crt'), authority);
     const inPod = connect({ serviceAccount, serviceHost: hostname, servicePort: port });
     expect(inPod.namespace).toBe(namespace);
-    expect(await inPod.get(NAMESPACES, { name: inPod.namespace })).toMatchObject({ metadata: { name: namespace } });
+    expect(await inPod.get(NAMESPACES, { name: namespace })).toMatchObject({ metadata: { name: namespace } });
     await inPod.close();
     await rm(serviceAccount, { recursive: true });
   });

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -67,6 +67,16 @@ describe('client', () => {
     await client.get(NAMESPACES, NAME);
     expect(authorization).toBe('Bearer secret-token');
     expect(client.namespace).toBe('home');
+  });
+
+  it('has no namespace of its own if the context has none', async () => {
+    const { folder } = await serve((_request, response) => answer(response, 200, OBJECT));
+    const kubeconfig = join(folder, 'without-namespace');
+    const text = await readFile(join(folder, 'kubeconfig'), 'utf8');
+    await writeFile(kubeconfig, text.replace(',"namespace":"home"', ''));
+    const other = connect({ kubeconfig, clock: systemClock });
+    closing.push(() => other.close());
+    expect(other.namespace).toBeUndefined();
   });
 
   it('asks for the Lease on connections of its own, whatever else waits for an answer', async () => {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
-import { backoffMs } from '../time/backoff.ts';
+import { findRedis } from './connections.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
+import type { RedisSettings } from './redis-settings.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
 
 /** What Redis answers: nested arrays of strings, numbers, null, and Buffers from the `Buffer` calls. */
@@ -31,39 +32,13 @@ export interface RedisClient {
   readonly publish: (channel: string, message: string) => Promise<void>;
   /** Is a connection ready for commands? */
   readonly isReady: () => boolean;
+  /** Returns why the last attempt to connect failed, unless one has succeeded since. */
+  readonly connectionError: () => Error | undefined;
   /** Called at each (re)connect, with everything that was in flight lost. */
   readonly onReconnect: (listener: () => void) => void;
   /** Commands sent so far, scripts counting as one. */
   readonly commandsSent: () => number;
   readonly close: () => Promise<void>;
-}
-
-/** The minimum that every role needs: no lost reply is ever repeated behind our back (it would write twice). */
-const FAIL_FAST = {
-  maxRetriesPerRequest: 0,
-  autoResendUnfulfilledCommands: false,
-  enableOfflineQueue: false,
-  commandTimeout: 5_000,
-  connectTimeout: 5_000,
-  lazyConnect: true,
-} as const;
-
-/** Milliseconds before the n-th reconnect: 100 ms to 1 s, with jitter. */
-function reconnectDelayMs(times: number): number {
-  return backoffMs({ firstMs: 100, mostMs: 1_000 }, times, Math.random);
-}
-
-type Address = { host: string; port: number; username?: string; password?: string; tls?: object };
-
-function parseUrl(url: string): Address {
-  const at = new URL(url);
-  return {
-    host: at.hostname.replace(/^\[|\]$/g, ''),
-    port: Number(at.port || 6379),
-    ...(at.username === '' ? {} : { username: decodeURIComponent(at.username) }),
-    ...(at.password === '' ? {} : { password: decodeURIComponent(at.password) }),
-    ...(at.protocol === 'rediss:' ? { tls: {} } : {}),
-  };
 }
 
 /**
@@ -75,52 +50,35 @@ async function connectNodes(cluster: Cluster): Promise<void> {
   await Promise.allSettled(waiting.map(node => node.connect()));
 }
 
-/** Asks one of the addresses whether it is a member of a Cluster (`INFO cluster`), until one answers or all refused. */
-async function askCluster(urls: readonly string[]): Promise<boolean> {
-  let last: unknown;
-  for (const url of urls) {
-    const probe = new Redis({ ...parseUrl(url), ...FAIL_FAST, retryStrategy: () => null });
-    // Says why; what is rejected says only that the connection is closed.
-    let cause: Error | undefined;
-    probe.on('error', error => {
-      cause = error;
-    });
-    try {
-      await probe.connect();
-      return (await probe.info('cluster')).includes('cluster_enabled:1');
-    } catch (error) {
-      last = cause ?? error;
-    } finally {
-      probe.disconnect();
-    }
+/** Remembers why no connection could be made, until one is ready: to Redis, or to any node of a Cluster. */
+function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined {
+  let last: Error | undefined;
+  const failed = (error: Error) => (last = error);
+  const succeeded = () => (last = undefined);
+  if (redis instanceof Cluster) {
+    // An error of the Cluster itself says less: all nodes failed.
+    redis.on('node error', failed);
+    redis.on('+node', (node: Redis) => node.on('ready', succeeded));
+  } else {
+    redis.on('error', failed);
+    redis.on('sentinelError', failed);
+    redis.on('ready', succeeded);
   }
-  throw last;
+  return () => last;
 }
 
 /**
- * Connects to `SLUICE_REDIS_URL`: `redis://[user:password@]host:port`, `rediss://…` for TLS, several separated by
- * commas. Whether it is a Cluster is found out from INFO, so Redis has to be there: see openRedis. `metrics` count how
- * commands fare.
+ * Connects to Redis by its settings, or by its URL alone. Whether it is a Cluster is found out from INFO, so Redis has to
+ * be there: see openRedis. `metrics` count how commands fare.
  */
-export async function connectRedis(url: string, log: Logger, metrics?: RedisMetrics): Promise<RedisClient> {
-  const urls = url.split(',').map(each => each.trim());
-  const cluster = await askCluster(urls);
-  const first = parseUrl(urls[0] as string);
-  const nodes = urls.map(parseUrl).map(({ host, port }) => ({ host, port }));
-  const { host: _host, port: _port, ...credentials } = first;
-  const open = (): Redis | Cluster =>
-    cluster
-      ? new Cluster(nodes, {
-          redisOptions: { ...FAIL_FAST, ...credentials },
-          enableOfflineQueue: false,
-          // Otherwise what was in flight when a node's connection closed is sent again.
-          retryDelayOnFailover: 0,
-          lazyConnect: true,
-          slotsRefreshTimeout: 2_000,
-          clusterRetryStrategy: reconnectDelayMs,
-        })
-      : new Redis({ ...first, ...FAIL_FAST, retryStrategy: reconnectDelayMs });
-  const redis = open();
+export async function connectRedis(
+  settings: RedisSettings | string,
+  log: Logger,
+  metrics?: RedisMetrics,
+): Promise<RedisClient> {
+  const { cluster, create } = await findRedis(typeof settings === 'string' ? { url: settings } : settings, log);
+  const redis = create();
+  const connectionError = followConnectionErrors(redis);
   const reconnects: (() => void)[] = [];
   let connectedOnce = false;
   const subscribers: (Redis | Cluster)[] = [];
@@ -222,7 +180,7 @@ export async function connectRedis(url: string, log: Logger, metrics?: RedisMetr
       return watch(Promise.all(targets.map(node => node.call(command, ...args) as Promise<Reply>)));
     },
     subscribe: (channels, onMessage, onLost) => {
-      const listening = open();
+      const listening = create();
       subscribers.push(listening);
       listening.on('error', error => log.debug({ err: error }, 'redis subscriber error'));
       listening.on('message', onMessage);
@@ -238,6 +196,7 @@ export async function connectRedis(url: string, log: Logger, metrics?: RedisMetr
       await redis.publish(channel, message);
     },
     isReady: () => redis.status === 'ready',
+    connectionError,
     onReconnect: listener => {
       reconnects.push(listener);
     },

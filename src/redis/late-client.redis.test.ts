@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
 import { createLogger } from '../telemetry/log.ts';
-import { type LateRedis, openRedis, withoutPasswords } from './late-client.ts';
+import { type LateRedis, openRedis } from './late-client.ts';
 
 const log = createLogger({ level: 'silent' });
 
@@ -19,10 +19,6 @@ async function start(options: Parameters<typeof startRedis>[0] = {}): Promise<Re
 
 const SOON_MS = 20_000;
 const reasonsOf = (redis: LateRedis) => redis.impairments().map(({ reason, cause }) => `${reason}/${cause}`);
-
-test('shows addresses without their passwords', () => {
-  expect(withoutPasswords('redis://:secret@a:1, rediss://user:secret@b')).toBe('redis://a:1,rediss://user@b');
-});
 
 test('a Redis with data of a newer version is not used until that data is gone', async () => {
   const server = await start();

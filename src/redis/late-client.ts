@@ -6,6 +6,9 @@ import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock, type RedisClock } from './clock.ts';
 import { checkFormat, RedisFormatError } from './format.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
+import { type RedisSettings, readRedisSecrets } from './redis-settings.ts';
+import { isDenied, redisImpairment } from './redis-trouble.ts';
+import { withoutPasswords } from './redis-url.ts';
 
 /** A Redis that may not answer yet, or may still have settings that do not fit. */
 export interface LateRedis {
@@ -25,35 +28,25 @@ export interface LateRedis {
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3_000;
 
-/** Returns the addresses of `SLUICE_REDIS_URL` without passwords. */
-export function withoutPasswords(url: string): string {
-  return url
-    .split(',')
-    .map(each => {
-      const at = URL.parse(each.trim());
-      if (at === null) return '';
-      return `${at.protocol}//${at.username === '' ? '' : `${at.username}@`}${at.host}`;
-    })
-    .join(',');
-}
-
 /** Connects to `SLUICE_REDIS_URL` and checks the settings of Redis; tries again until both succeed. */
-export function openRedis(options: {
-  readonly url: string;
-  readonly log: Logger;
-  readonly metrics?: RedisMetrics;
-}): LateRedis {
-  const { url, log, metrics } = options;
-  const place = `${withoutPasswords(url)} (SLUICE_REDIS_URL)`;
+export function openRedis(
+  options: RedisSettings & { readonly log: Logger; readonly metrics?: RedisMetrics },
+): LateRedis {
+  const { log, metrics, ...settings } = options;
+  const place = `${withoutPasswords(settings.url)} (SLUICE_REDIS_URL)`;
   const closed = new AbortController();
   const subscriptions: Parameters<RedisClient['subscribe']>[] = [];
   const reconnects: (() => void)[] = [];
   let inner: RedisClient | undefined;
   let clock: RedisClock | undefined;
-  let problem = unavailable(`Redis at ${place} has not answered yet.`);
+  let problem: Impairment = {
+    reason: 'RedisUnavailable',
+    cause: 'dependency',
+    message: `Redis at ${place} has not answered yet.`,
+  };
 
   async function open(): Promise<void> {
-    const client = await connectRedis(url, log, metrics);
+    const client = await connectRedis(settings, log, metrics);
     try {
       await checkRedis(client, log);
       await checkFormat(client);
@@ -68,13 +61,20 @@ export function openRedis(options: {
     inner = client;
   }
 
+  function problemOf(error: Error): Impairment {
+    const message = `Redis at ${place}: ${error.message}.`;
+    if (error instanceof RedisSetupError) return { reason: 'RedisUnsuitable', cause: 'settings', message };
+    if (error instanceof RedisFormatError) return { reason: 'NewerRedisFormat', cause: 'settings', message };
+    return redisImpairment(settings, place, error, readFileProblem(settings));
+  }
+
   async function openUntilClosed(): Promise<void> {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
       try {
         return await open();
       } catch (error) {
         log.debug({ err: error as Error }, 'redis cannot be used yet');
-        problem = problemOf(error as Error, place);
+        problem = problemOf(error as Error);
       }
       // Rejects when it is closed: what waits for Redis waits on.
       await sleep(pauseMs, undefined, { signal: closed.signal });
@@ -108,6 +108,7 @@ export function openRedis(options: {
         else inner.subscribe(...subscription);
       },
       isReady: () => inner?.isReady() ?? false,
+      connectionError: () => inner?.connectionError(),
       onReconnect: listener => {
         if (inner === undefined) reconnects.push(listener);
         else inner.onReconnect(listener);
@@ -120,7 +121,10 @@ export function openRedis(options: {
     waiting: () => [problem],
     impairments: () => {
       if (inner === undefined) return [problem];
-      return inner.isReady() ? [] : [unavailable(`Redis at ${place} does not answer any more.`)];
+      const error = inner.connectionError();
+      // A Cluster is ready although one of its nodes denies access.
+      if (inner.isReady() && !isDenied(error)) return [];
+      return [redisImpairment(settings, place, error, readFileProblem(settings))];
     },
     close: async () => {
       closed.abort();
@@ -130,13 +134,9 @@ export function openRedis(options: {
   };
 }
 
-function problemOf(error: Error, place: string): Impairment {
-  const message = `Redis at ${place}: ${error.message}.`;
-  if (error instanceof RedisSetupError) return { reason: 'RedisUnsuitable', cause: 'settings', message };
-  if (error instanceof RedisFormatError) return { reason: 'NewerRedisFormat', cause: 'settings', message };
-  return unavailable(`Redis at ${place} does not answer: ${error.message}`);
-}
-
-function unavailable(message: string): Impairment {
-  return { reason: 'RedisUnavailable', cause: 'dependency', message };
+/** Returns why a file of the settings cannot be read now. */
+function readFileProblem(settings: RedisSettings): string | undefined {
+  const problems: string[] = [];
+  readRedisSecrets(settings, problems);
+  return problems.length === 0 ? undefined : problems.join('; ');
 }

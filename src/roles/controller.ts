@@ -6,6 +6,7 @@ import { sealEndpoint } from '../core/delivery/endpoint-config.ts';
 import { createNetworkPolicy, judgeEndpoint } from '../core/delivery/network.ts';
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { deriveSealKeys } from '../core/delivery/seal.ts';
+import { controllerProbe } from '../kube/access/policy-probes.ts';
 import { CONTROLLER_RULES, LEASE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
 import { createCrdGate } from '../kube/crds.ts';
@@ -18,6 +19,7 @@ import { createControlSweep } from '../redis/control-sweep.ts';
 import { createDeliveryReader } from '../redis/delivery-reader.ts';
 import { createHintIndex } from '../redis/hints.ts';
 import { systemClock } from '../time/clock.ts';
+import { leaseNamespace } from './lease-namespace.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
@@ -26,6 +28,7 @@ import { watchStandbyKey } from './standby-key.ts';
 export function startController(parts: Parts): Running {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
   const client = connect({ ...config.kubernetes, metrics: kubeMetrics() });
+  const namespace = leaseNamespace(config.namespace, client.namespace);
   const rootKey = config.rootKey as Uint8Array;
   const fingerprint = rootKeyFingerprint(rootKey);
   const sealKeys = deriveSealKeys(rootKey);
@@ -49,7 +52,7 @@ export function startController(parts: Parts): Running {
       judgeEndpoint: url => judgeEndpoint(url, policy),
       sealEndpoint: (subscription, endpoint) => sealEndpoint(sealKeys, subscription, endpoint),
     },
-    namespace: config.namespace,
+    namespace,
     identity: `${hostname()}_${randomUUID()}`,
     clock: systemClock,
     log,
@@ -60,9 +63,9 @@ export function startController(parts: Parts): Running {
   const stop = new AbortController();
   const missingRights = watchRights(parts, client, stop.signal, [
     { name: 'sluice-controller', rules: CONTROLLER_RULES },
-    { name: 'sluice-controller', rules: LEASE_RULES, namespace: config.namespace },
+    { name: 'sluice-controller', rules: LEASE_RULES, namespace },
   ]);
-  watchPolicies(parts, 'controller', client, stop.signal);
+  watchPolicies(parts, 'controller', client, controllerProbe(namespace), stop.signal);
   const standbyKey = watchStandbyKey({ redis, fingerprint, isLeading: () => controller.readiness().leading });
   // If a status has an unknown field, the API server will keep rejecting it.
   const crds = createCrdGate({ client, clock: systemClock, log });

@@ -5,6 +5,7 @@ import { countOperations } from '../facade/counted-operations.ts';
 import { createFacadeMetrics } from '../facade/facade-metrics.ts';
 import { createFacade } from '../facade/objects/facade.ts';
 import { createFacadeServer } from '../facade/server.ts';
+import { facadeProbe } from '../kube/access/policy-probes.ts';
 import { FACADE_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
 import { createGateReader } from '../redis/gate-reader.ts';
@@ -50,7 +51,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
   const stop = new AbortController();
   const watching = facade.caches.run(stop.signal);
   const missingRights = watchRights(parts, client, stop.signal, [{ name: 'sluice-facade', rules: FACADE_RULES }]);
-  watchPolicies(parts, 'facade', client, stop.signal);
+  watchPolicies(parts, 'facade', client, facadeProbe(), stop.signal);
   const server = createFacadeServer({
     facade,
     authentication: { ...(config.oidc as OidcConfig), log },

@@ -3,6 +3,7 @@ import type { Logger } from './log.ts';
 /** Why a role can't do its work, as in the `reason` label of `sluice_role_impaired`, with descriptions. */
 export const IMPAIRMENTS = {
   RedisUnavailable: 'Redis does not respond.',
+  RedisAccessDenied: 'Redis or Sentinel denies access to the configured user and password.',
   RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
   NewerRedisFormat: 'Redis contains data that a newer version of Sluice has written.',
   ForeignRedis: 'Redis contains the data of another Kubernetes cluster.',

@@ -28,8 +28,8 @@ export type Access = Dispatchers & { readonly headers: Readonly<Record<string, s
 export type Credentials = {
   /** Server URL of the form `https://host:port`, without a trailing slash. */
   readonly server: string;
-  /** Namespace of the current context or, in a pod, the pod's namespace. */
-  readonly namespace: string;
+  /** Namespace of the current context or, in a pod, the pod's namespace. Undefined if the context doesn't have one. */
+  readonly namespace: string | undefined;
   readonly access: () => Promise<Access>;
   /** Reads the kubeconfig and any files it refers to again. Called after a 401 response. */
   readonly renew: () => void;

@@ -74,7 +74,7 @@ describe('a kubeconfig', () => {
     const user = { 'client-certificate-data': 'Y2VydA==', 'client-key-data': 'a2V5', token: 12_345, exec: null };
     expect(read(kubeconfigOf({ cluster, user }))).toEqual({
       server: SERVER,
-      namespace: 'default',
+      namespace: undefined,
       ca: { data: 'Y2E=' },
       skipTlsVerify: false,
       user: { cert: { data: 'Y2VydA==' }, key: { data: 'a2V5' }, token: '12345' },
@@ -173,10 +173,10 @@ describe('without a kubeconfig', () => {
     expect(serverOf('kubernetes.default.svc')).toBe('https://kubernetes.default.svc:443');
   });
 
-  test('a pod without a namespace file is in the namespace default', () => {
+  test('a pod without a namespace file has no namespace', () => {
     const pod = inPod();
     rmSync(join(folder, 'account/namespace'));
-    expect(readKubeContext(pod).namespace).toBe('default');
+    expect(readKubeContext(pod).namespace).toBeUndefined();
   });
 
   test('a pod that does not know the API server is refused', () => {

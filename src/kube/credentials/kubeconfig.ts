@@ -41,7 +41,8 @@ export interface OtherUser {
 export interface KubeContext {
   /** Server URL of the form `https://host:port`, without a trailing slash. */
   readonly server: string;
-  readonly namespace: string;
+  /** Undefined if neither the context nor the service account has one. */
+  readonly namespace: string | undefined;
   readonly ca?: Material | undefined;
   readonly skipTlsVerify?: boolean;
   readonly tlsServerName?: string | undefined;
@@ -144,7 +145,7 @@ function parseContext(paths: string, files: readonly Fields[]): KubeContext {
   const user = userName === undefined ? {} : find('users', 'user', userName);
   return {
     ...parseCluster(`${the}, cluster ${clusterName}`, cluster),
-    namespace: text(context.namespace) ?? 'default',
+    namespace: text(context.namespace)?.trim() || undefined,
     user: isPlain(user) ? parseUser(user) : { kubeconfig: singleContext(cluster, user) },
   };
 }

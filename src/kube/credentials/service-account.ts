@@ -29,6 +29,6 @@ export function findServiceAccount(source: KubeSource): KubeContext | undefined 
   };
 }
 
-function readNamespace(file: string): string {
-  return (existsSync(file) && readFileSync(file, 'utf8').trim()) || 'default';
+function readNamespace(file: string): string | undefined {
+  return (existsSync(file) && readFileSync(file, 'utf8').trim()) || undefined;
 }

@@ -10,6 +10,7 @@ import { renderKinds } from './kinds.ts';
 import { renderMetrics } from './metrics.ts';
 import { renderPermissions } from './permissions.ts';
 import { renderProblemPages, renderProblems } from './problems.ts';
+import { renderRedisSection } from './redis.ts';
 import { renderOpenApi, renderRest } from './rest.ts';
 
 /** Renders the reference pages in docs/ from the tables that the code reads. */
@@ -38,32 +39,16 @@ function page(name: string, source: string, text: string): GeneratedFile {
   return { path: `docs/${name}.md`, text: `${origin}\n\n${text}\n` };
 }
 
-const REDIS_SETTINGS: Row[] = [
-  [
-    '`maxmemory-policy noeviction`',
-    'Under any other policy, gates and events would be evicted once Redis runs out of memory.',
-  ],
-  ['`appendonly yes`, `appendfsync always`', 'Required for acknowledged events to survive a restart or power failure.'],
-  [
-    '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
-    'Without these, Redis may block for several seconds when freeing expired keys, some of which have millions of fields.',
-  ],
-  ['`maxmemory <bytes>`', 'Optional. If set, ingress will respond with `503` before Redis runs out of memory.'],
-];
-
 /** Renders docs/configuration.md: the command's argument and every environment variable. */
 function renderConfiguration(): string {
   return [
     '# Configuration',
     `Roles are started by running \`bin/sluice <role>\`, where the role is one of ${ROLES.map(role => `\`${role}\``).join(', ')}. To run all of them in a single process, use \`bin/sluice all\`. See \`bin/sluice --help\` for a description of each role. For images without a shell, there's also \`node src/sluice.ts <role>\`, which sets the same Node.js flags. Note that the controller and facade use three quarters of the container's memory limit as heap, unless \`--max-old-space-size\` is included in \`NODE_OPTIONS\`.\n\nThe environment variables below can be used to configure Sluice. To guard against typos, a process will refuse to start if it finds an unknown variable starting with \`SLUICE_\`, and suggest the most similar name. Variables set by Kubernetes for Services in the same namespace, e.g. \`SLUICE_INGRESS_PORT=tcp://10.96.3.4:8080\`, are ignored.`,
     table(['Variable', 'Default', 'Description'], Object.entries(ENVIRONMENT).map(variableRow)),
-    'A role will wait for as long as Redis does not respond or has settings that could cause data loss. The reason can be found in `/readyz` as well as in the log, where it is repeated once a minute. No restart is needed after resolving the problem. The controller, on the other hand, starts immediately, but cannot become the leader unless the CustomResourceDefinitions in the cluster contain all fields that it writes. When upgrading, you should therefore apply the new CustomResourceDefinitions first.',
-    "`KUBECONFIG` is used to connect to the cluster. Set it to the path of a kubeconfig, or to several paths joined by `:`. If not set, Sluice uses `~/.kube/config` if it exists, and the pod's service account otherwise. Certificates and token files are read again every 10 seconds, so you can replace them without a restart. A user with an exec plugin, an auth provider, or impersonation needs about 40 MiB more memory. Only the controller and facade connect to Kubernetes (see [Permissions](permissions.md)).",
+    'A role will wait for as long as Redis does not respond, denies access, or has settings that could cause data loss. The reason can be found in `/readyz` as well as in the log, where it is repeated once a minute. No restart is needed after resolving the problem. The controller, on the other hand, starts immediately, but cannot become the leader unless the CustomResourceDefinitions in the cluster contain all fields that it writes. When upgrading, you should therefore apply the new CustomResourceDefinitions first.',
+    "`KUBECONFIG` is used to connect to the cluster. Set it to the path of a kubeconfig, or to several paths joined by `:`. If not set, Sluice uses `~/.kube/config` if it exists, and the pod's service account otherwise. Certificates and token files are read again every 10 seconds, so you can replace them without a restart. A user with an exec plugin, an auth provider, or impersonation needs about 40 MiB more memory. It also determines the namespace of the controller's Lease unless you set `SLUICE_NAMESPACE`. Only the controller and facade connect to Kubernetes (see [Permissions](permissions.md)).",
     'The root key is used to derive all signing secrets, invitation tokens, and encrypted values in Redis. You can create one using `head -c 32 /dev/urandom > root.key`. This file must be provided to every controller, facade, and dispatcher, and should be backed up. A facade, dispatcher, or standby controller whose key differs from that of the leading controller will not be ready (`RootKeyMismatch`). The other dispatchers take over the work of a dispatcher that is not ready. If no other controller is leading, a controller with a different key becomes the leader, and its key applies.',
-    '## Redis',
-    'Redis 7.0 or later is required, which can be either a single server or a Redis Cluster. The following settings must be configured on every node, including replicas:',
-    table(['Setting', 'Why'], REDIS_SETTINGS),
-    "Roles won't be ready if any master has a different `maxmemory-policy`. Lazy freeing is enabled by Sluice itself using `CONFIG SET`, but this doesn't persist when Redis restarts. On managed services that do not allow `CONFIG SET`, you'll need to enable both lazy freeing settings yourself before a role becomes ready. If `CONFIG` isn't allowed at all, the settings cannot be checked, and a warning will be logged on startup.",
+    ...renderRedisSection(),
     '## Tracing',
     'Tracing (disabled by default) is configured using the standard OpenTelemetry variables, including those for compression and certificates. Any variable starting with `OTEL_EXPORTER_OTLP_` can also be set as `OTEL_EXPORTER_OTLP_TRACES_`, which takes precedence. See [Telemetry](telemetry.md) for what is being traced.',
     table(

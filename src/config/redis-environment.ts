@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { checkRedisSettings, type RedisSettings, readRedisSecrets } from '../redis/redis-settings.ts';
+import { parseRedisUrl } from '../redis/redis-url.ts';
+
+const file = () => z.string().min(1).optional();
+
+/** The variables of the connection to Redis. */
+export const REDIS_ENVIRONMENT = {
+  SLUICE_REDIS_URL: z
+    .string()
+    .superRefine((text, issues) => {
+      try {
+        parseRedisUrl(text);
+      } catch (error) {
+        issues.addIssue({ code: 'custom', message: (error as Error).message });
+      }
+    })
+    .default('redis://127.0.0.1:6379')
+    .describe(
+      'Redis URL, e.g. redis://[user:password@]host:port, or rediss:// for TLS. Requires Redis 7 or later. Multiple comma-separated URLs may be specified when using Redis Cluster. For Sentinel, use redis+sentinel://[user:password@]host:port,host:port/<master name>[/<database>] with the addresses of the Sentinels, or rediss+sentinel:// for TLS.',
+    ),
+  SLUICE_REDIS_PASSWORD_FILE: file().describe(
+    'Path to a file containing the Redis password, to be used instead of one in SLUICE_REDIS_URL. Like all files for Redis, it is read again for each new connection. A line break at the end is ignored.',
+  ),
+  SLUICE_REDIS_CA_FILE: file().describe(
+    'Path to a PEM file with the certificate authorities that Redis certificates may be signed by. Replaces the public authorities. Requires rediss://.',
+  ),
+  SLUICE_REDIS_CERT_FILE: file().describe(
+    'Path to a PEM file with the client certificate for Redis, followed by any intermediate certificates. Requires rediss://.',
+  ),
+  SLUICE_REDIS_KEY_FILE: file().describe(
+    'Path to a PEM file with the private key of the client certificate, without a passphrase.',
+  ),
+  SLUICE_REDIS_SERVER_NAME: z
+    .string()
+    .regex(/^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?$/, 'must be a DNS name, such as redis.example.com')
+    .optional()
+    .describe(
+      'DNS name that has to be in the certificate of every Redis node and Sentinel. Defaults to the host that is being connected to. Useful if a Redis Cluster or Sentinel announces IP addresses that are not in the certificates.',
+    ),
+  SLUICE_REDIS_SENTINEL_USERNAME: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'User for connecting to Sentinels. Defaults to the Redis user, or to the default user if SLUICE_REDIS_SENTINEL_PASSWORD_FILE is set.',
+    ),
+  SLUICE_REDIS_SENTINEL_PASSWORD_FILE: file().describe(
+    'Path to a file containing the password for connecting to Sentinels. Defaults to the Redis password.',
+  ),
+} as const;
+
+type Values = z.output<z.ZodObject<typeof REDIS_ENVIRONMENT>>;
+
+/** Reads the settings for Redis, adding what needs to change to `problems`. The files must be usable at the start. */
+export function readRedis(data: Values, problems: string[]): RedisSettings {
+  const settings = Object.freeze({
+    url: data.SLUICE_REDIS_URL,
+    passwordFile: data.SLUICE_REDIS_PASSWORD_FILE,
+    caFile: data.SLUICE_REDIS_CA_FILE,
+    certFile: data.SLUICE_REDIS_CERT_FILE,
+    keyFile: data.SLUICE_REDIS_KEY_FILE,
+    serverName: data.SLUICE_REDIS_SERVER_NAME,
+    sentinelUsername: data.SLUICE_REDIS_SENTINEL_USERNAME,
+    sentinelPasswordFile: data.SLUICE_REDIS_SENTINEL_PASSWORD_FILE,
+  });
+  checkRedisSettings(settings, problems);
+  readRedisSecrets(settings, problems);
+  return settings;
+}

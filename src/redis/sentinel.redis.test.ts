@@ -1,0 +1,165 @@
+import { writeFileSync } from 'node:fs';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { freePort } from '../../test/support/free-port.ts';
+import { createAuthority, tlsArguments } from '../../test/support/redis/certificates.ts';
+import { startSentinels } from '../../test/support/redis/sentinel.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { type LateRedis, openRedis } from './late-client.ts';
+import type { RedisSettings } from './redis-settings.ts';
+import { createTenant, QUEUE } from './testing/tenant.ts';
+
+const SOON = { timeout: 30_000, interval: 100 };
+const log = createLogger({ level: 'silent' });
+const folder = await temporaryFolder('sentinel-test');
+afterAll(folder.remove);
+
+/** Starts a master and a replica that have the user sluice with the password `secret`. */
+async function startPair(
+  extra: () => Promise<{ args: readonly string[]; port?: number }> = async () => ({ args: [] }),
+): Promise<{ master: RedisServer; replica: RedisServer; masterPort: number }> {
+  const user = ['--user', 'sluice', 'on', '>secret', '~*', '&*', '+@all'];
+  const first = await extra();
+  const master = await startRedis({ appendonly: true, extra: [...user, ...first.args] });
+  onTestFinished(master.stop);
+  const masterPort = first.port ?? master.port;
+  const second = await extra();
+  const follow = ['--replicaof', '127.0.0.1', `${masterPort}`, '--repl-diskless-sync-delay', '0'];
+  const replica = await startRedis({ appendonly: true, extra: [...user, ...second.args, ...follow] });
+  onTestFinished(replica.stop);
+  await vi.waitFor(
+    async () => expect(await replica.command('INFO', 'replication')).toContain('master_link_status:up'),
+    SOON,
+  );
+  return { master, replica, masterPort };
+}
+
+function open(settings: RedisSettings): LateRedis {
+  const redis = openRedis({ ...settings, log });
+  onTestFinished(() => redis.close());
+  return redis;
+}
+
+function listen(redis: LateRedis): string[] {
+  const heard: string[] = [];
+  redis.client.subscribe(
+    ['news'],
+    (_channel, message) => heard.push(message),
+    () => heard.push('listening'),
+  );
+  return heard;
+}
+
+const passwordFile = `${folder.path}/password`;
+writeFileSync(passwordFile, 'secret\n');
+
+/** Without a password, Sentinel has only the user default. */
+const AT_SENTINEL = { passwordFile, sentinelUsername: 'default' };
+
+test('follows a failover: events go on with the replica that Sentinel promotes, and so do messages', async () => {
+  const { master, replica } = await startPair();
+  const sentinels = await startSentinels({ name: 'main', master: master.port });
+  onTestFinished(sentinels.stop);
+  const hosts = sentinels.ports.map(port => `127.0.0.1:${port}`).join(',');
+  const redis = open({ url: `redis+sentinel://sluice@${hosts}/main`, ...AT_SENTINEL });
+  const heard = listen(redis);
+  await redis.opened;
+  const t = createTenant(redis.client);
+  await t.apply(t.routes({}));
+  await t.ingest(['before']);
+  await vi.waitFor(() => expect(heard).toEqual(['listening']), SOON);
+  const length = () => replica.command('XLEN', `{q:${t.tenant}:${QUEUE}}:m:gen1`);
+  await vi.waitFor(async () => expect(await length()).toBe(1), SOON);
+
+  await master.kill();
+  await vi.waitFor(() => expect(redis.impairments()[0]?.reason).toBe('RedisUnavailable'), SOON);
+  await vi.waitFor(() => t.ingest(['after']), SOON);
+  expect(redis.impairments()).toEqual([]);
+  expect(await sentinels.masterPort()).toBe(replica.port);
+  expect(await length()).toBe(2);
+  await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening']), SOON);
+  await redis.client.publish('news', 'x');
+  await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening', 'x']), SOON);
+});
+
+test('leaves a master that hangs, with its subscriber, once Sentinel has replaced it', async () => {
+  const { master, replica } = await startPair();
+  const sentinels = await startSentinels({ name: 'main', master: master.port });
+  onTestFinished(sentinels.stop);
+  const redis = open({ url: `redis+sentinel://sluice@127.0.0.1:${sentinels.ports[0]}/main`, ...AT_SENTINEL });
+  const heard = listen(redis);
+  await redis.opened;
+  await vi.waitFor(() => expect(heard).toEqual(['listening']), SOON);
+  await master.kill('SIGSTOP');
+  onTestFinished(() => master.kill('SIGCONT'));
+  await vi.waitFor(async () => expect(await redis.client.call('set', 'a', '1')).toBe('OK'), SOON);
+  expect(await replica.command('GET', 'a')).toBe('1');
+  await vi.waitFor(() => expect(heard).toEqual(['listening', 'listening']), SOON);
+});
+
+test('Sentinels, master and replica with TLS, a client certificate, a database and passwords of their own', async () => {
+  const authority = await createAuthority(folder.path);
+  const server = await authority.issue('server', 'IP:127.0.0.1');
+  const client = await authority.issue('client');
+  const { master, masterPort } = await startPair(async () => {
+    const port = await freePort();
+    return { args: tlsArguments(port, authority.ca, server, 'yes'), port };
+  });
+  const tlsPorts = [await freePort(), await freePort(), await freePort()];
+  const sentinels = await startSentinels({
+    name: 'main',
+    master: masterPort,
+    extra: index => [
+      ...tlsArguments(tlsPorts[index] as number, authority.ca, server, 'yes')
+        .join(' ')
+        .split(/ ?--/)
+        .slice(1),
+      'user watcher on >watching ~* &* +@all',
+    ],
+  });
+  onTestFinished(sentinels.stop);
+  const sentinelPasswordFile = `${folder.path}/sentinel-password`;
+  writeFileSync(sentinelPasswordFile, 'wrong\n');
+  const redis = open({
+    url: `rediss+sentinel://sluice@127.0.0.1:${tlsPorts[0]}/main/3`,
+    passwordFile,
+    sentinelUsername: 'watcher',
+    sentinelPasswordFile,
+    caFile: authority.ca,
+    certFile: client.cert,
+    keyFile: client.key,
+  });
+  await vi.waitFor(() => expect(redis.impairments()[0]?.reason).toBe('RedisAccessDenied'), SOON);
+  expect(redis.impairments()[0]?.message).toContain(
+    `Correct the password in SLUICE_REDIS_SENTINEL_PASSWORD_FILE (${sentinelPasswordFile}).`,
+  );
+  writeFileSync(sentinelPasswordFile, 'watching\n');
+  await redis.opened;
+  const heard = listen(redis);
+  await redis.client.call('set', 'a', '1');
+  expect(await master.command('INFO', 'keyspace')).toContain('db3:keys=1');
+  await vi.waitFor(() => expect(heard).toEqual(['listening']), SOON);
+
+  await master.kill();
+  await vi.waitFor(async () => expect(await redis.client.call('get', 'a')).toBe('1'), SOON);
+});
+
+test('says what Sentinel does not know, and that there is none', async () => {
+  const master = await startRedis();
+  onTestFinished(master.stop);
+  const sentinels = await startSentinels({ name: 'main', master: master.port, replicas: 0 });
+  onTestFinished(sentinels.stop);
+  const [port] = sentinels.ports as [number];
+  const unknown = open({ url: `redis+sentinel://127.0.0.1:${port}/other` });
+  await vi.waitFor(() => expect(unknown.impairments()[0]?.message).toContain('Correct the master name'), SOON);
+  const none = open({ url: `redis+sentinel://127.0.0.1:${await freePort()}/main` });
+  await vi.waitFor(() => expect(none.impairments()[0]?.message).toContain('ECONNREFUSED'), SOON);
+  const far = open({ url: `redis+sentinel://127.0.0.1:${port}/main/99` });
+  await vi.waitFor(() => expect(far.impairments()[0]?.message).toContain('DB index is out of range'), SOON);
+  // The first Sentinel is away, but the second one answers: it is not the problem.
+  await master.command('CONFIG', 'SET', 'requirepass', 'secret');
+  const denied = open({ url: `redis+sentinel://127.0.0.1:${await freePort()},127.0.0.1:${port}/main` });
+  await vi.waitFor(() => expect(denied.impairments()[0]?.message).toContain('NOAUTH'), SOON);
+  expect(denied.impairments()[0]?.message).toContain('Set SLUICE_REDIS_PASSWORD_FILE');
+});

@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** A certificate and its key, as paths of PEM files. */
+export type CertificateFiles = { readonly cert: string; readonly key: string };
+
+export type Authority = {
+  /** Path of its certificate, PEM. */
+  readonly ca: string;
+  /** Issues a certificate for these names, such as `DNS:localhost` and `IP:127.0.0.1`. */
+  readonly issue: (name: string, ...names: readonly string[]) => Promise<CertificateFiles>;
+};
+
+const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+
+/** Creates a certificate authority in a folder, with openssl. */
+export async function createAuthority(folder: string, name = 'ca'): Promise<Authority> {
+  const ca = join(folder, `${name}.crt`);
+  const caKey = join(folder, `${name}.key`);
+  await run('openssl', ['req', '-x509', ...NEW_KEY, '-subj', `/CN=${name}`, '-keyout', caKey, '-out', ca]);
+  return {
+    ca,
+    issue: async (leaf, ...names) => {
+      const files = { cert: join(folder, `${leaf}.crt`), key: join(folder, `${leaf}.key`) };
+      const extensions = join(folder, `${leaf}.ext`);
+      await writeFile(extensions, names.length === 0 ? '' : `subjectAltName=${names.join(',')}\n`);
+      const signing = ['-CA', ca, '-CAkey', caKey, '-extfile', extensions, '-out', files.cert];
+      const request = join(folder, `${leaf}.csr`);
+      await run('openssl', ['req', ...NEW_KEY, '-subj', `/CN=${leaf}`, '-keyout', files.key, '-out', request]);
+      await run('openssl', ['x509', '-req', '-in', request, '-days', '2', '-CAcreateserial', ...signing]);
+      return files;
+    },
+  };
+}
+
+/** Arguments of redis-server for an additional port with TLS, also for replication and for Sentinels. */
+export function tlsArguments(port: number, ca: string, server: CertificateFiles, clients: 'yes' | 'no'): string[] {
+  const files = { 'tls-ca-cert-file': ca, 'tls-cert-file': server.cert, 'tls-key-file': server.key };
+  const settings = { 'tls-port': `${port}`, ...files, 'tls-auth-clients': clients, 'tls-replication': 'yes' };
+  return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+}

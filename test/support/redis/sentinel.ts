@@ -1,0 +1,87 @@
+import { writeFile } from 'node:fs/promises';
+import { type ChildProcess, startChild, waitUntilReady } from '../child-process.ts';
+import { freePort } from '../free-port.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { redisCommand } from './server.ts';
+
+export type Sentinels = {
+  readonly ports: readonly number[];
+  /** Returns the port of the master as the first Sentinel sees it. */
+  readonly masterPort: () => Promise<number>;
+  /** Stops the Sentinels and removes their folder. */
+  readonly stop: () => Promise<void>;
+};
+
+const READY_DEADLINE_MS = 30_000;
+
+/**
+ * Starts three Sentinels on free loopback ports, which replace a master that is away for a second. Resolves when all of
+ * them know each other and the replicas.
+ *
+ * @param options.master port of the master
+ * @param options.extra additional lines of sentinel.conf, by the index of the Sentinel
+ */
+export async function startSentinels(options: {
+  readonly name: string;
+  readonly master: number;
+  /** Default: 1. */
+  readonly replicas?: number;
+  readonly extra?: (index: number) => readonly string[];
+}): Promise<Sentinels> {
+  const { name, master, replicas = 1, extra = () => [] } = options;
+  const folder = await temporaryFolder('sentinel');
+  const children: ChildProcess[] = [];
+  const stop = async (): Promise<void> => {
+    for (const child of children) child.kill('SIGKILL');
+    await Promise.all(children.map(({ exited }) => exited));
+    await folder.remove();
+  };
+  const ports: number[] = [];
+  try {
+    for (let index = 0; index < 3; index++) {
+      const port = await freePort();
+      const file = `${folder.path}/sentinel-${index}.conf`;
+      const lines = [
+        `port ${port}`,
+        'bind 127.0.0.1',
+        `dir ${folder.path}`,
+        ...extra(index),
+        `sentinel monitor ${name} 127.0.0.1 ${master} 2`,
+        `sentinel down-after-milliseconds ${name} 1000`,
+        `sentinel failover-timeout ${name} 5000`,
+      ];
+      await writeFile(file, `${lines.join('\n')}\n`);
+      ports.push(port);
+      children.push(startChild({ command: 'redis-server', args: [file, '--sentinel'], log: `${file}.log` }));
+    }
+    for (const [index, port] of ports.entries()) {
+      await waitUntilReady(
+        children[index] as ChildProcess,
+        async () => (await knownTo(port, name)) === `2 ${replicas}`,
+        {
+          name: 'redis-sentinel',
+          deadlineMs: READY_DEADLINE_MS,
+          everyMs: 100,
+        },
+      );
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    ports,
+    masterPort: async () => {
+      const address = await redisCommand(ports[0] as number, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
+      return Number((address as string[])[1]);
+    },
+    stop,
+  };
+}
+
+/** Returns how many other Sentinels and replicas a Sentinel knows. */
+async function knownTo(port: number, name: string): Promise<string> {
+  const fields = (await redisCommand(port, 'SENTINEL', 'MASTER', name)) as string[];
+  const of = (field: string) => fields[fields.indexOf(field) + 1];
+  return `${of('num-other-sentinels')} ${of('num-slaves')}`;
+}

@@ -1,0 +1,43 @@
+import { type Row, table } from '../markdown.ts';
+
+const SETTINGS: Row[] = [
+  [
+    '`maxmemory-policy noeviction`',
+    'Under any other policy, gates and events would be evicted once Redis runs out of memory.',
+  ],
+  ['`appendonly yes`, `appendfsync always`', 'Required for acknowledged events to survive a restart or power failure.'],
+  [
+    '`lazyfree-lazy-expire yes`, `lazyfree-lazy-server-del yes`',
+    'Without these, Redis may block for several seconds when freeing expired keys, some of which have millions of fields.',
+  ],
+  ['`maxmemory <bytes>`', 'Optional. If set, ingress will respond with `503` before Redis runs out of memory.'],
+];
+
+const MODES: Row[] = [
+  ['Single server', '`redis://redis:6379`', 'The server at this address, including after its DNS name has moved.'],
+  ['Redis Cluster', '`redis://node-0:6379,redis://node-1:6379`', 'All masters, which are discovered from these nodes.'],
+  [
+    'Sentinel',
+    '`redis+sentinel://sentinel-0:26379,sentinel-1:26379/mymaster`',
+    'The current master with this name. After a failover, Sluice reconnects to the new master.',
+  ],
+];
+
+/** Renders the section of docs/configuration.md about Redis. */
+export function renderRedisSection(): string[] {
+  return [
+    '## Redis',
+    'Redis 7.0 or later is required. `SLUICE_REDIS_URL` determines how Sluice connects to it:',
+    table(['Mode', 'Example', 'Connects to'], MODES),
+    'Commands in progress fail during a failover and are repeated by their role. Since Redis replicates asynchronously, the new master may lack the last events that were acknowledged (see [Limits](limits.md)). To limit this loss, set `min-replicas-to-write 1` and `min-replicas-max-lag 1`. Redis then refuses writes while it has no replica that is up to date.',
+    '### TLS',
+    'To enable TLS, use `rediss://` or `rediss+sentinel://`, which also applies to connections to Sentinels. Certificates must be signed by a public authority or by one in `SLUICE_REDIS_CA_FILE`, and are checked against the host that Sluice connects to. This includes nodes announced by a Redis Cluster or by Sentinels, which announce IP addresses by default. You can either include these addresses in the certificates, have Redis announce host names (`cluster-announce-hostname` and `cluster-preferred-endpoint-type hostname`, or `sentinel announce-hostnames yes`), or set `SLUICE_REDIS_SERVER_NAME` to a name that all certificates have in common. If Redis requires a client certificate, set `SLUICE_REDIS_CERT_FILE` and `SLUICE_REDIS_KEY_FILE`.',
+    '### Passwords',
+    'The user (if not `default`) is part of the URL. We recommend storing the password in a file, such as a mounted Secret, and setting `SLUICE_REDIS_PASSWORD_FILE`. Passwords included in the URL must be percent-encoded. In a Redis Cluster, all nodes need to have the same user and password. The same applies to Sentinels, unless you set `SLUICE_REDIS_SENTINEL_USERNAME` or `SLUICE_REDIS_SENTINEL_PASSWORD_FILE`. If your Sentinels do not require a password while Redis has its own user, set `SLUICE_REDIS_SENTINEL_USERNAME` to `default`.',
+    'The password and the certificates are read again for each new connection, so they can be rotated without a restart. To rotate a password without interruption, add the new password to the user in Redis (`ACL SETUSER sluice >new`), replace the file, and remove the old password once all pods have the new file. If Redis denies access, roles report `RedisAccessDenied` in `/readyz`, and log the variable to correct once a minute.',
+    '### Settings',
+    'The following settings must be configured on every node, including replicas:',
+    table(['Setting', 'Why'], SETTINGS),
+    "Roles won't be ready if any master has a different `maxmemory-policy`. Lazy freeing is enabled by Sluice itself using `CONFIG SET`, but this doesn't persist when Redis restarts. On managed services that do not allow `CONFIG SET`, you'll need to enable both lazy freeing settings yourself before a role becomes ready. If `CONFIG` isn't allowed at all, the settings cannot be checked, and a warning will be logged on startup.",
+  ];
+}
