@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { cacheBehind } from '../../kube/kube-error.ts';
 import type { AnyObject } from '../../kube/object.ts';
 import { createReflected } from '../../kube/reflected.ts';
 import type { Reflector } from '../../kube/reflector.ts';
@@ -93,6 +94,38 @@ describe('keyed controller', () => {
     stop.abort();
     await running;
     expect(clock.pendingTimers()).toBe(0);
+  });
+
+  it('retries conflicts within 200 ms each, without counting them as failures', async () => {
+    const failures: number[] = [];
+    const atMs: number[] = [];
+    const { clock, controller, stop, running, registry } = start({
+      reconcile: async (_key, attempt) => {
+        failures.push(attempt.failures);
+        atMs.push(clock.nowMs());
+        // A failure in between counts, and stays counted.
+        if (failures.length === 3) throw new Error('not yet');
+        if (failures.length <= 12) throw cacheBehind('patch x');
+      },
+    });
+    controller.enqueue('key');
+    await clock.advance(20);
+    expect(controller.isPending('key')).toBe(true);
+    await clock.advance(5_000);
+    expect(failures).toEqual([0, 0, 0, ...Array.from({ length: 10 }, () => 1)]);
+    const pauses = atMs.slice(1).map((ms, index) => ms - (atMs[index] as number));
+    expect(pauses).toEqual([5, 10, 5, 20, 40, 80, 160, 200, 200, 200, 200, 200]);
+    expect(controller.isPending('key')).toBe(false);
+    expect(await registry.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="pairs"} 1');
+    // After a success, the pauses begin anew.
+    failures.length = 11;
+    atMs.length = 0;
+    controller.enqueue('key');
+    await clock.advance(1_000);
+    expect(atMs).toHaveLength(2);
+    expect((atMs[1] as number) - (atMs[0] as number)).toBe(5);
+    stop.abort();
+    await running;
   });
 
   it('does nothing with keys while it does not run', async () => {

@@ -77,7 +77,7 @@ export type Controller = {
   /** Enqueues a key. This is a no-op unless this replica is the leader, since a new leader enqueues all keys anyway. */
   readonly enqueue: (key: string, order?: 'change' | 'background') => void;
   readonly enqueueAfter: (key: string, delayMs: number) => void;
-  /** Whether the key is waiting, being reconciled, or waiting to be retried after a failure. */
+  /** Whether the key is waiting, being reconciled, or waiting to be retried after a failure or conflict. */
   readonly isPending: (key: string) => boolean;
   /**
    * Runs the controller until `stop` is aborted and all running reconciles have finished.
@@ -116,7 +116,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
       if (isStale(err)) {
         // The cache was simply out of date, so this doesn't count as a failure. The retry will use the newer object.
         log.debug({ err, key }, 'retrying: the object has changed since it was read');
-        current.addRateLimited(key);
+        current.addAfterConflict(key);
         return 'requeue';
       }
       metrics.failed();

@@ -8,6 +8,12 @@ import { createTurns, firstOf, type Order } from './turns.ts';
 const RETRY: Backoff = { firstMs: 5, mostMs: 1_000_000 };
 
 /**
+ * Backoff for conflicts. It only has to outlast a watch that lags a little: the newer object enqueues its key as soon as
+ * it arrives. Longer pauses would delay a change, shorter ones would load an API server whose watches lag.
+ */
+const CONFLICT_RETRY: Backoff = { firstMs: 5, mostMs: 200 };
+
+/**
  * A queue of keys with the semantics of client-go's rate limiting work queue, except that tenants take turns and
  * deletions come first.
  */
@@ -22,7 +28,9 @@ export type WorkQueue = {
   readonly addAfter: (key: string, delayMs: number) => void;
   /** Adds a key once the backoff for its previous failures has passed, and increments its number of failures. */
   readonly addRateLimited: (key: string) => void;
-  /** Resets the failure count of a key. */
+  /** Adds a key again after a conflict. Doesn't count as a failure, and is never delayed by more than 200 ms. */
+  readonly addAfterConflict: (key: string) => void;
+  /** Resets the failures and conflicts of a key. */
   readonly forget: (key: string) => void;
   readonly numRequeues: (key: string) => number;
   /**
@@ -31,7 +39,7 @@ export type WorkQueue = {
    */
   readonly get: () => Promise<string | undefined>;
   readonly done: (key: string) => void;
-  /** Whether the key is waiting, being processed, or waiting to be retried after a failure. */
+  /** Whether the key is waiting, being processed, or waiting to be retried after a failure or conflict. */
   readonly isPending: (key: string) => boolean;
   /** Number of waiting keys, excluding delayed ones. */
   readonly depth: () => number;
@@ -77,6 +85,22 @@ function createLine(onTaken: (key: string) => void) {
       turns.clear();
       for (const resolve of workers.splice(0)) resolve(undefined);
     },
+  };
+}
+
+/** Counts how often each key has failed in a row. */
+function createCounts(backoff: Backoff) {
+  const counts = new Map<string, number>();
+  const of = (key: string): number => counts.get(key) ?? 0;
+  return {
+    of,
+    /** Counts once more, and returns how long to wait in milliseconds. */
+    add(key: string): number {
+      const times = of(key) + 1;
+      counts.set(key, times);
+      return backoffMs(backoff, times);
+    },
+    forget: (key: string) => counts.delete(key),
   };
 }
 
@@ -136,7 +160,8 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   const processing = new Set<string>();
   /** Keys added again while being processed, known as dirty keys in client-go. */
   const again = new Map<string, Order>();
-  const failures = new Map<string, number>();
+  const failures = createCounts(retry);
+  const conflicts = createCounts(CONFLICT_RETRY);
   const delayed = createDelayedKeys(clock, key => enqueue(key, orderOf(key)));
   const drained = Promise.withResolvers<void>();
   let shuttingDown = false;
@@ -186,17 +211,16 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     add: key => enqueue(key, orderOf(key)),
     addInBackground: key => enqueue(key, 'background'),
     addAfter,
-    addRateLimited: key => {
-      if (shuttingDown) return;
-      const times = (failures.get(key) ?? 0) + 1;
-      failures.set(key, times);
-      addAfter(key, backoffMs(retry, times));
+    addRateLimited: key => addAfter(key, failures.add(key)),
+    addAfterConflict: key => addAfter(key, conflicts.add(key)),
+    forget: key => {
+      failures.forget(key);
+      conflicts.forget(key);
     },
-    forget: key => failures.delete(key),
-    numRequeues: key => failures.get(key) ?? 0,
+    numRequeues: failures.of,
     get: () => line.get(),
     done,
-    isPending: key => line.has(key) || processing.has(key) || failures.has(key),
+    isPending: key => line.has(key) || processing.has(key) || failures.of(key) + conflicts.of(key) > 0,
     depth,
     shutDown,
   };
