@@ -15,6 +15,7 @@ import type { ControllerOptions, ControllerRole } from './controller-options.ts'
 import { createElection } from './election.ts';
 import { createControllerMetrics } from './engine/controller-metrics.ts';
 import { createControllers } from './engine/controllers.ts';
+import { createEventMetrics } from './engine/event-metrics.ts';
 import { createEventRecorder } from './engine/event-recorder.ts';
 import { createKeyedController } from './engine/keyed-controller.ts';
 import { createRuntime } from './engine/runtime.ts';
@@ -66,7 +67,14 @@ function createBasis(options: ControllerOptions) {
     shortages,
     terms: createTerms(),
     locks: createLocks(),
-    events: createEventRecorder({ client, clock, log, component: 'sluice-controller', instance: hostname() }),
+    events: createEventRecorder({
+      client,
+      clock,
+      log,
+      metrics: createEventMetrics(registry),
+      component: 'sluice-controller',
+      instance: hostname(),
+    }),
   };
 }
 

@@ -13,23 +13,26 @@ const stream = (name: string) => ({
 });
 const note = (message: string) => ({ type: 'Normal' as const, reason: 'Drained', message });
 
-function createRecorder(failWith?: () => unknown) {
+function createRecorder(failWith?: () => unknown, gate?: Promise<void>) {
   const clock = createManualClock();
   const sent: [string, ObjectName, Record<string, unknown>][] = [];
   const send = (verb: string) => async (_resource: Resource, name: ObjectName, body: object) => {
+    await gate;
     const failure = failWith?.();
     if (failure !== undefined) throw failure;
     sent.push([verb, name, body as Record<string, unknown>]);
     return {} as never;
   };
+  const dropped: string[] = [];
   const recorder = createEventRecorder({
     client: { create: send('create'), mergePatch: send('patch') },
     clock,
     log: createLogger({ level: 'silent' }),
+    metrics: { dropped: reason => dropped.push(reason) },
     component: 'sluice-controller',
     instance: 'pod-1',
   });
-  return { clock, sent, recorder };
+  return { clock, sent, recorder, dropped };
 }
 
 describe('event recorder', () => {
@@ -84,6 +87,47 @@ describe('event recorder', () => {
     recorder.record(stream('a'), note('y'));
     await recorder.flush();
     expect(sent).toHaveLength(27);
+  });
+
+  it('lets all objects together have 500 at once, then 50 a second', async () => {
+    const { clock, sent, recorder, dropped } = createRecorder();
+    for (let i = 0; i < 600; i++) recorder.record(stream(`s${i}`), note('empty'));
+    await recorder.flush();
+    expect(sent).toHaveLength(500);
+    expect(dropped).toEqual(Array.from({ length: 100 }, () => 'process_limit'));
+    await clock.advance(1_000);
+    for (let i = 0; i < 60; i++) recorder.record(stream(`t${i}`), note('empty'));
+    await recorder.flush();
+    expect(sent).toHaveLength(550);
+    // Refills no further than the burst, and an object that has used up its own Events takes none from the others.
+    await clock.advance(60_000);
+    for (let i = 0; i < 100; i++) recorder.record(stream('loud'), note(`${i}`));
+    for (let i = 0; i < 480; i++) recorder.record(stream(`u${i}`), note('empty'));
+    await recorder.flush();
+    expect(sent).toHaveLength(550 + 25 + 475);
+  });
+
+  it('counts what it drops, by reason', async () => {
+    let failure: Error | undefined = new Error('no connection');
+    const { recorder, dropped } = createRecorder(() => failure);
+    recorder.record(stream('a'), note('lost'));
+    await recorder.flush();
+    failure = undefined;
+    for (let i = 0; i < 25; i++) recorder.record(stream('a'), note(`${i}`));
+    await recorder.flush();
+    expect(dropped).toEqual(['rejected', 'object_limit']);
+  });
+
+  it('drops what it cannot keep until it is sent', async () => {
+    const gate = Promise.withResolvers<void>();
+    const { clock, recorder, dropped } = createRecorder(undefined, gate.promise);
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 400; i++) recorder.record(stream(`s${round}-${i}`), note('empty'));
+      await clock.advance(10_000);
+    }
+    expect(dropped).toEqual(Array.from({ length: 200 }, () => 'queue_full'));
+    gate.resolve();
+    await recorder.flush();
   });
 
   it('never throws, and makes an Event anew that the server has forgotten', async () => {

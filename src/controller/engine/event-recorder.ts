@@ -5,6 +5,7 @@ import { apiVersionOf, EVENTS, type Resource } from '../../kube/resource.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
+import type { DroppedEvent, EventMetrics } from './event-metrics.ts';
 import type { EventNote } from './outcome.ts';
 
 /** The object an Event is about. */
@@ -25,6 +26,13 @@ const SAME_EVENT_MS = 600_000;
 /** The spam filter allows a burst of 25 Events per object, followed by one Event every 5 minutes, as in client-go. */
 const BURST = 25;
 const REFILL_MS = 300_000;
+/**
+ * All objects together may have a burst of 500 Events, followed by 50 per second, which is the rate of a kubelet
+ * (eventRecordQPS). The burst covers an apply of a few hundred objects. client-go has no such limit, but a change that
+ * affects every object, such as an outage, would otherwise create as many Events as there are objects.
+ */
+const PROCESS_BURST = 500;
+const PROCESS_PER_MS = 50 / 1_000;
 /** Cache size, same as in client-go. When full, the oldest entries are dropped. */
 const MOST_REMEMBERED = 4_096;
 /** Maximum number of Events waiting to be sent. Beyond this limit, new Events will be dropped. */
@@ -53,6 +61,23 @@ function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boo
   };
 }
 
+/** Creates a token bucket for all Events of the process. */
+function createProcessBucket({ nowMs }: Pick<Clock, 'nowMs'>) {
+  let tokens = PROCESS_BURST;
+  let filledMs = nowMs();
+  return {
+    isEmpty(): boolean {
+      const now = nowMs();
+      tokens = Math.min(PROCESS_BURST, tokens + (now - filledMs) * PROCESS_PER_MS);
+      filledMs = now;
+      return tokens < 1;
+    },
+    take(): void {
+      tokens--;
+    },
+  };
+}
+
 /** Returns a reference to the Event's object, in core/v1 format. */
 function involvedObject({ resource, metadata: { name, namespace, uid, resourceVersion } }: Regarding) {
   const named = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid, resourceVersion };
@@ -68,12 +93,14 @@ export function createEventRecorder(options: {
   client: Pick<KubeClient, 'create' | 'mergePatch'>;
   clock: Pick<Clock, 'nowMs' | 'wallMs'>;
   log: Logger;
+  metrics: EventMetrics;
   component: string;
   instance: string;
   random?: () => number;
 }): EventRecorder {
-  const { client, clock, log, component, instance, random = Math.random } = options;
+  const { client, clock, log, metrics, component, instance, random = Math.random } = options;
   const mayRecord = createSpamFilter(clock);
+  const bucket = createProcessBucket(clock);
   const seen = createExpiringMap<{ readonly name: string; readonly count: number }>({
     ttlMs: SAME_EVENT_MS,
     entries: MOST_REMEMBERED,
@@ -81,6 +108,15 @@ export function createEventRecorder(options: {
   });
   let pending = 0;
   let chain = Promise.resolve();
+
+  /** Returns why an Event for the given UID has to be dropped, if so. */
+  function limitReached(uid: string): DroppedEvent | undefined {
+    if (pending >= MOST_PENDING) return 'queue_full';
+    if (bucket.isEmpty()) return 'process_limit';
+    if (!mayRecord(uid)) return 'object_limit';
+    bucket.take();
+    return undefined;
+  }
 
   async function send(object: Regarding, { type, reason, message: whole }: EventNote): Promise<void> {
     const { metadata } = object;
@@ -111,18 +147,20 @@ export function createEventRecorder(options: {
 
   return {
     record: (object, note) => {
-      if (pending >= MOST_PENDING || !mayRecord(object.metadata.uid)) {
-        log.debug(
-          { reason: note.reason, object: object.metadata.name },
-          'dropped an Event: too many for the object, or too many pending',
-        );
+      const limit = limitReached(object.metadata.uid);
+      if (limit !== undefined) {
+        metrics.dropped(limit);
+        log.debug({ reason: note.reason, object: object.metadata.name, limit }, 'dropped an Event');
         return;
       }
       pending++;
       // Events must be sent in sequence, since the count of an Event can only be patched once it has been created.
       chain = chain
         .then(() => send(object, note))
-        .catch((err: unknown) => log.debug({ err, reason: note.reason }, 'cannot record an Event'))
+        .catch((err: unknown) => {
+          metrics.dropped('rejected');
+          log.debug({ err, reason: note.reason }, 'cannot record an Event');
+        })
         .finally(() => pending--);
     },
     flush: () => chain,

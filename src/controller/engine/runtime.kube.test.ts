@@ -53,7 +53,14 @@ function startReplica(identity: string) {
     }) as typeof client.apply,
     mergePatch: client.mergePatch,
   };
-  const events = createEventRecorder({ client, clock: systemClock, log, component: 'test', instance: identity });
+  const events = createEventRecorder({
+    client,
+    clock: systemClock,
+    log,
+    metrics: { dropped: () => {} },
+    component: 'test',
+    instance: identity,
+  });
   const controller = createKindController<Package>({
     name: 'packages',
     reflector,

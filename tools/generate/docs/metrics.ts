@@ -1,5 +1,6 @@
 import { createAuditMetrics } from '../../../src/controller/audit/audit-metrics.ts';
 import { createControllerMetrics } from '../../../src/controller/engine/controller-metrics.ts';
+import { createEventMetrics } from '../../../src/controller/engine/event-metrics.ts';
 import { createShortages } from '../../../src/controller/kinds/account/shortages.ts';
 import { createInvitationMetrics } from '../../../src/controller/kinds/integration/invitation-metrics.ts';
 import { createDeliveryMetrics } from '../../../src/controller/kinds/subscription/delivery-status/delivery-metrics.ts';
@@ -39,6 +40,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
   'Controller and facade': createKubeMetrics,
   controller: registry => {
     createControllerMetrics(registry);
+    createEventMetrics(registry);
     createAuditMetrics(registry);
     createInvitationMetrics(registry);
     createDeliveryMetrics(registry, () => 0);
