@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/test-all.ts
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale generate docs run bench
+.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale generate docs image run bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ generate: packages ## write the generated files: CRDs, RBAC, alerts, dashboard, 
 docs: packages ## build the documentation site into dist/site
 	@tools/site/install.sh
 	@$(NODE) tools/site/node_modules/vitepress/bin/vitepress.js build tools/site
+
+image: ## build the container image into dist/image, for amd64 and arm64; needs no container engine
+	@test/support/node/install.sh
+	@$(NODE) tools/image/main.ts
 
 run: packages ## run Sluice on this machine, with a Kubernetes API and Redis; Ctrl-C stops it
 	@PATH="$(CURDIR)/bin:$$PATH" exec python3 test/support/foreground.py bin/node test/support/run.ts

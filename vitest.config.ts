@@ -71,7 +71,8 @@ class LongestFirst extends BaseSequencer {
 
 /**
  * What a test needs is in its name: `*.test.ts` runs anywhere, `*.redis.test.ts` gets a real Redis and a Redis
- * Cluster, `*.kube.test.ts` a real API server; `test/system` and `test/e2e` get all of it.
+ * Cluster, `*.kube.test.ts` a real API server; `test/system` and `test/e2e` get all of it. `test/image` builds the
+ * container image.
  */
 export default defineConfig({
   test: {
@@ -82,7 +83,7 @@ export default defineConfig({
           name: 'unit',
           ...SHARED,
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/system/**', 'test/e2e/**', ...ALONE],
+          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/{system,e2e,image}/**', ...ALONE],
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
           testTimeout: 30_000,
           // One less than there are cores would be one alone on a small machine.
@@ -112,6 +113,15 @@ export default defineConfig({
           hookTimeout: 120_000,
           // Some start an API server of their own, and wait for it.
           maxWorkers: Math.max(3, availableParallelism() - 1),
+        },
+      },
+      {
+        test: {
+          name: 'image',
+          include: ['test/image/**/*.test.ts'],
+          globalSetup: ['test/image/setup.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {

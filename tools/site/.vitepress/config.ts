@@ -63,6 +63,7 @@ export default defineConfig({
         text: 'For operators',
         items: [
           page('Kinds', '/kinds'),
+          page('Container image', '/image'),
           page('Configuration', '/configuration'),
           page('Permissions', '/permissions'),
           page('Metrics', '/metrics'),

@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Example, readExamples } from '../support/tour/readme.ts';
+
+const run = promisify(execFile);
+
+export const ROOT = join(import.meta.dirname, '..', '..');
+
+/** What a build reads. */
+const INPUTS = [
+  '.npmrc',
+  'LICENSE',
+  'Makefile',
+  'bin',
+  'package.json',
+  'package-lock.json',
+  'src',
+  'test/support/node',
+  'tools/image',
+];
+
+/** Returns the commands of docs/image.md, in their order. */
+export async function readCommands(): Promise<Example[]> {
+  return readExamples(await readFile(join(ROOT, 'docs', 'image.md'), 'utf8'));
+}
+
+/** A copy of the project in which the image was built. */
+export type Build = {
+  readonly folder: string;
+  /** Standard output of the build. */
+  readonly output: string;
+};
+
+/** A first line of standard error by which the build says that this machine cannot build an image. */
+const REFUSAL = /^make image: (.+)/m;
+
+/**
+ * Copies the project into two folders and builds the image in each, with different umasks and time zones. The first
+ * build is the command of docs/image.md.
+ *
+ * @returns both builds, or why this machine cannot build an image
+ * @throws if a build fails for another reason
+ */
+export async function buildTwice(parent: string): Promise<readonly [Build, Build] | string> {
+  const [first] = await readCommands();
+  try {
+    return await Promise.all([
+      build(join(parent, 'one'), `umask 022; ${first?.commands}`, { TZ: 'UTC' }),
+      build(join(parent, 'another', 'folder'), 'umask 077; bin/node tools/image/main.ts', { TZ: 'Asia/Tokyo' }),
+    ]);
+  } catch (error) {
+    const refusal = REFUSAL.exec((error as { readonly stderr?: string }).stderr ?? '')?.[1];
+    if (refusal === undefined) throw error;
+    return refusal;
+  }
+}
+
+async function build(folder: string, command: string, variables: NodeJS.ProcessEnv): Promise<Build> {
+  for (const input of INPUTS) {
+    await mkdir(join(folder, input, '..'), { recursive: true });
+    await cp(join(ROOT, input), join(folder, input), { recursive: true });
+  }
+  // The copies have no git, which would tell the time of the commit.
+  const env = { ...process.env, ...variables, SOURCE_DATE_EPOCH: '1700000000', MAKEFLAGS: '' };
+  const { stdout } = await run('sh', ['-ec', command], { cwd: folder, env, maxBuffer: 16 * 1_048_576 });
+  return { folder, output: stdout };
+}

@@ -1,0 +1,100 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ChildProcess, type Exit, startChild } from '../support/child-process.ts';
+
+/** How a process gets into the image: in namespaces, like in a container, or at least in its root folder. */
+export type Isolation = 'namespaces' | 'chroot';
+
+const NAMESPACES = ['--mount', '--pid', '--fork', '--kill-child'];
+
+/** Returns the best isolation that this machine permits, or undefined. */
+export function findIsolation(): Isolation | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  if (spawnSync('unshare', [...NAMESPACES, 'true']).status === 0) return 'namespaces';
+  return spawnSync('chroot', ['/', 'true']).status === 0 ? 'chroot' : undefined;
+}
+
+/** Makes the root read-only and becomes the program, as process 1. The mounts end with their namespace. */
+const ENTER = [
+  'root=$1; user=$2; shift 2',
+  'mount --bind "$root" "$root" && mount -o remount,bind,ro "$root" && mount -t proc proc "$root/proc"',
+  'exec chroot --userspec="$user" --groups= "$root" "$@"',
+].join('\n');
+
+/** An unpacked image, with what a container engine and Kubernetes add to it. */
+export type Container = {
+  readonly root: string;
+  readonly isolation: Isolation;
+  /** Entry point of the image. */
+  readonly entrypoint: readonly string[];
+  /** Variables of the image. */
+  readonly env: readonly string[];
+};
+
+/** Path of the root key in a container, and of a kubeconfig whose API server does not respond. */
+export const ROOT_KEY = '/etc/sluice/root.key';
+export const KUBECONFIG = '/etc/sluice/kubeconfig';
+
+const CLUSTER = { cluster: { server: 'https://127.0.0.1:1' }, name: 'none' };
+
+/** Adds the mount points and files that the tests use. */
+export async function prepareContainer(root: string): Promise<void> {
+  await mkdir(join(root, 'proc'));
+  await mkdir(join(root, 'etc', 'sluice'));
+  await writeFile(join(root, ROOT_KEY), 'k'.repeat(32), { mode: 0o444 });
+  const context = { context: { cluster: 'none', user: 'none' }, name: 'none' };
+  const config = { clusters: [CLUSTER], users: [{ name: 'none', user: {} }], contexts: [context] };
+  const text = JSON.stringify({ apiVersion: 'v1', kind: 'Config', ...config, 'current-context': 'none' });
+  await writeFile(join(root, KUBECONFIG), text, { mode: 0o444 });
+}
+
+function commandFor({ root, isolation }: Container, user: string, args: readonly string[]): [string, string[]] {
+  return isolation === 'namespaces'
+    ? ['unshare', [...NAMESPACES, 'sh', '-c', ENTER, 'sh', root, user, ...args]]
+    : ['chroot', [`--userspec=${user}`, '--groups=', root, ...args]];
+}
+
+function environment(container: Container, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  // The programs that enter the container are found on the PATH of the machine.
+  const image = Object.fromEntries(
+    container.env.map(each => each.split(/=(.*)/s, 2)).filter(([name]) => name !== 'PATH'),
+  );
+  return { PATH: process.env.PATH, ...image, ...env };
+}
+
+/** Runs the entry point with arguments until it ends. @param user `<uid>:<gid>` */
+export function runToEnd(container: Container, user: string, args: readonly string[]) {
+  const [command, all] = commandFor(container, user, [...container.entrypoint, ...args]);
+  const { status, stdout, stderr } = spawnSync(command, all, { env: environment(container, {}), encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+
+export type Role = ChildProcess & {
+  /** Id on this machine of the process that is Sluice. */
+  readonly sluicePid: () => number;
+  /** Sends SIGTERM to Sluice alone, as a container engine does. */
+  readonly terminate: () => Promise<Exit>;
+};
+
+/** Starts a role in the container. */
+export function startRole(
+  container: Container,
+  options: { readonly user: string; readonly role: string; readonly env: NodeJS.ProcessEnv; readonly log: string },
+): Role {
+  const [command, args] = commandFor(container, options.user, [...container.entrypoint, options.role]);
+  const child = startChild({ command, args, log: options.log, env: environment(container, options.env) });
+  const sluicePid = () => {
+    if (container.isolation === 'chroot') return child.pid;
+    return Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim());
+  };
+  return {
+    ...child,
+    sluicePid,
+    terminate: () => {
+      process.kill(sluicePid(), 'SIGTERM');
+      return child.exited;
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { execFileSync } from 'node:child_process';
+import { globSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** An entry of a layer, as `tar` lists it. */
+export type LayerEntry = {
+  /** Such as `-rwxr-xr-x`. */
+  readonly mode: string;
+  /** Such as `0/0`. */
+  readonly owner: string;
+  readonly time: string;
+  readonly path: string;
+};
+
+const listed = new Map<string, LayerEntry[]>();
+
+/** Lists the entries of a compressed layer. */
+export function listLayer(file: string): LayerEntry[] {
+  const entries = listed.get(file) ?? readEntries(file);
+  listed.set(file, entries);
+  return entries;
+}
+
+function readEntries(file: string): LayerEntry[] {
+  const args = ['--list', '--verbose', '--gzip', '--numeric-owner', '--full-time', '--utc', '--file', file];
+  const lines = execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 64 * 1_048_576 })
+    .trimEnd()
+    .split('\n');
+  return lines.map(line => {
+    const match = /^(\S{10}) +(\S+) +\d+ (\S+ \S+) (.+?)(?: -> .*)?$/.exec(line);
+    if (match === null) throw new Error(`tar lists an entry that cannot be read: ${line}`);
+    const [, mode = '', owner = '', time = '', path = ''] = match;
+    return { mode, owner, time, path };
+  });
+}
+
+/** Unpacks layers over each other, with the modes they have. */
+export function unpackLayers(files: readonly string[], folder: string): void {
+  for (const file of files) {
+    execFileSync('tar', ['--extract', '--gzip', '--preserve-permissions', '--file', file, '--directory', folder]);
+  }
+}
+
+/** Returns a line for each file, folder and link below a folder: its path, mode, size, and where a link leads. */
+export function describeTree(folder: string): string[] {
+  return globSync('**/*', { cwd: folder })
+    .toSorted()
+    .map(path => {
+      const entry = lstatSync(join(folder, path));
+      if (entry.isSymbolicLink()) return `${path} -> ${readlinkSync(join(folder, path))}`;
+      return `${path} ${(entry.mode & 0o7777).toString(8)} ${entry.isDirectory() ? 'folder' : entry.size}`;
+    });
+}
+
+/** Returns the paths of all regular files below a folder. */
+export function listFiles(folder: string): string[] {
+  return globSync('**/*', { cwd: folder, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(folder.length + 1));
+}
+
+/** Returns the package URLs of everything below a root file system that describes itself as a package. */
+export function findPackages(root: string, architecture: string): string[] {
+  const npm = globSync('**/node_modules/{*,@*/*}/package.json', { cwd: root }).flatMap(path => {
+    const { name, version } = JSON.parse(readFileSync(join(root, path), 'utf8')) as { name?: string; version?: string };
+    return name === undefined || version === undefined ? [] : [`pkg:npm/${name.replace('@', '%40')}@${version}`];
+  });
+  const debian = globSync('var/lib/dpkg/status.d/*', { cwd: root }).map(path => {
+    const control = readFileSync(join(root, path), 'utf8');
+    const field = (name: string) => encodeURIComponent(new RegExp(`^${name}: (.*)$`, 'm').exec(control)?.[1] ?? '');
+    return `pkg:deb/debian/${field('Package')}@${field('Version')}?arch=${architecture}&distro=debian-12`;
+  });
+  return [...new Set([...npm, ...debian])].toSorted();
+}
+
+/** A place where a module is loaded: `require('x')`, `from 'x'`, `import('x')`. */
+const LOADED = /(?:\brequire\(\s*|\bfrom\s+|\bimport\(\s*|\bimport\s+)['"]([^'"\n]+)['"]/g;
+const ENDINGS = ['', '.js', '.cjs', '.mjs', '.json', '/index.js', '/index.cjs', '/index.mjs', '/package.json'];
+
+/**
+ * Returns what the image's packages load and do not find, although it is there in a complete installation. Both folders
+ * contain `node_modules`.
+ */
+export function findLost(image: string, complete: string): string[] {
+  const find = (root: string, path: string) =>
+    ENDINGS.some(ending => lstatSync(join(root, `${path}${ending}`), { throwIfNoEntry: false })?.isFile() === true);
+  const lost: string[] = [];
+  for (const file of listFiles(image).filter(path => /^node_modules\/.*\.[cm]?js$/.test(path))) {
+    for (const [, name = ''] of readFileSync(join(image, file), 'utf8').matchAll(LOADED)) {
+      // Comments with types import declarations, which nothing loads.
+      if (/\.d\.[cm]?ts$/.test(name)) continue;
+      for (const path of name.startsWith('.') ? [join(file, '..', name)] : placesOf(name, file)) {
+        if (find(complete, path)) {
+          if (!find(image, path)) lost.push(`${name} in ${file}`);
+          break;
+        }
+      }
+    }
+  }
+  return lost;
+}
+
+/** Returns the folders where Node looks for a package that a file names, the nearest one first. */
+function placesOf(name: string, file: string): string[] {
+  const owner = name.split('/', name.startsWith('@') ? 2 : 1).join('/');
+  const parts = file.split('/');
+  return parts
+    .flatMap((part, index) => (part === 'node_modules' ? [[...parts.slice(0, index + 1), owner].join('/')] : []))
+    .toReversed();
+}

@@ -1,0 +1,216 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { ensureDependencies } from '../../tools/image/dependencies.ts';
+import { readElf } from '../../tools/image/elf.ts';
+import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
+import { type Build, ROOT } from './builds.ts';
+import { describeTree, findLost, findPackages, listFiles, listLayer, unpackLayers } from './files.ts';
+import { type Architecture, describeImage, openLayout, type PlatformImage, readImages } from './image.ts';
+import type { Manifest, OciLayout } from './oci-layout.ts';
+
+const BUDGET_BYTES = 75_000_000;
+const SBOM = 'application/vnd.cyclonedx+json';
+
+/** What differs between the platforms, independent of the table that the build uses. */
+const EXPECTED = {
+  amd64: { machine: 62, linker: 'lib/x86_64-linux-gnu/ld-linux-x86-64.so.2', libc: 'lib/x86_64-linux-gnu/libc.so.6' },
+  arm64: {
+    machine: 183,
+    linker: 'lib/aarch64-linux-gnu/ld-linux-aarch64.so.1',
+    libc: 'lib/aarch64-linux-gnu/libc.so.6',
+  },
+} as const;
+
+const ARCHITECTURES = Object.keys(EXPECTED) as Architecture[];
+
+function digestOf(content: Buffer): string {
+  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
+}
+
+describeImage(([one, another]) => {
+  let folder: TemporaryFolder;
+  let layout: OciLayout;
+  let images: ReadonlyMap<Architecture, PlatformImage>;
+  const rootOf = (architecture: Architecture) => join(folder.path, architecture);
+  const imageOf = (architecture: Architecture) => images.get(architecture) as PlatformImage;
+
+  beforeAll(async () => {
+    folder = await temporaryFolder('image-content');
+    layout = openLayout(one);
+    images = new Map(readImages(layout).map(image => [image.architecture, image]));
+    for (const { architecture, layers } of images.values()) {
+      await mkdir(rootOf(architecture));
+      unpackLayers(layers, rootOf(architecture));
+    }
+  });
+  afterAll(() => folder.remove());
+
+  test('has the same digest whatever the folder, umask and time zone', () => {
+    const read = (build: Build) => readFileSync(join(build.folder, 'dist', 'image', 'index.json'), 'utf8');
+    expect(another.output).toBe(one.output);
+    expect(read(another)).toBe(read(one));
+    expect(one.output).toContain(`\nindex ${layout.entries[0]?.digest}\n`);
+  });
+
+  test('is an index of both platforms whose blobs are what their descriptors say', () => {
+    expect(layout.platforms().map(({ platform }) => platform)).toEqual(
+      ARCHITECTURES.map(architecture => ({ architecture, os: 'linux' })),
+    );
+    for (const architecture of ARCHITECTURES) {
+      const { manifest, config } = imageOf(architecture);
+      expect(config).toMatchObject({ architecture, os: 'linux', created: '2023-11-14T22:13:20Z' });
+      expect(config.rootfs.diff_ids).toEqual(manifest.layers.map(layer => digestOf(gunzipSync(layout.read(layer)))));
+    }
+    for (const descriptor of layout.entries.slice(1)) {
+      const { config, layers } = layout.readJson<Manifest>(descriptor);
+      for (const each of [config, ...layers]) layout.read(each);
+    }
+    expect(layout.unread()).toEqual([]);
+    expect(layout.entries[0]?.annotations).toEqual({ 'org.opencontainers.image.ref.name': packageJson.version });
+  });
+
+  test.each(ARCHITECTURES)('stays within its budget on %s, and a release replaces less than 1 MB', architecture => {
+    const sizes = imageOf(architecture).manifest.layers.map(({ size }) => size);
+    expect(sizes).toHaveLength(3);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(BUDGET_BYTES);
+    expect(sizes.at(-1)).toBeLessThan(1_000_000);
+    expect(imageOf('amd64').layers.slice(1)).toEqual(imageOf('arm64').layers.slice(1));
+  });
+
+  test('says how it is run, and what it is', () => {
+    for (const { config } of [...images.values()].map(image => image.config)) {
+      expect(config).toMatchObject({ User: '65532:65532', Entrypoint: ['/usr/bin/node', '/app/src/sluice.ts'] });
+      expect(config.Labels).toEqual({
+        'org.opencontainers.image.title': 'Sluice',
+        'org.opencontainers.image.description': packageJson.description,
+        'org.opencontainers.image.version': packageJson.version,
+        'org.opencontainers.image.licenses': 'Apache-2.0',
+        'org.opencontainers.image.created': '2023-11-14T22:13:20Z',
+      });
+    }
+  });
+
+  test.each(ARCHITECTURES)('belongs to root, and nobody else can write to it, on %s', architecture => {
+    for (const layer of imageOf(architecture).layers) {
+      const entries = listLayer(layer);
+      expect(entries.length).toBeGreaterThan(20);
+      const wrong = entries.filter(
+        ({ mode, owner, time }) =>
+          owner !== '0/0' || time !== '1970-01-01 00:00:00' || !/^(-rw-r--r--|[d-]rwxr-xr-x|lrwxrwxrwx)$/.test(mode),
+      );
+      expect(wrong).toEqual([]);
+    }
+  });
+
+  test.each(ARCHITECTURES)('contains no program but Node on %s', architecture => {
+    const { linker, libc } = EXPECTED[architecture];
+    const executable = imageOf(architecture)
+      .layers.flatMap(listLayer)
+      .filter(({ mode }) => mode.startsWith('-') && mode.includes('x'))
+      .map(({ path }) => path);
+    // The linker and libc can be run, but run nothing that isn't there.
+    expect(executable).toEqual([linker, libc, 'usr/bin/node']);
+  });
+
+  test.each(ARCHITECTURES)('knows its user by name on %s', architecture => {
+    const lines = readFileSync(join(rootOf(architecture), 'etc', 'passwd'), 'utf8').split('\n');
+    expect(lines).toContain('nonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin');
+    expect(existsSync(join(rootOf(architecture), 'home', 'nonroot'))).toBe(true);
+  });
+
+  test.each(ARCHITECTURES)('has exactly the libraries that Node loads, for %s', architecture => {
+    const root = rootOf(architecture);
+    const binaries = listFiles(root)
+      .map(path => ({ path, file: readFileSync(join(root, path)) }))
+      .filter(({ file }) => file.toString('latin1', 0, 4) === '\x7fELF');
+    for (const { path, file } of binaries) {
+      expect([path, file[4], file.readUInt16LE(18)]).toEqual([path, 2, EXPECTED[architecture].machine]);
+    }
+    const node = binaries.find(({ path }) => path === 'usr/bin/node');
+    const interpreter = readElf(node?.file ?? Buffer.alloc(0)).interpreter ?? '';
+    expect(existsSync(join(root, interpreter))).toBe(true);
+    const names = new Set(binaries.flatMap(({ file }) => readElf(file).needed));
+    const folders = ['lib', 'usr/lib'].map(each => join(root, each, EXPECTED[architecture].libc.split('/')[1] ?? ''));
+    for (const name of names)
+      expect(
+        folders.some(each => existsSync(join(each, name))),
+        name,
+      ).toBe(true);
+    expect(binaries).toHaveLength(names.size + 1);
+  });
+
+  test('has the sources without tests, and packages without declarations, maps and documentation', () => {
+    const files = listFiles(join(rootOf('amd64'), 'app'));
+    const modules = files.filter(path => path.startsWith('node_modules/'));
+    const sources = files.filter(path => !path.startsWith('node_modules/'));
+    const expected = listFiles(join(ROOT, 'src')).filter(path => !/\.test\.ts$|(^|\/)testing\//.test(path));
+    expect(sources.toSorted()).toEqual(['LICENSE', 'package.json', ...expected.map(path => `src/${path}`)].toSorted());
+    expect(modules.length).toBeGreaterThan(1_000);
+    expect(modules.filter(path => /\.([cm]?ts|map|node)$|(?<!licen[cs]e)\.md$|\/(test|docs)\//i.test(path))).toEqual(
+      [],
+    );
+  });
+
+  test('has everything that its packages load', async () => {
+    expect(findLost(join(rootOf('amd64'), 'app'), await ensureDependencies(ROOT))).toEqual([]);
+  });
+
+  test.each(ARCHITECTURES)('has the licenses of what it contains on %s', architecture => {
+    const root = rootOf(architecture);
+    for (const name of ['base-files', 'ca-certificates', 'gcc-12-base', 'libc6', 'libgcc-s1', 'libstdc++6']) {
+      expect(existsSync(join(root, 'usr/share/doc', name, 'copyright')), name).toBe(true);
+    }
+    for (const path of ['app/LICENSE', 'usr/share/doc/node/LICENSE', 'app/node_modules/zod/LICENSE']) {
+      expect(existsSync(join(root, path)), path).toBe(true);
+    }
+  });
+
+  test.each(ARCHITECTURES)('has an SBOM that names exactly its packages on %s', architecture => {
+    const text = readFileSync(join(one.folder, 'dist', 'image-sbom', `linux-${architecture}.cdx.json`), 'utf8');
+    const sbom = JSON.parse(text) as {
+      bomFormat: string;
+      components: { name: string; version: string; purl: string }[];
+    };
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'test/support/node/package.json'), 'utf8')) as Build & {
+      version: string;
+    };
+    const node = `pkg:npm/node-linux-${architecture === 'amd64' ? 'x64' : architecture}@${version}`;
+    const found = findPackages(rootOf(architecture), architecture);
+    expect(sbom.bomFormat).toBe('CycloneDX');
+    expect(found.length).toBeGreaterThan(100);
+    expect(sbom.components.map(({ purl }) => purl).toSorted()).toEqual([...found, node].toSorted());
+
+    const digest = layout.platforms().find(({ platform }) => platform?.architecture === architecture)?.digest;
+    const attached = layout.entries
+      .filter(({ artifactType }) => artifactType === SBOM)
+      .map(descriptor => layout.readJson<Manifest>(descriptor))
+      .find(({ subject }) => subject?.digest === digest);
+    expect(attached?.layers.map(layer => [layer.mediaType, layout.read(layer).toString()])).toEqual([[SBOM, text]]);
+  });
+
+  test('is what the Dockerfile describes', () => {
+    const lines = readFileSync(join(ROOT, 'tools/image/Dockerfile'), 'utf8').split('\n');
+    const { config } = imageOf('amd64').config;
+    expect(lines.filter(line => line !== '' && !line.startsWith('#'))).toEqual([
+      'FROM scratch',
+      'ARG TARGETARCH',
+      'COPY linux-${TARGETARCH}/ /',
+      `ENV ${config.Env.join(' ')}`,
+      `EXPOSE ${Object.keys(config.ExposedPorts)
+        .map(port => port.replace('/tcp', ''))
+        .join(' ')}`,
+      `USER ${config.User}`,
+      `ENTRYPOINT ${JSON.stringify(config.Entrypoint).replaceAll(',', ', ')}`,
+      `CMD ${JSON.stringify(config.Cmd)}`,
+    ]);
+    for (const architecture of ARCHITECTURES) {
+      const copied = join(one.folder, 'dist', 'image-root', `linux-${architecture}`);
+      expect(describeTree(copied)).toEqual(describeTree(rootOf(architecture)));
+    }
+  });
+});

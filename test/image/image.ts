@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { describe, inject } from 'vitest';
+import type { Build } from './builds.ts';
+import { type ImageConfig, type Manifest, OciLayout } from './oci-layout.ts';
+
+export type Architecture = 'amd64' | 'arm64';
+
+/** The image of a platform. */
+export type PlatformImage = {
+  readonly architecture: Architecture;
+  readonly manifest: Manifest;
+  readonly config: ImageConfig;
+  /** Paths of the layers. */
+  readonly layers: readonly string[];
+};
+
+/** Describes the image; skipped with the reason in its name where it cannot be built. */
+export function describeImage(tests: (builds: readonly [Build, Build]) => void): void {
+  const image = inject('image');
+  const isBuilt = typeof image !== 'string';
+  describe.skipIf(!isBuilt)(`the image${isBuilt ? '' : ` is NOT TESTED: ${image}`}`, () => {
+    tests(isBuilt ? image : ([] as never));
+  });
+}
+
+/** Opens the layout that a build has written. */
+export function openLayout({ folder }: Build): OciLayout {
+  return new OciLayout(join(folder, 'dist', 'image'));
+}
+
+/** Returns the images of the platforms in a layout. */
+export function readImages(layout: OciLayout): PlatformImage[] {
+  return layout.platforms().map(descriptor => {
+    const manifest = layout.readJson<Manifest>(descriptor);
+    return {
+      architecture: descriptor.platform?.architecture as Architecture,
+      manifest,
+      config: layout.readJson<ImageConfig>(manifest.config),
+      layers: manifest.layers.map(layer => layout.pathOf(layer)),
+    };
+  });
+}

@@ -1,0 +1,22 @@
+import type { TestProject } from 'vitest/node';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { type Build, buildTwice } from './builds.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Two builds of the image, or why this machine cannot build it. */
+    image: readonly [Build, Build] | string;
+  }
+}
+
+/** Global set-up of the project `image`. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await temporaryFolder('image');
+  try {
+    project.provide('image', await buildTwice(folder.path));
+  } catch (error) {
+    await folder.remove();
+    throw error;
+  }
+  return folder.remove;
+}

@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+function cacheFolder(): string {
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'sluice', 'image');
+}
+
+/**
+ * Returns the path of a file or folder in the cache, calling `make` if it isn't there yet. The name must contain the
+ * version or digest of its content. Two processes may make the same entry, in which case the first one stays.
+ *
+ * @param make creates the file or folder at the path passed to it; other files beside this path are discarded
+ */
+export async function fromCache(name: string, make: (path: string) => Promise<void>): Promise<string> {
+  const target = join(cacheFolder(), name);
+  if (existsSync(target)) return target;
+  await mkdir(dirname(target), { recursive: true });
+  const work = await mkdtemp(join(dirname(target), '.work-'));
+  try {
+    const made = join(work, 'made');
+    await make(made);
+    await rename(made, target).catch((error: unknown) => {
+      if (!existsSync(target)) throw error;
+    });
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  return target;
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Apt, openApt } from './apt.ts';
+import { fromCache } from './cache.ts';
+import { CannotBuildError, reasonOf, run } from './command.ts';
+import type { Platform } from './platforms.ts';
+
+/** A Debian package at a fixed version. */
+export interface DebianPackage {
+  readonly name: string;
+  readonly version: string;
+  /** Digest of the `.deb` file, in hexadecimal. */
+  readonly sha256: string;
+}
+
+/** Packages that the image takes files from. */
+const NAMES = ['base-files', 'ca-certificates', 'gcc-12-base', 'libc6', 'libgcc-s1', 'libstdc++6'];
+
+const LOCK = join(import.meta.dirname, 'debian-lock.json');
+
+/** Returns the locked packages of a platform, in order of their names. */
+export function lockedPackages({ architecture }: Platform): readonly DebianPackage[] {
+  const lock = JSON.parse(readFileSync(LOCK, 'utf8')) as Readonly<Record<string, readonly DebianPackage[]>>;
+  return lock[architecture] ?? [];
+}
+
+/**
+ * Downloads the locked packages of a platform, except for those in the cache, and installs nothing.
+ *
+ * @returns paths of the `.deb` files, in the order of `lockedPackages`
+ * @throws {CannotBuildError} if apt is missing, offline, or doesn't know a version
+ */
+export async function downloadPackages(platform: Platform): Promise<string[]> {
+  const apt = await openApt(platform.architecture);
+  try {
+    const paths: string[] = [];
+    for (const locked of lockedPackages(platform)) {
+      paths.push(await fromCache(cacheName(locked), path => downloadLocked(apt, locked, path)));
+    }
+    return paths;
+  } finally {
+    await apt.close();
+  }
+}
+
+/** The digest tells the packages of two architectures apart. */
+function cacheName({ name, sha256 }: DebianPackage): string {
+  return `debian/${name}-${sha256}.deb`;
+}
+
+async function downloadLocked(apt: Apt, { name, version, sha256 }: DebianPackage, path: string): Promise<void> {
+  const wanted = `${name}=${version}`;
+  try {
+    await apt.download(wanted, path);
+  } catch (error) {
+    throw new CannotBuildError(
+      `cannot download ${wanted} from the Debian 12 sources of this machine: ${reasonOf(error)}\n` +
+        'If Debian has replaced this version, run `bin/node tools/image/main.ts --update-debian` and commit the lock.',
+      { cause: error },
+    );
+  }
+  const actual = await digestOf(path);
+  if (actual !== sha256) throw new Error(`${wanted} has the digest ${actual}, but ${sha256} is locked`);
+}
+
+/** Locks the version of each package that Debian currently has. */
+export async function updateLock(platforms: readonly Platform[]): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-debian-'));
+  try {
+    const lock: Record<string, DebianPackage[]> = {};
+    for (const { architecture } of platforms) {
+      const apt = await openApt(architecture);
+      lock[architecture] = [];
+      for (const name of NAMES) {
+        const file = join(folder, `${name}-${architecture}.deb`);
+        await apt.download(name, file);
+        const version = (await run('dpkg-deb', ['--field', file, 'Version'])).trim();
+        lock[architecture].push({ name, version, sha256: await digestOf(file) });
+      }
+      await apt.close();
+    }
+    await writeFile(LOCK, `${JSON.stringify(lock, undefined, 2)}\n`);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function digestOf(path: string): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex');
+}

@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { readdir, rename, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { fromCache } from './cache.ts';
+import { run } from './command.ts';
+import { PROGRAM } from './program.ts';
+
+/** A compressed layer. */
+export interface Layer {
+  readonly name: string;
+  /** Path of the gzip file. */
+  readonly file: string;
+  /** Digest and size in bytes of the gzip file. */
+  readonly digest: string;
+  readonly size: number;
+  /** Digest of the tar file inside. */
+  readonly diffId: string;
+}
+
+/** Times, owners, and the order of entries would otherwise depend on the machine. */
+const DETERMINISTIC = [
+  '--sort=name',
+  '--mtime=@0',
+  '--owner=0',
+  '--group=0',
+  '--numeric-owner',
+  '--format=posix',
+  '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime',
+];
+
+/** Packs everything but the program: the layer that differs between platforms. */
+export async function packSystem(root: string): Promise<Layer> {
+  const paths = await readdir(root);
+  return packLayer('system', root, paths.filter(path => path !== PROGRAM).toSorted());
+}
+
+/** Packs the program in two layers. A release usually replaces only the second one, which is small. */
+export async function packProgram(root: string): Promise<Layer[]> {
+  const modules = `${PROGRAM}/node_modules`;
+  return [
+    await packLayer('dependencies', root, [modules]),
+    await packLayer('program', root, [`--exclude=${modules}`, PROGRAM]),
+  ];
+}
+
+async function packLayer(name: string, root: string, paths: readonly string[]): Promise<Layer> {
+  const args = ['--create', '--directory', root, ...DETERMINISTIC, ...paths];
+  const diffId = await digestOfOutput('tar', args);
+  // GNU gzip has produced the same bytes for decades. Those of zlib depend on its version and on the processor.
+  const file = await fromCache(`layers/${name}-${diffId.slice('sha256:'.length)}.gz`, async path => {
+    const tar = join(dirname(path), 'layer');
+    await run('tar', ['--file', tar, ...args]);
+    await run('gzip', ['--no-name', '-6', tar]);
+    await rename(`${tar}.gz`, path);
+  });
+  return { name, file, digest: await digestOf(createReadStream(file)), size: (await stat(file)).size, diffId };
+}
+
+/** Returns the SHA-256 of a stream in the format of OCI. */
+async function digestOf(stream: Readable): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(stream, hash);
+  return `sha256:${hash.digest('hex')}`;
+}
+
+async function digestOfOutput(command: string, args: readonly string[]): Promise<string> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [digest, [code]] = await Promise.all([digestOf(child.stdout), once(child, 'close')]);
+  if (code !== 0) throw new Error(`${command} failed with exit code ${code}`);
+  return digest;
+}
