@@ -31,6 +31,7 @@ const SKIPPED: readonly { readonly commands: RegExp; readonly because: string }[
   { commands: /^make image$/, because: 'the set-up has run it' },
   { commands: /--update-debian$/, because: 'it locks what Debian has today' },
   { commands: /^(skopeo|oras) /, because: 'there is no registry' },
+  { commands: /^tar .* \| ctr /, because: 'there is no containerd' },
   { commands: /^(podman|docker) /, because: 'there is no container engine' },
 ];
 
@@ -154,6 +155,11 @@ describeImage(([one]) => {
       const script = 'console.log(tls.getCACertificates("system").length)';
       const { stdout } = runToEnd({ ...container, entrypoint: ['/usr/bin/node', '-e'] }, '65532:65532', [script]);
       expect(Number(stdout)).toBeGreaterThan(100);
+    });
+
+    test('a user without a name has a home', () => {
+      const node = { ...container, entrypoint: ['/usr/bin/node', '-p'] };
+      expect(runToEnd(node, '1234567890:0', ['os.homedir()']).stdout).toBe('/home/nonroot\n');
     });
   });
 });

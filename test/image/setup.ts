@@ -13,7 +13,9 @@ declare module 'vitest' {
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await temporaryFolder('image');
   try {
-    project.provide('image', await buildTwice(folder.path));
+    const builds = await buildTwice(folder.path);
+    if (typeof builds === 'string') console.warn(`SKIPPED: the image; ${builds}`);
+    project.provide('image', builds);
   } catch (error) {
     await folder.remove();
     throw error;

@@ -1,7 +1,8 @@
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Layer, packProgram, packSystem } from './layers.ts';
-import { writeLayout } from './layout.ts';
+import { type PlatformImage, writeLayout } from './layout.ts';
 import { fileNameOf, PLATFORMS, type Platform } from './platforms.ts';
 import { type Release, readRelease } from './release.ts';
 import { writeRootFileSystems } from './root-file-system.ts';
@@ -20,17 +21,14 @@ export interface BuiltImage {
   readonly platform: Platform;
   /** Digest of the manifest. */
   readonly digest: string;
-  readonly layers: readonly Layer[];
-  /** Folder with the image's files. */
-  readonly root: string;
-  /** Path of the CycloneDX document. */
-  readonly sbom: string;
+  readonly layers: readonly Pick<Layer, 'name' | 'size'>[];
 }
 
 /**
  * Builds the image for all platforms from the files of a project.
  *
- * @param output folder for the OCI layout; the folders `<output>-root` and `<output>-sbom` will be written beside it
+ * @param output folder for the OCI layout. The files of each platform go to `<output>-root/linux-<architecture>`, and
+ *   its SBOM to `<output>-sbom/linux-<architecture>.cdx.json`.
  */
 export async function buildImage(project: string, output: string): Promise<Built> {
   const release = await readRelease(project);
@@ -38,21 +36,19 @@ export async function buildImage(project: string, output: string): Promise<Built
   const sboms = `${output}-sbom`;
   await rm(sboms, { recursive: true, force: true });
   await mkdir(sboms, { recursive: true });
-  const program = await packProgram(roots[0]?.folder ?? '');
-  const images: Omit<BuiltImage, 'digest'>[] = [];
-  const parts: Parameters<typeof writeLayout>[1][number][] = [];
-  for (const { platform, folder } of roots) {
-    const text = renderSbom(platform, packages, release);
-    const sbom = join(sboms, `${fileNameOf(platform)}.cdx.json`);
-    await writeFile(sbom, text);
-    const layers = [await packSystem(folder), ...program];
-    images.push({ platform, layers, root: folder, sbom });
-    parts.push({ platform, layers, sbom: text });
+  const work = await mkdtemp(join(tmpdir(), 'sluice-layers-'));
+  try {
+    const program = await packProgram(roots[0]?.folder ?? '', work);
+    const parts: PlatformImage[] = [];
+    for (const { platform, folder } of roots) {
+      const sbom = renderSbom(platform, packages, release);
+      await writeFile(join(sboms, `${fileNameOf(platform)}.cdx.json`), sbom);
+      parts.push({ platform, layers: [await packSystem(folder), ...program], sbom });
+    }
+    const { digest, manifests } = await writeLayout(output, parts, release);
+    const images = parts.map(({ platform, layers }) => ({ platform, layers, digest: manifests.get(platform) ?? '' }));
+    return { release, digest, images };
+  } finally {
+    await rm(work, { recursive: true, force: true });
   }
-  const { digest, manifests } = await writeLayout(output, parts, release);
-  return {
-    release,
-    digest,
-    images: images.map(image => ({ ...image, digest: manifests.get(image.platform) ?? '' })),
-  };
 }

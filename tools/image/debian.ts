@@ -56,6 +56,7 @@ async function downloadLocked(apt: Apt, { name, version, sha256 }: DebianPackage
   try {
     await apt.download(wanted, path);
   } catch (error) {
+    if (error instanceof CannotBuildError) throw error;
     throw new CannotBuildError(
       `cannot download ${wanted} from the Debian 12 sources of this machine: ${reasonOf(error)}\n` +
         'If Debian has replaced this version, run `bin/node tools/image/main.ts --update-debian` and commit the lock.',

@@ -36,23 +36,36 @@ const DETERMINISTIC = [
 /** Packs everything but the program: the layer that differs between platforms. */
 export async function packSystem(root: string): Promise<Layer> {
   const paths = await readdir(root);
-  return packLayer('system', root, paths.filter(path => path !== PROGRAM).toSorted());
+  const system = paths.filter(path => path !== PROGRAM).toSorted();
+  // It's large and seldom changes, so compress it once.
+  return packLayer('system', root, system, fromCache);
 }
 
-/** Packs the program in two layers. A release usually replaces only the second one, which is small. */
-export async function packProgram(root: string): Promise<Layer[]> {
+/**
+ * Packs the program in two layers. A release usually replaces only the second one, which is small.
+ *
+ * @param folder where to write the compressed files
+ */
+export async function packProgram(root: string, folder: string): Promise<Layer[]> {
   const modules = `${PROGRAM}/node_modules`;
+  const place: Place = async (name, make) => {
+    await make(join(folder, name));
+    return join(folder, name);
+  };
   return [
-    await packLayer('dependencies', root, [modules]),
-    await packLayer('program', root, [`--exclude=${modules}`, PROGRAM]),
+    await packLayer('dependencies', root, [modules], place),
+    await packLayer('program', root, [`--exclude=${modules}`, PROGRAM], place),
   ];
 }
 
-async function packLayer(name: string, root: string, paths: readonly string[]): Promise<Layer> {
+/** Returns the path of a file with this name, which `make` creates at the path passed to it. */
+type Place = (name: string, make: (path: string) => Promise<void>) => Promise<string>;
+
+async function packLayer(name: string, root: string, paths: readonly string[], place: Place): Promise<Layer> {
   const args = ['--create', '--directory', root, ...DETERMINISTIC, ...paths];
   const diffId = await digestOfOutput('tar', args);
   // GNU gzip has produced the same bytes for decades. Those of zlib depend on its version and on the processor.
-  const file = await fromCache(`layers/${name}-${diffId.slice('sha256:'.length)}.gz`, async path => {
+  const file = await place(`${name}-${diffId.slice('sha256:'.length)}.gz`, async path => {
     const tar = join(dirname(path), 'layer');
     await run('tar', ['--file', tar, ...args]);
     await run('gzip', ['--no-name', '-6', tar]);
