@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { KINDS } from '../src/api/kinds/kinds.ts';
 import { driftedFiles, OUT_OF_DATE } from '../tools/generate/generate.ts';
-import { renderRbac } from '../tools/generate/rbac/rbac.ts';
+import { describeRights, renderRbac } from '../tools/generate/rbac/rbac.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const FOLDER = join(ROOT, 'config', 'rbac');
@@ -60,4 +60,18 @@ test('every policy is bound, and holds a service account that is there', () => {
       /^request\.userInfo\.username == 'system:serviceaccount:sluice-system:(.+)'$/.exec(expression) ?? [];
     expect(named('ServiceAccount')).toContain(name);
   }
+});
+
+test('under another name and namespace, the policies hold the accounts that the bindings give rights to', () => {
+  const other = { namespace: 'events', prefix: 'blue', instance: 'blue', accountOf: (role: string) => `blue-${role}` };
+  const objects = Object.values(describeRights(other)).flat() as Manifest[];
+  const given = objects.flatMap(({ subjects = [] }) => subjects.map(({ name, namespace }) => `${namespace}:${name}`));
+  const held = objects.flatMap(({ spec }) => spec?.matchConditions ?? []).map(({ expression }) => expression);
+  expect(new Set(given)).toEqual(new Set(['events:blue-controller', 'events:blue-facade']));
+  expect(new Set(held)).toEqual(
+    new Set([...given].map(account => `request.userInfo.username == 'system:serviceaccount:${account}'`)),
+  );
+  expect(objects.filter(({ metadata }) => !metadata.name.startsWith('blue-'))).toEqual([]);
+  const text = JSON.stringify(objects).replaceAll('"resourceNames":["sluice-controller"]', '');
+  expect(text).not.toMatch(/sluice-(system|controller|facade|tenant|admin)/);
 });

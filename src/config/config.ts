@@ -68,8 +68,10 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-const NEEDS_OIDC: readonly Role[] = ['facade'];
-const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatcher'];
+/** Roles that check access tokens. */
+export const NEEDS_OIDC: readonly Role[] = ['facade'];
+/** Roles that derive or open what is encrypted with the root key. */
+export const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatcher'];
 
 /**
  * Reads `argv` (a single role, or `all`) and the environment. Unknown SLUICE_* variables are errors, since a misspelled

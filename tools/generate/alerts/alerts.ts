@@ -1,5 +1,7 @@
 import { stringify } from 'yaml';
 import type { GeneratedFile } from '../generate.ts';
+import { DEFAULT_INSTALLATION } from '../installation.ts';
+import { labelsOf } from '../manifests/metadata.ts';
 import type { AlertRule } from './alert-rule.ts';
 import { ALERT_GROUPS, ALERT_RULES } from './alert-rules.ts';
 
@@ -26,7 +28,7 @@ export function renderAlerts(): GeneratedFile[] {
   const object = {
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
-    metadata: { name: 'sluice', namespace: 'sluice-system', labels: { 'app.kubernetes.io/name': 'sluice' } },
+    metadata: { name: 'sluice', namespace: DEFAULT_INSTALLATION.namespace, labels: labelsOf(DEFAULT_INSTALLATION) },
     spec: { groups },
   };
   return [

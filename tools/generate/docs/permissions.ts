@@ -1,21 +1,23 @@
 import { NEVER_SENT_SECRET_TYPES } from '../../../src/api/well-known.ts';
+import { DEFAULT_INSTALLATION } from '../installation.ts';
 import { escapeMarkup, type Row, table } from '../markdown.ts';
 import { SHIPPED_POLICIES } from '../rbac/admission.ts';
 import {
   type PolicyRule,
-  SERVICE_ACCOUNTS,
-  SHIPPED_ROLES,
+  rolesOfAccount,
+  rolesOfUsers,
   type ShippedRole,
-  SYSTEM_NAMESPACE,
+  serviceAccountsOf,
 } from '../rbac/permissions.ts';
+import { ROLE_DEFINITIONS } from '../roles.ts';
 
 /** Renders docs/permissions.md: the shipped roles and admission policies. */
 export function renderPermissions(): string {
-  const forUsers = SHIPPED_ROLES.filter(({ serviceAccount }) => serviceAccount === undefined);
-  const ofAccounts = SHIPPED_ROLES.filter(({ serviceAccount }) => serviceAccount !== undefined);
+  const forUsers = rolesOfUsers(DEFAULT_INSTALLATION);
+  const ofAccounts = ROLE_DEFINITIONS.flatMap(role => rolesOfAccount(role, DEFAULT_INSTALLATION));
   return [
     '# Permissions',
-    `All permissions listed below are granted by running \`kubectl apply -f config/rbac\`. You'll first need to apply the CustomResourceDefinitions in \`crds\` and create the \`${SYSTEM_NAMESPACE}\` namespace. Kubernetes 1.30 or later is required for the admission policies. Object status can only be written by the controller.`,
+    `All permissions listed below are granted by running \`kubectl apply -f config/rbac\`. You'll first need to apply the CustomResourceDefinitions in \`crds\` and create the \`${DEFAULT_INSTALLATION.namespace}\` namespace. Kubernetes 1.30 or later is required for the admission policies. Object status can only be written by the controller.`,
     '## Roles for users and tools',
     'These roles are meant to be bound to your own users. For instance, to give a team access to its workspace, an auditor read access to the same workspace, and the platform team access to the whole cluster:',
     '```sh\nkubectl create rolebinding acme-team -n acme --clusterrole=sluice-tenant-edit --group=acme-team\nkubectl create rolebinding acme-audit -n acme --clusterrole=sluice-tenant-view --user=auditor\nkubectl create clusterrolebinding sluice-platform --clusterrole=sluice-admin --group=platform\n```',
@@ -24,7 +26,11 @@ export function renderPermissions(): string {
     '## Roles of the Sluice components',
     table(
       ['Service account', 'Token mounted in its pods', 'Purpose'],
-      SERVICE_ACCOUNTS.map(({ name, token, description }) => [`\`${name}\``, token ? 'yes' : 'no', description]),
+      serviceAccountsOf(DEFAULT_INSTALLATION).map(({ name, token, description }) => [
+        `\`${name}\``,
+        token ? 'yes' : 'no',
+        description,
+      ]),
     ),
     ...ofAccounts.flatMap(describeRole),
     'When evaluating Sluice, you may want to run all roles in a single process using `sluice all`. Such a process needs the combined permissions of the controller and facade, which the policies below do not allow for either service account. In this case, create a separate service account and bind both ClusterRoles as well as the Role to it.',
@@ -50,7 +56,8 @@ function ruleRow({ apiGroups, resources, resourceNames, verbs }: PolicyRule): Ro
   return [`\`${resources.join('`, `')}\`${group}${only}`, verbs.join(', ')];
 }
 
-function policyRow({ name, serviceAccount, validations }: (typeof SHIPPED_POLICIES)[number]): Row {
+function policyRow({ name, role, validations }: (typeof SHIPPED_POLICIES)[number]): Row {
   const rules = validations.map(({ message }) => message);
-  return [`\`${name}\``, `\`${serviceAccount}\``, rules.join('; ')];
+  const { prefix, accountOf } = DEFAULT_INSTALLATION;
+  return [`\`${prefix}-${name}\``, `\`${accountOf(role)}\``, rules.join('; ')];
 }

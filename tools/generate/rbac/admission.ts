@@ -8,7 +8,8 @@ import {
   PAUSED_ANNOTATION,
   SIGNING_SECRET_TYPE,
 } from '../../../src/api/well-known.ts';
-import { SYSTEM_NAMESPACE } from './permissions.ts';
+import type { Role } from '../../../src/config/config.ts';
+import type { Installation } from '../installation.ts';
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
@@ -17,9 +18,11 @@ type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
  * account.
  */
 export interface ShippedPolicy {
+  /** Without the prefix of the installation. */
   readonly name: string;
   readonly description: string;
-  readonly serviceAccount: string;
+  /** Role whose service account is limited. */
+  readonly role: Role;
   readonly apiGroup: string;
   /** Without subresources. */
   readonly resources: readonly string[];
@@ -28,8 +31,8 @@ export interface ShippedPolicy {
   readonly validations: readonly { readonly expression: string; readonly message: string }[];
 }
 
-const FACADE = { serviceAccount: 'sluice-facade', apiGroup: GROUP };
-const CONTROLLER = { serviceAccount: 'sluice-controller', apiGroup: GROUP };
+const FACADE = { role: 'facade', apiGroup: GROUP } as const;
+const CONTROLLER = { role: 'controller', apiGroup: GROUP } as const;
 const everyKind = Object.values(KINDS).map(({ plural }) => plural);
 
 /** Defaults of an account. */
@@ -47,7 +50,7 @@ const ownerReferencesKept = `object.metadata.?ownerReferences.orValue([]) == (ol
 export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
-    name: 'sluice-controller-objects',
+    name: 'controller-objects',
     description:
       'The controller cannot change the spec of an object. It can only change the status and the Sluice finalizer.',
     resources: everyKind,
@@ -67,7 +70,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   },
   {
     ...CONTROLLER,
-    name: 'sluice-controller-deletions',
+    name: 'controller-deletions',
     description: 'The controller can only delete an Activation after it is revoked.',
     resources: [KINDS.Activation.plural],
     operations: ['DELETE'],
@@ -80,7 +83,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   },
   {
     ...CONTROLLER,
-    name: 'sluice-controller-secrets',
+    name: 'controller-secrets',
     // Otherwise it could create a token of any service account for itself.
     description: 'The controller can only write Secrets of its own types.',
     apiGroup: '',
@@ -95,7 +98,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   },
   {
     ...FACADE,
-    name: 'sluice-facade-metadata',
+    name: 'facade-metadata',
     description:
       'The facade cannot change finalizers or owners because they can be used to delete or keep objects without permission.',
     resources: everyKind,
@@ -111,7 +114,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   },
   {
     ...FACADE,
-    name: 'sluice-facade-workspaces',
+    name: 'facade-workspaces',
     description: `The facade can create workspaces. In existing workspaces, it can only change spec.${OPEN_FIELDS.join(' and spec.')}.`,
     resources: [KINDS.Workspace.plural],
     operations: ['CREATE', 'UPDATE'],
@@ -128,7 +131,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   },
   {
     ...FACADE,
-    name: 'sluice-facade-accounts',
+    name: 'facade-accounts',
     description: `The facade can create accounts with the plan ${plan} and ${includedTokens} included tokens. It cannot change accounts.`,
     resources: [KINDS.Account.plural],
     operations: ['CREATE', 'UPDATE'],
@@ -145,7 +148,10 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   },
 ];
 
-/** Returns the user name of a service account of Sluice. */
-export function userNameOf(serviceAccount: string): string {
-  return `system:serviceaccount:${SYSTEM_NAMESPACE}:${serviceAccount}`;
+/**
+ * Returns the user name that a role has in Kubernetes. A policy for another name or namespace would match nobody, and
+ * protect nothing.
+ */
+export function userNameOf(role: Role, { namespace, prefix }: Installation): string {
+  return `system:serviceaccount:${namespace}:${prefix}-${role}`;
 }

@@ -1,18 +1,9 @@
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
-import {
-  CONTROLLER_RULES,
-  core,
-  FACADE_RULES,
-  LEASE_RULES,
-  ours,
-  type PolicyRule,
-  READ,
-} from '../../../src/kube/access/rights.ts';
+import { core, ours, type PolicyRule, READ } from '../../../src/kube/access/rights.ts';
+import type { Installation } from '../installation.ts';
+import { ROLE_DEFINITIONS, type RoleDefinition } from '../roles.ts';
 
 export type { PolicyRule };
-
-/** Namespace of the roles of Sluice and of the controller's Lease. */
-export const SYSTEM_NAMESPACE = 'sluice-system';
 
 /** A ClusterRole, or a Role in `namespace`. Without `serviceAccount`, the administrator binds it. */
 export interface ShippedRole {
@@ -37,73 +28,67 @@ const names = Object.keys(KINDS) as KindName[];
 const namespaced = names.filter(name => KINDS[name].scope === 'Namespaced');
 const ofCluster = names.filter(name => KINDS[name].scope === 'Cluster');
 
-export const SERVICE_ACCOUNTS: readonly ShippedServiceAccount[] = [
-  { name: 'sluice-controller', description: 'Writes statuses, finalizers and mirrored Secrets.', token: true },
-  { name: 'sluice-facade', description: 'Writes custom resources for callers of /waas.', token: true },
-  { name: 'sluice-ingress', description: 'Does not connect to Kubernetes and does not need a token.', token: false },
-  { name: 'sluice-router', description: 'Does not connect to Kubernetes and does not need a token.', token: false },
-  { name: 'sluice-dispatcher', description: 'Does not connect to Kubernetes and does not need a token.', token: false },
-];
+/** Returns the service account of each role. */
+export function serviceAccountsOf({ prefix }: Installation): readonly ShippedServiceAccount[] {
+  return ROLE_DEFINITIONS.map(({ name, rights }) => ({
+    name: `${prefix}-${name}`,
+    description: rights?.purpose ?? 'Does not connect to Kubernetes and does not need a token.',
+    token: rights !== undefined,
+  }));
+}
 
-/** All granted rights. admission.ts limits the service accounts further. */
-export const SHIPPED_ROLES: readonly ShippedRole[] = [
-  {
-    name: 'sluice-controller',
-    description:
-      'The permissions of the controller. Admission policies restrict these permissions to finalizers, revoked activations and the Secrets of the controller.',
-    serviceAccount: 'sluice-controller',
-    rules: CONTROLLER_RULES,
-  },
-  {
-    name: 'sluice-controller',
-    namespace: SYSTEM_NAMESPACE,
-    description: 'The permission to use the Lease for leader election of the controller.',
-    serviceAccount: 'sluice-controller',
-    rules: LEASE_RULES,
-  },
-  {
-    name: 'sluice-facade',
-    description:
-      'The permissions of the facade for callers of /waas. Admission policies restrict these permissions to new accounts with the plan Free and to some fields of workspaces.',
-    serviceAccount: 'sluice-facade',
-    rules: FACADE_RULES,
-  },
-  {
-    name: 'sluice-tenant-edit',
-    description: 'Full access to one workspace. Use a RoleBinding to bind this role in the namespace of the workspace.',
-    rules: [ours(namespaced, [...READ, ...WRITE]), core('secrets', [...READ, ...WRITE]), core('events', READ)],
-  },
-  {
-    name: 'sluice-tenant-view',
-    description:
-      'Read access to one workspace, except Secrets and Integrations, because Integrations contain email addresses. Use a RoleBinding to bind this role in the namespace of the workspace.',
-    rules: [
-      ours(
-        namespaced.filter(name => name !== 'Integration'),
-        READ,
-      ),
-      core('events', READ),
-    ],
-  },
-  {
-    name: 'sluice-admin',
-    description:
-      'Administrator of the platform with access to workspaces, accounts and namespaces. Use a ClusterRoleBinding to bind this role.',
-    rules: [
-      ours(ofCluster, [...READ, ...WRITE]),
-      core('events', READ),
-      // Without delete: RBAC could not limit it to the bindings of Sluice. An emptied binding grants nothing.
-      {
-        apiGroups: ['rbac.authorization.k8s.io'],
-        resources: ['rolebindings'],
-        verbs: [...READ, 'create', 'update', 'patch'],
-      },
-      {
-        apiGroups: ['rbac.authorization.k8s.io'],
-        resources: ['clusterroles'],
-        resourceNames: ['sluice-tenant-edit', 'sluice-tenant-view'],
-        verbs: ['bind'],
-      },
-    ],
-  },
-];
+/** Returns the rights of a role's service account. admission.ts limits them further. */
+export function rolesOfAccount({ name: role, rights }: RoleDefinition, installation: Installation): ShippedRole[] {
+  if (rights === undefined) return [];
+  const { prefix, namespace, accountOf } = installation;
+  const bound = { name: `${prefix}-${role}`, serviceAccount: accountOf(role) };
+  return [
+    { ...bound, ...rights.cluster },
+    ...(rights.namespace === undefined ? [] : [{ ...bound, namespace, ...rights.namespace }]),
+  ];
+}
+
+/** Returns the roles that the administrator binds to users and tools. */
+export function rolesOfUsers({ prefix }: Installation): readonly ShippedRole[] {
+  return [
+    {
+      name: `${prefix}-tenant-edit`,
+      description:
+        'Full access to one workspace. Use a RoleBinding to bind this role in the namespace of the workspace.',
+      rules: [ours(namespaced, [...READ, ...WRITE]), core('secrets', [...READ, ...WRITE]), core('events', READ)],
+    },
+    {
+      name: `${prefix}-tenant-view`,
+      description:
+        'Read access to one workspace, except Secrets and Integrations, because Integrations contain email addresses. Use a RoleBinding to bind this role in the namespace of the workspace.',
+      rules: [
+        ours(
+          namespaced.filter(name => name !== 'Integration'),
+          READ,
+        ),
+        core('events', READ),
+      ],
+    },
+    {
+      name: `${prefix}-admin`,
+      description:
+        'Administrator of the platform with access to workspaces, accounts and namespaces. Use a ClusterRoleBinding to bind this role.',
+      rules: [
+        ours(ofCluster, [...READ, ...WRITE]),
+        core('events', READ),
+        // Without delete: RBAC could not limit it to the bindings of Sluice. An emptied binding grants nothing.
+        {
+          apiGroups: ['rbac.authorization.k8s.io'],
+          resources: ['rolebindings'],
+          verbs: [...READ, 'create', 'update', 'patch'],
+        },
+        {
+          apiGroups: ['rbac.authorization.k8s.io'],
+          resources: ['clusterroles'],
+          resourceNames: [`${prefix}-tenant-edit`, `${prefix}-tenant-view`],
+          verbs: ['bind'],
+        },
+      ],
+    },
+  ];
+}

@@ -1,92 +1,96 @@
-import { stringify } from 'yaml';
 import type { GeneratedFile } from '../generate.ts';
+import { DEFAULT_INSTALLATION, type Installation } from '../installation.ts';
+import { describedMetadata } from '../manifests/metadata.ts';
+import { stringifyAll } from '../manifests/yaml.ts';
+import { ROLE_DEFINITIONS } from '../roles.ts';
 import { SHIPPED_POLICIES, type ShippedPolicy, userNameOf } from './admission.ts';
 import {
-  SERVICE_ACCOUNTS,
-  SHIPPED_ROLES,
+  rolesOfAccount,
+  rolesOfUsers,
   type ShippedRole,
   type ShippedServiceAccount,
-  SYSTEM_NAMESPACE,
+  serviceAccountsOf,
 } from './permissions.ts';
 
-const LABELS = { 'app.kubernetes.io/name': 'sluice' };
 const RBAC = 'rbac.authorization.k8s.io';
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** Renders the manifests in config/rbac. The admission policies come first: no right is granted without them. */
+/** Objects that limit and grant rights, by file name. */
+export type RightsFiles = Readonly<Record<string, readonly object[]>>;
+
+/** Returns the objects of an installation. The admission policies come first: no right is granted without them. */
+export function describeRights(installation: Installation): RightsFiles {
+  const withRights = ROLE_DEFINITIONS.filter(({ rights }) => rights !== undefined);
+  const toObjects = (roles: readonly ShippedRole[]) => roles.flatMap(role => roleAndBinding(role, installation));
+  return {
+    'admission-policies': SHIPPED_POLICIES.flatMap(policy => admissionPolicy(policy, installation)),
+    ...Object.fromEntries(withRights.map(role => [role.name, toObjects(rolesOfAccount(role, installation))])),
+    'service-accounts': serviceAccountsOf(installation).map(account => serviceAccount(account, installation)),
+    users: toObjects(rolesOfUsers(installation)),
+  };
+}
+
+/** Renders the manifests in config/rbac. */
 export function renderRbac(): GeneratedFile[] {
-  const ofAccount = (name: string) => SHIPPED_ROLES.filter(({ serviceAccount }) => serviceAccount === name);
-  const forUsers = SHIPPED_ROLES.filter(({ serviceAccount }) => serviceAccount === undefined);
-  return [
-    manifests('admission-policies', SHIPPED_POLICIES.flatMap(admissionPolicy)),
-    manifests('controller', ofAccount('sluice-controller').flatMap(roleAndBinding)),
-    manifests('facade', ofAccount('sluice-facade').flatMap(roleAndBinding)),
-    manifests('service-accounts', SERVICE_ACCOUNTS.map(serviceAccount)),
-    manifests('users', forUsers.flatMap(roleAndBinding)),
-  ];
-}
-
-function manifests(name: string, objects: readonly object[]): GeneratedFile {
-  const options = { lineWidth: 110, aliasDuplicateObjects: false };
-  const documents = objects.map(object => stringify(object, options)).join('---\n');
-  return {
+  const origin =
+    '# Generated from tools/generate/rbac/permissions.ts and tools/generate/rbac/admission.ts by tools/generate/generate.ts. Change it there.\n';
+  return Object.entries(describeRights(DEFAULT_INSTALLATION)).map(([name, objects]) => ({
     path: `config/rbac/${name}.yaml`,
-    text: `# Generated from tools/generate/rbac/permissions.ts and tools/generate/rbac/admission.ts by tools/generate/generate.ts. Change it there.\n${documents}`,
-  };
+    text: origin + stringifyAll(objects),
+  }));
 }
 
-function metadata(name: string, description: string, namespace?: string) {
-  return {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    labels: LABELS,
-    annotations: { 'kubernetes.io/description': description },
-  };
-}
-
-function serviceAccount({ name, description, token }: ShippedServiceAccount) {
+export function serviceAccount({ name, description, token }: ShippedServiceAccount, installation: Installation) {
   return {
     apiVersion: 'v1',
     kind: 'ServiceAccount',
-    metadata: metadata(name, description, SYSTEM_NAMESPACE),
+    metadata: describedMetadata(installation, { name, description, namespace: installation.namespace }),
     automountServiceAccountToken: token,
   };
 }
 
-function roleAndBinding({ name, description, namespace, rules, serviceAccount: bound }: ShippedRole): object[] {
-  const kind = namespace === undefined ? 'ClusterRole' : 'Role';
-  const role = { apiVersion: `${RBAC}/v1`, kind, metadata: metadata(name, description, namespace), rules };
-  if (bound === undefined) return [role];
+function roleAndBinding({ serviceAccount: bound, ...role }: ShippedRole, installation: Installation): object[] {
+  const kind = role.namespace === undefined ? 'ClusterRole' : 'Role';
+  const metadata = describedMetadata(installation, role);
+  const shipped = { apiVersion: `${RBAC}/v1`, kind, metadata, rules: role.rules };
+  if (bound === undefined) return [shipped];
   const binding = {
     apiVersion: `${RBAC}/v1`,
     kind: `${kind}Binding`,
-    metadata: metadata(name, description, namespace),
-    roleRef: { apiGroup: RBAC, kind, name },
-    subjects: [{ kind: 'ServiceAccount', name: bound, namespace: SYSTEM_NAMESPACE }],
+    metadata,
+    roleRef: { apiGroup: RBAC, kind, name: role.name },
+    subjects: [{ kind: 'ServiceAccount', name: bound, namespace: installation.namespace }],
   };
-  return [role, binding];
+  return [shipped, binding];
 }
 
-function admissionPolicy(policy: ShippedPolicy): object[] {
-  const { name, description, serviceAccount: held, apiGroup, resources, operations, validations } = policy;
+function admissionPolicy(policy: ShippedPolicy, installation: Installation): object[] {
+  const { description, role, apiGroup, resources, operations, validations } = policy;
+  const name = `${installation.prefix}-${policy.name}`;
+  const metadata = describedMetadata(installation, { name, description });
   return [
     {
       apiVersion: `${ADMISSION}/v1`,
       kind: 'ValidatingAdmissionPolicy',
-      metadata: metadata(name, description),
+      metadata,
       spec: {
         failurePolicy: 'Fail',
         matchConstraints: {
           resourceRules: [{ apiGroups: [apiGroup], apiVersions: ['*'], operations, resources }],
         },
-        matchConditions: [{ name: held, expression: `request.userInfo.username == '${userNameOf(held)}'` }],
+        matchConditions: [
+          {
+            name: `${installation.prefix}-${role}`,
+            expression: `request.userInfo.username == '${userNameOf(role, installation)}'`,
+          },
+        ],
         validations: validations.map(validation => ({ ...validation, reason: 'Forbidden' })),
       },
     },
     {
       apiVersion: `${ADMISSION}/v1`,
       kind: 'ValidatingAdmissionPolicyBinding',
-      metadata: metadata(name, description),
+      metadata,
       spec: { policyName: name, validationActions: ['Deny'] },
     },
   ];

@@ -1,0 +1,110 @@
+import { NEEDS_OIDC, NEEDS_ROOT_KEY, ROLES, type Role } from '../../src/config/config.ts';
+import { CONTROLLER_RULES, FACADE_RULES, LEASE_RULES, type PolicyRule } from '../../src/kube/access/rights.ts';
+
+/** Rights of a role in Kubernetes. A role without them gets no token. */
+interface RoleRights {
+  /** Purpose of the ServiceAccount. */
+  readonly purpose: string;
+  readonly cluster: { readonly description: string; readonly rules: readonly PolicyRule[] };
+  /** Rights in the namespace of the installation only. */
+  readonly namespace?: { readonly description: string; readonly rules: readonly PolicyRule[] };
+}
+
+/** A port that clients of Sluice connect to, through a Service. */
+export interface ServedPort {
+  readonly name: string;
+  readonly number: number;
+  /** Path prefix below which the role answers its clients. */
+  readonly path: string;
+}
+
+/** How a role is run in a cluster. All manifests that differ by role are made from this. */
+export interface RoleDefinition {
+  readonly name: Role;
+  /** One sentence, for the manifests. */
+  readonly description: string;
+  readonly serves?: ServedPort;
+  readonly rights?: RoleRights;
+  readonly rootKey: boolean;
+  readonly oidc: boolean;
+  /** Whether the role sends email. */
+  readonly mail: boolean;
+  /** Where the role connects to, other than Redis and the trace collector. `internet` excludes cluster networks. */
+  readonly connects: readonly ('kubernetes' | 'https' | 'smtp' | 'internet')[];
+  readonly replicas: number;
+  /** Requests and limits. There is no CPU limit, because throttling delays events. */
+  readonly resources: {
+    readonly requests: { readonly cpu: string; readonly memory: string };
+    readonly limits: { readonly memory: string };
+  };
+}
+
+/** Port that serves /metrics, /healthz and /readyz in every role. */
+export const OPS_PORT = 9090;
+
+type Definition = Omit<RoleDefinition, 'name' | 'rootKey' | 'oidc' | 'mail' | 'connects'> &
+  Partial<Pick<RoleDefinition, 'mail' | 'connects'>>;
+
+/** A compile error here means that a role was added to or removed from the program. */
+const DEFINITIONS: Readonly<Record<Role, Definition>> = {
+  controller: {
+    description: 'Reconciles custom resources and writes routes and gates to Redis.',
+    rights: {
+      purpose: 'Writes statuses, finalizers and mirrored Secrets.',
+      cluster: {
+        description:
+          'The permissions of the controller. Admission policies restrict these permissions to finalizers, revoked activations and the Secrets of the controller.',
+        rules: CONTROLLER_RULES,
+      },
+      namespace: {
+        description: 'The permission to use the Lease for leader election of the controller.',
+        rules: LEASE_RULES,
+      },
+    },
+    mail: true,
+    connects: ['kubernetes', 'smtp'],
+    replicas: 2,
+    resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '512Mi' } },
+  },
+  facade: {
+    description: 'Serves the REST API at /waas.',
+    serves: { name: 'http', number: 8081, path: '/waas' },
+    rights: {
+      purpose: 'Writes custom resources for callers of /waas.',
+      cluster: {
+        description:
+          'The permissions of the facade for callers of /waas. Admission policies restrict these permissions to new accounts with the plan Free and to some fields of workspaces.',
+        rules: FACADE_RULES,
+      },
+    },
+    connects: ['kubernetes', 'https'],
+    replicas: 2,
+    resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '512Mi' } },
+  },
+  ingress: {
+    description: 'Accepts events at /events.',
+    serves: { name: 'http', number: 8080, path: '/events' },
+    replicas: 2,
+    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
+  },
+  router: {
+    description: 'Moves accepted events to the inboxes of subscriptions.',
+    replicas: 2,
+    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
+  },
+  dispatcher: {
+    description: 'Delivers events from inboxes to endpoints.',
+    connects: ['internet'],
+    replicas: 2,
+    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+  },
+};
+
+export const ROLE_DEFINITIONS: readonly RoleDefinition[] = ROLES.map(name => ({
+  mail: false,
+  connects: [],
+  ...DEFINITIONS[name],
+  name,
+  rootKey: NEEDS_ROOT_KEY.includes(name),
+  oidc: NEEDS_OIDC.includes(name),
+}));
