@@ -21,7 +21,9 @@ interface Manifest {
   };
 }
 
-const files = readdirSync(FOLDER).toSorted();
+const files = readdirSync(FOLDER)
+  .filter(name => name.endsWith('.yaml'))
+  .toSorted();
 const manifests = files.flatMap(name =>
   parseAllDocuments(readFileSync(join(FOLDER, name), 'utf8')).map(document => document.toJS() as Manifest),
 );

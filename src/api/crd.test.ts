@@ -95,6 +95,7 @@ describe('the files in crds', () => {
     expect(driftedFiles(ROOT, files), OUT_OF_DATE).toEqual([]);
     expect(
       readdirSync(join(ROOT, 'crds'))
+        .filter(name => name.endsWith('.yaml'))
         .map(name => `crds/${name}`)
         .toSorted(),
     ).toEqual(files.map(({ path }) => path).toSorted());

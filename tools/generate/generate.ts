@@ -7,6 +7,7 @@ import { describeCrd } from '../../src/kube/crds.ts';
 import { renderAlerts } from './alerts/alerts.ts';
 import { renderDashboards } from './dashboards/dashboards.ts';
 import { renderDocs } from './docs/docs.ts';
+import { renderKustomize } from './kustomize/kustomize.ts';
 import { renderRbac } from './rbac/rbac.ts';
 
 /** One generated file: its path from the root of the project, and its text. */
@@ -42,8 +43,20 @@ function readOrNothing(path: string): string | undefined {
   }
 }
 
+/** Renders all generated files. */
+export async function renderAll(): Promise<GeneratedFile[]> {
+  const manifests = [...renderCrds(), ...renderRbac()];
+  return [
+    ...manifests,
+    ...renderAlerts(),
+    ...renderDashboards(),
+    ...renderKustomize(manifests),
+    ...(await renderDocs()),
+  ];
+}
+
 async function main(root: string, args: readonly string[]): Promise<number> {
-  const files = [...renderCrds(), ...renderRbac(), ...renderAlerts(), ...renderDashboards(), ...(await renderDocs())];
+  const files = await renderAll();
   const drifted = driftedFiles(root, files);
   if (args.includes('--check')) {
     for (const path of drifted) process.stderr.write(`${path} is out of date: run make generate\n`);

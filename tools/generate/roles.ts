@@ -12,6 +12,7 @@ interface RoleRights {
 
 /** A port that clients of Sluice connect to, through a Service. */
 export interface ServedPort {
+  /** Name in the pod, different for each role because `all` has all of them. */
   readonly name: string;
   readonly number: number;
   /** Path prefix below which the role answers its clients. */
@@ -68,7 +69,7 @@ const DEFINITIONS: Readonly<Record<Role, Definition>> = {
   },
   facade: {
     description: 'Serves the REST API at /waas.',
-    serves: { name: 'http', number: 8081, path: '/waas' },
+    serves: { name: 'rest', number: 8081, path: '/waas' },
     rights: {
       purpose: 'Writes custom resources for callers of /waas.',
       cluster: {
@@ -83,7 +84,7 @@ const DEFINITIONS: Readonly<Record<Role, Definition>> = {
   },
   ingress: {
     description: 'Accepts events at /events.',
-    serves: { name: 'http', number: 8080, path: '/events' },
+    serves: { name: 'events', number: 8080, path: '/events' },
     replicas: 2,
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
   },
@@ -108,3 +109,33 @@ export const ROLE_DEFINITIONS: readonly RoleDefinition[] = ROLES.map(name => ({
   rootKey: NEEDS_ROOT_KEY.includes(name),
   oidc: NEEDS_OIDC.includes(name),
 }));
+
+/** A set of pods: those of one role, or those that run all of them. */
+export interface Workload extends Pick<RoleDefinition, 'description' | 'replicas' | 'resources' | 'connects'> {
+  /** The argument of the program, and the component in labels and names. */
+  readonly name: Role | 'all';
+  readonly serves: readonly ServedPort[];
+  /** Whether the pods get a token for the API server. */
+  readonly token: boolean;
+  readonly rootKey: boolean;
+  readonly mail: boolean;
+}
+
+export const WORKLOADS: readonly Workload[] = ROLE_DEFINITIONS.map(({ serves, rights, ...role }) => ({
+  ...role,
+  serves: serves === undefined ? [] : [serves],
+  token: rights !== undefined,
+}));
+
+/** All roles in one process, for small installations. */
+export const ALL_IN_ONE: Workload = {
+  name: 'all',
+  description: 'Runs all roles in one process.',
+  serves: WORKLOADS.flatMap(({ serves }) => serves),
+  token: true,
+  rootKey: true,
+  mail: true,
+  connects: [...new Set(WORKLOADS.flatMap(({ connects }) => connects))],
+  replicas: 1,
+  resources: { requests: { cpu: '200m', memory: '512Mi' }, limits: { memory: '1Gi' } },
+};

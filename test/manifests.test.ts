@@ -1,0 +1,33 @@
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ROLES } from '../src/config/config.ts';
+import { ENVIRONMENT } from '../src/config/environment.ts';
+import { driftedFiles, OUT_OF_DATE, renderAll } from '../tools/generate/generate.ts';
+import { CONFIGURED, ELSEWHERE } from '../tools/generate/manifests/settings.ts';
+import { ROLE_DEFINITIONS } from '../tools/generate/roles.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+/** Written by hand. */
+const SAMPLES = 'config/samples/**';
+
+test('the manifests in config are what make generate writes, and no others', async () => {
+  const generated = await renderAll();
+  expect(driftedFiles(ROOT, generated), OUT_OF_DATE).toEqual([]);
+  const written = globSync(['crds/**/*', 'config/**/*'], { cwd: ROOT, exclude: [SAMPLES, '**/samples'] });
+  const known = new Set(generated.flatMap(({ path }) => [path, ...foldersOf(path)]));
+  expect(written.filter(path => !known.has(path))).toEqual([]);
+});
+
+function foldersOf(path: string): string[] {
+  const parts = path.split('/').slice(0, -1);
+  return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
+}
+
+test('each variable comes from the ConfigMap, a Secret or the pod', () => {
+  expect([...CONFIGURED, ...ELSEWHERE].toSorted()).toEqual(Object.keys(ENVIRONMENT).toSorted());
+});
+
+test('each role has manifests', () => {
+  expect(ROLE_DEFINITIONS.map(({ name }) => name)).toEqual(ROLES);
+});

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+
+/** A group of values. A misspelt key in it is refused. */
+export function section<const Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
+  return z
+    .strictObject(shape)
+    .prefault({} as never)
+    .describe(description);
+}
+
+export function text(description: string, fallback = '', pattern?: { readonly regex: RegExp; readonly rule: string }) {
+  const checked = pattern === undefined ? z.string() : z.string().regex(pattern.regex, pattern.rule);
+  return checked.default(fallback).describe(description);
+}
+
+/** A list of plain values. */
+export function list<Item extends z.ZodType<string | number>>(
+  item: Item,
+  description: string,
+  fallback: readonly z.output<Item>[] = [],
+) {
+  return z
+    .array(item)
+    .default([...fallback] as never)
+    .describe(description);
+}
+
+/** An object in the format of Kubernetes, whose keys the API server checks. */
+export function openObject(description: string, fallback: Readonly<Record<string, unknown>> = {}) {
+  return z
+    .record(z.string(), z.unknown())
+    .default({ ...fallback })
+    .describe(description);
+}
+
+/** A list of objects in the format of Kubernetes. */
+export function openList(description: string) {
+  return z.array(z.record(z.string(), z.unknown())).default([]).describe(description);
+}

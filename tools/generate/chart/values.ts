@@ -1,0 +1,211 @@
+import { z } from 'zod';
+import { ENVIRONMENT } from '../../../src/config/environment.ts';
+import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts';
+import { ALL_IN_ONE, WORKLOADS, type Workload } from '../roles.ts';
+import { list, openList, openObject, section, text } from './value-types.ts';
+
+const meaningOf = (variable: keyof typeof ENVIRONMENT) => ENVIRONMENT[variable].description ?? '';
+const tracingMeaning = (variable: string) => TRACING_ENVIRONMENT[variable]?.meaning ?? '';
+
+const image = section('Image of Sluice.', {
+  registry: text(
+    'Registry host, with a port if needed, e.g. registry.example.com. Required, because there is no default.',
+  ),
+  repository: text('Repository in the registry.', 'sluice'),
+  tag: text('Tag. Defaults to the version of the chart.'),
+  digest: text('Digest, e.g. sha256:4bf0…. Takes precedence over the tag.', '', {
+    regex: /^(sha256:[0-9a-f]{64})?$/,
+    rule: 'must be sha256: and 64 hexadecimal digits',
+  }),
+  pullPolicy: z.enum(['IfNotPresent', 'Always', 'Never']).default('IfNotPresent').describe('When to pull the image.'),
+});
+
+const expose = section('Way in from outside of the cluster.', {
+  type: z
+    .enum(['None', 'Ingress', 'HTTPRoute'])
+    .default('None')
+    .describe('Object to create: None, Ingress, or HTTPRoute of the Gateway API.'),
+  host: text('Host name, required unless the type is None.'),
+  annotations: openObject('Annotations of the object.'),
+  className: text('Class of an Ingress. Defaults to the default class of the cluster.'),
+  tlsSecret: text('Secret with the certificate of an Ingress.'),
+  parentRefs: openList('Gateways of an HTTPRoute, e.g. [{name: public, namespace: gateways}].'),
+});
+
+const service = section('Service of the role.', {
+  type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('Type of the Service.'),
+  port: z.int().min(1).max(65_535).default(80).describe('Port of the Service.'),
+  annotations: openObject('Annotations of the Service.'),
+});
+
+const isFacade = ({ name }: Workload) => name === 'facade';
+
+function workload(of: Workload) {
+  return section(of.description, {
+    ...(isFacade(of)
+      ? {
+          enabled: z
+            .boolean()
+            .default(true)
+            .describe('Whether to install the REST API, which requires oidc.issuers and oidc.audience.'),
+        }
+      : {}),
+    replicas: z.int().min(0).default(of.replicas).describe('Number of pods.'),
+    resources: openObject(
+      'Requests and limits. The controller and the facade use three quarters of limits.memory as heap.',
+      of.resources,
+    ),
+    maxUnavailable: z
+      .union([z.int().min(0), z.string()])
+      .default(1)
+      .describe('Number or percentage of pods that an eviction may stop at the same time.'),
+    podLabels: openObject('Labels of the pods.'),
+    podAnnotations: openObject('Annotations of the pods.'),
+    nodeSelector: openObject('Labels of the nodes to run on.'),
+    tolerations: openList('Tolerations of the pods.'),
+    affinity: openObject('Affinity of the pods, in addition to the spread over hosts and zones.'),
+    priorityClassName: text('Priority class of the pods.'),
+    extraEnv: openList('Environment variables, e.g. [{name: NODE_EXTRA_CA_CERTS, value: /etc/ca/ca.crt}].'),
+    extraVolumes: openList('Volumes of the pods.'),
+    extraVolumeMounts: openList('Mounts of these volumes.'),
+    ...(of.name !== 'all' && of.serves.length > 0 ? { service, expose } : {}),
+  });
+}
+
+const redis = section('Redis. Set one of url, existingSecret, and embedded.enabled.', {
+  url: text(meaningOf('SLUICE_REDIS_URL')),
+  existingSecret: text('Secret that has this URL in the key url.'),
+  embedded: section('A single Redis without replicas, for evaluation only.', {
+    enabled: z.boolean().default(false).describe('Whether to install Redis beside Sluice.'),
+    image: text('Image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Required if enabled.'),
+    storage: text('Size of the volume.', '8Gi'),
+    storageClassName: text('Class of the volume. Defaults to the default class of the cluster.'),
+    maxmemory: text('Memory limit of Redis itself, e.g. 800mb. It should be below limits.memory.', '400mb'),
+    resources: openObject('Requests and limits.', {
+      requests: { cpu: '100m', memory: '256Mi' },
+      limits: { memory: '512Mi' },
+    }),
+  }),
+});
+
+const networkPolicy = section('NetworkPolicies for each role, which deny all other connections.', {
+  enabled: z.boolean().default(false).describe('Whether to create NetworkPolicies.'),
+  redisPorts: list(z.int(), 'Ports of Redis.', [6379]),
+  kubernetesPorts: list(z.int(), 'Ports of the API server, for the controller and the facade.', [443, 6443]),
+  httpsPorts: list(z.int(), 'Ports of the identity provider, for the facade.', [443]),
+  smtpPorts: list(z.int(), 'Ports of the mail server, for the controller.', [25, 465, 587]),
+  collectorPorts: list(z.int(), 'Ports of the OpenTelemetry collector.', [4318]),
+  clusterNetworks: list(
+    z.string(),
+    'IPv4 networks that the dispatcher cannot connect to, except for those in allowedNetworks.',
+    ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16'],
+  ),
+  clusterNetworksV6: list(z.string(), 'IPv6 networks that the dispatcher cannot connect to.', [
+    'fc00::/7',
+    'fe80::/10',
+  ]),
+});
+
+const monitoring = section('Objects for Prometheus and Grafana. They are only created if the API is there.', {
+  podMonitor: section('PodMonitor of the Prometheus Operator.', {
+    enabled: z.boolean().default(false).describe('Whether to create a PodMonitor.'),
+    interval: text('Time between two scrapes.', '30s'),
+    labels: openObject('Labels by which Prometheus selects the PodMonitor.'),
+  }),
+  prometheusRule: section('Alerts.', {
+    enabled: z.boolean().default(false).describe('Whether to create a PrometheusRule.'),
+    runbookUrl: text('Address of the runbooks, to which # and the alert are added.', 'https://sluice.dev/runbooks'),
+    labels: openObject('Labels by which Prometheus selects the PrometheusRule.'),
+  }),
+  dashboards: section('Dashboard for Grafana.', {
+    enabled: z.boolean().default(false).describe('Whether to create a ConfigMap with the dashboard.'),
+    labels: openObject('Labels by which the sidecar of Grafana finds the ConfigMap.', { grafana_dashboard: '1' }),
+  }),
+});
+
+/** All values of the chart: source of values.yaml, values.schema.json and the README. */
+export const Values = z.strictObject({
+  global: openObject('Values of a parent chart. Not used.'),
+  nameOverride: text('Replaces the name of the chart in the names of objects.'),
+  fullnameOverride: text('Replaces the start of the names of all objects.', '', {
+    regex: /^([a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?)?$/,
+    rule: 'must be at most 32 lowercase letters, digits and hyphens',
+  }),
+  image,
+  imagePullSecrets: openList('Secrets for pulling images, e.g. [{name: registry}].'),
+  mode: z
+    .enum(['roles', 'all'])
+    .default('roles')
+    .describe(
+      'roles runs a Deployment for each role. all runs all roles in one Deployment, for which the admission policies do not apply.',
+    ),
+  crds: section('CustomResourceDefinitions.', {
+    enabled: z.boolean().default(true).describe('Whether to install and upgrade them.'),
+    keep: z
+      .boolean()
+      .default(true)
+      .describe('Whether to keep them, and with them all custom resources, when the release is uninstalled.'),
+  }),
+  rbac: section('Roles for users.', {
+    aggregate: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether to add the access to Sluice to the roles admin, edit and view of Kubernetes. view never includes Integrations.',
+      ),
+  }),
+  redis,
+  rootKey: section('Root key, from which signing secrets and encrypted values are derived. Back it up.', {
+    existingSecret: text(
+      'Secret that has the key in root.key, with at least 32 bytes. If empty, a Secret is created once and kept.',
+    ),
+  }),
+  oidc: section('Identity providers of the REST API.', {
+    issuers: list(z.string(), meaningOf('SLUICE_OIDC_ISSUERS')),
+    audience: text(meaningOf('SLUICE_OIDC_AUDIENCE')),
+    algorithms: list(z.string(), meaningOf('SLUICE_OIDC_ALGORITHMS'), ['RS256']),
+    clockToleranceSeconds: z
+      .int()
+      .min(0)
+      .max(300)
+      .default(30)
+      .describe(meaningOf('SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS')),
+  }),
+  smtp: section('Mail server for invitations.', {
+    url: text(meaningOf('SLUICE_SMTP_URL')),
+    existingSecret: text('Secret that has this URL in the key url.'),
+    from: text(meaningOf('SLUICE_SMTP_FROM')),
+    allowPlainText: z.boolean().default(false).describe(meaningOf('SLUICE_SMTP_ALLOW_PLAIN_TEXT')),
+    invitationUrl: text(meaningOf('SLUICE_INVITATION_URL')),
+  }),
+  allowedNetworks: list(z.string(), meaningOf('SLUICE_ALLOWED_NETWORKS')),
+  limits: section('Limits.', {
+    queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
+  }),
+  logLevel: ENVIRONMENT.SLUICE_LOG_LEVEL.describe(meaningOf('SLUICE_LOG_LEVEL')),
+  shutdownDelaySeconds: z
+    .int()
+    .min(0)
+    .max(600)
+    .default(5)
+    .describe(
+      'Number of seconds during which ingress and the facade keep serving requests after SIGTERM. The grace period of all pods is 25 seconds longer.',
+    ),
+  tracing: section('Tracing. More variables of OpenTelemetry can be set in extraEnv.', {
+    endpoint: text(tracingMeaning('OTEL_EXPORTER_OTLP_ENDPOINT')),
+    protocol: z
+      .enum(['http/protobuf', 'http/json'])
+      .default('http/protobuf')
+      .describe(tracingMeaning('OTEL_EXPORTER_OTLP_PROTOCOL')),
+    sampler: text(tracingMeaning('OTEL_TRACES_SAMPLER'), 'parentbased_always_on'),
+    samplerArg: text(tracingMeaning('OTEL_TRACES_SAMPLER_ARG'), '1'),
+  }),
+  networkPolicy,
+  monitoring,
+  ...(Object.fromEntries([...WORKLOADS, ALL_IN_ONE].map(each => [each.name, workload(each)])) as Record<
+    Workload['name'],
+    ReturnType<typeof workload>
+  >),
+});
+
+export type Values = z.output<typeof Values>;

@@ -1,0 +1,126 @@
+import { VERSION } from '../../../src/config/version.ts';
+import { Values } from '../chart/values.ts';
+import type { GeneratedFile } from '../generate.ts';
+import { DEFAULT_INSTALLATION } from '../installation.ts';
+import { podMonitor } from '../manifests/monitoring.ts';
+import { systemNamespace } from '../manifests/namespace.ts';
+import { networkPolicyOf, redisNetworkPolicy } from '../manifests/network-policies.ts';
+import { createPlainTarget } from '../manifests/plain-target.ts';
+import { redisObjects } from '../manifests/redis.ts';
+import { serviceOf } from '../manifests/services.ts';
+import { configMap } from '../manifests/settings.ts';
+import { workloadObjects } from '../manifests/workloads.ts';
+import { stringifyAll } from '../manifests/yaml.ts';
+import { ROLE_DEFINITIONS, WORKLOADS } from '../roles.ts';
+
+const ORIGIN = '# Generated from tools/generate/manifests by tools/generate/generate.ts. Change it there.\n';
+const BASE = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' };
+const COMPONENT = { apiVersion: 'kustomize.config.k8s.io/v1alpha1', kind: 'Component' };
+
+/** Values of config/default. The names of images are replaced by an overlay, which has a registry. */
+const target = createPlainTarget(Values.parse({ image: { tag: VERSION }, redis: { embedded: { image: 'redis' } } }));
+
+/**
+ * Renders the folders for kustomize. Those that `kubectl apply -f` reads as well have their kustomization in a file
+ * without an ending, which it leaves out.
+ */
+export function renderKustomize(others: readonly GeneratedFile[]): GeneratedFile[] {
+  return [
+    ...['crds', 'config/rbac'].map(folder => listOf(folder, others)),
+    ...defaultFolder(),
+    ...evaluationFolder(),
+    ...monitoringFolders(),
+    ...networkPolicyFolder(),
+    namespaceFolder(),
+  ];
+}
+
+function file(path: string, ...objects: readonly object[]): GeneratedFile {
+  return { path, text: ORIGIN + stringifyAll(objects) };
+}
+
+/** Returns the kustomization of a folder that other parts of the generator write. */
+function listOf(folder: string, others: readonly GeneratedFile[]): GeneratedFile {
+  const inside = others.filter(({ path }) => path.startsWith(`${folder}/`) && path.endsWith('.yaml'));
+  const resources = inside.map(({ path }) => path.slice(folder.length + 1));
+  return file(`${folder}/Kustomization`, { ...BASE, resources });
+}
+
+function defaultFolder(): GeneratedFile[] {
+  const at = 'config/default';
+  const files = [
+    file(`${at}/namespace.yaml`, systemNamespace(DEFAULT_INSTALLATION)),
+    file(`${at}/config.yaml`, configMap(target)),
+    ...WORKLOADS.map(workload =>
+      file(
+        `${at}/${workload.name}.yaml`,
+        ...workloadObjects(workload, target),
+        ...workload.serves.map(port => serviceOf(workload, port, target)),
+      ),
+    ),
+  ];
+  const resources = files.map(({ path }) => path.slice(at.length + 1));
+  const [namespace = '', ...rest] = resources;
+  return [
+    file(`${at}/kustomization.yaml`, { ...BASE, resources: [namespace, '../../crds', '../rbac', ...rest] }),
+    ...files,
+  ];
+}
+
+function evaluationFolder(): GeneratedFile[] {
+  const replicas = WORKLOADS.map(({ name }) => ({ name: `${DEFAULT_INSTALLATION.prefix}-${name}`, count: 1 }));
+  return [
+    file('config/evaluation/kustomization.yaml', { ...BASE, resources: ['../default', 'redis.yaml'], replicas }),
+    file('config/evaluation/redis.yaml', ...redisObjects(target)),
+  ];
+}
+
+function monitoringFolders(): GeneratedFile[] {
+  const { prefix, namespace } = DEFAULT_INSTALLATION;
+  const dashboard = {
+    name: `${prefix}-dashboard`,
+    namespace,
+    files: ['sluice.json'],
+    options: { disableNameSuffixHash: true, labels: { grafana_dashboard: '1' } },
+  };
+  const at = 'config/components/monitoring';
+  return [
+    file('config/alerts/Kustomization', { ...BASE, resources: ['prometheus-rule.yaml'] }),
+    file('config/dashboards/Kustomization', { ...BASE, configMapGenerator: [dashboard] }),
+    file(`${at}/kustomization.yaml`, {
+      ...COMPONENT,
+      resources: ['../../alerts', '../../dashboards', 'pod-monitor.yaml'],
+    }),
+    file(`${at}/pod-monitor.yaml`, podMonitor(target)),
+  ];
+}
+
+function networkPolicyFolder(): GeneratedFile[] {
+  const at = 'config/components/network-policy';
+  const policies = [...WORKLOADS.map(workload => networkPolicyOf(workload, target)), redisNetworkPolicy(target)];
+  return [
+    file(`${at}/kustomization.yaml`, { ...COMPONENT, resources: ['network-policies.yaml'] }),
+    file(`${at}/network-policies.yaml`, ...policies),
+  ];
+}
+
+/** The namespace is also inside of the admission policies, where kustomize does not look for it. */
+function namespaceFolder(): GeneratedFile {
+  const limited = ROLE_DEFINITIONS.filter(({ rights }) => rights !== undefined);
+  const replacements = limited.map(({ name }) => ({
+    source: {
+      kind: 'ServiceAccount',
+      name: DEFAULT_INSTALLATION.accountOf(name),
+      fieldPath: 'metadata.namespace',
+    },
+    targets: [
+      {
+        select: { kind: 'ValidatingAdmissionPolicy', name: `${DEFAULT_INSTALLATION.prefix}-${name}-.*` },
+        fieldPaths: ['spec.matchConditions.0.expression'],
+        // system:serviceaccount:<namespace>:<name>
+        options: { delimiter: ':', index: 2 },
+      },
+    ],
+  }));
+  return file('config/components/namespace/kustomization.yaml', { ...COMPONENT, replacements });
+}

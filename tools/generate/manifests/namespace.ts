@@ -1,0 +1,14 @@
+import type { Installation } from '../installation.ts';
+import { labelsOf } from './metadata.ts';
+
+/** Returns the namespace, which refuses pods that are not restricted. */
+export function systemNamespace(installation: Installation): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: installation.namespace,
+      labels: { ...labelsOf(installation), 'pod-security.kubernetes.io/enforce': 'restricted' },
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { OPS_PORT, type Workload } from '../roles.ts';
+import { labelsOf } from './metadata.ts';
+import type { Target } from './target.ts';
+
+type Connection = Workload['connects'][number];
+
+const PORTS: Readonly<Record<Exclude<Connection, 'internet'>, string>> = {
+  kubernetes: 'networkPolicy.kubernetesPorts',
+  https: 'networkPolicy.httpsPorts',
+  smtp: 'networkPolicy.smtpPorts',
+};
+
+/** Returns the NetworkPolicy of a role, which denies what it does not list. */
+export function networkPolicyOf(workload: Workload, target: Target): object {
+  const tcp = (port: unknown) => ({ protocol: 'TCP', port });
+  const toPorts = (path: string) => ({ ports: target.each(path, tcp) });
+  const others = workload.connects.filter((to): to is Exclude<Connection, 'internet'> => to !== 'internet');
+  return {
+    ...head(workload.name, target),
+    spec: {
+      podSelector: { matchLabels: labelsOf(target, workload.name) },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ ports: [...workload.serves.map(({ number }) => tcp(number)), tcp(OPS_PORT)] }],
+      egress: [
+        { ports: ['UDP', 'TCP'].map(protocol => ({ protocol, port: 53 })) },
+        toPorts('networkPolicy.redisPorts'),
+        ...others.map(to => toPorts(PORTS[to])),
+        ...target.itemsWhen('tracing.endpoint', [toPorts('networkPolicy.collectorPorts')]),
+        ...(workload.connects.includes('internet') ? toInternet(target) : []),
+      ],
+    },
+  };
+}
+
+/** Endpoints of partners have any port, and are public or in one of the allowed networks. */
+function toInternet(target: Target): unknown[] {
+  return [
+    { to: [{ ipBlock: { cidr: '0.0.0.0/0', except: target.tree('networkPolicy.clusterNetworks') } }] },
+    { to: [{ ipBlock: { cidr: '::/0', except: target.tree('networkPolicy.clusterNetworksV6') } }] },
+    ...target.itemsWhen('allowedNetworks', [{ to: target.each('allowedNetworks', cidr => ({ ipBlock: { cidr } })) }]),
+  ];
+}
+
+/** Returns the NetworkPolicy of the Redis for evaluation: only pods of this installation can connect to it. */
+export function redisNetworkPolicy(target: Target): object {
+  return {
+    ...head('redis', target),
+    spec: {
+      podSelector: { matchLabels: labelsOf(target, 'redis') },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [
+        {
+          from: [{ podSelector: { matchLabels: labelsOf(target) } }],
+          ports: [{ protocol: 'TCP', port: 6379 }],
+        },
+      ],
+      egress: [],
+    },
+  };
+}
+
+function head(component: string, target: Target) {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: {
+      name: `${target.prefix}-${component}`,
+      namespace: target.namespace,
+      labels: labelsOf(target, component),
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import type { Values } from '../chart/values.ts';
+import { DEFAULT_INSTALLATION } from '../installation.ts';
+import type { Target } from './target.ts';
+
+/** Seconds that a role has for its work in progress, after it stopped serving requests. */
+export const STOP_SECONDS = 25;
+
+/** Creates the rendering for kustomize, in which `values` are already applied. */
+export function createPlainTarget(values: Values): Target {
+  const at = (path: string): unknown =>
+    path.split('.').reduce((node: unknown, key) => (node as Record<string, unknown>)[key], values);
+  const isSet = (path: string): boolean => {
+    const value = at(path);
+    return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
+  };
+  return {
+    ...DEFAULT_INSTALLATION,
+    image: `${values.image.repository}:${values.image.tag}`,
+    componentOf: role => role,
+    secretOf: subject => `${DEFAULT_INSTALLATION.prefix}-${subject}`,
+    value: (path, { as } = {}) => {
+      const value = at(path);
+      if (as === 'joined') return (value as readonly unknown[]).join(',');
+      return as === 'text' ? String(value) : value;
+    },
+    tree: at,
+    when: (path, fields) => (isSet(path) ? fields : {}),
+    itemsWhen: (path, items) => (isSet(path) ? items : []),
+    each: (path, item) => (at(path) as readonly unknown[]).map(item),
+    spread: path => at(path) as readonly unknown[],
+    merge: path => at(path) as object,
+    graceSeconds: STOP_SECONDS + values.shutdownDelaySeconds,
+    checksums: {},
+    smtpOptional: true,
+  };
+}

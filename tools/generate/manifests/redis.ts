@@ -1,0 +1,94 @@
+import { labelsOf } from './metadata.ts';
+import type { Target } from './target.ts';
+import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
+
+const PORT = 6379;
+/** The image is the user's own, so its user is set here. */
+const USER = 65_532;
+
+/** Returns the settings that docs/configuration.md requires, as arguments of redis-server. */
+function settings(target: Target): readonly unknown[] {
+  const flags = {
+    dir: '/data',
+    appendonly: 'yes',
+    appendfsync: 'always',
+    'maxmemory-policy': 'noeviction',
+    'lazyfree-lazy-expire': 'yes',
+    'lazyfree-lazy-server-del': 'yes',
+    'protected-mode': 'no',
+  };
+  return [
+    ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
+    '--maxmemory',
+    target.value('redis.embedded.maxmemory', { as: 'text' }),
+  ];
+}
+
+/** Returns a single Redis for evaluation: a StatefulSet, its Service, and the Secret with the URL for the roles. */
+export function redisObjects(target: Target): readonly object[] {
+  const labels = labelsOf(target, 'redis');
+  const metadata = { name: `${target.prefix}-redis`, namespace: target.namespace, labels };
+  const storageClass = 'redis.embedded.storageClassName';
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata,
+      type: 'Opaque',
+      stringData: { url: `redis://${target.prefix}-redis:${PORT}` },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: { clusterIP: 'None', selector: labels, ports: [{ name: 'redis', port: PORT, targetPort: 'redis' }] },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata,
+      spec: {
+        serviceName: metadata.name,
+        replicas: 1,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: podSpec(target) },
+        volumeClaimTemplates: [
+          {
+            metadata: { name: 'data' },
+            spec: {
+              accessModes: ['ReadWriteOnce'],
+              ...target.when(storageClass, { storageClassName: target.value(storageClass) }),
+              resources: { requests: { storage: target.value('redis.embedded.storage') } },
+            },
+          },
+        ],
+      },
+    },
+  ];
+}
+
+function podSpec(target: Target): object {
+  const probe = { tcpSocket: { port: 'redis' }, periodSeconds: 5 };
+  return {
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    securityContext: { ...POD_SECURITY, runAsUser: USER, runAsGroup: USER, fsGroup: USER },
+    ...target.when('imagePullSecrets', { imagePullSecrets: target.tree('imagePullSecrets') }),
+    containers: [
+      {
+        name: 'redis',
+        image: target.value('redis.embedded.image', { as: 'text' }),
+        command: ['redis-server'],
+        args: settings(target),
+        ports: [{ name: 'redis', containerPort: PORT }],
+        resources: target.tree('redis.embedded.resources'),
+        readinessProbe: probe,
+        // Loading the data of a crash takes time.
+        startupProbe: { ...probe, failureThreshold: 120 },
+        livenessProbe: { ...probe, periodSeconds: 10 },
+        securityContext: CONTAINER_SECURITY,
+        volumeMounts: [{ name: 'data', mountPath: '/data' }],
+      },
+    ],
+  };
+}

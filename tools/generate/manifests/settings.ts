@@ -1,0 +1,66 @@
+import type { ENVIRONMENT } from '../../../src/config/environment.ts';
+import { labelsOf } from './metadata.ts';
+import type { Format, Target } from './target.ts';
+
+type Variable = keyof typeof ENVIRONMENT;
+
+/** Variables that all pods read from the ConfigMap, with the value that each comes from. */
+const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Format['as']]>>> = {
+  SLUICE_LOG_LEVEL: ['logLevel', undefined],
+  SLUICE_SHUTDOWN_DELAY_SECONDS: ['shutdownDelaySeconds', 'text'],
+  SLUICE_QUEUE_MAX_BYTES: ['limits.queueMaxBytes', 'text'],
+};
+
+/** Variables that are only set if they are not empty, each with its group. */
+const OPTIONAL: typeof SETTINGS = {
+  SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
+  SLUICE_OIDC_ISSUERS: ['oidc.issuers', 'joined'],
+  SLUICE_OIDC_AUDIENCE: ['oidc.audience', 'text'],
+  SLUICE_OIDC_ALGORITHMS: ['oidc.algorithms', 'joined'],
+  SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: ['oidc.clockToleranceSeconds', 'text'],
+  SLUICE_SMTP_FROM: ['smtp.from', 'text'],
+  SLUICE_SMTP_ALLOW_PLAIN_TEXT: ['smtp.allowPlainText', 'text'],
+  SLUICE_INVITATION_URL: ['smtp.invitationUrl', 'text'],
+};
+
+const TRACING = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: ['tracing.endpoint', 'text'],
+  OTEL_EXPORTER_OTLP_PROTOCOL: ['tracing.protocol', 'text'],
+  OTEL_TRACES_SAMPLER: ['tracing.sampler', 'text'],
+  OTEL_TRACES_SAMPLER_ARG: ['tracing.samplerArg', 'text'],
+} as const;
+
+/** Variables that come from elsewhere: Secrets, the pod itself, or the manifests, in which the ports are fixed. */
+export const ELSEWHERE: readonly Variable[] = [
+  'SLUICE_REDIS_URL',
+  'SLUICE_SMTP_URL',
+  'SLUICE_ROOT_KEY_FILE',
+  'SLUICE_NAMESPACE',
+  'SLUICE_INGRESS_PORT',
+  'SLUICE_FACADE_PORT',
+  'SLUICE_OPS_PORT',
+];
+
+/** Variables in the ConfigMap. */
+export const CONFIGURED = [...Object.keys(SETTINGS), ...Object.keys(OPTIONAL)] as readonly Variable[];
+
+const format = (as: Format['as']): Format => (as === undefined ? {} : { as });
+
+/** Returns the ConfigMap with the variables of all pods. */
+export function configMap(target: Target): object {
+  const required = Object.entries(SETTINGS).map(([name, [path, as]]) => [name, target.value(path, format(as))]);
+  const optional = Object.entries(OPTIONAL).map(([name, [path, as]]) =>
+    target.when(path, { [name]: target.value(path, format(as)) }),
+  );
+  const tracing = Object.entries(TRACING).map(([name, [path, as]]) => [name, target.value(path, { as })]);
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: `${target.prefix}-config`, namespace: target.namespace, labels: labelsOf(target) },
+    data: Object.assign(
+      Object.fromEntries(required),
+      ...optional,
+      target.when('tracing.endpoint', Object.fromEntries(tracing)),
+    ),
+  };
+}

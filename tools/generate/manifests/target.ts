@@ -1,0 +1,39 @@
+import type { Installation } from '../installation.ts';
+
+/** An expression that each rendering writes in its own way. */
+export interface Format {
+  /** How a value becomes text, for fields that are strings. */
+  readonly as?: 'text' | 'joined';
+}
+
+/**
+ * A rendering of the manifests: plain YAML with the defaults, or a template of Helm, in which each value is an
+ * expression. Paths are those of values.yaml, e.g. `controller.replicas`.
+ */
+export interface Target extends Installation {
+  readonly image: string;
+  /** Returns the value of the label `app.kubernetes.io/component` on the pods that run a role. */
+  readonly componentOf: (role: string) => string;
+  /** Returns the name of a Secret that may be the user's own. */
+  readonly secretOf: (subject: 'redis' | 'root-key' | 'smtp') => string;
+  /** Returns one value. */
+  readonly value: (path: string, format?: Format) => unknown;
+  /** Returns a list or an object with everything in it. */
+  readonly tree: (path: string) => unknown;
+  /** Returns fields that are only there if the value is neither empty nor false. */
+  readonly when: (path: string, fields: object) => object;
+  /** Returns items that are only there if the value is neither empty nor false. */
+  readonly itemsWhen: (path: string, items: readonly object[]) => readonly unknown[];
+  /** Returns one item for each item of a list. */
+  readonly each: (path: string, item: (value: unknown) => unknown) => readonly unknown[];
+  /** Returns the items of a list, to go among others. */
+  readonly spread: (path: string) => readonly unknown[];
+  /** Returns the fields of an object, to go among others. */
+  readonly merge: (path: string) => object;
+  /** Seconds between SIGTERM and SIGKILL. */
+  readonly graceSeconds: unknown;
+  /** Annotations that make pods restart when their configuration changes. */
+  readonly checksums: object;
+  /** Whether the Secret with the mail server may be missing. */
+  readonly smtpOptional: unknown;
+}

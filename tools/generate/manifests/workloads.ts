@@ -1,0 +1,128 @@
+import { OPS_PORT, type Workload } from '../roles.ts';
+import { labelsOf } from './metadata.ts';
+import type { Target } from './target.ts';
+
+const ROOT_KEY_FOLDER = '/etc/sluice/root-key';
+
+/** What the Pod Security Standard `restricted` asks of a pod. The image names a user that is not root. */
+export const POD_SECURITY = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } };
+
+export const CONTAINER_SECURITY = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+
+/** Returns the Deployment and the PodDisruptionBudget of a role. */
+export function workloadObjects(workload: Workload, target: Target): readonly object[] {
+  const labels = labelsOf(target, workload.name);
+  const metadata = { name: `${target.prefix}-${workload.name}`, namespace: target.namespace, labels };
+  const at = (key: string) => `${workload.name}.${key}`;
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { ...metadata, annotations: { 'kubernetes.io/description': workload.description } },
+      spec: {
+        replicas: target.value(at('replicas')),
+        selector: { matchLabels: labels },
+        template: {
+          metadata: {
+            labels: { ...labels, ...target.merge(at('podLabels')) },
+            annotations: {
+              'kubectl.kubernetes.io/default-container': 'sluice',
+              ...target.checksums,
+              ...target.merge(at('podAnnotations')),
+            },
+          },
+          spec: podSpec(workload, target),
+        },
+      },
+    },
+    {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata,
+      spec: {
+        maxUnavailable: target.value(at('maxUnavailable')),
+        // A pod that is not ready does no work that an eviction could interrupt.
+        unhealthyPodEvictionPolicy: 'AlwaysAllow',
+        selector: { matchLabels: labels },
+      },
+    },
+  ];
+}
+
+function podSpec(workload: Workload, target: Target): object {
+  const at = (key: string) => `${workload.name}.${key}`;
+  const rootKey = { name: 'root-key', secret: { secretName: target.secretOf('root-key') } };
+  const selector = { matchLabels: labelsOf(target, workload.name) };
+  return {
+    serviceAccountName: target.accountOf(workload.name),
+    automountServiceAccountToken: workload.token,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: target.graceSeconds,
+    securityContext: POD_SECURITY,
+    ...target.when('imagePullSecrets', { imagePullSecrets: target.tree('imagePullSecrets') }),
+    ...target.when(at('priorityClassName'), { priorityClassName: target.value(at('priorityClassName')) }),
+    ...target.when(at('nodeSelector'), { nodeSelector: target.tree(at('nodeSelector')) }),
+    ...target.when(at('tolerations'), { tolerations: target.tree(at('tolerations')) }),
+    ...target.when(at('affinity'), { affinity: target.tree(at('affinity')) }),
+    topologySpreadConstraints: ['kubernetes.io/hostname', 'topology.kubernetes.io/zone'].map(topologyKey => ({
+      maxSkew: 1,
+      topologyKey,
+      whenUnsatisfiable: 'ScheduleAnyway',
+      labelSelector: selector,
+    })),
+    containers: [container(workload, target)],
+    volumes: [...(workload.rootKey ? [rootKey] : []), ...target.spread(at('extraVolumes'))],
+  };
+}
+
+function container(workload: Workload, target: Target): object {
+  const at = (key: string) => `${workload.name}.${key}`;
+  const ports = [...workload.serves, { name: 'ops', number: OPS_PORT }];
+  return {
+    name: 'sluice',
+    image: target.image,
+    imagePullPolicy: target.value('image.pullPolicy'),
+    args: [workload.name],
+    ports: ports.map(({ name, number }) => ({ name, containerPort: number })),
+    envFrom: [{ configMapRef: { name: `${target.prefix}-config` } }],
+    env: [...environment(workload, target), ...target.spread(at('extraEnv'))],
+    resources: target.tree(at('resources')),
+    ...probes(),
+    securityContext: CONTAINER_SECURITY,
+    volumeMounts: [
+      ...(workload.rootKey ? [{ name: 'root-key', mountPath: ROOT_KEY_FOLDER, readOnly: true }] : []),
+      ...target.spread(at('extraVolumeMounts')),
+    ],
+  };
+}
+
+function environment({ token, rootKey, mail }: Workload, target: Target): object[] {
+  const urlIn = (name: string, optional: object = {}) => ({
+    valueFrom: { secretKeyRef: { name, key: 'url', ...optional } },
+  });
+  return [
+    { name: 'SLUICE_REDIS_URL', ...urlIn(target.secretOf('redis')) },
+    ...(token ? [{ name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } }] : []),
+    ...(rootKey ? [{ name: 'SLUICE_ROOT_KEY_FILE', value: `${ROOT_KEY_FOLDER}/root.key` }] : []),
+    ...(mail
+      ? [{ name: 'SLUICE_SMTP_URL', ...urlIn(target.secretOf('smtp'), { optional: target.smtpOptional }) }]
+      : []),
+  ];
+}
+
+/**
+ * Returns the probes. Only the process itself decides about a restart: a role waits for Redis and the API server for as
+ * long as they are away, and restarting it would not bring them back.
+ */
+function probes(): object {
+  const get = (path: string) => ({ httpGet: { path, port: 'ops' } });
+  return {
+    startupProbe: { ...get('/healthz'), periodSeconds: 1, failureThreshold: 60 },
+    livenessProbe: { ...get('/healthz'), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 },
+    readinessProbe: { ...get('/readyz'), periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 2 },
+  };
+}
