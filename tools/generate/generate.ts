@@ -5,6 +5,7 @@ import { GROUP } from '../../src/api/group-version.ts';
 import { KINDS } from '../../src/api/kinds/kinds.ts';
 import { describeCrd } from '../../src/kube/crds.ts';
 import { renderAlerts } from './alerts/alerts.ts';
+import { renderChart } from './chart/chart.ts';
 import { renderDashboards } from './dashboards/dashboards.ts';
 import { renderDocs } from './docs/docs.ts';
 import { renderKustomize } from './kustomize/kustomize.ts';
@@ -46,10 +47,11 @@ function readOrNothing(path: string): string | undefined {
 /** Renders all generated files. */
 export async function renderAll(): Promise<GeneratedFile[]> {
   const manifests = [...renderCrds(), ...renderRbac()];
+  const monitoring = [...renderAlerts(), ...renderDashboards()];
   return [
     ...manifests,
-    ...renderAlerts(),
-    ...renderDashboards(),
+    ...monitoring,
+    ...renderChart(monitoring),
     ...renderKustomize(manifests),
     ...(await renderDocs()),
   ];

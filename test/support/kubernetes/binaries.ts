@@ -7,6 +7,7 @@ import { type BuildOrder, buildBinaries } from './build.ts';
 const FAMILIES = {
   kube: { folder: join(import.meta.dirname, 'kube'), module: 'k8s.io/kubernetes' },
   etcd: { folder: join(import.meta.dirname, 'etcd'), module: 'go.etcd.io/etcd/server/v3' },
+  helm: { folder: join(import.meta.dirname, 'helm'), module: 'helm.sh/helm/v3' },
 } as const;
 
 const BINARIES = {
@@ -14,6 +15,7 @@ const BINARIES = {
   'kube-apiserver': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-apiserver' },
   kubectl: { family: 'kube', package: 'k8s.io/kubernetes/cmd/kubectl' },
   'kube-controller-manager': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-controller-manager' },
+  helm: { family: 'helm', package: 'helm.sh/helm/v3/cmd/helm' },
 } as const;
 
 export type Binary = keyof typeof BINARIES;
@@ -27,8 +29,8 @@ export class MissingBinaries extends Error {
 }
 
 /** Reads the version of a family, such as `v1.36.3`, from its go.mod, the only place that has it. */
-function versionOf(family: keyof typeof FAMILIES): string {
-  const { folder, module } = FAMILIES[family];
+function versionOf(family: keyof typeof FAMILIES, module: string = FAMILIES[family].module): string {
+  const { folder } = FAMILIES[family];
   const words = readFileSync(join(folder, 'go.mod'), 'utf8')
     .split('\n')
     .map(line =>
@@ -42,12 +44,26 @@ function versionOf(family: keyof typeof FAMILIES): string {
   return version;
 }
 
-/** Sets the version in the linker: Kubernetes is `v0.0.0` otherwise, and clients compare versions. */
+/**
+ * Sets the version in the linker: Kubernetes is `v0.0.0` otherwise, and clients compare versions. Helm would render for
+ * Kubernetes 1.20 instead of the version of its client.
+ */
 function linkerFlags(family: keyof typeof FAMILIES, version: string): string {
-  if (family !== 'kube') return '-s -w';
-  const [major, minor] = version.slice(1).split('.');
-  const symbols = { gitVersion: version, gitMajor: major, gitMinor: minor };
-  return ['-s -w', ...Object.entries(symbols).map(([k, v]) => `-X k8s.io/component-base/version.${k}=${v}`)].join(' ');
+  const symbols = family === 'kube' ? kubeSymbols(version) : family === 'helm' ? helmSymbols() : {};
+  return ['-s -w', ...Object.entries(symbols).map(([name, value]) => `-X ${name}=${value}`)].join(' ');
+}
+
+function kubeSymbols(version: string): Record<string, string> {
+  const [major = '', minor = ''] = version.slice(1).split('.');
+  const at = 'k8s.io/component-base/version';
+  return { [`${at}.gitVersion`]: version, [`${at}.gitMajor`]: major, [`${at}.gitMinor`]: minor };
+}
+
+function helmSymbols(): Record<string, string> {
+  // Version 0.37 of the client is that of Kubernetes 1.37.
+  const [, minor = ''] = versionOf('helm', 'k8s.io/client-go').split('.');
+  const at = 'helm.sh/helm/v3/pkg/chartutil';
+  return { [`${at}.k8sVersionMajor`]: '1', [`${at}.k8sVersionMinor`]: minor };
 }
 
 function cacheFolder(): string {
@@ -93,12 +109,8 @@ export function isBinaryThere(binary: Binary): boolean {
  * @throws MissingBinaries if a wanted one is missing and Go is absent or too old
  */
 export async function ensureBinaries(wanted: readonly Binary[]): Promise<Readonly<Record<Binary, string>>> {
-  const paths = {
-    etcd: pathOf('etcd'),
-    'kube-apiserver': pathOf('kube-apiserver'),
-    kubectl: pathOf('kubectl'),
-    'kube-controller-manager': pathOf('kube-controller-manager'),
-  };
+  const names = Object.keys(BINARIES) as Binary[];
+  const paths = Object.fromEntries(names.map(name => [name, pathOf(name)])) as Record<Binary, string>;
   const missing = wanted.filter(binary => !isExecutable(paths[binary])).map(orderFor);
   if (missing.length > 0) {
     const refusal = await buildBinaries(missing, { lock: join(cacheFolder(), 'build.lock'), isThere: isExecutable });

@@ -25,6 +25,15 @@ export function list<Item extends z.ZodType<string | number>>(
     .describe(description);
 }
 
+/** A list of ports for a rule. An empty list would allow every port. */
+export function ports(description: string, fallback: readonly number[]) {
+  return z
+    .array(z.int().min(1).max(65_535))
+    .min(1)
+    .default([...fallback])
+    .describe(description);
+}
+
 /** An object in the format of Kubernetes, whose keys the API server checks. */
 export function openObject(description: string, fallback: Readonly<Record<string, unknown>> = {}) {
   return z

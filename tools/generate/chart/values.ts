@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ENVIRONMENT } from '../../../src/config/environment.ts';
 import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts';
 import { ALL_IN_ONE, WORKLOADS, type Workload } from '../roles.ts';
-import { list, openList, openObject, section, text } from './value-types.ts';
+import { list, openList, openObject, ports, section, text } from './value-types.ts';
 
 const meaningOf = (variable: keyof typeof ENVIRONMENT) => ENVIRONMENT[variable].description ?? '';
 const tracingMeaning = (variable: string) => TRACING_ENVIRONMENT[variable]?.meaning ?? '';
@@ -90,11 +90,11 @@ const redis = section('Redis. Set one of url, existingSecret, and embedded.enabl
 
 const networkPolicy = section('NetworkPolicies for each role, which deny all other connections.', {
   enabled: z.boolean().default(false).describe('Whether to create NetworkPolicies.'),
-  redisPorts: list(z.int(), 'Ports of Redis.', [6379]),
-  kubernetesPorts: list(z.int(), 'Ports of the API server, for the controller and the facade.', [443, 6443]),
-  httpsPorts: list(z.int(), 'Ports of the identity provider, for the facade.', [443]),
-  smtpPorts: list(z.int(), 'Ports of the mail server, for the controller.', [25, 465, 587]),
-  collectorPorts: list(z.int(), 'Ports of the OpenTelemetry collector.', [4318]),
+  redisPorts: ports('Ports of Redis.', [6379]),
+  kubernetesPorts: ports('Ports of the API server, for the controller and the facade.', [443, 6443]),
+  httpsPorts: ports('Ports of the identity provider, for the facade.', [443]),
+  smtpPorts: ports('Ports of the mail server, for the controller.', [25, 465, 587]),
+  collectorPorts: ports('Ports of the OpenTelemetry collector.', [4318]),
   clusterNetworks: list(
     z.string(),
     'IPv4 networks that the dispatcher cannot connect to, except for those in allowedNetworks.',
@@ -126,7 +126,6 @@ const monitoring = section('Objects for Prometheus and Grafana. They are only cr
 /** All values of the chart: source of values.yaml, values.schema.json and the README. */
 export const Values = z.strictObject({
   global: openObject('Values of a parent chart. Not used.'),
-  nameOverride: text('Replaces the name of the chart in the names of objects.'),
   fullnameOverride: text('Replaces the start of the names of all objects.', '', {
     regex: /^([a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?)?$/,
     rule: 'must be at most 32 lowercase letters, digits and hyphens',

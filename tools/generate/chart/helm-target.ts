@@ -1,0 +1,34 @@
+import { STOP_SECONDS } from '../manifests/plain-target.ts';
+import type { Target } from '../manifests/target.ts';
+import { block, expression, fieldsOf, itemsOf, tree } from './template.ts';
+
+const SECRETS = { redis: 'sluice.redisSecret', 'root-key': 'sluice.rootKeySecret', smtp: 'sluice.smtpSecret' } as const;
+
+const valueAt = (path: string) => `$.Values.${path}`;
+const helper = (name: string) => expression(`include "${name}" $`);
+const checksumOf = (file: string) => expression(`include (print $.Template.BasePath "/${file}") $ | sha256sum`);
+
+/** The rendering for the chart. `$` is used everywhere, because `.` is something else inside of `range`. */
+export const HELM_TARGET: Target = {
+  namespace: expression('$.Release.Namespace'),
+  prefix: helper('sluice.prefix'),
+  instance: expression('$.Release.Name'),
+  accountOf: role => expression(`include "sluice.account" (list $ "${role}")`),
+  image: expression('include "sluice.image" $ | quote'),
+  componentOf: role => expression(`include "sluice.component" (list $ "${role}")`),
+  secretOf: subject => helper(SECRETS[subject]),
+  // JSON writes large numbers in full, and quotes strings.
+  value: (path, { as } = {}) => {
+    if (as === 'joined') return expression(`join "," ${valueAt(path)} | quote`);
+    return as === 'text' ? expression(`include "sluice.text" ${valueAt(path)}`) : expression(`toJson ${valueAt(path)}`);
+  },
+  tree: path => tree(valueAt(path)),
+  when: (path, fields) => block(`if ${valueAt(path)}`, fields),
+  itemsWhen: (path, items) => [block(`if ${valueAt(path)}`, items)],
+  each: (path, item) => [block(`range ${valueAt(path)}`, [item(expression('toJson .'))])],
+  spread: path => [itemsOf(valueAt(path))],
+  merge: path => fieldsOf(valueAt(path)),
+  graceSeconds: expression(`add ${STOP_SECONDS} (int64 $.Values.shutdownDelaySeconds)`),
+  checksums: { 'checksum/config': checksumOf('config.yaml'), 'checksum/secrets': checksumOf('secrets.yaml') },
+  smtpOptional: expression('not (or $.Values.smtp.url $.Values.smtp.existingSecret)'),
+};

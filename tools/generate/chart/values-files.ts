@@ -1,0 +1,63 @@
+import { stringify } from 'yaml';
+import { z } from 'zod';
+import { type Row, table } from '../markdown.ts';
+import { Values } from './values.ts';
+
+/** The part of JSON Schema that the values use. */
+interface Node {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, Node>>;
+}
+
+function schema(): Node {
+  return z.toJSONSchema(Values, { io: 'input', target: 'draft-7' }) as unknown as Node;
+}
+
+/** Returns values.schema.json. Without defaults, which are in values.yaml. */
+export function renderSchema(): string {
+  return `${JSON.stringify(schema(), (key, value) => (key === 'default' ? undefined : value), 2)}\n`;
+}
+
+/** Returns values.yaml: all values with their defaults, each below its description. */
+export function renderValues(): string {
+  return `${linesOf(schema(), 0).join('\n')}\n`;
+}
+
+function linesOf({ properties = {} }: Node, depth: number): string[] {
+  const indent = '  '.repeat(depth);
+  return Object.entries(properties).flatMap(([name, node]) => {
+    const comment = wrap(node.description ?? '', 110 - indent.length).map(line => `${indent}# ${line}`);
+    const own =
+      node.properties === undefined
+        ? stringify({ [name]: node.default }, { lineWidth: 0 })
+            .trimEnd()
+            .split('\n')
+            .map(line => indent + line)
+        : [`${indent}${name}:`, ...linesOf(node, depth + 1)];
+    return [...(depth === 0 ? [''] : []), ...comment, ...own];
+  });
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
+/** Returns the table of all values for the README. */
+export function renderValuesTable(): string {
+  return table(['Value', 'Default', 'Description'], rowsOf(schema(), ''));
+}
+
+function rowsOf({ properties = {} }: Node, prefix: string): Row[] {
+  return Object.entries(properties).flatMap(([name, node]) =>
+    node.properties === undefined
+      ? [[`\`${prefix}${name}\``, `\`${JSON.stringify(node.default)}\``, node.description ?? ''] as const]
+      : rowsOf(node, `${prefix}${name}.`),
+  );
+}
