@@ -71,8 +71,8 @@ class LongestFirst extends BaseSequencer {
 
 /**
  * What a test needs is in its name: `*.test.ts` runs anywhere, `*.redis.test.ts` gets a real Redis and a Redis
- * Cluster, `*.kube.test.ts` a real API server; `test/system` and `test/e2e` get all of it. `test/image` builds the
- * container image.
+ * Cluster, `*.kube.test.ts` a real API server, `test/chart` the same and Helm; `test/system` and `test/e2e` get all.
+ * `test/image` builds the container image.
  */
 export default defineConfig({
   test: {
@@ -83,7 +83,7 @@ export default defineConfig({
           name: 'unit',
           ...SHARED,
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/{system,e2e,image}/**', ...ALONE],
+          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/{system,e2e,chart,image}/**', ...ALONE],
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
           testTimeout: 30_000,
           // One less than there are cores would be one alone on a small machine.
@@ -122,6 +122,17 @@ export default defineConfig({
           globalSetup: ['test/image/setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'chart',
+          ...SHARED,
+          include: ['test/chart/**/*.test.ts'],
+          globalSetup: ['test/support/setup-kube.ts'],
+          testTimeout: 60_000,
+          // Helm is built at the first run.
+          hookTimeout: 600_000,
         },
       },
       {

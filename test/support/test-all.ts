@@ -18,10 +18,10 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   format: ['biome', 'check'],
 };
 
-const PROJECTS = ['unit', 'redis', 'kube', 'image', 'system', 'waiting', 'scale'];
+const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting', 'scale'];
 
 /** The suites that leave enough of the machine to `waiting`. `scale` needs all of it. */
-const BESIDE_WAITING = ['redis', 'kube', 'image', 'system'];
+const BESIDE_WAITING = ['redis', 'kube', 'chart', 'image', 'system'];
 
 const LONGER = 'Longer, on demand: make bench, make test-api, make test-model, make test-mutants, make test-scale';
 

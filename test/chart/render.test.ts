@@ -1,0 +1,165 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { CHART, type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { buildOverlays, REQUIRED_OVERLAY } from './support/kustomize.ts';
+import { REFUSALS, REQUIRED, VALUE_SETS } from './support/value-sets.ts';
+
+let helm: Helm;
+
+beforeAll(async () => {
+  helm = await openHelm();
+});
+
+/** Labels and annotations that only Helm writes. */
+const HELM_ONLY = /^(helm\.sh\/|checksum\/|app\.kubernetes\.io\/(managed-by|version)$)/;
+
+/** Leaves out what only Helm writes, and what is empty: to the API server, it is as good as not there. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value)
+    .filter(([name]) => !HELM_ONLY.test(name))
+    .map(([name, field]) => [name, plain(field)] as const)
+    .filter(([, field]) => field !== null && !(Array.isArray(field) && field.length === 0));
+  return Object.fromEntries(fields);
+}
+
+const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+
+function byName(objects: readonly Manifest[]): Record<string, unknown> {
+  const named = objects.map(object => [nameOf(object), plain(object)] as const);
+  expect(new Set(named.map(([name]) => name)).size, 'no object is there twice').toBe(named.length);
+  return Object.fromEntries(named.toSorted(([a], [b]) => a.localeCompare(b)));
+}
+
+test('the chart with its defaults and config/default are the same objects', async () => {
+  const [ofChart, ofKustomize] = await Promise.all([
+    renderChart(helm, REQUIRED),
+    buildOverlays({ resources: ['default'], ...REQUIRED_OVERLAY }),
+  ]);
+  // Helm creates the namespace by a flag.
+  const expected = byName(ofKustomize.filter(({ kind }) => kind !== 'Namespace'));
+  expect(Object.keys(expected).length).toBeGreaterThan(40);
+  expect(byName(ofChart)).toEqual(expected);
+});
+
+test('the linter finds nothing', async () => {
+  const { code, stdout } = await helm(['lint', '--strict', CHART], { values: REQUIRED });
+  expect(stdout).not.toMatch(/\[(WARNING|ERROR)\]/);
+  expect(code).toBe(0);
+});
+
+describe('wrong values', () => {
+  test.each(REFUSALS)('%s: the refusal says what to change', async (_, values, sentence) => {
+    const { code, stderr } = await helm(['template', 'sluice', CHART], { values });
+    expect(stderr).toMatch(sentence);
+    expect(code).not.toBe(0);
+  });
+
+  test('all contradictions are told at once', async () => {
+    const { stderr } = await helm(['template', 'sluice', CHART]);
+    expect(stderr.match(/^- /gm)).toHaveLength(3);
+  });
+});
+
+interface Workload extends Manifest {
+  readonly spec: {
+    readonly replicas: number;
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    readonly template: {
+      readonly metadata: Manifest['metadata'];
+      readonly spec: {
+        readonly serviceAccountName: string;
+        readonly automountServiceAccountToken: boolean;
+        readonly terminationGracePeriodSeconds: number;
+        readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[];
+      };
+    };
+  };
+}
+
+const ofKind = <Kind extends Manifest = Manifest>(objects: readonly Manifest[], kind: string) =>
+  objects.filter(object => object.kind === kind) as Kind[];
+
+describe('a release under another name and namespace', () => {
+  const elsewhere = { release: 'blue', namespace: 'events' };
+
+  test.each(Object.entries(VALUE_SETS))('%s: nothing has a name of another installation', async (_, values) => {
+    const objects = await renderChart(helm, values, elsewhere);
+    const given = { ...REQUIRED, redis: values['redis'] };
+    const text = JSON.stringify(objects.filter(({ kind }) => kind !== 'CustomResourceDefinition'))
+      .replaceAll(/"resourceNames":\["sluice-controller"\]/g, '')
+      .replaceAll(given.rootKey.existingSecret, '')
+      .replaceAll(REQUIRED.redis.existingSecret, '');
+    expect(text).not.toMatch(/(?<![-/\w])sluice-(system|controller|facade|ingress|router|dispatcher|redis|config)/);
+    expect(objects.every(({ metadata }) => [undefined, 'events'].includes(metadata.namespace))).toBe(true);
+  });
+
+  test.each(Object.entries(VALUE_SETS).filter(([, values]) => values['mode'] !== 'all'))(
+    '%s: the policies hold the accounts of the pods that get a token',
+    async (_, values) => {
+      const objects = await renderChart(helm, values, elsewhere);
+      const users = ofKind<Workload>(objects, 'Deployment')
+        .map(({ spec }) => spec.template.spec)
+        .filter(({ automountServiceAccountToken }) => automountServiceAccountToken)
+        .map(({ serviceAccountName }) => `system:serviceaccount:events:${serviceAccountName}`);
+      const held = JSON.stringify(ofKind(objects, 'ValidatingAdmissionPolicy'));
+      expect(users.length).toBeGreaterThan(0);
+      for (const user of users) expect(held).toContain(`request.userInfo.username == '${user}'`);
+      const accounts = ofKind(objects, 'ServiceAccount').map(({ metadata }) => metadata.name);
+      for (const user of users) expect(accounts).toContain(user.split(':').at(-1));
+    },
+  );
+});
+
+describe.each(Object.entries(VALUE_SETS))('%s', (_, values) => {
+  test('every Service, budget and policy selects the pods of one Deployment', async () => {
+    const objects = await renderChart(helm, values);
+    const pods = [...ofKind<Workload>(objects, 'Deployment'), ...ofKind<Workload>(objects, 'StatefulSet')].map(
+      ({ spec }) => spec.template.metadata.labels ?? {},
+    );
+    const selectors = [
+      ...ofKind(objects, 'Service').map(({ spec }) => (spec as { selector: object }).selector),
+      ...ofKind<Workload>(objects, 'PodDisruptionBudget').map(({ spec }) => spec.selector.matchLabels),
+      ...ofKind(objects, 'NetworkPolicy').map(
+        ({ spec }) => (spec as { podSelector: { matchLabels: object } }).podSelector.matchLabels,
+      ),
+    ];
+    expect(selectors.length).toBeGreaterThan(1);
+    for (const selector of selectors) {
+      const selected = pods.filter(labels => Object.entries(selector).every(([name, value]) => labels[name] === value));
+      expect(selected, JSON.stringify(selector)).toHaveLength(1);
+    }
+  });
+});
+
+test('values reach the pods', async () => {
+  const objects = await renderChart(helm, VALUE_SETS['production'] ?? {});
+  const dispatcher = ofKind<Workload>(objects, 'Deployment').find(({ metadata }) =>
+    metadata.name.endsWith('dispatcher'),
+  );
+  const pod = dispatcher?.spec.template.spec;
+  expect(dispatcher?.spec.replicas).toBe(6);
+  expect(pod?.containers[0]?.image).toBe(`registry.example.com/events/sluice@sha256:${'4b'.repeat(32)}`);
+  expect(pod).toMatchObject({
+    terminationGracePeriodSeconds: 45,
+    automountServiceAccountToken: false,
+    priorityClassName: 'system-cluster-critical',
+    imagePullSecrets: [{ name: 'registry' }],
+  });
+  expect(ofKind(objects, 'ConfigMap')[0]?.['data']).toEqual({
+    SLUICE_LOG_LEVEL: 'info',
+    SLUICE_SHUTDOWN_DELAY_SECONDS: '20',
+    SLUICE_QUEUE_MAX_BYTES: '1073741824000',
+    SLUICE_ALLOWED_NETWORKS: '10.8.0.0/16',
+    SLUICE_OIDC_ISSUERS: 'https://a.example.com,https://b.example.com',
+    SLUICE_OIDC_AUDIENCE: 'sluice',
+    SLUICE_OIDC_ALGORITHMS: 'ES256',
+    SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS: '30',
+    SLUICE_SMTP_FROM: 'Sluice <sluice@example.com>',
+    SLUICE_INVITATION_URL: 'https://app.example.com/i',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
+    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '0.05',
+  });
+});

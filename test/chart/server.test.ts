@@ -1,0 +1,112 @@
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { ensureBinaries } from '../support/kubernetes/binaries.ts';
+import { type Kubectl, kubectlFor } from '../support/kubernetes/kubectl.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { foreignApis } from './support/foreign-apis.ts';
+import { type Helm, type Manifest, openHelm, outputOf, renderChart } from './support/helm.ts';
+import { buildOverlays, REQUIRED_OVERLAY } from './support/kustomize.ts';
+import { VALUE_SETS } from './support/value-sets.ts';
+
+const NAMESPACE = 'chart-dry-run';
+const APIS = ['monitoring.coreos.com/v1', 'gateway.networking.k8s.io/v1'];
+
+let helm: Helm;
+let kubectl: Kubectl;
+
+const asList = (items: readonly object[]) => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+
+beforeAll(async () => {
+  helm = await openHelm();
+  const [{ kubectl: binary }, folder] = await Promise.all([ensureBinaries(['kubectl']), temporaryFolder('chart')]);
+  kubectl = kubectlFor({ binary, kubeconfig: inject('kubeconfig'), cache: folder.path });
+  const restricted = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE, labels: restricted } };
+  const definitions = await foreignApis();
+  const applying = ['apply', '--server-side', '--force-conflicts', '-f', '-'];
+  outputOf(await kubectl(applying, { stdin: asList([namespace, ...definitions]) }));
+  const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
+  outputOf(await kubectl(['wait', '--for=condition=Established', '--timeout=30s', ...names]));
+});
+
+interface WithPods extends Manifest {
+  readonly spec: { readonly template?: { readonly metadata: object; readonly spec: object } };
+}
+
+/** Returns the pods that the controllers of Kubernetes would create. */
+function podsOf(objects: readonly Manifest[]): object[] {
+  return (objects as readonly WithPods[])
+    .filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')
+    .map(({ metadata, spec }) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...spec.template?.metadata, name: metadata.name, namespace: NAMESPACE },
+      // The volume of a claim template is added by the controller.
+      spec: { volumes: [], ...spec.template?.spec },
+    }));
+}
+
+/** Lets the API server validate objects, and their pods against the standard `restricted`. */
+async function validate(objects: readonly Manifest[]): Promise<void> {
+  const trying = ['--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', '-'];
+  const { code, stderr } = await kubectl(['apply', ...trying], { stdin: asList(objects) });
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  const pods = podsOf(objects);
+  expect(pods.length).toBeGreaterThan(0);
+  for (const pod of pods.map(withClaims)) {
+    const refused = await kubectl(['create', '--dry-run=server', '-f', '-'], { stdin: JSON.stringify(pod) });
+    expect(refused.stderr).toBe('');
+  }
+}
+
+interface Pod {
+  readonly spec: {
+    readonly volumes: readonly { readonly name: string }[];
+    readonly containers: readonly { readonly volumeMounts?: readonly { readonly name: string }[] }[];
+  };
+}
+
+function withClaims(pod: object): object {
+  const { spec } = pod as Pod;
+  const mounted = spec.containers.flatMap(({ volumeMounts }) => volumeMounts ?? []).map(({ name }) => name);
+  const known = (spec.volumes ?? []).map(({ name }) => name);
+  const claims = mounted.filter(name => !known.includes(name));
+  const volumes = claims.map(name => ({ name, persistentVolumeClaim: { claimName: name } }));
+  return { ...pod, spec: { ...spec, volumes: [...(spec.volumes ?? []), ...volumes] } };
+}
+
+test.each(Object.entries(VALUE_SETS))('the API server accepts the chart: %s', async (_, values) => {
+  await validate(await renderChart(helm, values, { release: 'blue', namespace: NAMESPACE, apis: APIS }));
+});
+
+describe('what kustomize builds', () => {
+  const elsewhere = { namespace: NAMESPACE };
+
+  test.each(['default', 'evaluation'])('the API server accepts config/%s', async folder => {
+    const objects = await buildOverlays({ ...elsewhere, resources: [folder], ...REQUIRED_OVERLAY });
+    await validate(objects.filter(({ kind }) => kind !== 'Namespace'));
+  });
+
+  test('the API server accepts config/evaluation with all components, in another namespace', async () => {
+    const objects = await buildOverlays(
+      {
+        ...elsewhere,
+        resources: ['evaluation'],
+        components: ['components/monitoring', 'components/network-policy'],
+        ...REQUIRED_OVERLAY,
+      },
+      { components: ['components/namespace'] },
+    );
+    const rest = objects.filter(({ kind }) => kind !== 'Namespace');
+    await validate(rest);
+    expect(new Set(rest.map(({ kind }) => kind))).toContain('PodMonitor');
+    const text = JSON.stringify(rest);
+    expect(text).toContain(`system:serviceaccount:${NAMESPACE}:sluice-facade`);
+    expect(text).not.toContain('sluice-system:');
+  });
+});
+
+test('a chart for another cluster has no objects of an API that is not there', async () => {
+  const objects = await renderChart(helm, VALUE_SETS['monitoring'] ?? {});
+  expect(objects.filter(({ apiVersion }) => APIS.includes(apiVersion))).toEqual([]);
+});

@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { type Manifest, parseObjects, ROOT } from './helm.ts';
+
+const run = promisify(execFile);
+
+/** Modules that have the definitions in their source, with the files of those that the chart uses. */
+const FILES: Readonly<Record<string, readonly string[]>> = {
+  'github.com/prometheus-operator/prometheus-operator': ['podmonitors', 'prometheusrules'].map(
+    plural => `example/prometheus-operator-crd/monitoring.coreos.com_${plural}.yaml`,
+  ),
+  'sigs.k8s.io/gateway-api': ['config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
+};
+
+/**
+ * Returns the CustomResourceDefinitions of the Prometheus Operator and the Gateway API, from the versions that
+ * test/support/kubernetes/apis/go.mod locks.
+ */
+export async function foreignApis(): Promise<Manifest[]> {
+  const cwd = join(ROOT, 'test', 'support', 'kubernetes', 'apis');
+  const env = { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' };
+  const files = Object.entries(FILES).map(async ([module, paths]) => {
+    const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd, env });
+    const { Dir: folder } = JSON.parse(stdout) as { Dir: string };
+    return Promise.all(paths.map(path => readFile(join(folder, path), 'utf8')));
+  });
+  return (await Promise.all(files)).flat(2).flatMap(parseObjects);
+}

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseAllDocuments } from 'yaml';
+import { ensureBinaries } from '../../support/kubernetes/binaries.ts';
+import type { CommandResult } from '../../support/kubernetes/kubectl.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+export const ROOT = join(import.meta.dirname, '..', '..', '..');
+export const CHART = join(ROOT, 'charts', 'sluice');
+
+/** An object of Kubernetes, as far as the tests look at it. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** Values of the chart, as a file or a flag would give them. */
+export type ValueSet = Readonly<Record<string, unknown>>;
+
+export type Helm = (
+  args: readonly string[],
+  options?: { readonly values?: ValueSet; readonly kubeconfig?: string },
+) => Promise<CommandResult>;
+
+/** Returns helm, with folders of its own instead of the user's. */
+export async function openHelm(): Promise<Helm> {
+  const [{ helm }, folder] = await Promise.all([ensureBinaries(['helm']), temporaryFolder('helm')]);
+  const homes = { HELM_CACHE_HOME: folder.path, HELM_CONFIG_HOME: folder.path, HELM_DATA_HOME: folder.path };
+  return async (args, { values = {}, kubeconfig = '/nowhere' } = {}) => {
+    const child = spawn(helm, [...args, '--values=-'], { env: { ...process.env, ...homes, KUBECONFIG: kubeconfig } });
+    const ended = new Promise<number>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', code => resolve(code ?? 1));
+    });
+    child.stdin.on('error', () => {});
+    child.stdin.end(JSON.stringify(values));
+    const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+    return { stdout, stderr, code };
+  };
+}
+
+/** Returns the output of a command. @throws with standard error if it failed */
+export function outputOf({ code, stdout, stderr }: CommandResult): string {
+  if (code !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+/** Parses a stream of YAML documents. Empty ones are left out. */
+export function parseObjects(yaml: string): Manifest[] {
+  return parseAllDocuments(yaml).flatMap(document => {
+    if (document.errors.length > 0) throw document.errors[0];
+    const object = document.toJS() as Manifest | null;
+    return object === null ? [] : [object];
+  });
+}
+
+interface Rendering {
+  readonly release?: string;
+  readonly namespace?: string;
+  /** APIs of the cluster, in addition to those of Kubernetes. */
+  readonly apis?: readonly string[];
+}
+
+/** Renders the chart without a cluster. */
+export async function renderChart(helm: Helm, values: ValueSet, options: Rendering = {}): Promise<Manifest[]> {
+  const { release = 'sluice', namespace = 'sluice-system', apis = [] } = options;
+  const flags = apis.map(api => `--api-versions=${api}`);
+  return parseObjects(
+    outputOf(await helm(['template', release, CHART, `--namespace=${namespace}`, ...flags], { values })),
+  );
+}

@@ -1,0 +1,128 @@
+import type { ValueSet } from './helm.ts';
+
+/** What every installation has to say. */
+export const REQUIRED = {
+  image: { registry: 'registry.example.com' },
+  redis: { existingSecret: 'sluice-redis' },
+  rootKey: { existingSecret: 'sluice-root-key' },
+  oidc: { issuers: ['https://login.example.com'], audience: 'sluice' },
+};
+
+const GATEWAY = [{ name: 'public', namespace: 'gateways' }];
+
+/** Installations of different shapes, by name. */
+export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
+  minimal: REQUIRED,
+  evaluation: {
+    ...REQUIRED,
+    redis: { embedded: { enabled: true, image: 'registry.example.com/redis:8.2', storageClassName: 'local' } },
+    controller: { replicas: 1 },
+    facade: { replicas: 1 },
+  },
+  production: {
+    ...REQUIRED,
+    image: { registry: 'registry.example.com', repository: 'events/sluice', digest: `sha256:${'4b'.repeat(32)}` },
+    imagePullSecrets: [{ name: 'registry' }],
+    oidc: { issuers: ['https://a.example.com', 'https://b.example.com'], audience: 'sluice', algorithms: ['ES256'] },
+    smtp: { existingSecret: 'mail', from: 'Sluice <sluice@example.com>', invitationUrl: 'https://app.example.com/i' },
+    allowedNetworks: ['10.8.0.0/16'],
+    limits: { queueMaxBytes: 1_073_741_824_000 },
+    shutdownDelaySeconds: 20,
+    networkPolicy: { enabled: true },
+    tracing: { endpoint: 'http://collector:4318', sampler: 'parentbased_traceidratio', samplerArg: '0.05' },
+    dispatcher: {
+      replicas: 6,
+      maxUnavailable: '50%',
+      priorityClassName: 'system-cluster-critical',
+      nodeSelector: { 'kubernetes.io/arch': 'amd64' },
+      tolerations: [{ key: 'events', operator: 'Exists', effect: 'NoSchedule' }],
+      affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
+      podLabels: { team: 'events' },
+      podAnnotations: { 'example.com/owner': 'events' },
+      extraEnv: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/ca/ca.crt' }],
+      extraVolumes: [{ name: 'ca', configMap: { name: 'ca' } }],
+      extraVolumeMounts: [{ name: 'ca', mountPath: '/etc/ca', readOnly: true }],
+    },
+  },
+  cluster: {
+    ...REQUIRED,
+    redis: { url: 'rediss://user:secret@redis-0.example.com:6379,rediss://user:secret@redis-1.example.com:6379' },
+  },
+  ingress: {
+    ...REQUIRED,
+    ingress: { expose: { type: 'Ingress', host: 'events.example.com', className: 'nginx', tlsSecret: 'events-tls' } },
+    facade: {
+      expose: { type: 'Ingress', host: 'api.example.com', annotations: { 'example.com/body-size': '1m' } },
+      service: { type: 'LoadBalancer', port: 8080, annotations: { 'example.com/internal': 'true' } },
+    },
+  },
+  gateway: {
+    ...REQUIRED,
+    ingress: { expose: { type: 'HTTPRoute', host: 'events.example.com', parentRefs: GATEWAY } },
+    facade: { expose: { type: 'HTTPRoute', host: 'api.example.com', parentRefs: GATEWAY } },
+  },
+  'without the facade': { ...REQUIRED, oidc: {}, facade: { enabled: false } },
+  monitoring: {
+    ...REQUIRED,
+    monitoring: {
+      podMonitor: { enabled: true, labels: { release: 'prometheus' } },
+      prometheusRule: { enabled: true, runbookUrl: 'https://runbooks.example.com/sluice' },
+      dashboards: { enabled: true },
+    },
+  },
+  'all in one': {
+    ...REQUIRED,
+    mode: 'all',
+    smtp: { url: 'smtp://mail.example.com' },
+    networkPolicy: { enabled: true },
+    redis: { embedded: { enabled: true, image: 'registry.example.com/redis:8.2' } },
+  },
+  'rights for everybody': { ...REQUIRED, rbac: { aggregate: true }, crds: { keep: false }, fullnameOverride: 'events' },
+};
+
+/** Wrong values, each with what the refusal has to say. Those that are not misspelt contradict each other. */
+export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sentence: RegExp])[] = [
+  ['a misspelt role', { ...REQUIRED, controler: { replicas: 2 } }, /additional properties 'controler' not allowed/],
+  ['a misspelt key', { ...REQUIRED, router: { replica: 2 } }, /at '\/router'.*'replica' not allowed/],
+  [
+    'a number as a text',
+    { ...REQUIRED, router: { replicas: '2' } },
+    /at '\/router\/replicas': got string, want integer/,
+  ],
+  ['an unknown mode', { ...REQUIRED, mode: 'single' }, /at '\/mode': value must be one of 'roles', 'all'/],
+  ['no registry', { ...REQUIRED, image: {} }, /image\.registry is required, because there is no default registry/],
+  ['a tag as a digest', { ...REQUIRED, image: { registry: 'a', digest: '1.0' } }, /at '\/image\/digest'.*sha256/],
+  ['no Redis', { ...REQUIRED, redis: {} }, /Redis is required\. Set redis\.url, redis\.existingSecret, or/],
+  [
+    'two Redis',
+    { ...REQUIRED, redis: { existingSecret: 'redis', url: 'redis://redis:6379' } },
+    /redis\.url and redis\.existingSecret are set, but there can only be one Redis/,
+  ],
+  ['a Redis by http', { ...REQUIRED, redis: { url: 'http://redis:6379' } }, /redis\.url must be redis:\/\//],
+  ['no image of Redis', { ...REQUIRED, redis: { embedded: { enabled: true } } }, /redis\.embedded\.image is required/],
+  ['no root key', { ...REQUIRED, rootKey: {} }, /rootKey\.existingSecret is required, because Helm cannot look into/],
+  ['no identity provider', { ...REQUIRED, oidc: {} }, /oidc\.issuers and oidc\.audience are required for the REST API/],
+  [
+    'an issuer by http',
+    { ...REQUIRED, oidc: { issuers: ['http://a.example'], audience: 'a' } },
+    /must be an https URL/,
+  ],
+  [
+    'two mail servers',
+    { ...REQUIRED, smtp: { url: 'smtp://a', existingSecret: 'mail' } },
+    /smtp\.url and smtp\.existingSecret are set, but there can only be one mail server/,
+  ],
+  ['a sender without a server', { ...REQUIRED, smtp: { from: 'a@b.example' } }, /no effect without a mail server/],
+  ['no host', { ...REQUIRED, ingress: { expose: { type: 'Ingress' } } }, /ingress\.expose\.host is required if/],
+  [
+    'a route without a gateway',
+    { ...REQUIRED, facade: { expose: { type: 'HTTPRoute', host: 'a.example' } } },
+    /facade\.expose\.parentRefs is required for an HTTPRoute/,
+  ],
+  [
+    'a way to a facade that is not there',
+    { ...REQUIRED, oidc: {}, facade: { enabled: false, expose: { type: 'Ingress', host: 'a.example' } } },
+    /facade\.expose\.type is set, but facade\.enabled is false/,
+  ],
+  ['no ports for Redis', { ...REQUIRED, networkPolicy: { redisPorts: [] } }, /redisPorts': minItems/],
+];
