@@ -34,14 +34,16 @@ export type Helm = (
 export async function openHelm(): Promise<Helm> {
   const [{ helm }, folder] = await Promise.all([ensureBinaries(['helm']), temporaryFolder('helm')]);
   const homes = { HELM_CACHE_HOME: folder.path, HELM_CONFIG_HOME: folder.path, HELM_DATA_HOME: folder.path };
-  return async (args, { values = {}, kubeconfig = '/nowhere' } = {}) => {
-    const child = spawn(helm, [...args, '--values=-'], { env: { ...process.env, ...homes, KUBECONFIG: kubeconfig } });
+  return async (args, { values, kubeconfig = '/nowhere' } = {}) => {
+    const child = spawn(helm, values === undefined ? args : [...args, '--values=-'], {
+      env: { ...process.env, ...homes, KUBECONFIG: kubeconfig },
+    });
     const ended = new Promise<number>((resolve, reject) => {
       child.once('error', reject);
       child.once('close', code => resolve(code ?? 1));
     });
     child.stdin.on('error', () => {});
-    child.stdin.end(JSON.stringify(values));
+    child.stdin.end(JSON.stringify(values ?? {}));
     const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
     return { stdout, stderr, code };
   };
@@ -53,9 +55,9 @@ export function outputOf({ code, stdout, stderr }: CommandResult): string {
   return stdout;
 }
 
-/** Parses a stream of YAML documents. Empty ones are left out. */
+/** Parses a stream of YAML documents as Kubernetes does, by version 1.1. Empty ones are left out. */
 export function parseObjects(yaml: string): Manifest[] {
-  return parseAllDocuments(yaml).flatMap(document => {
+  return parseAllDocuments(yaml, { version: '1.1' }).flatMap(document => {
     if (document.errors.length > 0) throw document.errors[0];
     const object = document.toJS() as Manifest | null;
     return object === null ? [] : [object];

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { VERSION } from '../../../src/config/version.ts';
 import { describeCrd } from '../../../src/kube/crds.ts';
@@ -11,6 +10,7 @@ import { redisObjects } from '../manifests/redis.ts';
 import { httpRouteOf, ingressOf, serviceOf } from '../manifests/services.ts';
 import { configMap } from '../manifests/settings.ts';
 import { workloadObjects } from '../manifests/workloads.ts';
+import { stringifyOne } from '../manifests/yaml.ts';
 import { serviceAccountsOf } from '../rbac/permissions.ts';
 import { describeRights, serviceAccount } from '../rbac/rbac.ts';
 import { ALL_IN_ONE, ROLE_DEFINITIONS, WORKLOADS, type Workload } from '../roles.ts';
@@ -28,7 +28,7 @@ const KUBE_VERSION = '>=1.32.0-0';
 export function renderChart(others: readonly GeneratedFile[]): GeneratedFile[] {
   const textOf = (path: string) => others.find(file => file.path === path)?.text ?? '';
   return [
-    { path: `${FOLDER}/Chart.yaml`, text: `# ${ORIGIN}\n${stringify(chart())}` },
+    { path: `${FOLDER}/Chart.yaml`, text: `# ${ORIGIN}\n${stringifyOne(chart())}` },
     { path: `${FOLDER}/values.yaml`, text: `# ${ORIGIN}\n${renderValues()}` },
     { path: `${FOLDER}/values.schema.json`, text: renderSchema() },
     { path: `${FOLDER}/README.md`, text: renderReadme() },

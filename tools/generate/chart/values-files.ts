@@ -1,5 +1,5 @@
-import { stringify } from 'yaml';
 import { z } from 'zod';
+import { stringifyOne } from '../manifests/yaml.ts';
 import { type Row, table } from '../markdown.ts';
 import { Values } from './values.ts';
 
@@ -30,7 +30,7 @@ function linesOf({ properties = {} }: Node, depth: number): string[] {
     const comment = wrap(node.description ?? '', 110 - indent.length).map(line => `${indent}# ${line}`);
     const own =
       node.properties === undefined
-        ? stringify({ [name]: node.default }, { lineWidth: 0 })
+        ? stringifyOne({ [name]: node.default }, 0)
             .trimEnd()
             .split('\n')
             .map(line => indent + line)

@@ -17,7 +17,7 @@ export function renderPermissions(): string {
   const ofAccounts = ROLE_DEFINITIONS.flatMap(role => rolesOfAccount(role, DEFAULT_INSTALLATION));
   return [
     '# Permissions',
-    `All permissions listed below are granted by running \`kubectl apply -f config/rbac\`. You'll first need to apply the CustomResourceDefinitions in \`crds\` and create the \`${DEFAULT_INSTALLATION.namespace}\` namespace. Kubernetes 1.30 or later is required for the admission policies. Object status can only be written by the controller.`,
+    `All permissions listed below are granted when [installing](install.md) Sluice. The Helm chart uses the name of the release instead of \`sluice\`. You can also grant them on their own by running \`kubectl apply -f config/rbac\`. In this case, you'll first need to apply the CustomResourceDefinitions in \`crds\` and create the \`${DEFAULT_INSTALLATION.namespace}\` namespace. Kubernetes 1.30 or later is required for the admission policies. Object status can only be written by the controller.`,
     '## Roles for users and tools',
     'These roles are meant to be bound to your own users. For instance, to give a team access to its workspace, an auditor read access to the same workspace, and the platform team access to the whole cluster:',
     '```sh\nkubectl create rolebinding acme-team -n acme --clusterrole=sluice-tenant-edit --group=acme-team\nkubectl create rolebinding acme-audit -n acme --clusterrole=sluice-tenant-view --user=auditor\nkubectl create clusterrolebinding sluice-platform --clusterrole=sluice-admin --group=platform\n```',
@@ -33,7 +33,7 @@ export function renderPermissions(): string {
       ]),
     ),
     ...ofAccounts.flatMap(describeRole),
-    'When evaluating Sluice, you may want to run all roles in a single process using `sluice all`. Such a process needs the combined permissions of the controller and facade, which the policies below do not allow for either service account. In this case, create a separate service account and bind both ClusterRoles as well as the Role to it.',
+    'When evaluating Sluice, you may want to run all roles in a single process using `sluice all`. Such a process needs the combined permissions of the controller and facade, which the policies below do not allow for either service account. In this case, create a separate service account and bind both ClusterRoles as well as the Role to it, or use the Helm chart with `mode=all`.',
     '## Limits beyond RBAC',
     'Further limits are enforced by ValidatingAdmissionPolicies, each with a binding that denies requests. Every policy is specific to a single service account, so administrators and tenants are not affected.',
     table(['Policy', 'Limits', 'Rules'], SHIPPED_POLICIES.map(policyRow)),

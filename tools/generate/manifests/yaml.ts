@@ -1,6 +1,14 @@
 import { stringify } from 'yaml';
 
+/** Kubernetes and Helm read YAML 1.1, in which `yes` without quotes is a boolean. */
+const OPTIONS = { aliasDuplicateObjects: false, compat: 'yaml-1.1' } as const;
+
+/** Returns one object as YAML. */
+export function stringifyOne(object: object, lineWidth = 110): string {
+  return stringify(object, { ...OPTIONS, lineWidth });
+}
+
 /** Returns objects as one YAML file. */
 export function stringifyAll(objects: readonly object[], lineWidth = 110): string {
-  return objects.map(object => stringify(object, { lineWidth, aliasDuplicateObjects: false })).join('---\n');
+  return objects.map(object => stringifyOne(object, lineWidth)).join('---\n');
 }

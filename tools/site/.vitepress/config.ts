@@ -62,6 +62,7 @@ export default defineConfig({
       {
         text: 'For operators',
         items: [
+          page('Installation', '/install'),
           page('Kinds', '/kinds'),
           page('Container image', '/image'),
           page('Configuration', '/configuration'),
