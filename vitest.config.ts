@@ -133,6 +133,8 @@ export default defineConfig({
           testTimeout: 60_000,
           // Helm is built at the first run.
           hookTimeout: 600_000,
+          // They wait for the API server and for Helm.
+          maxWorkers: Math.max(2, availableParallelism() - 1),
         },
       },
       {

@@ -17,7 +17,18 @@ function isNetwork(text: string): boolean {
 }
 
 /** An issuer doesn't publish secrets, so only asymmetric algorithms are allowed. */
-const SIGNING_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
+export const SIGNING_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+];
 
 /**
  * Checks an issuer's URL (OpenID Connect Discovery). It must use https, unless it is a loopback address, and can't have

@@ -92,14 +92,15 @@ describe('what kustomize builds', () => {
       {
         ...elsewhere,
         resources: ['evaluation'],
-        components: ['components/monitoring', 'components/network-policy'],
+        components: ['components/monitoring', 'components/network-policy', 'components/gateway'],
         ...REQUIRED_OVERLAY,
       },
       { components: ['components/namespace'] },
     );
     const rest = objects.filter(({ kind }) => kind !== 'Namespace');
     await validate(rest);
-    expect(new Set(rest.map(({ kind }) => kind))).toContain('PodMonitor');
+    const kinds = rest.map(({ kind }) => kind);
+    expect(kinds).toEqual(expect.arrayContaining(['PodMonitor', 'PrometheusRule', 'NetworkPolicy', 'HTTPRoute']));
     const text = JSON.stringify(rest);
     expect(text).toContain(`system:serviceaccount:${NAMESPACE}:sluice-facade`);
     expect(text).not.toContain('sluice-system:');

@@ -124,5 +124,16 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     { ...REQUIRED, oidc: {}, facade: { enabled: false, expose: { type: 'Ingress', host: 'a.example' } } },
     /facade\.expose\.type is set, but facade\.enabled is false/,
   ],
+  [
+    'an algorithm that the roles refuse',
+    { ...REQUIRED, oidc: { ...REQUIRED.oidc, algorithms: ['HS256'] } },
+    /at '\/oidc\/algorithms\/0': value must be one of 'RS256'/,
+  ],
+  [
+    'an address as a network',
+    { ...REQUIRED, allowedNetworks: ['10.0.0.1'] },
+    /at '\/allowedNetworks\/0'.*does not match/,
+  ],
+  ['a mail server by http', { ...REQUIRED, smtp: { url: 'http://mail' } }, /at '\/smtp\/url'.*does not match/],
   ['no ports for Redis', { ...REQUIRED, networkPolicy: { redisPorts: [] } }, /redisPorts': minItems/],
 ];

@@ -1,11 +1,14 @@
 import { z } from 'zod';
-import { ENVIRONMENT } from '../../../src/config/environment.ts';
+import { ENVIRONMENT, SIGNING_ALGORITHMS } from '../../../src/config/environment.ts';
 import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts';
 import { ALL_IN_ONE, WORKLOADS, type Workload } from '../roles.ts';
 import { list, openList, openObject, ports, section, text } from './value-types.ts';
 
 const meaningOf = (variable: keyof typeof ENVIRONMENT) => ENVIRONMENT[variable].description ?? '';
 const tracingMeaning = (variable: string) => TRACING_ENVIRONMENT[variable]?.meaning ?? '';
+
+/** A network in CIDR notation, e.g. 10.0.0.0/8. The roles check the numbers. */
+const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
 
 const image = section('Image of Sluice.', {
   registry: text(
@@ -96,7 +99,7 @@ const networkPolicy = section('NetworkPolicies for each role, which deny all oth
   smtpPorts: ports('Ports of the mail server, for the controller.', [25, 465, 587]),
   collectorPorts: ports('Ports of the OpenTelemetry collector.', [4318]),
   clusterNetworks: list(
-    z.string(),
+    z.string().regex(NETWORK),
     'IPv4 networks that the dispatcher cannot connect to, except for those in allowedNetworks.',
     ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16'],
   ),
@@ -162,7 +165,7 @@ export const Values = z.strictObject({
   oidc: section('Identity providers of the REST API.', {
     issuers: list(z.string(), meaningOf('SLUICE_OIDC_ISSUERS')),
     audience: text(meaningOf('SLUICE_OIDC_AUDIENCE')),
-    algorithms: list(z.string(), meaningOf('SLUICE_OIDC_ALGORITHMS'), ['RS256']),
+    algorithms: list(z.enum(SIGNING_ALGORITHMS), meaningOf('SLUICE_OIDC_ALGORITHMS'), ['RS256']),
     clockToleranceSeconds: z
       .int()
       .min(0)
@@ -171,13 +174,16 @@ export const Values = z.strictObject({
       .describe(meaningOf('SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS')),
   }),
   smtp: section('Mail server for invitations.', {
-    url: text(meaningOf('SLUICE_SMTP_URL')),
+    url: text(meaningOf('SLUICE_SMTP_URL'), '', {
+      regex: /^(smtps?:\/\/[^/\s]+\/?)?$/,
+      rule: 'must be smtp:// or smtps://',
+    }),
     existingSecret: text('Secret that has this URL in the key url.'),
     from: text(meaningOf('SLUICE_SMTP_FROM')),
     allowPlainText: z.boolean().default(false).describe(meaningOf('SLUICE_SMTP_ALLOW_PLAIN_TEXT')),
     invitationUrl: text(meaningOf('SLUICE_INVITATION_URL')),
   }),
-  allowedNetworks: list(z.string(), meaningOf('SLUICE_ALLOWED_NETWORKS')),
+  allowedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_ALLOWED_NETWORKS')),
   limits: section('Limits.', {
     queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
   }),

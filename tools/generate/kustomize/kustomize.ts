@@ -7,7 +7,7 @@ import { systemNamespace } from '../manifests/namespace.ts';
 import { networkPolicyOf, redisNetworkPolicy } from '../manifests/network-policies.ts';
 import { createPlainTarget } from '../manifests/plain-target.ts';
 import { redisObjects } from '../manifests/redis.ts';
-import { serviceOf } from '../manifests/services.ts';
+import { httpRouteOf, serviceOf } from '../manifests/services.ts';
 import { configMap } from '../manifests/settings.ts';
 import { workloadObjects } from '../manifests/workloads.ts';
 import { stringifyAll } from '../manifests/yaml.ts';
@@ -31,6 +31,7 @@ export function renderKustomize(others: readonly GeneratedFile[]): GeneratedFile
     ...evaluationFolder(),
     ...monitoringFolders(),
     ...networkPolicyFolder(),
+    ...gatewayFolder(),
     namespaceFolder(),
   ];
 }
@@ -101,6 +102,23 @@ function networkPolicyFolder(): GeneratedFile[] {
   return [
     file(`${at}/kustomization.yaml`, { ...COMPONENT, resources: ['network-policies.yaml'] }),
     file(`${at}/network-policies.yaml`, ...policies),
+  ];
+}
+
+/** The hosts and the Gateway are examples, which an overlay replaces. */
+function gatewayFolder(): GeneratedFile[] {
+  const at = 'config/components/gateway';
+  const expose = (host: string) => ({ host, parentRefs: [{ name: 'public', namespace: 'gateways' }] });
+  const exposed = createPlainTarget(
+    Values.parse({
+      ingress: { expose: expose('events.example.com') },
+      facade: { expose: expose('api.example.com') },
+    }),
+  );
+  const routes = WORKLOADS.flatMap(workload => workload.serves.map(port => httpRouteOf(workload, port, exposed)));
+  return [
+    file(`${at}/kustomization.yaml`, { ...COMPONENT, resources: ['routes.yaml'] }),
+    file(`${at}/routes.yaml`, ...routes),
   ];
 }
 

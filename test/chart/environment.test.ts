@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { type Config, readConfig } from '../../src/config/config.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { VALUE_SETS } from './support/value-sets.ts';
+
+let helm: Helm;
+let rootKey: string;
+
+beforeAll(async () => {
+  helm = await openHelm();
+  rootKey = join((await temporaryFolder('root-key')).path, 'root.key');
+  await writeFile(rootKey, randomBytes(32));
+});
+
+interface Variable {
+  readonly name: string;
+  readonly value?: string;
+  readonly valueFrom?: {
+    readonly secretKeyRef?: { readonly name: string; readonly optional?: boolean };
+    readonly fieldRef?: { readonly fieldPath: string };
+  };
+}
+
+interface Deployment extends Manifest {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly { readonly args: readonly string[]; readonly env: readonly Variable[] }[];
+      };
+    };
+  };
+}
+
+/** Secrets of the user, which the chart only names. */
+const GIVEN: Readonly<Record<string, string>> = {
+  'sluice-redis': 'redis://redis.example.com:6379',
+  mail: 'smtps://user:password@mail.example.com',
+};
+
+/** Returns the environment that the kubelet would give to a container. */
+function environmentOf({ spec }: Deployment, objects: readonly Manifest[]): Record<string, string> {
+  const [container] = spec.template.spec.containers;
+  const config = objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-config'));
+  const secret = (name: string): string | undefined => {
+    const made = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === name);
+    return (made?.['stringData'] as { url: string } | undefined)?.url ?? GIVEN[name];
+  };
+  const variables = (container?.env ?? []).flatMap(({ name, value, valueFrom }) => {
+    if (name === 'SLUICE_ROOT_KEY_FILE') return [[name, rootKey] as const];
+    if (valueFrom?.fieldRef) return [[name, 'sluice-system'] as const];
+    if (valueFrom?.secretKeyRef === undefined) return [[name, value ?? ''] as const];
+    const { name: from, optional = false } = valueFrom.secretKeyRef;
+    const found = secret(from);
+    if (found === undefined && !optional) throw new Error(`no Secret ${from}`);
+    return found === undefined ? [] : [[name, found] as const];
+  });
+  return { ...(config?.['data'] as Record<string, string>), ...Object.fromEntries(variables) };
+}
+
+async function configsOf(values: (typeof VALUE_SETS)[string]): Promise<Record<string, Config>> {
+  const objects = await renderChart(helm, values);
+  const deployments = objects.filter(({ kind }) => kind === 'Deployment') as Deployment[];
+  expect(deployments.length).toBeGreaterThan(0);
+  return Object.fromEntries(
+    deployments.map(deployment => {
+      const args = deployment.spec.template.spec.containers[0]?.args ?? [];
+      return [args.join(), readConfig(args, environmentOf(deployment, objects))];
+    }),
+  );
+}
+
+test.each(Object.entries(VALUE_SETS))(
+  'every role can start with the environment of its pods: %s',
+  async (_, values) => {
+    const configs = await configsOf(values);
+    for (const config of Object.values(configs)) expect(config.redisUrl).not.toContain('127.0.0.1');
+  },
+);
+
+test('the roles read what the values say', async () => {
+  const { controller, facade, ingress, dispatcher } = await configsOf(VALUE_SETS['production'] ?? {});
+  expect(facade?.oidc).toMatchObject({
+    issuers: ['https://a.example.com', 'https://b.example.com'],
+    algorithms: ['ES256'],
+  });
+  expect(controller?.mail).toMatchObject({ acceptUrl: 'https://app.example.com/i', plainText: false });
+  expect(controller?.queueMaxBytes).toBe(1_073_741_824_000);
+  expect(ingress).toMatchObject({ shutdownDelayMs: 20_000, rootKey: undefined, mail: undefined });
+  expect(ingress?.tracing).toMatchObject({ sampler: { parentBased: true, ratio: 0.05 } });
+  expect(dispatcher?.allowedNetworks).toEqual(['10.8.0.0/16']);
+});
