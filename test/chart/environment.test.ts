@@ -77,7 +77,7 @@ test.each(Object.entries(VALUE_SETS))(
   'every role can start with the environment of its pods: %s',
   async (_, values) => {
     const configs = await configsOf(values);
-    for (const config of Object.values(configs)) expect(config.redisUrl).not.toContain('127.0.0.1');
+    for (const config of Object.values(configs)) expect(JSON.stringify(config.redis)).not.toContain('127.0.0.1');
   },
 );
 
