@@ -3,17 +3,32 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { type Config, readConfig } from '../../src/config/config.ts';
+import { createAuthority } from '../support/redis/certificates.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
 import { VALUE_SETS } from './support/value-sets.ts';
 
 let helm: Helm;
-let rootKey: string;
+/** Contents of mounted files, by the variable that has the path. */
+let files: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   helm = await openHelm();
-  rootKey = join((await temporaryFolder('root-key')).path, 'root.key');
+  const folder = (await temporaryFolder('mounted')).path;
+  const rootKey = join(folder, 'root.key');
+  const password = join(folder, 'password');
   await writeFile(rootKey, randomBytes(32));
+  await writeFile(password, 'secret');
+  const authority = await createAuthority(folder);
+  const client = await authority.issue('client');
+  files = {
+    SLUICE_ROOT_KEY_FILE: rootKey,
+    SLUICE_REDIS_PASSWORD_FILE: password,
+    SLUICE_REDIS_SENTINEL_PASSWORD_FILE: password,
+    SLUICE_REDIS_CA_FILE: authority.ca,
+    SLUICE_REDIS_CERT_FILE: client.cert,
+    SLUICE_REDIS_KEY_FILE: client.key,
+  };
 });
 
 interface Variable {
@@ -50,7 +65,7 @@ function environmentOf({ spec }: Deployment, objects: readonly Manifest[]): Reco
     return (made?.['stringData'] as { url: string } | undefined)?.url ?? GIVEN[name];
   };
   const variables = (container?.env ?? []).flatMap(({ name, value, valueFrom }) => {
-    if (name === 'SLUICE_ROOT_KEY_FILE') return [[name, rootKey] as const];
+    if (files[name] !== undefined) return [[name, files[name]] as const];
     if (valueFrom?.fieldRef) return [[name, 'sluice-system'] as const];
     if (valueFrom?.secretKeyRef === undefined) return [[name, value ?? ''] as const];
     const { name: from, optional = false } = valueFrom.secretKeyRef;

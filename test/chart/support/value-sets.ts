@@ -48,6 +48,15 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     ...REQUIRED,
     redis: { url: 'rediss://user:secret@redis-0.example.com:6379,rediss://user:secret@redis-1.example.com:6379' },
   },
+  sentinel: {
+    ...REQUIRED,
+    redis: {
+      url: 'rediss+sentinel://user@sentinel-0.example.com:26379,sentinel-1.example.com:26379/events/1',
+      passwordSecret: 'redis-password',
+      tls: { caSecret: 'redis-ca', clientSecret: 'redis-client', serverName: 'redis.example.com' },
+      sentinel: { username: 'watcher', passwordSecret: 'sentinel-password' },
+    },
+  },
   ingress: {
     ...REQUIRED,
     ingress: { expose: { type: 'Ingress', host: 'events.example.com', className: 'nginx', tlsSecret: 'events-tls' } },
@@ -99,6 +108,11 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     /redis\.url and redis\.existingSecret are set, but there can only be one Redis/,
   ],
   ['a Redis by http', { ...REQUIRED, redis: { url: 'http://redis:6379' } }, /redis\.url must be redis:\/\//],
+  [
+    'a Sentinel without the name of its master',
+    { ...REQUIRED, redis: { url: 'redis+sentinel://sentinel:26379' } },
+    /redis\+sentinel:\/\/host:port,host:port\/<master name>/,
+  ],
   ['no image of Redis', { ...REQUIRED, redis: { embedded: { enabled: true } } }, /redis\.embedded\.image is required/],
   ['no root key', { ...REQUIRED, rootKey: {} }, /rootKey\.existingSecret is required, because Helm cannot look into/],
   ['no identity provider', { ...REQUIRED, oidc: {} }, /oidc\.issuers and oidc\.audience are required for the REST API/],

@@ -78,6 +78,18 @@ function workload(of: Workload) {
 const redis = section('Redis. Set one of url, existingSecret, and embedded.enabled.', {
   url: text(meaningOf('SLUICE_REDIS_URL')),
   existingSecret: text('Secret that has this URL in the key url.'),
+  passwordSecret: text(
+    'Secret that has the password in the key password, instead of the URL. It can change without a restart.',
+  ),
+  tls: section('Certificates for rediss:// and rediss+sentinel://. They can change without a restart.', {
+    caSecret: text('Secret that has the certificates of the authorities in the key ca.crt.'),
+    clientSecret: text('Secret that has a client certificate in the keys tls.crt and tls.key.'),
+    serverName: text(meaningOf('SLUICE_REDIS_SERVER_NAME')),
+  }),
+  sentinel: section('Access to the Sentinels, if it differs from the access to Redis.', {
+    username: text(meaningOf('SLUICE_REDIS_SENTINEL_USERNAME')),
+    passwordSecret: text('Secret that has the password of the Sentinels in the key password.'),
+  }),
   embedded: section('A single Redis without replicas, for evaluation only.', {
     enabled: z.boolean().default(false).describe('Whether to install Redis beside Sluice.'),
     image: text('Image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Required if enabled.'),

@@ -1,5 +1,6 @@
 import type { ENVIRONMENT } from '../../../src/config/environment.ts';
 import { labelsOf } from './metadata.ts';
+import { REDIS_FILES } from './redis-files.ts';
 import type { Format, Target } from './target.ts';
 
 type Variable = keyof typeof ENVIRONMENT;
@@ -14,6 +15,8 @@ const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Fo
 /** Variables that are only set if they are not empty, each with its group. */
 const OPTIONAL: typeof SETTINGS = {
   SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
+  SLUICE_REDIS_SERVER_NAME: ['redis.tls.serverName', 'text'],
+  SLUICE_REDIS_SENTINEL_USERNAME: ['redis.sentinel.username', 'text'],
   SLUICE_OIDC_ISSUERS: ['oidc.issuers', 'joined'],
   SLUICE_OIDC_AUDIENCE: ['oidc.audience', 'text'],
   SLUICE_OIDC_ALGORITHMS: ['oidc.algorithms', 'joined'],
@@ -33,6 +36,7 @@ const TRACING = {
 /** Variables that come from elsewhere: Secrets, the pod itself, or the manifests, in which the ports are fixed. */
 export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_REDIS_URL',
+  ...REDIS_FILES.flatMap(({ files }) => Object.keys(files) as Variable[]),
   'SLUICE_SMTP_URL',
   'SLUICE_ROOT_KEY_FILE',
   'SLUICE_NAMESPACE',

@@ -1,5 +1,6 @@
 import { OPS_PORT, type Workload } from '../roles.ts';
 import { labelsOf } from './metadata.ts';
+import { redisFileMounts, redisFileVariables, redisFileVolumes } from './redis-files.ts';
 import type { Target } from './target.ts';
 
 const ROOT_KEY_FOLDER = '/etc/sluice/root-key';
@@ -75,7 +76,11 @@ function podSpec(workload: Workload, target: Target): object {
       labelSelector: selector,
     })),
     containers: [container(workload, target)],
-    volumes: [...(workload.rootKey ? [rootKey] : []), ...target.spread(at('extraVolumes'))],
+    volumes: [
+      ...(workload.rootKey ? [rootKey] : []),
+      ...redisFileVolumes(target),
+      ...target.spread(at('extraVolumes')),
+    ],
   };
 }
 
@@ -95,17 +100,19 @@ function container(workload: Workload, target: Target): object {
     securityContext: CONTAINER_SECURITY,
     volumeMounts: [
       ...(workload.rootKey ? [{ name: 'root-key', mountPath: ROOT_KEY_FOLDER, readOnly: true }] : []),
+      ...redisFileMounts(target),
       ...target.spread(at('extraVolumeMounts')),
     ],
   };
 }
 
-function environment({ token, rootKey, mail }: Workload, target: Target): object[] {
+function environment({ token, rootKey, mail }: Workload, target: Target): unknown[] {
   const urlIn = (name: string, optional: object = {}) => ({
     valueFrom: { secretKeyRef: { name, key: 'url', ...optional } },
   });
   return [
     { name: 'SLUICE_REDIS_URL', ...urlIn(target.secretOf('redis')) },
+    ...redisFileVariables(target),
     ...(token ? [{ name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } }] : []),
     ...(rootKey ? [{ name: 'SLUICE_ROOT_KEY_FILE', value: `${ROOT_KEY_FOLDER}/root.key` }] : []),
     ...(mail
