@@ -112,13 +112,21 @@ function commandsOf(section: string): string[] {
   );
 }
 
+/** Enough for a slow machine; a command that hangs is named. */
+const COMMANDS_WITHIN_MS = 100_000;
+
 /** Runs commands as a reader would, in a copy of the project folder. */
 async function runShell(commands: string): Promise<string> {
   const path = [folder.path, process.env.PATH].join(delimiter);
   const env = { ...process.env, KUBECONFIG: cluster.kubeconfig, PATH: path, HELM_CACHE_HOME: folder.path };
-  const child = spawn('bash', ['-euo', 'pipefail', '-c', commands], { cwd: join(folder.path, 'project'), env });
+  const options = { cwd: join(folder.path, 'project'), env, detached: true };
+  const child = spawn('bash', ['-euxo', 'pipefail', '-c', commands], options);
+  // The shell and what it started are one group.
+  const late = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGTERM'), COMMANDS_WITHIN_MS);
   const ended = new Promise<number>(resolve => child.once('close', code => resolve(code ?? 1)));
   const [stdout, stderr, code] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
+  clearTimeout(late);
+  // The trace on standard error ends with the command that failed, or hung.
   return outputOf({ stdout, stderr, code });
 }
 
@@ -135,7 +143,9 @@ describe.each(['Evaluate', 'Install with Helm', 'Install with kubectl'])('docs/i
 
   test('its commands work, one after the other', async () => {
     const [install = '', ...others] = commandsOf(section);
-    await runShell(install);
+    const told = await runShell(install);
+    // What Helm prints after an installation.
+    expect(told.includes('is for evaluation only')).toBe(section === 'Evaluate');
     const accounts = await kubectl('get', 'serviceaccounts', '-n=sluice-system', '-o=name');
     expect(accounts).toContain('serviceaccount/sluice-controller');
     expect(await kubectl('get', 'deployments', '-n=sluice-system', '-o=name')).toContain(
@@ -144,5 +154,5 @@ describe.each(['Evaluate', 'Install with Helm', 'Install with kubectl'])('docs/i
     if (section !== 'Evaluate') await isRefused('sluice-system:sluice-facade');
     for (const commands of others) await runShell(commands);
     expect(others.length).toBe({ Evaluate: 0, 'Install with Helm': 4, 'Install with kubectl': 2 }[section]);
-  });
+  }, 300_000);
 });
