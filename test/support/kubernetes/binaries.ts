@@ -7,6 +7,7 @@ import { type BuildOrder, buildBinaries } from './build.ts';
 const FAMILIES = {
   kube: { folder: join(import.meta.dirname, 'kube'), module: 'k8s.io/kubernetes' },
   etcd: { folder: join(import.meta.dirname, 'etcd'), module: 'go.etcd.io/etcd/server/v3' },
+  coredns: { folder: join(import.meta.dirname, 'coredns'), module: 'github.com/coredns/coredns' },
   helm: { folder: join(import.meta.dirname, 'helm'), module: 'helm.sh/helm/v3' },
 } as const;
 
@@ -16,11 +17,16 @@ const BINARIES = {
   kubectl: { family: 'kube', package: 'k8s.io/kubernetes/cmd/kubectl' },
   'kube-controller-manager': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-controller-manager' },
   helm: { family: 'helm', package: 'helm.sh/helm/v3/cmd/helm' },
+  'kube-scheduler': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-scheduler' },
+  kubelet: { family: 'kube', package: 'k8s.io/kubernetes/cmd/kubelet' },
+  'kube-proxy': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-proxy' },
+  // A main package beside the go.mod: CoreDNS with few of its plugins.
+  coredns: { family: 'coredns', package: '.' },
 } as const;
 
 export type Binary = keyof typeof BINARIES;
 
-/** Binaries that every cluster needs; only some tests need kube-controller-manager. */
+/** Binaries that every cluster needs; only some tests need the others. */
 export const CLUSTER_BINARIES = ['etcd', 'kube-apiserver', 'kubectl'] as const satisfies readonly Binary[];
 
 /** There are no binaries, and no Go to build them. The message lists all ways to get a cluster. */
