@@ -8,7 +8,7 @@ TEST_ALL := $(NODE) test/support/test-all.ts
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale generate docs image run bench
+.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale test-node generate docs image run bench
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ test-repeat: setup ## one test file many times, to find tests that are not stead
 
 test-scale: setup ## test one workspace with 100,000 activations and 10,000 subscriptions: SCALE=1 (half an hour) or less
 	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale test/scale/tenant
+
+test-node: packages ## start a real node with kubelet and containerd, and run Pods on it (root; a minute)
+	@test/support/node-cluster/install.sh
+	@$(NODE) node_modules/vitest/vitest.mjs run --project node
 
 generate: packages ## write the generated files: CRDs, RBAC, alerts, dashboard, docs
 	@$(NODE) tools/generate/generate.ts

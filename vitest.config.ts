@@ -83,7 +83,7 @@ export default defineConfig({
           name: 'unit',
           ...SHARED,
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/{system,e2e,chart,image}/**', ...ALONE],
+          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/{system,e2e,chart,image,node}/**', ...ALONE],
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
           testTimeout: 30_000,
           // One less than there are cores would be one alone on a small machine.
@@ -159,6 +159,17 @@ export default defineConfig({
           name: 'scale',
           include: ALONE,
           ...SYSTEM,
+          maxWorkers: 1,
+        },
+      },
+      {
+        test: {
+          name: 'node',
+          include: ['test/node/**/*.test.ts'],
+          testTimeout: 120_000,
+          // The first start builds the binaries.
+          hookTimeout: 900_000,
+          // A node uses both cores while it starts.
           maxWorkers: 1,
         },
       },

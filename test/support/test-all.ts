@@ -23,7 +23,8 @@ const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting'
 /** The suites that leave enough of the machine to `waiting`. `scale` needs all of it. */
 const BESIDE_WAITING = ['redis', 'kube', 'chart', 'image', 'system'];
 
-const LONGER = 'Longer, on demand: make bench, make test-api, make test-model, make test-mutants, make test-scale';
+const LONGER =
+  'Longer, on demand: make bench, make test-api, make test-model, make test-mutants, make test-node, make test-scale';
 
 const running = new Set<ChildProcess>();
 

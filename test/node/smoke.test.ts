@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { buildStaticImage, type ImportedImage } from '../support/node-cluster/images.ts';
+import { type Node, startNode } from '../support/node-cluster/node.ts';
+import { nodeRefusal } from '../support/node-cluster/requirements.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { IMAGE, NAMESPACE, PORT, privilegedPod, RESTRICTED_NAMESPACE, restrictedPod, SERVICE } from './pods.ts';
+import { NO_TRACES, readHostSettings, readTraces } from './traces.ts';
+
+const run = promisify(execFile);
+
+const refusal = nodeRefusal();
+if (refusal !== undefined) process.stderr.write(`\nSKIPPED: the tests of a real node, because ${refusal}\n\n`);
+
+describe.skipIf(refusal !== undefined)('a node', () => {
+  const uid = randomInt(10_000, 60_000);
+  let before: Awaited<ReturnType<typeof readHostSettings>>;
+  let node: Node;
+  let imported: ImportedImage[];
+
+  async function kubectl(args: readonly string[], object?: unknown): Promise<string> {
+    const options = object === undefined ? {} : { stdin: JSON.stringify(object) };
+    const { stdout, stderr, code } = await node.kubectl(args, options);
+    expect(stderr, `kubectl ${args.join(' ')}`).toBe('');
+    expect(code).toBe(0);
+    return stdout;
+  }
+
+  const apply = (object: unknown) => kubectl(['apply', '-f', '-'], object);
+
+  /** Runs a Pod that fetches from an address. @returns what it printed */
+  async function fetchFromPod(name: string, host: string): Promise<string> {
+    await apply(restrictedPod({ name, args: ['fetch', host, '80'], uid }));
+    const ended = '--for=jsonpath={.status.containerStatuses[0].state.terminated.reason}';
+    await kubectl(['wait', ended, `pod/${name}`, '-n', NAMESPACE, '--timeout=20s']);
+    return kubectl(['logs', name, '-n', NAMESPACE]);
+  }
+
+  beforeAll(async () => {
+    before = await readHostSettings();
+    node = await startNode();
+    const folder = await temporaryFolder('greeter');
+    const source = join(import.meta.dirname, 'greeter.c');
+    const archive = await buildStaticImage({ source, reference: IMAGE }, folder.path);
+    imported = await node.importImage(archive);
+    await folder.remove();
+    await apply(RESTRICTED_NAMESPACE);
+    await kubectl(['wait', '--for=create', 'serviceaccount/default', '-n', NAMESPACE, '--timeout=20s']);
+    await apply(SERVICE);
+  });
+
+  afterAll(() => node.stop());
+
+  test('a restricted Pod with a random user and a read-only root file system becomes Ready', async () => {
+    await apply(restrictedPod({ name: 'greeter', args: ['serve', String(PORT)], uid }));
+    await kubectl(['wait', '--for=condition=Ready', 'pod/greeter', '-n', NAMESPACE, '--timeout=30s']);
+    const said = await kubectl(['logs', 'greeter', '-n', NAMESPACE]);
+    expect(said).toBe(`uid ${uid}, root file system: Read-only file system\n`);
+  });
+
+  test('the namespace refuses a Pod that is not restricted', async () => {
+    const { stderr, code } = await node.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(privilegedPod('root')) });
+    expect(code).toBe(1);
+    expect(stderr).toContain('violates PodSecurity "restricted:latest"');
+  });
+
+  test('another Pod reaches the Service by its short name and its full name', async () => {
+    expect(await fetchFromPod('short', 'greeter')).toContain(`uid ${uid}`);
+    expect(await fetchFromPod('full', `greeter.${NAMESPACE}.svc.cluster.local`)).toContain(`uid ${uid}`);
+  });
+
+  test('a name that no Service has is not found', async () => {
+    expect(await fetchFromPod('absent', `absent.${NAMESPACE}.svc.cluster.local`)).toMatch(
+      /^absent\.\S+: Name .* not known/,
+    );
+  });
+
+  test('the host reaches the Service, too', async () => {
+    const address = await kubectl(['get', 'service', 'greeter', '-n', NAMESPACE, '-o=jsonpath={.spec.clusterIP}']);
+    expect(await (await fetch(`http://${address}`)).text()).toContain(`uid ${uid}`);
+  });
+
+  test('an archive is imported under the name that it has', () => {
+    expect(imported).toEqual([{ reference: IMAGE, digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) }]);
+  });
+
+  test('the folder of an OCI layout is imported', async () => {
+    const folder = await temporaryFolder('layout');
+    onTestFinished(folder.remove);
+    const [archive, layout] = [join(folder.path, 'image.tar'), join(folder.path, 'layout')];
+    const ctr = [`--address=${node.containerdSocket}`, '--namespace=k8s.io', 'images'];
+    await run('ctr', [...ctr, 'export', '--skip-manifest-json', archive, IMAGE]);
+    await run('ctr', [...ctr, 'remove', '--sync', IMAGE]);
+    await mkdir(layout);
+    await run('tar', ['-C', layout, '-xf', archive]);
+    expect(await node.importImage(layout)).toMatchObject([{ reference: IMAGE }]);
+  });
+
+  test('its end leaves nothing behind', async () => {
+    const running = await readTraces(node.folder);
+    expect(running).toMatchObject({ interfaces: [expect.anything()], mounts: [], folders: [expect.anything()] });
+    expect(running.processes.length).toBeGreaterThan(15);
+    expect(running.cgroups.length).toBeGreaterThan(5);
+    await node.stop();
+    expect(await readTraces(node.folder)).toEqual(NO_TRACES);
+    expect(await readHostSettings()).toEqual(before);
+  });
+});

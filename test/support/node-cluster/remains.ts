@@ -1,0 +1,93 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { isFree, NUMBERS, nameOf, readRoutes } from './network.ts';
+
+const run = promisify(execFile);
+
+const SWEEP = join(import.meta.dirname, 'sweep.sh');
+
+/** Sweeps when the pipe ends without a line: the process that owns the node has ended, however it died. */
+const SWEEP_LATER = 'trap "" INT TERM HUP; read -r _ || exec sh "$1" "$2"';
+
+export type Place = {
+  readonly number: number;
+  readonly folder: string;
+  /** Ends the processes of the node, and removes what it has outside of its namespaces. */
+  readonly sweep: () => Promise<void>;
+};
+
+/**
+ * Takes a number that no other node has, with a folder of its name. Its file `owner` has the pid of this process, so
+ * that `sweepRemains` can tell whether the node is in use.
+ */
+export async function takePlace(): Promise<Place> {
+  await sweepRemains();
+  const routes = await readRoutes();
+  for (const number of NUMBERS.filter(each => isFree(each, routes))) {
+    const folder = join(tmpdir(), nameOf(number));
+    const unfinished = `${folder}.${process.pid}`;
+    await mkdir(unfinished, { mode: 0o700 });
+    await writeFile(join(unfinished, 'owner'), String(process.pid));
+    const taken = await rename(unfinished, folder).then(
+      () => true,
+      () => false,
+    );
+    if (taken) return { number, folder, sweep: watch(folder) };
+    await rm(unfinished, { recursive: true });
+  }
+  throw new Error('every network from 10.200.0.0/16 to 10.249.0.0/16 is in use: see `ip route`');
+}
+
+/** Starts a watcher that sweeps if this process dies. @returns a function that sweeps now and ends the watcher */
+function watch(folder: string): () => Promise<void> {
+  const watcher = spawn('/bin/sh', ['-c', SWEEP_LATER, 'sh', SWEEP, folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  watcher.on('error', () => {});
+  watcher.stdin.on('error', () => {});
+  watcher.unref();
+  if (watcher.stdin instanceof Socket) watcher.stdin.unref();
+  return async () => {
+    await run('/bin/sh', [SWEEP, folder]);
+    watcher.stdin.end('swept\n');
+  };
+}
+
+/**
+ * Removes what is left of nodes whose owner died together with its watcher.
+ *
+ * @returns the folders of these nodes
+ */
+export async function sweepRemains(): Promise<string[]> {
+  const names = new Set(NUMBERS.map(nameOf));
+  const folders = (await readdir(tmpdir())).filter(name => names.has(name)).map(name => join(tmpdir(), name));
+  const swept: string[] = [];
+  for (const folder of folders) {
+    if (await isInUse(folder)) continue;
+    await run('/bin/sh', [SWEEP, folder]);
+    swept.push(folder);
+  }
+  return swept;
+}
+
+/** A folder of another user is not ours to remove. */
+async function isInUse(folder: string): Promise<boolean> {
+  const found = await stat(folder).catch(() => undefined);
+  if (found === undefined || found.uid !== process.getuid?.()) return true;
+  const owner = Number(await readFile(join(folder, 'owner'), 'utf8').catch(() => '0'));
+  return owner > 0 && isAlive(owner);
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
