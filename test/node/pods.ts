@@ -4,7 +4,12 @@ export const PORT = 8080;
 
 const LABELS = { app: 'greeter' };
 
-export type PodOptions = { readonly name: string; readonly args: readonly string[]; readonly uid: number };
+export type PodOptions = {
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly uid: number;
+  readonly image?: string;
+};
 
 /** A namespace that admits only Pods of the profile `restricted`. */
 export const RESTRICTED_NAMESPACE = {
@@ -21,7 +26,7 @@ export const SERVICE = {
 };
 
 /** A Pod that the profile `restricted` admits, with a read-only root file system. */
-export function restrictedPod({ name, args, uid }: PodOptions) {
+export function restrictedPod({ name, args, uid, image = IMAGE }: PodOptions) {
   const isServer = args[0] === 'serve';
   return {
     apiVersion: 'v1',
@@ -34,8 +39,8 @@ export function restrictedPod({ name, args, uid }: PodOptions) {
       containers: [
         {
           name: 'greeter',
-          image: IMAGE,
-          imagePullPolicy: 'Never',
+          image,
+          imagePullPolicy: 'IfNotPresent',
           args,
           ...(isServer ? { readinessProbe: { httpGet: { path: '/', port: PORT }, periodSeconds: 1 } } : {}),
           resources: { requests: { cpu: '10m', memory: '8Mi' }, limits: { memory: '16Mi' } },

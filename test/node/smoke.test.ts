@@ -9,6 +9,7 @@ import { type Node, startNode } from '../support/node-cluster/node.ts';
 import { nodeRefusal } from '../support/node-cluster/requirements.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { IMAGE, NAMESPACE, PORT, privilegedPod, RESTRICTED_NAMESPACE, restrictedPod, SERVICE } from './pods.ts';
+import { startRegistry } from './registry.ts';
 import { NO_TRACES, readHostSettings, readTraces } from './traces.ts';
 
 const run = promisify(execFile);
@@ -33,10 +34,11 @@ describe.skipIf(refusal !== undefined)('a node', () => {
   const apply = (object: unknown) => kubectl(['apply', '-f', '-'], object);
 
   /** Runs a Pod that fetches from an address. @returns what it printed */
-  async function fetchFromPod(name: string, host: string): Promise<string> {
-    await apply(restrictedPod({ name, args: ['fetch', host, '80'], uid }));
+  async function fetchFromPod(name: string, host: string, image: string = IMAGE): Promise<string> {
+    await apply(restrictedPod({ name, args: ['fetch', host, '80'], uid, image }));
     const ended = '--for=jsonpath={.status.containerStatuses[0].state.terminated.reason}';
-    await kubectl(['wait', ended, `pod/${name}`, '-n', NAMESPACE, '--timeout=20s']);
+    const { code } = await node.kubectl(['wait', ended, `pod/${name}`, '-n', NAMESPACE, '--timeout=20s']);
+    expect(code, code === 0 ? '' : await kubectl(['describe', 'pod', name, '-n', NAMESPACE])).toBe(0);
     return kubectl(['logs', name, '-n', NAMESPACE]);
   }
 
@@ -88,7 +90,12 @@ describe.skipIf(refusal !== undefined)('a node', () => {
     expect(imported).toEqual([{ reference: IMAGE, digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) }]);
   });
 
-  test('the folder of an OCI layout is imported', async () => {
+  test('a Pod can name the digest of an imported image', async () => {
+    const image = `localhost/greeter@${imported[0]?.digest}`;
+    expect(await fetchFromPod('digest', 'greeter', image)).toContain(`uid ${uid}`);
+  });
+
+  test('the folder of an OCI layout is imported, and served by a registry of the host', async () => {
     const folder = await temporaryFolder('layout');
     onTestFinished(folder.remove);
     const [archive, layout] = [join(folder.path, 'image.tar'), join(folder.path, 'layout')];
@@ -97,7 +104,13 @@ describe.skipIf(refusal !== undefined)('a node', () => {
     await run('ctr', [...ctr, 'remove', '--sync', IMAGE]);
     await mkdir(layout);
     await run('tar', ['-C', layout, '-xf', archive]);
-    expect(await node.importImage(layout)).toMatchObject([{ reference: IMAGE }]);
+    expect(await node.importImage(layout)).toEqual(imported);
+
+    const registry = await startRegistry(layout, node.network.host);
+    onTestFinished(registry.stop);
+    await node.trustRegistry(registry.host);
+    expect(await fetchFromPod('pulled', 'greeter', `${registry.host}/greeter:1`)).toContain(`uid ${uid}`);
+    expect(registry.requests()).toBeGreaterThan(0);
   });
 
   test('its end leaves nothing behind', async () => {

@@ -48,24 +48,35 @@ export async function buildStaticImage(
 }
 
 /**
- * Imports a docker-archive, an OCI archive, or the folder of an OCI layout into the images of a kubelet.
+ * Imports a docker-archive, an OCI archive, or the folder of an OCI layout into the images of a kubelet. Each image then
+ * has two references: its own, and `name@digest`.
  *
  * @param name for an OCI image whose index names only a tag, such as `localhost/sluice`
  * @throws with the words of ctr if it is no image
  */
 export async function importImage(socket: string, path: string, name?: string): Promise<ImportedImage[]> {
-  const isFolder = (await stat(path)).isDirectory();
+  const images = [`--address=${socket}`, '--namespace=k8s.io', 'images'];
   const base = name === undefined ? [] : [`--base-name=${name}`];
-  const args = [`--address=${socket}`, '--namespace=k8s.io', 'images', 'import', ...base, isFolder ? '-' : path];
-  const ctr = spawn('ctr', args, { stdio: ['pipe', 'pipe', 'pipe'] });
-  const code = new Promise<number | null>(resolve => ctr.once('close', resolve));
-  ctr.stdin.on('error', () => {});
-  if (isFolder) spawn('tar', ['-C', path, '-c', '.'], { stdio: ['ignore', 'pipe', 'inherit'] }).stdout.pipe(ctr.stdin);
-  else ctr.stdin.end();
+  const output = (await stat(path)).isDirectory()
+    ? await importLayout([...images, 'import', ...base, '-'], path)
+    : (await run('ctr', [...images, 'import', ...base, path])).stdout;
+  const imported = [...output.matchAll(/^unpacking (\S+) \((sha256:[0-9a-f]+)\)/gm)];
+  if (imported.length === 0) throw new Error(`${path} has no image for this machine:\n${output}`);
+  for (const [, reference = '', digest = ''] of imported) {
+    await run('ctr', [...images, 'tag', '--force', reference, `${reference.replace(/:[^:/]+$/, '')}@${digest}`]);
+  }
+  return imported.map(([, reference = '', digest = '']) => ({ reference, digest }));
+}
+
+/** Imports a folder as the archive that tar makes of it. @returns what ctr printed */
+async function importLayout(args: readonly string[], folder: string): Promise<string> {
+  const tar = spawn('tar', ['-C', folder, '-c', '.'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ctr = spawn('ctr', args, { stdio: [tar.stdout, 'pipe', 'pipe'] });
+  const code = new Promise<number | null>(resolve => {
+    ctr.once('close', resolve);
+    ctr.once('error', () => resolve(127));
+  });
   const [stdout, stderr] = await Promise.all([text(ctr.stdout), text(ctr.stderr)]);
-  if ((await code) !== 0) throw new Error(`importing ${path} failed:\n${stderr.trim()}`);
-  return [...stdout.matchAll(/^unpacking (\S+) \((sha256:[0-9a-f]+)\)/gm)].map(([, reference = '', digest = '']) => ({
-    reference,
-    digest,
-  }));
+  if ((await code) !== 0) throw new Error(`importing ${folder} failed:\n${stderr.trim()}`);
+  return stdout;
 }

@@ -121,12 +121,13 @@ async function startComponents(machine: Machine, binaries: Readonly<Record<Binar
   };
   await Promise.all([startApi(), startContainerd(machine, files)]);
 
-  start('kube-controller-manager', controllerManagerArguments(files));
+  const manager = start('kube-controller-manager', controllerManagerArguments(files));
   start('kube-scheduler', schedulerArguments(files));
   start('kube-proxy', proxyArguments(files, network));
   const dns = start('coredns', [`-conf=${files.corefile}`]);
   const kubelet = start('kubelet', kubeletArguments(files, network));
   await ready(kubelet, 'kubelet', () => isNodeReady(kubectl));
+  await ready(manager, 'kube-controller-manager', () => canAdmitPods(kubectl));
   await ready(dns, 'coredns', () => isOk(`http://${network.node}:${DNS_READY_PORT}/ready`));
 
   return {
@@ -148,6 +149,11 @@ function ready(child: ChildProcess, name: string, probe: () => Promise<boolean>)
 async function isNodeReady(kubectl: Kubectl): Promise<boolean> {
   const path = '{.status.conditions[?(@.type=="Ready")].status}';
   return (await kubectl(['get', 'node', NODE_NAME, '-o', `jsonpath=${path}`])).stdout === 'True';
+}
+
+/** A Pod needs the service account of its namespace. */
+async function canAdmitPods(kubectl: Kubectl): Promise<boolean> {
+  return (await kubectl(['get', 'serviceaccount', 'default', '--namespace=default'])).code === 0;
 }
 
 async function isOk(url: string): Promise<boolean> {
@@ -183,10 +189,9 @@ async function writeCredentials(files: NodeFiles, credentials: readonly Credenti
 
 /** containerd reads the file at each pull. */
 async function trustRegistry({ registries }: NodeFiles, host: string): Promise<void> {
+  const url = JSON.stringify(`http://${host}`);
   await mkdir(join(registries, host), { recursive: true });
-  await writeFile(
-    join(registries, host, 'hosts.toml'),
-    `server = ${JSON.stringify(`http://${host}`)}
-`,
-  );
+  // Without the table, containerd 1.6 uses https in spite of `server`.
+  const text = `server = ${url}\n\n[host.${url}]\ncapabilities = ["pull", "resolve"]\n`;
+  await writeFile(join(registries, host, 'hosts.toml'), text);
 }

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,8 +29,7 @@ export async function takePlace(): Promise<Place> {
   const routes = await readRoutes();
   for (const number of NUMBERS.filter(each => isFree(each, routes))) {
     const folder = join(tmpdir(), nameOf(number));
-    const unfinished = `${folder}.${process.pid}`;
-    await mkdir(unfinished, { mode: 0o700 });
+    const unfinished = await mkdtemp(`${folder}.`);
     await writeFile(join(unfinished, 'owner'), String(process.pid));
     const taken = await rename(unfinished, folder).then(
       () => true,
@@ -52,9 +51,15 @@ function watch(folder: string): () => Promise<void> {
   watcher.stdin.on('error', () => {});
   watcher.unref();
   if (watcher.stdin instanceof Socket) watcher.stdin.unref();
-  return async () => {
+  let swept: Promise<void> | undefined;
+  const sweep = async (): Promise<void> => {
     await run('/bin/sh', [SWEEP, folder]);
     watcher.stdin.end('swept\n');
+  };
+  // The second time, the folder may belong to another node.
+  return () => {
+    swept ??= sweep();
+    return swept;
   };
 }
 

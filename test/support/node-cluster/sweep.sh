@@ -8,6 +8,13 @@ exec 2>/dev/null
 folder=$1
 name=$(basename "$folder")
 
+# Two may sweep at once: the watcher of a dead owner, and the next start. Once the first is done, a new node may have
+# taken the name; then this is another folder.
+[ -d "$folder" ] || exit 0
+exec 9<"$folder"
+flock 9
+[ "$folder" -ef /proc/self/fd/9 ] || exit 0
+
 # The command line of init.sh has the folder. Without it, the pid belongs to another process by now.
 if pid=$(cat "$folder/pid") && tr '\0' '\n' <"/proc/$pid/cmdline" | grep -Fqx -e "$folder"; then
   kill -KILL "$pid"
