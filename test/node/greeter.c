@@ -49,10 +49,18 @@ static int fetch(const char *host, const char *port) {
   return 0;
 }
 
+static int write_file(const char *path) {
+  FILE *file = fopen(path, "w");
+  int failed = file == NULL || fputs("written", file) < 0 || fclose(file) != 0;
+  printf("%s: %s\n", path, failed ? strerror(errno) : "written");
+  return failed;
+}
+
 int main(int count, char **words) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGTERM, _exit);
   if (count == 3 && strcmp(words[1], "serve") == 0) return serve(atoi(words[2]));
+  if (count == 3 && strcmp(words[1], "write") == 0) return write_file(words[2]);
   if (count == 4 && strcmp(words[1], "fetch") == 0) return fetch(words[2], words[3]);
   return 2;
 }

@@ -55,6 +55,30 @@ export function restrictedPod({ name, args, uid, image = IMAGE }: PodOptions) {
   };
 }
 
+const CLAIM = 'data';
+
+export const VOLUME_CLAIM = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name: CLAIM, namespace: NAMESPACE },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+};
+
+/** A restricted Pod that has the volume of the claim at `/data`. */
+export function podWithVolume(options: PodOptions) {
+  const { spec, ...pod } = restrictedPod(options);
+  const [container] = spec.containers;
+  return {
+    ...pod,
+    spec: {
+      ...spec,
+      securityContext: { ...spec.securityContext, fsGroup: options.uid },
+      containers: [{ ...container, volumeMounts: [{ name: CLAIM, mountPath: '/data' }] }],
+      volumes: [{ name: CLAIM, persistentVolumeClaim: { claimName: CLAIM } }],
+    },
+  };
+}
+
 /** A Pod without a security context: as root, with the default capabilities. */
 export function privilegedPod(name: string) {
   const pod = restrictedPod({ name, args: ['serve', String(PORT)], uid: 0 });

@@ -8,7 +8,17 @@ import { buildStaticImage, type ImportedImage } from '../support/node-cluster/im
 import { type Node, startNode } from '../support/node-cluster/node.ts';
 import { nodeRefusal } from '../support/node-cluster/requirements.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { IMAGE, NAMESPACE, PORT, privilegedPod, RESTRICTED_NAMESPACE, restrictedPod, SERVICE } from './pods.ts';
+import {
+  IMAGE,
+  NAMESPACE,
+  PORT,
+  podWithVolume,
+  privilegedPod,
+  RESTRICTED_NAMESPACE,
+  restrictedPod,
+  SERVICE,
+  VOLUME_CLAIM,
+} from './pods.ts';
 import { startRegistry } from './registry.ts';
 import { NO_TRACES, readHostSettings, readTraces } from './traces.ts';
 
@@ -34,8 +44,13 @@ describe.skipIf(refusal !== undefined)('a node', () => {
   const apply = (object: unknown) => kubectl(['apply', '-f', '-'], object);
 
   /** Runs a Pod that fetches from an address. @returns what it printed */
-  async function fetchFromPod(name: string, host: string, image: string = IMAGE): Promise<string> {
-    await apply(restrictedPod({ name, args: ['fetch', host, '80'], uid, image }));
+  function fetchFromPod(name: string, host: string, image: string = IMAGE): Promise<string> {
+    return runPod(restrictedPod({ name, args: ['fetch', host, '80'], uid, image }));
+  }
+
+  async function runPod(pod: { readonly metadata: { readonly name: string } }): Promise<string> {
+    const { name } = pod.metadata;
+    await apply(pod);
     const ended = '--for=jsonpath={.status.containerStatuses[0].state.terminated.reason}';
     const { code } = await node.kubectl(['wait', ended, `pod/${name}`, '-n', NAMESPACE, '--timeout=20s']);
     expect(code, code === 0 ? '' : await kubectl(['describe', 'pod', name, '-n', NAMESPACE])).toBe(0);
@@ -84,6 +99,13 @@ describe.skipIf(refusal !== undefined)('a node', () => {
   test('the host reaches the Service, too', async () => {
     const address = await kubectl(['get', 'service', 'greeter', '-n', NAMESPACE, '-o=jsonpath={.spec.clusterIP}']);
     expect(await (await fetch(`http://${address}`)).text()).toContain(`uid ${uid}`);
+  });
+
+  test('a claim gets a volume that the user of the Pod may write to', async () => {
+    await apply(VOLUME_CLAIM);
+    expect(await runPod(podWithVolume({ name: 'writer', args: ['write', '/data/file'], uid }))).toBe(
+      '/data/file: written\n',
+    );
   });
 
   test('an archive is imported under the name that it has', () => {

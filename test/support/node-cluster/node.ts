@@ -32,6 +32,7 @@ import { type Machine, startMachine } from './machine.ts';
 import type { Network } from './network.ts';
 import { nodeRefusal, pluginFolder } from './requirements.ts';
 import { PAUSE_IMAGE, writeSettings } from './settings.ts';
+import { createVolumeFolders, VOLUMES } from './volumes.ts';
 
 const run = promisify(execFile);
 
@@ -121,6 +122,9 @@ async function startComponents(machine: Machine, binaries: Readonly<Record<Binar
   };
   await Promise.all([startApi(), startContainerd(machine, files)]);
 
+  await createVolumeFolders(join(folder, 'root'));
+  const created = await kubectl(['create', '--filename=-'], { stdin: JSON.stringify(VOLUMES) });
+  if (created.code !== 0) throw new Error(`the volumes cannot be created: ${created.stderr}`);
   const manager = start('kube-controller-manager', controllerManagerArguments(files));
   start('kube-scheduler', schedulerArguments(files));
   start('kube-proxy', proxyArguments(files, network));

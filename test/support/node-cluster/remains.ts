@@ -74,8 +74,11 @@ export async function sweepRemains(): Promise<string[]> {
   const swept: string[] = [];
   for (const folder of folders) {
     if (await isInUse(folder)) continue;
-    await run('/bin/sh', [SWEEP, folder]);
-    swept.push(folder);
+    const isSwept = await run('/bin/sh', [SWEEP, folder]).then(
+      () => true,
+      () => false,
+    );
+    if (isSwept) swept.push(folder);
   }
   return swept;
 }

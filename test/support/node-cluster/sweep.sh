@@ -35,5 +35,9 @@ for cgroup in "/sys/fs/cgroup/$name" /sys/fs/cgroup/*/"$name"; do
   done
 done
 
+# As long as the folder exists, the next start tries again.
+for cgroup in "/sys/fs/cgroup/$name" /sys/fs/cgroup/*/"$name"; do
+  [ ! -d "$cgroup" ] || exit 1
+done
 rm -rf "$folder"
 [ ! -e "$folder" ]
