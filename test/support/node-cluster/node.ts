@@ -122,14 +122,12 @@ async function startComponents(machine: Machine, binaries: Readonly<Record<Binar
   };
   await Promise.all([startApi(), startContainerd(machine, files)]);
 
-  await createVolumeFolders(join(folder, 'root'));
-  const created = await kubectl(['create', '--filename=-'], { stdin: JSON.stringify(VOLUMES) });
-  if (created.code !== 0) throw new Error(`the volumes cannot be created: ${created.stderr}`);
   const manager = start('kube-controller-manager', controllerManagerArguments(files));
   start('kube-scheduler', schedulerArguments(files));
   start('kube-proxy', proxyArguments(files, network));
   const dns = start('coredns', [`-conf=${files.corefile}`]);
   const kubelet = start('kubelet', kubeletArguments(files, network));
+  await createVolumes(folder, kubectl);
   await ready(kubelet, 'kubelet', () => isNodeReady(kubectl));
   await ready(manager, 'kube-controller-manager', () => canAdmitPods(kubectl));
   await ready(dns, 'coredns', () => isOk(`http://${network.node}:${DNS_READY_PORT}/ready`));
@@ -153,6 +151,12 @@ function ready(child: ChildProcess, name: string, probe: () => Promise<boolean>)
 async function isNodeReady(kubectl: Kubectl): Promise<boolean> {
   const path = '{.status.conditions[?(@.type=="Ready")].status}';
   return (await kubectl(['get', 'node', NODE_NAME, '-o', `jsonpath=${path}`])).stdout === 'True';
+}
+
+async function createVolumes(folder: string, kubectl: Kubectl): Promise<void> {
+  await createVolumeFolders(join(folder, 'root'));
+  const { stderr, code } = await kubectl(['create', '--filename=-'], { stdin: JSON.stringify(VOLUMES) });
+  if (code !== 0) throw new Error(`the volumes cannot be created: ${stderr}`);
 }
 
 /** A Pod needs the service account of its namespace. */
