@@ -26,7 +26,7 @@ export function createKubeMetrics(registry: Registry): KubeMetrics {
   });
   const policies = new Gauge({
     name: 'sluice_admission_policies_missing',
-    help: 'Whether the API server accepts a dry run that the admission policies must deny for the service account of this role (1) or not (0). Absent if the role does not run as a service account.',
+    help: 'Whether the API server accepts a dry run that the admission policies must deny for the service account of this role (1) or not (0). Always 0 if the role does not run as a service account.',
     labelNames: ['role'] as const,
     registers: [registry],
   });

@@ -12,5 +12,6 @@ export function watchPolicies(
   stop: AbortSignal,
 ): void {
   const onResult = (missing: boolean) => kubeMetrics().policiesMissing(role, missing);
+  onResult(false);
   void createPolicyWatch({ client, probe, onResult, clock: systemClock, log }).run(stop);
 }
