@@ -11,6 +11,7 @@ const ASIDE = new Set([
   'tokenreviews',
   'subjectaccessreviews',
   'selfsubjectaccessreviews',
+  'selfsubjectreviews',
   'events',
   'endpointslices',
   'endpoints',
