@@ -1,0 +1,193 @@
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tenantId } from '../../src/core/ids/ids.ts';
+import { buildImage } from '../../tools/image/build.ts';
+import { CHART, openHelm, outputOf, ROOT } from '../chart/support/helm.ts';
+import { type ChildProcess, startChild } from '../support/child-process.ts';
+import { type Node, startNode } from '../support/node-cluster/node.ts';
+import { nodeRefusal } from '../support/node-cluster/requirements.ts';
+import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
+import { eventually } from '../system/support/deadline.ts';
+import { activation, ingressKey, integration, stream, subscription, tenant } from '../system/support/world.ts';
+
+const refusal = nodeRefusal();
+const KEY = 'an-ingress-key-of-the-shop';
+const REDIS_PORT = 6379;
+const HOOKS_PORT = 8080;
+const NAMESPACE = 'sluice-system';
+const RESTRICTED = 'pod-security.kubernetes.io/enforce=restricted';
+const ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
+
+interface Delivery {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** Installs the image and the chart of this project as a platform engineer would, on a real kubelet. */
+describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
+  let node: Node;
+  let folder: TemporaryFolder;
+  let redis: ChildProcess;
+  let hooks: Server;
+  const deliveries: Delivery[] = [];
+
+  async function kubectl(args: readonly string[], objects?: readonly object[]): Promise<string> {
+    const list = { apiVersion: 'v1', kind: 'List', items: objects };
+    return outputOf(await node.kubectl(args, objects === undefined ? {} : { stdin: JSON.stringify(list) }));
+  }
+
+  async function helm(args: readonly string[], values?: object): Promise<string> {
+    const run = await openHelm();
+    const options = { kubeconfig: node.kubeconfig, ...(values === undefined ? {} : { values: values as {} }) };
+    return outputOf(await run([...args, '--namespace', NAMESPACE], options));
+  }
+
+  beforeAll(async () => {
+    folder = await temporaryFolder('install');
+    const image = join(folder.path, 'image');
+    [node] = await Promise.all([startNode(), buildImage(ROOT, image)]);
+    await node.importImage(image, 'localhost/sluice');
+    const { host } = node.network;
+    const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
+    const address = ['--bind', host, '--port', `${REDIS_PORT}`, '--protected-mode', 'no', '--dir', folder.path];
+    redis = startChild({
+      command: 'redis-server',
+      args: [...address, ...settings, '--save', ''],
+      log: join(folder.path, 'redis.log'),
+    });
+    hooks = createServer((request, response) => {
+      void text(request).then(body => {
+        deliveries.push({ headers: request.headers, body });
+        response.writeHead(204).end();
+      });
+    });
+    await once(hooks.listen(HOOKS_PORT, host), 'listening');
+    await kubectl(['create', 'namespace', NAMESPACE]);
+    await kubectl(['label', 'namespace', NAMESPACE, RESTRICTED]);
+  });
+
+  afterAll(async () => {
+    hooks?.close();
+    await node?.stop();
+    await redis?.stop();
+    await folder?.remove();
+  });
+
+  test('is ready a few minutes after helm install, under the Pod Security Standard restricted', async () => {
+    const { host } = node.network;
+    const beganMs = performance.now();
+    await helm(['install', 'sluice', CHART, '--wait', '--timeout=3m'], {
+      image: { registry: 'localhost', pullPolicy: 'Never' },
+      redis: { url: `redis://${host}:${REDIS_PORT}` },
+      facade: { enabled: false },
+      allowedNetworks: [`${host}/32`],
+      ...Object.fromEntries(ROLES.map(role => [role, { replicas: 1 }])),
+    });
+    console.log(`ready ${((performance.now() - beganMs) / 1_000).toFixed(1)} s after helm install`);
+    const pods = JSON.parse(await kubectl(['get', 'pods', '-n', NAMESPACE, '-o', 'json'])) as {
+      readonly items: readonly {
+        readonly status: { readonly containerStatuses: readonly { restartCount: number }[] };
+      }[];
+    };
+    expect(pods.items.flatMap(({ status }) => status.containerStatuses.map(each => each.restartCount))).toEqual(
+      ROLES.map(() => 0),
+    );
+  });
+
+  test('delivers an event that was published through its Service, signed', async () => {
+    const url = `http://${node.network.host}:${HOOKS_PORT}/hooks`;
+    await kubectl(
+      ['apply', '--server-side', '-f', '-'],
+      [
+        ...tenant('shop'),
+        ...tenant('ada'),
+        stream('shop', 'orders'),
+        ingressKey('shop', KEY),
+        integration('shop', 'ada'),
+        activation('shop', 'ada', 'customer-42'),
+        subscription('ada', 'shop', 'orders', { url }),
+      ],
+    );
+    const waiting = [
+      'wait',
+      '--timeout=60s',
+      '--for=condition=Live',
+      'subscription.sluice.dev/shop-orders',
+      '-n',
+      'ada',
+    ];
+    await kubectl(waiting);
+    await kubectl([
+      'wait',
+      '--timeout=60s',
+      '--for=condition=Effective',
+      'activations.sluice.dev',
+      '--all',
+      '-n',
+      'shop',
+    ]);
+    const service = ['get', 'service', 'sluice-ingress', '-n', NAMESPACE, '-o', 'jsonpath={.spec.clusterIP}'];
+    const address = await kubectl(service);
+    const publish = async () => {
+      const response = await fetch(`http://${address}/events/${tenantId('shop')}/orders`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${KEY}`,
+          'content-type': 'application/json',
+          'webhook-id': 'order-1',
+          'x-sluice-event-type': 'order.created',
+          'x-sluice-group-key': 'customer-42',
+        },
+        body: '{"order":1}',
+      });
+      return response.status;
+    };
+    await eventually('ingress accepts the event', async () => (await publish()) === 202, { withinMs: 30_000 });
+    await eventually('the delivery', () => Promise.resolve(deliveries.length > 0), { withinMs: 30_000 });
+    const [{ headers, body }] = deliveries as [Delivery];
+    expect(body).toBe('{"order":1}');
+    const secret = await kubectl([
+      'get',
+      'secret',
+      'shop-orders-signing',
+      '-n',
+      'ada',
+      '-o',
+      'jsonpath={.data.secret}',
+    ]);
+    const key = Buffer.from(Buffer.from(secret, 'base64').toString().replace('whsec_', ''), 'base64');
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
+    expect(headers['webhook-signature']).toContain(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
+  });
+
+  test('is limited by its admission policies, with the rights of its own service accounts', async () => {
+    const port = await kubectl([
+      'get',
+      'pods',
+      '-n',
+      NAMESPACE,
+      '-l',
+      'app.kubernetes.io/component=controller',
+      '-o',
+      'jsonpath={.items[0].status.podIP}',
+    ]);
+    const metrics = await (await fetch(`http://${port}:9090/metrics`)).text();
+    expect(metrics).toContain('sluice_admission_policies_missing{role="controller"} 0');
+    const create = ['create', 'secret', 'generic', 'theirs', '-n', 'shop', '--dry-run=server'];
+    const { stderr } = await node.kubectl([...create, `--as=system:serviceaccount:${NAMESPACE}:sluice-controller`]);
+    expect(stderr).toContain("ValidatingAdmissionPolicy 'sluice-controller-secrets'");
+  });
+
+  test('leaves no namespace behind when it is removed as documented', { timeout: 240_000 }, async () => {
+    await kubectl(['delete', 'waas', '--all', '--all-namespaces', '--timeout=60s']);
+    await kubectl(['delete', 'waas-admin', '--all', '--timeout=60s']);
+    await helm(['uninstall', 'sluice', '--wait', '--timeout=2m']);
+    await kubectl(['delete', 'namespace', 'shop', 'ada', NAMESPACE, '--timeout=90s']);
+    const left = await kubectl(['get', 'namespaces', '-o', 'name']);
+    expect(left).not.toMatch(/shop|ada|sluice/);
+  });
+});
