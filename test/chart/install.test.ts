@@ -27,7 +27,7 @@ async function kubectl(...args: string[]): Promise<string> {
   return outputOf(await cluster.kubectl(args));
 }
 
-/** Lets the facade of an installation make an account that it may not make. @returns what it is told */
+/** Creates an account that the policies deny to the facade, as a dry run. @returns the error message */
 async function refusalOf(account: string): Promise<string> {
   const object = {
     apiVersion: 'sluice.dev/v1alpha1',

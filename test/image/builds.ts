@@ -63,7 +63,7 @@ async function build(folder: string, command: string, variables: NodeJS.ProcessE
     await cp(join(ROOT, input), join(folder, input), { recursive: true });
   }
   // The copies have no git, which would tell the time of the commit.
-  // A make that runs inside of another one says so, which is of no interest here.
+  // Below another make, make would print the folder that it enters.
   const env = { ...process.env, ...variables, SOURCE_DATE_EPOCH: '1700000000', MAKEFLAGS: '', MAKELEVEL: undefined };
   const { stdout } = await run('sh', ['-ec', command], { cwd: folder, env, maxBuffer: 16 * 1_048_576 });
   return { folder, output: stdout };

@@ -26,7 +26,7 @@ import { readResident } from './process-memory.ts';
 import { type CommandRecorder, recordCommands } from './redis-commands.ts';
 
 /** Of the size that is promised for one tenant: 1 for all of it (`make test-scale`). */
-const SHARE = Number(process.env.SCALE ?? 0.05);
+const SHARE = Number(process.env.SCALE ?? 0.1);
 const SIZE: Size = { activations: 100_000 * SHARE, subscriptions: 10_000 * SHARE };
 /** Of the controller at the full size, MiB. */
 const CONTAINER_MIB = 512;
@@ -37,7 +37,7 @@ const AS_IN_A_CONTAINER = { NODE_OPTIONS: `--max-old-space-size=${CONTAINER_MIB 
 /** Of a step. */
 const MOST_MS = 240_000 + 3_600_000 * SHARE;
 /** What is counted may meet a look at all of Redis, which comes once a minute: the least of so many counts. */
-const TRIES = 3;
+const TRIES = 5;
 
 let installed: Installation;
 let client: KubeClient;
@@ -153,13 +153,10 @@ async function expectBounded(when: string): Promise<void> {
 /** CPU of the controller until everything was applied for the first time, ms. */
 let allCpuMs = Number.NaN;
 
-/**
- * One change costs a fraction of all of them, whatever their number. The bound leaves room for the background work of
- * a busy machine, and still fails where a change looks at the whole tenant again.
- */
+/** One change costs a fraction of all of them, whatever their number. */
 function expectCheap(what: string, { cpuMs, commands: sent }: Cost): void {
   console.log(`${what}: ${sent.length} commands, ${((cpuMs / allCpuMs) * 100).toFixed(3)} % of the CPU of all`);
-  if (process.platform === 'linux') expect(cpuMs).toBeLessThan(allCpuMs / 40);
+  if (process.platform === 'linux') expect(cpuMs).toBeLessThan(allCpuMs / 200);
 }
 
 const withoutHints = ({ commands: sent }: Cost): string[] => sent.filter(each => each !== 'lower');

@@ -20,17 +20,7 @@ if [ -z "$missing" ] || [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null;
   exit 0
 fi
 
-# Debian starts an installed service unless this file forbids it (invoke-rc.d, exit status 101).
-policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
-  trap 'rm -f "$policy"' EXIT
-  trap 'exit 1' INT TERM
-  printf '#!/bin/sh\nexit 101\n' >"$policy"
-  chmod +x "$policy"
-fi
-install() {
-  # shellcheck disable=SC2086
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing
-}
-echo "apt-get installs for the node:$missing"
-install >/dev/null 2>&1 || { apt-get update >/dev/null && install >/dev/null; } || echo "these could not be installed:$missing" >&2
+# shellcheck disable=SC1091
+. "$(dirname -- "$0")/../apt-install.sh"
+# shellcheck disable=SC2086
+apt_install $missing

@@ -11,16 +11,6 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
   exit 0
 fi
 
-# Debian starts an installed service unless this file forbids it (invoke-rc.d, exit status 101).
-policy=/usr/sbin/policy-rc.d
-if [ ! -e "$policy" ]; then
-  trap 'rm -f "$policy"' EXIT
-  trap 'exit 1' INT TERM
-  printf '#!/bin/sh\nexit 101\n' >"$policy"
-  chmod +x "$policy"
-fi
-install() {
-  DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends redis-server
-}
-echo 'redis-server is installed with apt-get'
-install >/dev/null 2>&1 || { apt-get update >/dev/null && install >/dev/null; } || echo 'redis-server could not be installed' >&2
+# shellcheck disable=SC1091
+. "$(dirname -- "$0")/../apt-install.sh"
+apt_install redis-server
