@@ -1,17 +1,14 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { runAtEnd } from '../cleanup.ts';
 import { isFree, NUMBERS, nameOf, readRoutes } from './network.ts';
 
 const run = promisify(execFile);
 
 const SWEEP = join(import.meta.dirname, 'sweep.sh');
-
-/** Sweeps when the pipe ends without a line: the process that owns the node has ended, however it died. */
-const SWEEP_LATER = 'trap "" INT TERM HUP; read -r _ || exec sh "$1" "$2"';
 
 export type Place = {
   readonly number: number;
@@ -43,18 +40,11 @@ export async function takePlace(): Promise<Place> {
 
 /** Starts a watcher that sweeps if this process dies. @returns a function that sweeps now and ends the watcher */
 function watch(folder: string): () => Promise<void> {
-  const watcher = spawn('/bin/sh', ['-c', SWEEP_LATER, 'sh', SWEEP, folder], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
-  });
-  watcher.on('error', () => {});
-  watcher.stdin.on('error', () => {});
-  watcher.unref();
-  if (watcher.stdin instanceof Socket) watcher.stdin.unref();
+  const cancel = runAtEnd('exec sh "$1" "$2"', [SWEEP, folder]);
   let swept: Promise<void> | undefined;
   const sweep = async (): Promise<void> => {
     await run('/bin/sh', [SWEEP, folder]);
-    watcher.stdin.end('swept\n');
+    cancel();
   };
   // The second time, the folder may belong to another node.
   return () => {

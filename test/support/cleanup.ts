@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process';
+import { Socket } from 'node:net';
+
+/**
+ * Runs a command when this process has ended, however it died: then the pipe ends without a line.
+ *
+ * @param command for `sh`; `$1` and so on are the arguments
+ * @returns a function that cancels the command
+ */
+export function runAtEnd(command: string, args: readonly string[]): () => void {
+  const script = `trap "" INT TERM HUP; read -r _ || { ${command}; }`;
+  const watcher = spawn('/bin/sh', ['-c', script, 'sh', ...args], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  watcher.on('error', () => {});
+  watcher.stdin.on('error', () => {});
+  watcher.unref();
+  // The pipe of a child is a socket; without this an idle process would never exit.
+  if (watcher.stdin instanceof Socket) watcher.stdin.unref();
+  return () => watcher.stdin.end('done\n');
+}
