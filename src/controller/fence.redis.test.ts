@@ -38,7 +38,7 @@ describe('two leaders', () => {
 
   type Shared = ReturnType<typeof share>;
   function share() {
-    const unique = randomUUID().slice(0, 8);
+    const unique = randomUUID();
     return { unique, name: `t${unique}`, wire: createWire() };
   }
 
