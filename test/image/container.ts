@@ -18,8 +18,9 @@ export function findIsolation(): Isolation | undefined {
 
 /** Makes the root read-only and becomes the program, as process 1. The mounts end with their namespace. */
 const ENTER = [
-  'root=$1; user=$2; shift 2',
+  'root=$1; user=$2; volume=$3; shift 3',
   'mount --bind "$root" "$root" && mount -o remount,bind,ro "$root" && mount -t proc proc "$root/proc"',
+  '[ -z "$volume" ] || mount -t tmpfs -o mode=1777 tmpfs "$root$volume"',
   'exec chroot --userspec="$user" --groups= "$root" "$@"',
 ].join('\n');
 
@@ -31,6 +32,8 @@ export type Container = {
   readonly entrypoint: readonly string[];
   /** Variables of the image. */
   readonly env: readonly string[];
+  /** Path of an empty volume that every user can write to. In its root folder alone, a process has none. */
+  readonly volume?: string;
 };
 
 /** Path of the root key in a container, and of a kubeconfig whose API server does not respond. */
@@ -50,9 +53,13 @@ export async function prepareContainer(root: string): Promise<void> {
   await writeFile(join(root, KUBECONFIG), text, { mode: 0o444 });
 }
 
-function commandFor({ root, isolation }: Container, user: string, args: readonly string[]): [string, string[]] {
+function commandFor(
+  { root, isolation, volume = '' }: Container,
+  user: string,
+  args: readonly string[],
+): [string, string[]] {
   return isolation === 'namespaces'
-    ? ['unshare', [...NAMESPACES, 'sh', '-c', ENTER, 'sh', root, user, ...args]]
+    ? ['unshare', [...NAMESPACES, 'sh', '-c', ENTER, 'sh', root, user, volume, ...args]]
     : ['chroot', [`--userspec=${user}`, '--groups=', root, ...args]];
 }
 
@@ -71,29 +78,34 @@ export function runToEnd(container: Container, user: string, args: readonly stri
   return { status, stdout, stderr };
 }
 
-export type Role = ChildProcess & {
-  /** Id on this machine of the process that is Sluice. */
-  readonly sluicePid: () => number;
-  /** Sends SIGTERM to Sluice alone, as a container engine does. */
+export type Program = ChildProcess & {
+  /** Id on this machine of the process that is the program of the image. */
+  readonly programPid: () => number;
+  /** Sends SIGTERM to the program alone, as a container engine does. */
   readonly terminate: () => Promise<Exit>;
 };
 
-/** Starts a role in the container. */
-export function startRole(
+/** Starts the entry point in the container. */
+export function startContainer(
   container: Container,
-  options: { readonly user: string; readonly role: string; readonly env: NodeJS.ProcessEnv; readonly log: string },
-): Role {
-  const [command, args] = commandFor(container, options.user, [...container.entrypoint, options.role]);
+  options: {
+    readonly user: string;
+    readonly args: readonly string[];
+    readonly env: NodeJS.ProcessEnv;
+    readonly log: string;
+  },
+): Program {
+  const [command, args] = commandFor(container, options.user, [...container.entrypoint, ...options.args]);
   const child = startChild({ command, args, log: options.log, env: environment(container, options.env) });
-  const sluicePid = () => {
+  const programPid = () => {
     if (container.isolation === 'chroot') return child.pid;
     return Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim());
   };
   return {
     ...child,
-    sluicePid,
+    programPid,
     terminate: () => {
-      process.kill(sluicePid(), 'SIGTERM');
+      process.kill(programPid(), 'SIGTERM');
       return child.exited;
     },
   };

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { globSync, lstatSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -32,6 +33,11 @@ function readEntries(file: string): LayerEntry[] {
     const [, mode = '', owner = '', time = '', path = ''] = match;
     return { mode, owner, time, path };
   });
+}
+
+/** Returns the digest of a blob in the format of OCI. */
+export function digestOf(content: Buffer): string {
+  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
 }
 
 /** Unpacks layers over each other, with the modes they have. */

@@ -1,15 +1,14 @@
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { readElf } from '../../tools/image/debian/elf.ts';
 import { ensureDependencies } from '../../tools/image/dependencies.ts';
-import { readElf } from '../../tools/image/elf.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { type Build, ROOT } from './builds.ts';
-import { describeTree, findLost, findPackages, listFiles, listLayer, unpackLayers } from './files.ts';
+import { describeTree, digestOf, findLost, findPackages, listFiles, listLayer, unpackLayers } from './files.ts';
 import { type Architecture, describeImage, openLayout, type PlatformImage, readImages } from './image.ts';
 import type { Manifest, OciLayout } from './oci-layout.ts';
 
@@ -27,10 +26,6 @@ const EXPECTED = {
 } as const;
 
 const ARCHITECTURES = Object.keys(EXPECTED) as Architecture[];
-
-function digestOf(content: Buffer): string {
-  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
-}
 
 describeImage(([one, another]) => {
   let folder: TemporaryFolder;

@@ -23,9 +23,9 @@ export function describeImage(tests: (builds: readonly [Build, Build]) => void):
   });
 }
 
-/** Opens the layout that a build has written. */
-export function openLayout({ folder }: Build): OciLayout {
-  return new OciLayout(join(folder, 'dist', 'image'));
+/** Opens a layout that a build has written. @param name `image` or `redis-image` */
+export function openLayout({ folder }: Build, name = 'image'): OciLayout {
+  return new OciLayout(join(folder, 'dist', name));
 }
 
 /** Returns the images of the platforms in a layout. */

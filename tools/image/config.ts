@@ -1,12 +1,25 @@
+import { USER_ID } from './debian/system.ts';
 import type { Layer } from './layers.ts';
 import type { Platform } from './platforms.ts';
 import { ENTRY } from './program.ts';
+import { DATA, REDIS_SERVER } from './redis.ts';
 import type { Release } from './release.ts';
-import { CERTIFICATES, NODE, USER_ID } from './system.ts';
+import { CERTIFICATES, NODE } from './system.ts';
 
-/** How a container starts. The Dockerfile must say the same. */
-export const RUN = {
-  User: `${USER_ID}:${USER_ID}`,
+/** How a container starts. */
+export interface Run {
+  readonly User: string;
+  readonly Env: readonly string[];
+  readonly Entrypoint: readonly string[];
+  readonly Cmd: readonly string[];
+  readonly ExposedPorts: Readonly<Record<string, object>>;
+}
+
+const User = `${USER_ID}:${USER_ID}`;
+
+/** The Dockerfile must say the same. */
+export const RUN_SLUICE: Run = {
+  User,
   // Node only reads these certificates if NODE_OPTIONS contains --use-system-ca.
   Env: [`PATH=/usr/bin`, `HOME=/home/nonroot`, `SSL_CERT_FILE=${CERTIFICATES}`],
   Entrypoint: [NODE, ENTRY],
@@ -14,23 +27,33 @@ export const RUN = {
   ExposedPorts: { '8080/tcp': {}, '8081/tcp': {}, '9090/tcp': {} },
 };
 
+/** Arguments replace `Cmd`. Without a mounted volume, Redis says that it cannot write to the folder. */
+export const RUN_REDIS: Run = {
+  User,
+  Env: [`PATH=/usr/bin`, `HOME=/home/nonroot`],
+  Entrypoint: [REDIS_SERVER],
+  Cmd: ['--dir', DATA],
+  ExposedPorts: { '6379/tcp': {} },
+};
+
 /** Returns the annotations of OCI, which are both labels of the image and annotations of its index. */
-export function annotationsOf({ version, description, license, created, revision }: Release): Record<string, string> {
+export function annotationsOf(release: Release): Record<string, string> {
+  const { title, version, description, license, created, revision } = release;
   return Object.fromEntries(
-    Object.entries({ title: 'Sluice', description, version, licenses: license, created, revision })
+    Object.entries({ title, description, version, licenses: license, created, revision })
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => [`org.opencontainers.image.${name}`, value as string]),
   );
 }
 
 /** Returns the image configuration for a platform (application/vnd.oci.image.config.v1+json). */
-export function describeConfig(platform: Platform, layers: readonly Layer[], release: Release): object {
+export function describeConfig(platform: Platform, layers: readonly Layer[], release: Release, run: Run): object {
   const { created } = release;
   return {
     created,
     architecture: platform.architecture,
     os: 'linux',
-    config: { ...RUN, Labels: annotationsOf(release) },
+    config: { ...run, Labels: annotationsOf(release) },
     rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
     history: layers.map(({ name }) => ({ created, created_by: `make image: ${name}` })),
   };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { annotationsOf, describeConfig } from './config.ts';
+import { annotationsOf, describeConfig, type Run } from './config.ts';
 import type { Layer } from './layers.ts';
 import type { Platform } from './platforms.ts';
 import type { Release } from './release.ts';
@@ -45,6 +45,7 @@ export async function writeLayout(
   folder: string,
   images: readonly PlatformImage[],
   release: Release,
+  run: Run,
 ): Promise<WrittenLayout> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(join(folder, 'blobs', 'sha256'), { recursive: true });
@@ -53,7 +54,7 @@ export async function writeLayout(
   const described: object[] = [];
   const sboms: object[] = [];
   for (const { platform, layers, sbom } of images) {
-    const manifest = await writeManifest(blobs, platform, layers, release);
+    const manifest = await writeManifest(blobs, layers, describeConfig(platform, layers, release, run), release);
     manifests.set(platform, manifest.digest);
     described.push({ ...manifest, platform: { architecture: platform.architecture, os: 'linux' } });
     sboms.push({ ...(await writeSbom(blobs, manifest, sbom, release)), artifactType: SBOM });
@@ -73,15 +74,15 @@ export async function writeLayout(
 
 async function writeManifest(
   blobs: Blobs,
-  platform: Platform,
   layers: readonly Layer[],
+  config: object,
   release: Release,
 ): Promise<Descriptor> {
   for (const layer of layers) await blobs.copy(layer);
   return blobs.writeJson(MANIFEST, {
     schemaVersion: 2,
     mediaType: MANIFEST,
-    config: await blobs.writeJson(CONFIG, describeConfig(platform, layers, release)),
+    config: await blobs.writeJson(CONFIG, config),
     layers: layers.map(({ digest, size }) => ({ mediaType: LAYER, digest, size })),
     annotations: annotationsOf(release),
   });

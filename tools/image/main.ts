@@ -1,14 +1,16 @@
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Built, buildImage } from './build.ts';
+import { type Built, buildImage, buildRedisImage } from './build.ts';
 import { CannotBuildError } from './command.ts';
-import { updateLock } from './debian.ts';
+import { updateLock } from './debian/packages.ts';
 import { PLATFORMS } from './platforms.ts';
+import { REDIS_SYSTEM } from './redis.ts';
+import { NODE_SYSTEM } from './system.ts';
 
 /**
- * Builds the container image of Sluice without a container engine, and prints its digest and size.
+ * Builds the container images of Sluice and of Redis without a container engine, and prints their digests and sizes.
  *
- * - `--output <folder>`: where to write the OCI layout (default: `dist/image`)
+ * - `--output <folder>`: where to write the OCI layouts `image` and `redis-image` (default: `dist`)
  * - `--update-debian`: locks the versions that Debian currently has, and builds nothing
  */
 
@@ -20,7 +22,11 @@ function describe({ release, digest, images }: Built, output: string): string {
     const total = megabytes(layers.reduce((sum, { size }) => sum + size, 0));
     return `${platform.name} ${manifest} ${total} MB compressed (${sizes})`;
   });
-  return [`${relative('', output) || '.'} holds Sluice ${release.version}`, ...platforms, `index ${digest}`].join('\n');
+  return [
+    `${relative('', output) || '.'} holds ${release.title} ${release.version}`,
+    ...platforms,
+    `index ${digest}`,
+  ].join('\n');
 }
 
 function megabytes(bytes: number): string {
@@ -30,14 +36,17 @@ function megabytes(bytes: number): string {
 try {
   const { values } = parseArgs({
     options: {
-      output: { type: 'string', default: join(PROJECT, 'dist', 'image') },
+      output: { type: 'string', default: join(PROJECT, 'dist') },
       'update-debian': { type: 'boolean', default: false },
     },
   });
-  if (values['update-debian']) await updateLock(PLATFORMS);
-  else {
-    const output = resolve(values.output);
-    process.stdout.write(`${describe(await buildImage(PROJECT, output), output)}\n`);
+  if (values['update-debian']) {
+    const names = new Set([...NODE_SYSTEM.packages, ...REDIS_SYSTEM.packages]);
+    await updateLock(PLATFORMS, [...names].toSorted());
+  } else {
+    const [image, redisImage] = ['image', 'redis-image'].map(name => resolve(values.output, name)) as [string, string];
+    process.stdout.write(`${describe(await buildImage(PROJECT, image), image)}\n`);
+    process.stdout.write(`${describe(await buildRedisImage(PROJECT, redisImage), redisImage)}\n`);
   }
 } catch (error) {
   if (!(error instanceof CannotBuildError)) throw error;

@@ -4,6 +4,9 @@ import { run } from './command.ts';
 
 /** Facts about the release that an image is built from. */
 export interface Release {
+  /** Name of the repository, e.g. `sluice`. */
+  readonly name: string;
+  readonly title: string;
   readonly version: string;
   readonly description: string;
   readonly license: string;
@@ -18,7 +21,9 @@ const INPUTS = ['src', 'package.json', 'package-lock.json', '.npmrc', 'LICENSE',
 
 /** Reads the facts from `package.json` and git. A project without git has no revision. */
 export async function readRelease(project: string): Promise<Release> {
-  const { version, description, license } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as Release;
+  const { name, version, description, license } = JSON.parse(
+    readFileSync(join(project, 'package.json'), 'utf8'),
+  ) as Release;
   const git = async (...args: string[]) => (await run('git', ['-C', project, ...args])).trim();
   const inside = await git('rev-parse', '--show-toplevel').then(
     top => realpathSync(top) === realpathSync(project),
@@ -27,10 +32,23 @@ export async function readRelease(project: string): Promise<Release> {
   const seconds = process.env.SOURCE_DATE_EPOCH ?? (inside ? await git('log', '-1', '--format=%ct') : '0');
   const isClean = inside && (await git('status', '--porcelain', '--', ...INPUTS)) === '';
   return {
+    name,
+    title: 'Sluice',
     version,
     description,
     license,
     created: new Date(Number(seconds) * 1_000).toISOString().replace('.000', ''),
     revision: isClean ? await git('rev-parse', 'HEAD') : undefined,
+  };
+}
+
+/** Returns the facts about the image of Redis that belongs to a release of Sluice, and has its version. */
+export function releaseOfRedis(release: Release): Release {
+  return {
+    ...release,
+    name: `${release.name}-redis`,
+    title: 'Redis for Sluice',
+    description: 'A single Redis for evaluating Sluice',
+    license: 'BSD-3-Clause',
   };
 }

@@ -2,40 +2,56 @@ import { globSync } from 'node:fs';
 import { chmod, lstat, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { run } from './command.ts';
+import { type System, writeSystem } from './debian/system.ts';
 import { copyDependencies, ensureDependencies, type NpmPackage } from './dependencies.ts';
 import { fileNameOf, type Platform } from './platforms.ts';
 import { copyProgram, PROGRAM } from './program.ts';
-import { writeSystem } from './system.ts';
+import { NODE_SYSTEM } from './system.ts';
 
-/** Content of the image for one platform, as a folder. */
+/** Content of an image for one platform, as a folder. */
 export interface RootFileSystem {
   readonly platform: Platform;
   readonly folder: string;
 }
 
 /**
- * Writes the root file system of each platform to `<folder>/<platform>`, replacing what is there. The program and its
- * dependencies are the same on all platforms.
+ * Writes the root file system of each platform to `<folder>/<platform>`, replacing what is there.
+ *
+ * @returns the folders, in the order of the platforms
+ */
+export async function writeRoots(
+  system: System,
+  platforms: readonly Platform[],
+  folder: string,
+): Promise<RootFileSystem[]> {
+  await rm(folder, { recursive: true, force: true });
+  const roots = platforms.map(platform => ({ platform, folder: join(folder, fileNameOf(platform)) }));
+  for (const root of roots) {
+    await mkdir(root.folder, { recursive: true });
+    await writeSystem(root.folder, root.platform, system);
+    await setModes(root.folder);
+  }
+  return roots;
+}
+
+/**
+ * Writes the root file systems of Sluice like `writeRoots`. The program and its dependencies are the same on all
+ * platforms.
  *
  * @param project folder with `src`, `package.json`, and `package-lock.json`
  */
-export async function writeRootFileSystems(
+export async function writeSluiceRoots(
   project: string,
   platforms: readonly Platform[],
   folder: string,
 ): Promise<{ readonly roots: RootFileSystem[]; readonly packages: NpmPackage[] }> {
-  await rm(folder, { recursive: true, force: true });
-  const roots = platforms.map(platform => ({ platform, folder: join(folder, fileNameOf(platform)) }));
+  const roots = await writeRoots(NODE_SYSTEM, platforms, folder);
   const program = join(folder, PROGRAM);
   await copyProgram(project, folder);
   const packages = await copyDependencies(await ensureDependencies(project), join(program, 'src'), program);
-  await setModes(folder, 0o644);
-  for (const root of roots) {
-    await mkdir(root.folder, { recursive: true });
-    await writeSystem(root.folder, root.platform);
-    await setModes(root.folder);
-    await run('cp', ['--archive', '--link', program, root.folder]);
-  }
+  await setModes(program, 0o644);
+  await chmod(program, 0o755);
+  for (const root of roots) await run('cp', ['--archive', '--link', program, root.folder]);
   await rm(program, { recursive: true });
   return { roots, packages };
 }

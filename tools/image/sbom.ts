@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { lockedPackages } from './debian.ts';
+import { lockedPackages } from './debian/packages.ts';
 import type { NpmPackage } from './dependencies.ts';
 import { lockedNode } from './node-binary.ts';
 import type { Platform } from './platforms.ts';
 import type { Release } from './release.ts';
 
-interface Component {
+/** A component of CycloneDX. */
+export interface Component {
   readonly type: 'library' | 'platform';
   readonly 'bom-ref': string;
   readonly name: string;
@@ -17,14 +18,14 @@ interface Component {
 }
 
 /**
- * Renders the SBOM of a platform (CycloneDX 1.5, JSON): Node, the Debian packages, and the npm packages whose files are
- * in the image. The same image always has the same SBOM, including its serial number.
+ * Renders the SBOM of a platform (CycloneDX 1.5, JSON) with the packages whose files are in the image. The same image
+ * always has the same SBOM, including its serial number.
  */
-export function renderSbom(platform: Platform, packages: readonly NpmPackage[], release: Release): string {
-  const all = [describeNode(platform), ...describeDebian(platform), ...packages.map(describeNpm)];
+export function renderSbom(platform: Platform, packages: readonly Component[], release: Release): string {
   // A package that is installed in two folders is one component.
-  const components = [...new Map(all.map(component => [component.purl, component])).values()];
-  const { version, license, description } = release;
+  const components = [...new Map(packages.map(component => [component.purl, component])).values()];
+  const { name, version, license, description } = release;
+  const purl = `pkg:npm/${name}@${version}`;
   const document = {
     bomFormat: 'CycloneDX',
     specVersion: '1.5',
@@ -34,24 +35,23 @@ export function renderSbom(platform: Platform, packages: readonly NpmPackage[], 
       timestamp: release.created,
       component: {
         type: 'container',
-        'bom-ref': `pkg:npm/sluice@${version}`,
-        name: 'sluice',
+        'bom-ref': purl,
+        name,
         version,
         description,
-        purl: `pkg:npm/sluice@${version}`,
+        purl,
         licenses: [{ expression: license }],
         properties: [{ name: 'sluice:platform', value: platform.name }],
       },
     },
     components,
-    dependencies: [
-      { ref: `pkg:npm/sluice@${version}`, dependsOn: components.map(component => component['bom-ref']).toSorted() },
-    ],
+    dependencies: [{ ref: purl, dependsOn: components.map(component => component['bom-ref']).toSorted() }],
   };
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 
-function describeNode(platform: Platform): Component {
+/** Describes the Node binary. */
+export function describeNode(platform: Platform): Component {
   const { version, integrity } = lockedNode(platform);
   const purl = `pkg:npm/${platform.nodePackage}@${version}`;
   return {
@@ -66,8 +66,9 @@ function describeNode(platform: Platform): Component {
   };
 }
 
-function describeDebian(platform: Platform): Component[] {
-  return lockedPackages(platform).map(({ name, version, sha256 }) => {
+/** Describes locked Debian packages. @param names as in the lock */
+export function describeDebian(platform: Platform, names: readonly string[]): Component[] {
+  return lockedPackages(platform, names).map(({ name, version, sha256 }) => {
     const query = `arch=${platform.architecture}&distro=debian-12`;
     const purl = `pkg:deb/debian/${encodeURIComponent(name)}@${encodeURIComponent(version)}?${query}`;
     const hashes = [{ alg: 'SHA-256', content: sha256 }];
@@ -75,7 +76,7 @@ function describeDebian(platform: Platform): Component[] {
   });
 }
 
-function describeNpm({ name, version, license, integrity }: NpmPackage): Component {
+export function describeNpm({ name, version, license, integrity }: NpmPackage): Component {
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
   return {
     type: 'library',

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { run } from './command.ts';
+import { run } from '../command.ts';
 
 /** Downloads packages from the machine's own Debian sources. */
 export interface Apt {

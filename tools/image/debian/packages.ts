@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fromCache } from '../cache.ts';
+import { CannotBuildError, reasonOf, run } from '../command.ts';
+import type { Platform } from '../platforms.ts';
 import { type Apt, openApt } from './apt.ts';
-import { fromCache } from './cache.ts';
-import { CannotBuildError, reasonOf, run } from './command.ts';
-import type { Platform } from './platforms.ts';
 
 /** A Debian package at a fixed version. */
 export interface DebianPackage {
@@ -16,28 +16,33 @@ export interface DebianPackage {
   readonly sha256: string;
 }
 
-/** Packages that the image takes files from. */
-const NAMES = ['base-files', 'ca-certificates', 'gcc-12-base', 'libc6', 'libgcc-s1', 'libstdc++6'];
+const LOCK = join(import.meta.dirname, 'lock.json');
 
-const LOCK = join(import.meta.dirname, 'debian-lock.json');
-
-/** Returns the locked packages of a platform, in order of their names. */
-export function lockedPackages({ architecture }: Platform): readonly DebianPackage[] {
+/**
+ * Returns the locked packages of a platform that have these names, in their order.
+ *
+ * @throws {CannotBuildError} if one is not locked
+ */
+export function lockedPackages({ architecture }: Platform, names: readonly string[]): readonly DebianPackage[] {
   const lock = JSON.parse(readFileSync(LOCK, 'utf8')) as Readonly<Record<string, readonly DebianPackage[]>>;
-  return lock[architecture] ?? [];
+  return names.map(name => {
+    const locked = lock[architecture]?.find(each => each.name === name);
+    if (locked !== undefined) return locked;
+    throw new CannotBuildError(`${name} is not locked: run \`bin/node tools/image/main.ts --update-debian\``);
+  });
 }
 
 /**
- * Downloads the locked packages of a platform, except for those in the cache, and installs nothing.
+ * Downloads locked packages of a platform, except for those in the cache, and installs nothing.
  *
- * @returns paths of the `.deb` files, in the order of `lockedPackages`
+ * @returns paths of the `.deb` files, in the order of the packages
  * @throws {CannotBuildError} if apt is missing, offline, or doesn't know a version
  */
-export async function downloadPackages(platform: Platform): Promise<string[]> {
+export async function downloadPackages(platform: Platform, packages: readonly DebianPackage[]): Promise<string[]> {
   const apt = await openApt(platform.architecture);
   try {
     const paths: string[] = [];
-    for (const locked of lockedPackages(platform)) {
+    for (const locked of packages) {
       paths.push(await fromCache(cacheName(locked), path => downloadLocked(apt, locked, path)));
     }
     return paths;
@@ -67,15 +72,15 @@ async function downloadLocked(apt: Apt, { name, version, sha256 }: DebianPackage
   if (actual !== sha256) throw new Error(`${wanted} has the digest ${actual}, but ${sha256} is locked`);
 }
 
-/** Locks the version of each package that Debian currently has. */
-export async function updateLock(platforms: readonly Platform[]): Promise<void> {
+/** Locks the versions that Debian currently has of these packages. */
+export async function updateLock(platforms: readonly Platform[], names: readonly string[]): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-debian-'));
   try {
     const lock: Record<string, DebianPackage[]> = {};
     for (const { architecture } of platforms) {
       const apt = await openApt(architecture);
       lock[architecture] = [];
-      for (const name of NAMES) {
+      for (const name of names) {
         const file = join(folder, `${name}-${architecture}.deb`);
         await apt.download(name, file);
         const version = (await run('dpkg-deb', ['--field', file, 'Version'])).trim();
