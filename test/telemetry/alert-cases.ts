@@ -1,5 +1,5 @@
 /** Series as promtool writes them, with their values minute by minute. */
-type Input = Readonly<Record<string, string>>;
+export type Input = Readonly<Record<string, string>>;
 
 /** The series with which an alert must fire, and with which it must be silent. Each runs for two hours. */
 export interface AlertCase {
@@ -9,9 +9,12 @@ export interface AlertCase {
 }
 
 const ready = (role: string, instance = 'a') => `sluice_role_ready{role="${role}",instance="${instance}"}`;
-const allReady: Input = Object.fromEntries(
-  ['controller', 'ingress', 'router', 'dispatcher', 'facade'].map(role => [ready(role), '1x120']),
-);
+const allReady: Input = {
+  ...Object.fromEntries(
+    ['controller', 'ingress', 'router', 'dispatcher', 'facade'].map(role => [ready(role), '1x120']),
+  ),
+  'sluice_build_info{instance="a",version="1"}': '1x120',
+};
 const leader = (instance: string) => `leader_election_master_status{name="sluice-controller",instance="${instance}"}`;
 const started = (instance: string) => `sluice_controller_term_started{instance="${instance}"}`;
 
@@ -35,6 +38,9 @@ const stays = (series: string, firing: number, silent: number): AlertCase => ({
   firing: { [series]: `${firing}x120` },
   silent: { [series]: `${silent}x120` },
 });
+
+/** A series that repeats itself for two hours. */
+const cycle = (values: string) => Array.from({ length: 7 }, () => values).join(' ');
 
 /** A counter that grows by so many a minute. */
 const grows = (series: string, firing: number, silent: number): AlertCase => ({
@@ -62,16 +68,19 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     firing: { 'sluice_admission_policies_missing{role="facade",instance="a"}': '1x120' },
     silent: { 'sluice_admission_policies_missing{role="facade",instance="a"}': '0x120' },
   },
+  // Time begins at 0. At the end of the case, two hours have passed.
+  SluiceCertificateExpiring: stays('sluice_certificate_expiry_timestamp_seconds{use="redis"}', 600_000, 620_000),
+  SluiceCertificateRejected: stays('sluice_certificate_rejected{use="ingress"}', 1, 0),
   SluiceEventLoopBlocked: {
     firing: {
-      'nodejs_eventloop_lag_p99_seconds{instance="a",job="sluice"}': '0.6x120',
-      'sluice_build_info{instance="a",job="sluice",version="1"}': '1x120',
+      'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.6x120',
+      'sluice_build_info{instance="a",version="1"}': '1x120',
     },
     silent: {
-      'nodejs_eventloop_lag_p99_seconds{instance="a",job="sluice"}': '0.4x120',
-      'sluice_build_info{instance="a",job="sluice",version="1"}': '1x120',
+      'nodejs_eventloop_lag_p99_seconds{instance="a"}': '0.4x120',
+      'sluice_build_info{instance="a",version="1"}': '1x120',
       // Another program's.
-      'nodejs_eventloop_lag_p99_seconds{instance="b",job="other"}': '9x120',
+      'nodejs_eventloop_lag_p99_seconds{instance="b"}': '9x120',
     },
   },
   SluiceVersionsDiffer: {
@@ -148,6 +157,19 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   SluiceTwoLeaders: {
     firing: { [leader('a')]: '1x120', [leader('b')]: '1x120' },
     silent: { [leader('a')]: '1x120', [leader('b')]: '0x120' },
+  },
+  SluiceLeaderChangesOften: {
+    // Every ten minutes, as two replicas see it.
+    firing: { [leader('a')]: cycle('1x9 0x9'), [leader('b')]: cycle('0x9 1x9') },
+    // Every twenty minutes.
+    silent: { [leader('a')]: cycle('1x19 0x19'), [leader('b')]: cycle('0x19 1x19') },
+  },
+  SluiceOutdatedCRDs: {
+    firing: { 'sluice_role_impaired{role="controller",reason="OutdatedCRDs",instance="a"}': '1x120' },
+    silent: {
+      'sluice_role_impaired{role="controller",reason="OutdatedCRDs",instance="a"}': '0x120',
+      'sluice_role_impaired{role="controller",reason="RedisUnavailable",instance="a"}': '1x120',
+    },
   },
   SluiceReconcileErrors: grows('controller_runtime_reconcile_errors_total{controller="block"}', 7, 5),
   SluiceReconcileStuck: stays('workqueue_longest_running_processor_seconds{name="block"}', 301, 299),

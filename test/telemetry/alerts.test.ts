@@ -8,6 +8,8 @@ import { PANEL_ROWS } from '../../tools/generate/dashboards/panels.ts';
 import { driftedFiles, OUT_OF_DATE } from '../../tools/generate/generate.ts';
 import { findPromtool } from '../support/prometheus/promtool.ts';
 import { ALERT_CASES } from './alert-cases.ts';
+import { passingAlerts, type Rule, type Trial } from './alert-trials.ts';
+import { FIRST_STEPS, KUBECTL_COMMANDS, QUERIES, REDIS_COMMANDS } from './first-steps.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const promtool = findPromtool();
@@ -32,8 +34,9 @@ test.skipIf(promtool === undefined)('the rules are valid', () => {
   expect(run(['check', 'rules', 'rules.yaml'], { 'rules.yaml': rules.text })).toMatchObject({ ok: true });
 });
 
-test.skipIf(promtool === undefined)('every query of the dashboard can be parsed', () => {
-  const queries = PANEL_ROWS.flatMap(({ panels }) => panels).flatMap(panel => Object.keys(panel.queries));
+test.skipIf(promtool === undefined)('every query of the dashboard and of a first step can be parsed', () => {
+  const shown = PANEL_ROWS.flatMap(({ panels }) => panels).flatMap(panel => Object.keys(panel.queries));
+  const queries = [...shown, ...QUERIES];
   expect(queries.length).toBeGreaterThan(50);
   const recorded = queries.map((query, i) => ({
     record: `query:${i}`,
@@ -49,42 +52,28 @@ test('every alert has a case, and a name of its own', () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
-/** One test of promtool: after two hours, does the alert fire? */
-function trial(name: string, input: Readonly<Record<string, string>>, firing: boolean): object {
-  const alert = `ALERTS{alertname="${name}",alertstate="firing"}`;
-  return {
-    interval: '1m',
-    input_series: Object.entries(input).map(([series, values]) => ({ series, values })),
-    promql_expr_test: [
-      { expr: `count(${alert}) > bool 0`, eval_time: '119m', exp_samples: firing ? [{ labels: '{}', value: 1 }] : [] },
-    ],
-  };
-}
+const { groups } = parse(rules.text) as { groups: { rules: Rule[] }[] };
+const allRules = groups.flatMap(group => group.rules);
+const passing = (trialsOf: (name: string) => readonly Trial[]) => passingAlerts(promtool, allRules, trialsOf);
 
-/** The alerts whose trials ended well: all in one run, each with its own rule alone. */
-function passing(trialsOf: (name: string) => readonly object[]): string[] {
-  const { groups } = parse(rules.text) as { groups: { rules: { alert: string }[] }[] };
-  const ruleFiles = groups.flatMap(group =>
-    group.rules.map(rule => [`${rule.alert}.rules`, stringify({ groups: [{ name: 'one', rules: [rule] }] })]),
-  );
-  const names = Object.keys(ALERT_CASES);
-  const trialFiles = names.map(name => {
-    const tests = trialsOf(name);
-    const file = { rule_files: [`${name}.rules`], evaluation_interval: '1m', tests };
-    return [`${name}.yaml`, stringify(file, { lineWidth: 0 })];
-  });
-  const files = Object.fromEntries([...ruleFiles, ...trialFiles]) as Record<string, string>;
-  const { output } = run(['test', 'rules', ...names.map(name => `${name}.yaml`)], files);
-  return names.filter(name => new RegExp(`^Unit Testing: +${name}\\.yaml\\n +SUCCESS$`, 'm').test(output));
-}
+test('the first step of every runbook is a command or a query', () => {
+  for (const [name, step] of Object.entries(FIRST_STEPS)) expect(step, name).toMatch(/^(kubectl|redis-cli) |\(/);
+  expect(KUBECTL_COMMANDS.length).toBeGreaterThan(10);
+  expect(REDIS_COMMANDS.length).toBeGreaterThan(3);
+  // A subscription of Sluice, not of another operator.
+  expect(KUBECTL_COMMANDS.join(' ')).not.toMatch(/\b(subscriptions|integrations|packages|blocks)(?!\.sluice\.dev)/);
+});
 
 const caseOf = (name: string) => ALERT_CASES[name] as (typeof ALERT_CASES)[string];
 
 test.skipIf(promtool === undefined)('every alert fires when it has to, and only then', { timeout: 60_000 }, () => {
-  const names = Object.keys(ALERT_CASES);
-  const right = (name: string) => [trial(name, caseOf(name).firing, true), trial(name, caseOf(name).silent, false)];
-  expect(passing(right)).toEqual(names);
+  const trial = (name: string, state: 'firing' | 'silent', firing: boolean): Trial => ({
+    input: caseOf(name)[state],
+    firing: firing ? ['{}'] : [],
+  });
+  const right = (name: string) => [trial(name, 'firing', true), trial(name, 'silent', false)];
+  expect(passing(right)).toEqual(allRules.map(({ alert }) => alert));
   // And what passes here says something: the other way round nothing does.
-  expect(passing(name => [trial(name, caseOf(name).firing, false)])).toEqual([]);
-  expect(passing(name => [trial(name, caseOf(name).silent, true)])).toEqual([]);
+  expect(passing(name => [trial(name, 'firing', false)])).toEqual([]);
+  expect(passing(name => [trial(name, 'silent', true)])).toEqual([]);
 });

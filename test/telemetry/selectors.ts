@@ -4,8 +4,8 @@ const OURS =
   /\b((?:sluice|workqueue|controller_runtime|leader_election|rest_client|process|nodejs)_\w+)(?:\{([^}]*)\})?/g;
 const MATCHER = /(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"/g;
 const GROUPING = /\b(?:by|on)\s*\(([^)]*)\)/g;
-/** What Prometheus adds to every series that it scrapes. */
-const ADDED = ['instance', 'job', 'le'];
+/** What Prometheus adds to every series that it scrapes from a pod. */
+const ADDED = ['namespace', 'instance', 'job', 'le'];
 
 /** What a PromQL expression takes for granted and `series` does not have: metrics, their labels, values of labels. */
 export function missingFrom(series: readonly Series[], expression: string): string[] {

@@ -1,7 +1,7 @@
 /** One alert, with its runbook. */
 export interface AlertRule {
   readonly name: string;
-  /** PromQL over the metrics of docs/metrics.md. */
+  /** PromQL over the metrics of docs/metrics.md. Aggregations must keep the labels of the installation. */
   readonly expr: string;
   readonly for: `${number}m`;
   /** critical: events are refused, late or at risk now; warning: they will be; info: a producer or a partner has to act. */
@@ -10,7 +10,8 @@ export interface AlertRule {
   readonly summary: string;
   /** The impact on producers and partners. */
   readonly impact: string;
-  readonly steps: readonly string[];
+  /** The first one has a command or a query, which is the first text in backticks. */
+  readonly steps: readonly [string, ...string[]];
 }
 
 export interface AlertGroup {
@@ -18,10 +19,23 @@ export interface AlertGroup {
   readonly rules: readonly AlertRule[];
 }
 
+/** Labels that tell installations apart: several can be monitored by one Prometheus. */
+export const INSTALLATION = 'namespace, job';
+
+/** Returns the grouping of an aggregation, by installation and by `labels`. */
+export const by = (...labels: readonly string[]) => `by (${[INSTALLATION, ...labels].join(', ')})`;
+
 /** Returns PromQL for the share of one rate in another; it has no result while nothing happens. */
 export const share = (part: string, whole: string, window: string) =>
-  `sum(rate(${part}[${window}])) / sum(rate(${whole}[${window}]))`;
+  `sum ${by()} (rate(${part}[${window}])) / sum ${by()} (rate(${whole}[${window}]))`;
 
 /** Returns PromQL for the 99th percentile of a histogram. */
 export const p99 = (histogram: string, matchers = '') =>
-  `histogram_quantile(0.99, sum by (le) (rate(${histogram}_bucket${matchers}[5m])))`;
+  `histogram_quantile(0.99, sum ${by('le')} (rate(${histogram}_bucket${matchers}[5m])))`;
+
+/** Returns the command that shows the log of a role. */
+export const logsOf = (role: string) =>
+  `kubectl -n sluice-system logs -l app.kubernetes.io/component=${role} --tail=200`;
+
+/** Returns the command that shows the pods of a role. */
+export const podsOf = (role: string) => `kubectl -n sluice-system get pods -l app.kubernetes.io/component=${role}`;

@@ -2,13 +2,17 @@ import { stringify } from 'yaml';
 import type { GeneratedFile } from '../generate.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
 import { labelsOf } from '../manifests/metadata.ts';
+import { select } from '../promql.ts';
 import type { AlertRule } from './alert-rule.ts';
 import { ALERT_GROUPS, ALERT_RULES } from './alert-rules.ts';
 
 const ORIGIN = '# Generated from tools/generate/alerts by tools/generate/generate.ts. Change it there.\n';
 
+/** Matchers in the rules of the chart, which replaces them by those of the release. */
+export const CHART_MATCHERS = 'namespace="sluice-system",job="sluice-system/sluice"';
+
 /** Returns a rule in the format of Prometheus. */
-function renderRule({ name, expr, for: duration, severity, summary, impact }: AlertRule): object {
+export function renderRule({ name, expr, for: duration, severity, summary, impact }: AlertRule): object {
   return {
     alert: name,
     expr,
@@ -22,9 +26,16 @@ function renderRule({ name, expr, for: duration, severity, summary, impact }: Al
   };
 }
 
-/** Renders the alerts as a file of rules for Prometheus and as an object for its operator. */
+const chartRule = (rule: AlertRule): object => renderRule({ ...rule, expr: select(rule.expr, CHART_MATCHERS) });
+
+/**
+ * Renders the alerts as a file of rules for Prometheus, and as an object for its operator. Both are for all
+ * installations. Those of the chart are for a single one.
+ */
 export function renderAlerts(): GeneratedFile[] {
-  const groups = ALERT_GROUPS.map(({ name, rules }) => ({ name, rules: rules.map(renderRule) }));
+  const groupsOf = (render: (rule: AlertRule) => object) =>
+    ALERT_GROUPS.map(({ name, rules }) => ({ name, rules: rules.map(render) }));
+  const groups = groupsOf(renderRule);
   const object = {
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
@@ -34,6 +45,9 @@ export function renderAlerts(): GeneratedFile[] {
   return [
     { path: 'config/alerts/sluice.yaml', text: ORIGIN + write({ groups }) },
     { path: 'config/alerts/prometheus-rule.yaml', text: ORIGIN + write(object) },
+    { path: 'charts/sluice/files/alerts.yaml', text: ORIGIN + write({ groups: groupsOf(chartRule) }) },
+    // The pages of exactly this release, for those who cannot reach the address.
+    { path: 'charts/sluice/files/runbooks.md', text: `${renderRunbooks()}\n` },
   ];
 }
 
@@ -45,7 +59,7 @@ function write(value: object): string {
 export function renderRunbooks(): string {
   return [
     '# Runbooks',
-    "Runbooks for all alerts in `config/alerts`. The rules come in two formats: `sluice.yaml` for Prometheus, and `prometheus-rule.yaml` for the Prometheus Operator, which can be applied using `kubectl apply -f config/alerts/prometheus-rule.yaml`. Alerts are based on [metrics](metrics.md) from all processes in an installation, so you'll need to add an installation label to each expression if your Prometheus server monitors more than one. The `runbook_url` points to this page on https://sluice.dev and should be replaced if you serve the pages (`make docs`) from another address.",
+    "Runbooks for all alerts in `config/alerts`. The rules come in two formats: `sluice.yaml` for Prometheus, and `prometheus-rule.yaml` for the Prometheus Operator, which can be applied using `kubectl apply -f config/alerts/prometheus-rule.yaml`. Both are for all installations that Prometheus monitors, which are told apart by the labels `namespace` and `job`. If you don't use the PodMonitor, make sure that all processes of an installation have the same `job`. The PrometheusRule of the Helm chart only selects its own installation. The `runbook_url` points to this page on https://sluice.dev and should be replaced if you serve the pages (`make docs`) from another address.",
     'Alerts have one of three severities: **critical** if events are being rejected, delayed, or put at risk right now, **warning** if this is about to happen, and **info** if a producer or partner needs to take action.',
     ...ALERT_RULES.map(renderRunbook),
   ].join('\n\n');

@@ -1,11 +1,11 @@
-import { type AlertGroup, p99, share } from './alert-rule.ts';
+import { type AlertGroup, by, logsOf, p99, share } from './alert-rule.ts';
 
 export const control: AlertGroup = {
   name: 'sluice-control',
   rules: [
     {
       name: 'SluiceNoLeader',
-      expr: 'max(leader_election_master_status{name="sluice-controller"}) == 0',
+      expr: `max ${by()} (leader_election_master_status{name="sluice-controller"}) == 0`,
       for: '2m',
       severity: 'critical',
       summary: 'No controller is the leader.',
@@ -18,21 +18,21 @@ export const control: AlertGroup = {
     },
     {
       name: 'SluiceLeaderIdle',
-      expr: 'max(sluice_controller_term_started) == 0 and max(max_over_time(leader_election_master_status{name="sluice-controller"}[2m])) == 1',
+      expr: `max ${by()} (sluice_controller_term_started) == 0 and max ${by()} (max_over_time(leader_election_master_status{name="sluice-controller"}[2m])) == 1`,
       for: '2m',
       severity: 'critical',
       summary: 'A controller holds the Lease but does not reconcile.',
       impact:
         'Changes to custom resources are not applied. REST calls that wait for a change respond with 503. Events continue to flow. Deletions are still completed within about two minutes.',
       steps: [
-        'Check the log of the controllers for the message `role cannot work`, or call `GET /readyz` on their ops port. The reason is `TermNotStarted`, `ForeignRedis`, or `NewerRedisFormat`.',
+        `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`, or call \`GET /readyz\` on their ops port. The reason is \`TermNotStarted\`, \`ForeignRedis\`, or \`NewerRedisFormat\`.`,
         'Run `kubectl -n sluice-system describe lease sluice-controller`. It shows an Event for each replica that released the Lease after one minute of failures.',
         'Check the alerts for Redis, and check that the API server responds. Before the controller starts to reconcile, it lists all kinds and reads the namespace `kube-system`.',
       ],
     },
     {
       name: 'SluiceAdmissionPoliciesMissing',
-      expr: 'max by (role) (sluice_admission_policies_missing) > 0',
+      expr: `max ${by('role')} (sluice_admission_policies_missing) > 0`,
       for: '5m',
       severity: 'warning',
       summary: 'The admission policies do not limit the role {{ $labels.role }}.',
@@ -45,70 +45,98 @@ export const control: AlertGroup = {
     },
     {
       name: 'SluiceTwoLeaders',
-      expr: 'sum(leader_election_master_status{name="sluice-controller"}) > 1',
+      expr: `sum ${by()} (leader_election_master_status{name="sluice-controller"}) > 1`,
       for: '2m',
       severity: 'critical',
       summary: 'More than one controller is the leader.',
       impact:
         "Redis rejects writes from the previous leader. If two clusters share a Redis, they overwrite each other's data.",
       steps: [
-        'Check whether two installations share a Redis or the namespace of the Lease. Each installation requires a separate Redis and a separate namespace.',
+        'Run `kubectl get leases.coordination.k8s.io -A` to check whether two installations share a Redis or the namespace of the Lease. Each installation requires a separate Redis and a separate namespace.',
+      ],
+    },
+    {
+      name: 'SluiceLeaderChangesOften',
+      expr: `sum ${by()} (changes(leader_election_master_status{name="sluice-controller"}[1h])) > 8`,
+      for: '5m',
+      severity: 'warning',
+      summary: 'The Lease has changed its holder more than four times in one hour.',
+      impact: 'Each new leader reads all objects before it reconciles, so changes to custom resources are delayed.',
+      steps: [
+        'Run `kubectl -n sluice-system describe lease sluice-controller`. It shows an Event for each change, with the replica.',
+        'Run `kubectl -n sluice-system get pods -l app.kubernetes.io/component=controller` to check whether the controllers restart, for example because they reach their memory limit.',
+        'Check the log of the controllers for the messages `lost the Lease` and `cannot lead; releasing the Lease`. If there is no error, the API server takes longer than ten seconds to renew the Lease (`rest_client_request_duration_seconds`).',
+      ],
+    },
+    {
+      name: 'SluiceOutdatedCRDs',
+      expr: `max ${by('role')} (sluice_role_impaired{reason="OutdatedCRDs"}) > 0`,
+      for: '5m',
+      severity: 'critical',
+      summary: 'The CustomResourceDefinitions are older than the controller, which does not lead.',
+      impact:
+        'If there is no controller of the previous version, changes to custom resources are not applied. Events continue to flow.',
+      steps: [
+        `Run \`${logsOf('controller')}\` to find the message \`role cannot work\`. It lists the fields that are missing.`,
+        'Run `kubectl apply --server-side -f crds` with the files of the release, or set `crds.enabled` in the values of the chart. The controller starts to lead automatically.',
       ],
     },
     {
       name: 'SluiceReconcileErrors',
-      expr: 'sum by (controller) (rate(controller_runtime_reconcile_errors_total[5m])) > 0.1',
+      expr: `sum ${by('controller')} (rate(controller_runtime_reconcile_errors_total[5m])) > 0.1`,
       for: '15m',
       severity: 'warning',
       summary: 'Reconciliations of {{ $labels.controller }} are failing.',
       impact: 'Changes to some objects are not applied. You can find the affected objects by their conditions.',
       steps: [
-        'Check the log of the leader for the message `cannot reconcile; retrying`, which contains the object and the error.',
+        `Run \`${logsOf('controller')}\` to find the message \`cannot reconcile; retrying\`, which contains the object and the error.`,
         'Check the alerts for Redis. Check `rest_client_requests_total` for calls that the API server rejects.',
       ],
     },
     {
       name: 'SluiceReconcileStuck',
-      expr: 'max by (name) (workqueue_longest_running_processor_seconds) > 300',
+      expr: `max ${by('name')} (workqueue_longest_running_processor_seconds) > 300`,
       for: '5m',
       severity: 'warning',
       summary: 'A worker of {{ $labels.name }} has been reconciling the same key for more than five minutes.',
       impact: 'Changes to this object are not applied.',
       steps: [
-        'Check the latency of Redis and of the API server.',
+        'Run the query `histogram_quantile(0.99, sum by (le) (rate(rest_client_request_duration_seconds_bucket[5m])))` to check the latency of the API server. For Redis, see SluiceRedisSlow.',
         'Restart the leader. You can do this safely because another replica takes over within seconds.',
       ],
     },
     {
       name: 'SluiceWatchSilent',
-      expr: 'max(sluice_controller_watch_silence_seconds) > 600',
+      expr: `max ${by()} (sluice_controller_watch_silence_seconds) > 600`,
       for: '5m',
       severity: 'warning',
       summary: 'A watch of the controller has not received any events or bookmarks for ten minutes.',
       impact: 'Changes can be delayed.',
-      steps: ['Check that the API server responds. Check the log of the controller for errors of its watches.'],
+      steps: [
+        'Run `kubectl get --raw /readyz` to check that the API server responds. Check the log of the controller for errors of its watches.',
+      ],
     },
     {
       name: 'SluiceDriftRepaired',
-      expr: 'sum by (what) (increase(sluice_controller_drift_repaired_total[15m])) > 0',
+      expr: `sum ${by('what')} (increase(sluice_controller_drift_repaired_total[15m])) > 0`,
       for: '0m',
       severity: 'warning',
       summary: 'Control state in Redis was different from the last written state and was repaired: {{ $labels.what }}.',
       impact: 'For about one minute before the repair, gates or routes did not match the objects.',
       steps: [
+        'Run `kubectl get events -A --field-selector source=sluice-controller` to find the affected state.',
         'Find the cause of the difference. For example, another program or person wrote to this Redis, Redis was restored from a backup, or it failed over to a delayed replica.',
-        'To find the affected state, run `kubectl get events -A --field-selector source=sluice-controller`.',
       ],
     },
     {
       name: 'SluiceInvitationMailFailing',
-      expr: 'sum(increase(sluice_controller_invitation_mails_total{result="failed"}[30m])) > 3',
+      expr: `sum ${by()} (increase(sluice_controller_invitation_mails_total{result="failed"}[30m])) > 3`,
       for: '5m',
       severity: 'warning',
       summary: 'The mail server does not accept invitations.',
       impact: 'Invited partners do not receive emails. The controller retries each email.',
       steps: [
-        'Check the condition `InvitationSent` of the Integrations, which contains the response of the mail server.',
+        'Run `kubectl get integrations.sluice.dev -A -o yaml` to find the condition `InvitationSent`, which contains the response of the mail server.',
         'Check the value of `SLUICE_SMTP_URL` and the log of the mail server.',
         'The error `ETLS` means that the server in an `smtp://` URL does not support STARTTLS. Use `smtps://` or set `SLUICE_SMTP_ALLOW_PLAIN_TEXT`.',
       ],
@@ -127,7 +155,7 @@ export const facade: AlertGroup = {
       summary: 'The facade responds to more than 2 % of the REST calls with a 5xx status.',
       impact: 'Callers must repeat these calls. You can safely repeat every call.',
       steps: [
-        'To find the affected calls, run the query `sum by (route, status) (rate(sluice_facade_request_duration_seconds_count{status=~"5.."}[5m]))`.',
+        'Run the query `sum by (route, status) (rate(sluice_facade_request_duration_seconds_count{status=~"5.."}[5m]))` to find the affected calls.',
         'If only calls that wait for the controller fail, see SluiceNoLeader. If all calls fail, check the API server, Redis and the identity provider.',
         'Check the log of the facade for the message `call failed`. It contains the error and the `requestId`, which the caller receives as `x-request-id`.',
       ],
@@ -140,20 +168,20 @@ export const facade: AlertGroup = {
       summary: 'More than 1 % of the REST calls take longer than five seconds.',
       impact: 'Callers have to wait longer, or their requests time out.',
       steps: [
-        'Calls that change data wait until the change is in force. Check SluiceReconcileErrors and `workqueue_depth`.',
+        'Run the query `max by (name) (workqueue_depth)`, and check SluiceReconcileErrors. Calls that change data wait until the change is in force.',
         'Check the latency of the API server with `rest_client_request_duration_seconds`.',
       ],
     },
     {
       name: 'SluiceIssuerUnreachable',
-      expr: 'sum(rate(sluice_facade_refused_tokens_total{reason="undecided"}[5m])) > 0',
+      expr: `sum ${by()} (rate(sluice_facade_refused_tokens_total{reason="undecided"}[5m])) > 0`,
       for: '5m',
       severity: 'critical',
       summary: 'The facade cannot verify access tokens because an identity provider does not respond.',
       impact: 'Users of this identity provider receive 503 from the REST API. Events continue to flow.',
       steps: [
-        'Check the log of the facade for the message `issuer cannot be read`, which contains the identity provider and the error.',
-        'If the identity provider uses a private CA, set `NODE_EXTRA_CA_CERTS`.',
+        `Run \`${logsOf('facade')}\` to find the message \`issuer cannot be read\`, which contains the identity provider and the error.`,
+        'If the identity provider uses a private CA, set `trust.configMap` in the values of the chart, or `NODE_EXTRA_CA_CERTS`.',
       ],
     },
   ],

@@ -1,4 +1,4 @@
-import { type AlertGroup, p99, share } from './alert-rule.ts';
+import { type AlertGroup, by, logsOf, p99, podsOf, share } from './alert-rule.ts';
 
 export const ingress: AlertGroup = {
   name: 'sluice-ingress',
@@ -11,7 +11,7 @@ export const ingress: AlertGroup = {
       summary: 'Ingress responds to more than 1 % of the events with a 5xx status.',
       impact: 'Producers must retry these events. Events that are not retried are lost.',
       steps: [
-        'Check the alerts for Redis first. Ingress responds with 503 if it cannot store events.',
+        'Run the query `sum by (code) (rate(sluice_ingress_requests_total[5m]))`, and check the alerts for Redis. Ingress responds with 503 if it cannot store events.',
         'If `sluice_ingress_held_bytes` is close to its limit, ingress receives requests faster than it can store them. To resolve this, add replicas.',
         'Check the log of ingress for the messages `store operation failed` and `request failed`.',
       ],
@@ -24,19 +24,19 @@ export const ingress: AlertGroup = {
       summary: 'Ingress needs more than one second to accept 1 % of the events.',
       impact: 'Producers have to wait longer, or their requests time out and are retried.',
       steps: [
-        'See SluiceRedisSlow. To accept an event, Redis runs one command and one write to disk.',
+        'Run `redis-cli SLOWLOG GET`, and see SluiceRedisSlow. To accept an event, Redis runs one command and one write to disk.',
         'Check the CPU usage of ingress, and add replicas if necessary.',
       ],
     },
     {
       name: 'SluiceQueueFull',
-      expr: 'sum(rate(sluice_ingress_events_total{result="full"}[5m])) > 0',
+      expr: `sum ${by()} (rate(sluice_ingress_events_total{result="full"}[5m])) > 0`,
       for: '10m',
       severity: 'warning',
       summary: 'A stream has reached its quota.',
       impact: 'The producer receives 429 `queue_full` until the retention period of some events ends.',
       steps: [
-        'Find the stream. Its producer receives the 429 responses. You can also run `redis-cli --bigkeys` to find the largest queue, which has the name `{q:<workspace>:<stream>}`.',
+        'Run `redis-cli --bigkeys` to find the largest queue, which has the name `{q:<workspace>:<stream>}`. The producer of this stream receives the 429 responses.',
         'Decrease `spec.retention` of the stream. If Redis has enough memory, you can also increase `SLUICE_QUEUE_MAX_BYTES` of the controller.',
       ],
     },
@@ -48,13 +48,13 @@ export const routing: AlertGroup = {
   rules: [
     {
       name: 'SluiceRoutingStuck',
-      expr: 'max(sluice_work_overdue_seconds{index="queues"}) > 30',
+      expr: `max ${by()} (sluice_work_overdue_seconds{index="queues"}) > 30`,
       for: '2m',
       severity: 'critical',
       summary: 'Queues have been waiting for a router for more than 30 seconds.',
       impact: 'The events in these queues are kept, but they are not delivered until a router takes the queue.',
       steps: [
-        'Check that the routers are running and ready (SluiceRoleMissing). Check their log for the message `work failed, tried again`, which contains the queue.',
+        `Run \`${podsOf('router')}\` to check that the routers are running and ready. Check their log for the message \`work failed, tried again\`, which contains the queue.`,
         'Check `sluice_work_due{index="queues"}`. If the value stays at one, the problem affects a single queue. If the value is high, add routers.',
       ],
     },
@@ -66,26 +66,26 @@ export const routing: AlertGroup = {
       summary: 'Events are routed more than 30 seconds after they were accepted.',
       impact: 'Partners receive events late.',
       steps: [
-        'If `sluice_router_token_waits_total` increases, an account does not have enough tokens (SluiceAccountsOutOfTokens).',
+        'Run the query `sum by (cause) (rate(sluice_router_token_waits_total[5m]))`. If it is above zero, an account does not have enough tokens (SluiceAccountsOutOfTokens).',
         'If `sluice_router_held_total{cause="unreachable"}` increases, a part of Redis does not respond.',
         'Otherwise, check the CPU usage of the routers and of Redis. Only one router can process a queue at a time. If a stream is too large for one router, split it into several streams.',
       ],
     },
     {
       name: 'SluiceRouterFailing',
-      expr: 'sum(rate(sluice_router_failures_total[5m])) > 0.2',
+      expr: `sum ${by()} (rate(sluice_router_failures_total[5m])) > 0.2`,
       for: '10m',
       severity: 'warning',
       summary: 'Routers fail to process queues. They retry automatically.',
       impact: 'Events in the affected queues are delayed. No events are lost.',
       steps: [
-        'Check the log of the routers for the message `work failed, tried again`, which contains the queue and the error.',
+        `Run \`${logsOf('router')}\` to find the message \`work failed, tried again\`, which contains the queue and the error.`,
         'Check the alerts for Redis.',
       ],
     },
     {
       name: 'SluiceAccountsOutOfTokens',
-      expr: 'max(sluice_controller_accounts_short) > 0',
+      expr: `max ${by()} (sluice_controller_accounts_short) > 0`,
       for: '15m',
       severity: 'info',
       summary: 'Accounts have used all of their tokens.',
@@ -103,34 +103,36 @@ export const delivery: AlertGroup = {
   rules: [
     {
       name: 'SluiceDeliveryStuck',
-      expr: 'max(sluice_work_overdue_seconds{index="subscriptions"}) > 30',
+      expr: `max ${by()} (sluice_work_overdue_seconds{index="subscriptions"}) > 30`,
       for: '2m',
       severity: 'critical',
       summary: 'Subscriptions have been waiting for a dispatcher for more than 30 seconds.',
       impact: 'The partners of these subscriptions do not receive events. The events are kept.',
       steps: [
-        'Check that the dispatchers are running and ready (SluiceRoleMissing). Check their log for errors.',
+        `Run \`${podsOf('dispatcher')}\` to check that the dispatchers are running and ready. Check their log for errors.`,
         'If `sluice_dispatcher_attempts_in_flight` is close to 4,096 on each dispatcher, slow endpoints are using all slots. To resolve this, add dispatchers.',
       ],
     },
     {
       name: 'SluiceReplaysStuck',
-      expr: 'max(sluice_work_overdue_seconds{index="replays"}) > 300',
+      expr: `max ${by()} (sluice_work_overdue_seconds{index="replays"}) > 300`,
       for: '5m',
       severity: 'warning',
       summary: 'Replays have been charged for more than five minutes but are not complete.',
       impact: 'Partners have paid for events that they have not received yet.',
-      steps: ['Dispatchers complete replays. Check that they are running, and check their log for errors.'],
+      steps: [
+        `Run \`${logsOf('dispatcher')}\` to find errors. Dispatchers complete replays, so check that they are running.`,
+      ],
     },
     {
       name: 'SluiceDispatcherFailing',
-      expr: 'sum(rate(sluice_dispatcher_failures_total[5m])) > 0.2',
+      expr: `sum ${by()} (rate(sluice_dispatcher_failures_total[5m])) > 0.2`,
       for: '10m',
       severity: 'warning',
       summary: 'Dispatchers fail to process subscriptions. They retry automatically.',
       impact: 'The affected subscriptions do not receive events. No events are lost.',
       steps: [
-        'Check the log of the dispatchers for the message `work failed, tried again`, which contains the subscription and the error.',
+        `Run \`${logsOf('dispatcher')}\` to find the message \`work failed, tried again\`, which contains the subscription and the error.`,
         'The message `subscription could not be opened` means that the dispatcher and the controller use different root keys.',
       ],
     },
@@ -138,7 +140,7 @@ export const delivery: AlertGroup = {
       name: 'SluiceAttemptsFailing',
       expr: [
         `${share('sluice_dispatcher_attempts_total{outcome!="delivered"}', 'sluice_dispatcher_attempts_total', '15m')} > 0.5`,
-        'sum(rate(sluice_dispatcher_attempts_total[15m])) > 0.1',
+        `sum ${by()} (rate(sluice_dispatcher_attempts_total[15m])) > 0.1`,
       ].join(' and '),
       for: '15m',
       severity: 'warning',
@@ -152,19 +154,19 @@ export const delivery: AlertGroup = {
     },
     {
       name: 'SluiceDeadLetters',
-      expr: 'sum(increase(sluice_dispatcher_events_total{result="dead"}[1h])) > 0',
+      expr: `sum ${by()} (increase(sluice_dispatcher_events_total{result="dead"}[1h])) > 0`,
       for: '0m',
       severity: 'info',
       summary: 'Events have failed after all retries.',
       impact:
         'Partners have not received these events. They can replay or recover the events until the retention period ends.',
       steps: [
-        'Partners can call `GET /waas/integrations/{integration}/events?state=dead` to find the events and their attempts in the inbox.',
+        'Run the query `sum by (reason) (increase(sluice_dispatcher_attempts_total{outcome!="delivered"}[1h]))` to find out why attempts fail. Partners can call `GET /waas/integrations/{integration}/events?state=dead` to find the events and their attempts in the inbox.',
       ],
     },
     {
       name: 'SluiceEndpointsGone',
-      expr: 'sum(increase(sluice_dispatcher_events_total{result="gone"}[1h])) > 0',
+      expr: `sum ${by()} (increase(sluice_dispatcher_events_total{result="gone"}[1h])) > 0`,
       for: '0m',
       severity: 'info',
       summary: 'Endpoints responded with status 410 and are disabled.',
@@ -175,25 +177,25 @@ export const delivery: AlertGroup = {
     },
     {
       name: 'SluiceBacklogAtRisk',
-      expr: 'max(sluice_controller_backlogs_at_risk) > 0',
+      expr: `max ${by()} (sluice_controller_backlogs_at_risk) > 0`,
       for: '5m',
       severity: 'warning',
       summary: 'Subscriptions have undelivered events that are close to the end of their retention period.',
       impact: 'When the retention period ends, these events expire without being delivered.',
       steps: [
-        'Find the Subscriptions with the condition `BacklogAtRisk`. The message shows how long the oldest event has been waiting and why it is not sent.',
+        'Run `kubectl get subscriptions.sluice.dev -A -o yaml` to find the Subscriptions with the condition `BacklogAtRisk`. The message shows how long the oldest event has been waiting and why it is not sent.',
         'Resolve the cause, such as a block, a suspension or a failing endpoint. You can also increase `spec.retention` of the stream, which takes effect immediately.',
       ],
     },
     {
       name: 'SluiceBacklogGrowing',
-      expr: 'max(sluice_dispatcher_open_deliveries) > 10000 and max(deriv(sluice_dispatcher_open_deliveries[30m])) > 0',
+      expr: `max ${by()} (sluice_dispatcher_open_deliveries) > 10000 and max ${by()} (deriv(sluice_dispatcher_open_deliveries[30m])) > 0`,
       for: '30m',
       severity: 'warning',
       summary: 'More than 10,000 deliveries are waiting, and the number is increasing.',
       impact: 'Partners receive events late.',
       steps: [
-        'If only a few subscriptions are waiting (`sluice_work_waiting{index="subscriptions"}`), their endpoints are slow or failing.',
+        'Run the query `max(sluice_work_waiting{index="subscriptions"})`. If only a few subscriptions are waiting, their endpoints are slow or failing.',
         'If many subscriptions are waiting and the dispatchers use all of their CPU, add dispatchers.',
       ],
     },

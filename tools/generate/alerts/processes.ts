@@ -1,17 +1,26 @@
 import { IMPAIRMENTS } from '../../../src/telemetry/role-health.ts';
-import { type AlertGroup, p99, share } from './alert-rule.ts';
+import { type AlertGroup, by, INSTALLATION, p99, share } from './alert-rule.ts';
 
 /** Every installation needs these roles; the facade is optional. */
 const NEEDED_ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
 
-const isMissing = (role: string) => `absent(sluice_role_ready{role="${role}"} == 1)`;
+/** Installations that were there in the last hour. */
+const KNOWN = `group ${by()} (last_over_time(sluice_build_info[1h]))`;
+
+const named = (role: string, installations: string) => `label_replace(${installations}, "role", "${role}", "", "")`;
+
+const isMissing = (role: string) =>
+  named(role, `${KNOWN} unless on (${INSTALLATION}) (sluice_role_ready{role="${role}"} == 1)`);
+
+/** Nothing at all: only the matchers, if there are any, name the installation. */
+const NOTHING = named('any role', 'absent_over_time(sluice_build_info[1h])');
 
 export const processes: AlertGroup = {
   name: 'sluice-processes',
   rules: [
     {
       name: 'SluiceRoleMissing',
-      expr: `${NEEDED_ROLES.map(isMissing).join(' or ')} or max by (role) (sluice_role_ready{role="facade"}) == 0`,
+      expr: `${[...NEEDED_ROLES.map(isMissing), NOTHING].join(' or ')} or max ${by('role')} (sluice_role_ready{role="facade"}) == 0`,
       for: '5m',
       severity: 'critical',
       summary: 'No replica of {{ $labels.role }} is ready.',
@@ -31,42 +40,69 @@ export const processes: AlertGroup = {
       summary: 'A replica of {{ $labels.role }} has not been ready for 15 minutes.',
       impact: 'There is no impact if other replicas of the role are ready.',
       steps: [
-        'Call `GET /readyz` on the ops port. It lists the dependencies that are not available, such as Redis or the API server.',
+        'Run `kubectl -n sluice-system get pods` to find the replica, and call `GET /readyz` on its ops port. It lists the dependencies that are not available, such as Redis or the API server.',
       ],
     },
     {
       name: 'SluiceRoleImpaired',
-      expr: 'max by (role, reason) (sluice_role_impaired) > 0',
+      expr: `max ${by('role', 'reason')} (sluice_role_impaired) > 0`,
       for: '2m',
       severity: 'critical',
       summary: 'A replica of {{ $labels.role }} cannot work because of {{ $labels.reason }}.',
       impact: 'Other replicas of the role take over its work. If all replicas are affected, the role stops working.',
       steps: [
-        'Call `GET /readyz` on the ops port. It shows the environment variable or the object that you need to change. The log message `role cannot work`, which appears once a minute, contains the same information.',
+        'Run `kubectl -n sluice-system logs -l app.kubernetes.io/name=sluice --tail=200` to find the message `role cannot work`, which appears once a minute. It shows the environment variable or the object that you need to change, as does `GET /readyz` on the ops port.',
         ...Object.entries(IMPAIRMENTS).map(([reason, meaning]) => `\`${reason}\`: ${meaning}`),
       ],
     },
     {
       name: 'SluiceEventLoopBlocked',
-      expr: 'nodejs_eventloop_lag_p99_seconds > 0.5 and on (instance, job) sluice_build_info',
+      expr: `nodejs_eventloop_lag_p99_seconds > 0.5 and on (${INSTALLATION}, instance) sluice_build_info`,
       for: '10m',
       severity: 'warning',
       summary: 'The event loop of a process is blocked for more than half a second.',
       impact: 'All work of the process is delayed. If the delay exceeds one second, the facade responds with 503.',
       steps: [
-        'Check `process_cpu_seconds_total`. If the process uses almost one core, add replicas of the role or increase its CPU limit.',
+        'Run the query `rate(process_cpu_seconds_total[5m])`. If the process uses almost one core, add replicas of the role or increase its CPU limit.',
         'Check `nodejs_gc_duration_seconds_sum` and the heap size. If the heap is close to its limit, increase the memory limit of the process.',
       ],
     },
     {
+      name: 'SluiceCertificateExpiring',
+      expr: `min ${by('use')} (sluice_certificate_expiry_timestamp_seconds) - time() < 7 * 86400`,
+      for: '15m',
+      severity: 'warning',
+      summary: 'The certificate for {{ $labels.use }} expires in less than seven days.',
+      impact:
+        'After that, connections fail. Without Redis, events are rejected and not delivered. Without the mail server, invitations are not sent. Clients of ingress and the facade no longer connect.',
+      steps: [
+        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the certificate, unless it belongs to Redis or to the mail server.',
+        'If cert-manager issues the certificate, run `kubectl -n sluice-system describe certificates` to find out why it is not renewed.',
+        'Otherwise, replace the certificate. Sluice reads its own certificates again within minutes. The alert is resolved up to ten minutes after Redis or the mail server uses a new one.',
+      ],
+    },
+    {
+      name: 'SluiceCertificateRejected',
+      expr: `max ${by('use')} (sluice_certificate_rejected) > 0`,
+      for: '5m',
+      severity: 'warning',
+      summary:
+        'The files of the certificate for {{ $labels.use }} cannot be used, so the previous certificate still is.',
+      impact: 'There is no impact until the previous certificate expires, or the process restarts, which then fails.',
+      steps: [
+        'Run `kubectl -n sluice-system get secrets --field-selector type=kubernetes.io/tls` to find the Secret, and check `tls.crt` and `tls.key` in it. The key must be the one of the first certificate.',
+        'Check the log for the messages `the new certificate cannot be used; still serving the last one` and `redis files cannot be used; the last ones are`. They contain the reason.',
+      ],
+    },
+    {
       name: 'SluiceVersionsDiffer',
-      expr: 'count(count by (version) (sluice_build_info)) > 1',
+      expr: `count ${by()} (count ${by('version')} (sluice_build_info)) > 1`,
       for: '60m',
       severity: 'info',
       summary: 'Processes with different versions have been running for one hour.',
       impact: 'There is no impact during an upgrade because adjacent versions are compatible.',
       steps: [
-        'Complete the upgrade or roll it back. To check the status, run `kubectl -n sluice-system rollout status deployment`.',
+        'Run `kubectl -n sluice-system rollout status deployment` to check the status of the upgrade. Complete it or roll it back.',
       ],
     },
   ],
@@ -84,7 +120,7 @@ export const redis: AlertGroup = {
       impact:
         'If Redis is unavailable, ingress responds with 503, and events are not routed or delivered. Events that ingress accepted with 202 are stored on disk. Routing and delivery resume automatically.',
       steps: [
-        'Check that Redis is running and that it responds to `PING` from the host of the process. Check the log of Redis.',
+        'Run `redis-cli PING` on the host of the process, with the address from `SLUICE_REDIS_URL`, to check that Redis responds. Check the log of Redis.',
         'If you use `appendfsync always`, Redis stops when the disk is full. Free up disk space and start Redis again.',
         'You do not need to restart Sluice.',
       ],
@@ -109,33 +145,33 @@ export const redis: AlertGroup = {
       summary: 'More than 1 % of the Redis commands take longer than 100 ms.',
       impact: 'Sluice runs several Redis commands to accept and deliver an event, so events are delayed.',
       steps: [
-        'Run `redis-cli --latency` and `SLOWLOG GET`. They also show commands from other users of the same Redis.',
+        'Run `redis-cli SLOWLOG GET` and `redis-cli --latency`. They also show commands from other users of the same Redis.',
         'If you use `appendfsync always`, each write waits for the disk. Check the latency of the disk.',
         'Redis uses a single core. If its CPU usage is close to 100 %, use a Redis Cluster to distribute the queues.',
       ],
     },
     {
       name: 'SluiceRedisMemoryHigh',
-      expr: 'max(sluice_redis_memory_used_ratio) > 0.75',
+      expr: `max ${by()} (sluice_redis_memory_used_ratio) > 0.75`,
       for: '10m',
       severity: 'warning',
       summary: 'Redis uses more than 75 % of its memory.',
       impact:
         'There is no impact yet. If the usage reaches 85 %, ingress stops accepting events until the usage is below 80 %. Stored events are still delivered.',
       steps: [
-        'Check whether the number of open deliveries increases (`sluice_dispatcher_open_deliveries`). Delivered events also use memory until their retention period ends.',
+        'Run the query `max(sluice_dispatcher_open_deliveries)` to check whether the number of open deliveries increases. Delivered events also use memory until their retention period ends.',
         'Increase the memory of Redis (`maxmemory`), decrease `spec.retention` of the largest streams, or decrease `SLUICE_QUEUE_MAX_BYTES`.',
       ],
     },
     {
       name: 'SluiceRedisMemoryFull',
-      expr: 'max(sluice_redis_memory_used_ratio) > 0.85',
+      expr: `max ${by()} (sluice_redis_memory_used_ratio) > 0.85`,
       for: '1m',
       severity: 'critical',
       summary: 'Redis uses more than 85 % of its memory, and ingress does not accept events.',
       impact: 'Producers receive 503 and must retry. Stored events are routed and delivered with the remaining memory.',
       steps: [
-        'Run `redis-cli CONFIG SET maxmemory <bytes>` to increase `maxmemory`. If the machine does not have enough memory, decrease the retention of your streams.',
+        'Run `redis-cli INFO memory`, and increase `maxmemory` with `redis-cli CONFIG SET maxmemory <bytes>`. If the machine does not have enough memory, decrease the retention of your streams.',
         'Keep `maxmemory-policy noeviction`. With any other policy, Redis removes gates and events.',
       ],
     },

@@ -1,4 +1,5 @@
 import type { GeneratedFile } from '../generate.ts';
+import { select } from '../promql.ts';
 import type { Panel, PanelRow } from './panel.ts';
 import { PANEL_ROWS } from './panels.ts';
 
@@ -7,6 +8,30 @@ const GRID = 24;
 const [HEIGHT, STAT_HEIGHT] = [8, 5];
 
 const DATA_SOURCE = { type: 'prometheus', uid: '${datasource}' };
+
+/** Matchers for the installation that is shown. */
+const SHOWN = 'namespace="$namespace",job="$job"';
+
+/** Returns a variable whose values are those of a label. */
+function labelVariable(name: string, label: string, of: string): object {
+  const query = `label_values(${of}, ${name})`;
+  return {
+    name,
+    label,
+    type: 'query',
+    datasource: DATA_SOURCE,
+    query: { query, refId: name },
+    definition: query,
+    refresh: 2,
+    sort: 1,
+  };
+}
+
+const VARIABLES: readonly object[] = [
+  { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
+  labelVariable('namespace', 'Namespace', 'sluice_build_info'),
+  labelVariable('job', 'Job', 'sluice_build_info{namespace="$namespace"}'),
+];
 
 /** Renders the dashboard for Grafana 10 and newer, for import or for the dashboard sidecar. */
 export function renderDashboards(): GeneratedFile[] {
@@ -20,7 +45,7 @@ export function renderDashboards(): GeneratedFile[] {
     graphTooltip: 1,
     refresh: '30s',
     time: { from: 'now-1h', to: 'now' },
-    templating: { list: [{ name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' }] },
+    templating: { list: VARIABLES },
     panels: placeRows(PANEL_ROWS),
   };
   return [{ path: 'config/dashboards/sluice.json', text: `${JSON.stringify(dashboard, null, 2)}\n` }];
@@ -62,7 +87,7 @@ function renderPanel({ title, description, unit, queries, stat }: Panel): object
     targets: Object.entries(queries).map(([expr, legendFormat], i) => ({
       refId: String.fromCharCode(65 + i),
       datasource: DATA_SOURCE,
-      expr,
+      expr: select(expr, SHOWN),
       legendFormat,
     })),
   };

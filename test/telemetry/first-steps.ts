@@ -1,0 +1,19 @@
+import { ALERT_RULES } from '../../tools/generate/alerts/alert-rules.ts';
+
+/** The command or the query in the first step of each runbook, by alert. */
+export const FIRST_STEPS: Readonly<Record<string, string>> = Object.fromEntries(
+  ALERT_RULES.map(({ name, steps: [first] }) => [name, /`([^`]+)`/.exec(first)?.[1] ?? '']),
+);
+
+const startingWith = (word: string) => [
+  ...new Set(Object.values(FIRST_STEPS).filter(step => step.startsWith(`${word} `))),
+];
+
+/** Each command once, for a shell. */
+export const KUBECTL_COMMANDS = startingWith('kubectl');
+export const REDIS_COMMANDS = startingWith('redis-cli');
+
+/** Queries for Prometheus. */
+export const QUERIES = Object.values(FIRST_STEPS).filter(
+  step => ![...KUBECTL_COMMANDS, ...REDIS_COMMANDS].includes(step),
+);

@@ -1,0 +1,53 @@
+import { CONDITION } from '../../../src/api/condition-reasons.ts';
+import { GROUP, VERSION } from '../../../src/api/group-version.ts';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import type { GeneratedFile } from '../generate.ts';
+import { stringifyOne } from '../manifests/yaml.ts';
+
+const ORIGIN = '# Generated from tools/generate/kube-state-metrics by tools/generate/generate.ts. Change it there.\n';
+
+/** Conditions that have a metric, in the kinds that have them. */
+const SHOWN = ['Ready', 'Live', 'Effective'];
+
+/** Labels of all metrics. Together with the kind, they name the object. */
+const LABELS = { namespace: ['metadata', 'namespace'], name: ['metadata', 'name'] };
+
+function gauge(name: string, help: string, fields: object): object {
+  return { name, help, each: { type: 'Gauge', gauge: fields }, errorLogV: 5 };
+}
+
+/** Returns two metrics of a condition. Objects without it have none. */
+function metricsOf(type: string): object[] {
+  const path = ['status', 'conditions', `[type=${type}]`];
+  const word = type.toLowerCase();
+  return [
+    gauge(word, `Whether the condition ${type} is True (1) or not (0), with its status and reason.`, {
+      path,
+      labelsFromPath: { status: ['status'], reason: ['reason'] },
+      valueFrom: ['status'],
+    }),
+    gauge(`${word}_transition_timestamp_seconds`, `When the status of ${type} changed, in seconds since 1970.`, {
+      path,
+      valueFrom: ['lastTransitionTime'],
+    }),
+  ];
+}
+
+/** Renders the configuration for kube-state-metrics, which then has metrics about every object. */
+export function renderKubeStateMetrics(): GeneratedFile[] {
+  const created = gauge('created_timestamp_seconds', 'When the object was created, in seconds since 1970.', {
+    path: ['metadata'],
+    valueFrom: ['creationTimestamp'],
+  });
+  const resources = Object.keys(KINDS).map(kind => ({
+    groupVersionKind: { group: GROUP, version: VERSION, kind },
+    metricNamePrefix: 'sluice_object',
+    labelsFromPath: LABELS,
+    metrics: [created, ...SHOWN.filter(type => type in CONDITION[kind as keyof typeof CONDITION]).flatMap(metricsOf)],
+  }));
+  const text = ORIGIN + stringifyOne({ kind: 'CustomResourceStateMetrics', spec: { resources } });
+  return ['config/kube-state-metrics', 'charts/sluice/files'].map(folder => ({
+    path: `${folder}/custom-resource-state.yaml`,
+    text,
+  }));
+}
