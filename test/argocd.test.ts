@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { CONDITION_MEANING } from '../src/api/condition-reasons.ts';
+import { KINDS, type KindName } from '../src/api/kinds/kinds.ts';
+import { healthScript } from '../tools/generate/argocd/health-script.ts';
+import type { Scenario } from '../tools/generate/argocd/scenario.ts';
+import { SCENARIOS } from '../tools/generate/argocd/scenarios.ts';
+import { testCases } from '../tools/generate/argocd/test-data.ts';
+
+const KIND_NAMES = Object.keys(KINDS) as KindName[];
+
+describe.each(KIND_NAMES)('the health check of a %s', kind => {
+  test('has test data for every reason', () => {
+    const reasons = Object.entries(CONDITION_MEANING[kind]).flatMap(([type, meanings]) =>
+      Object.keys(meanings).map(reason => `${type} ${reason}`),
+    );
+    const scenarios = SCENARIOS[kind] as readonly Scenario[];
+    const said = scenarios.flatMap(({ conditions }) =>
+      Object.entries<string>(conditions).map(([type, value]) => `${type} ${value.split(' ')[1]}`),
+    );
+    expect(reasons.filter(reason => !said.includes(reason))).toEqual([]);
+  });
+
+  test('has each reason with a status that its description names', () => {
+    const meanings: Readonly<Record<string, Readonly<Record<string, string>>>> = CONDITION_MEANING[kind];
+    for (const { name, conditions } of SCENARIOS[kind] as readonly Scenario[]) {
+      for (const [type, value] of Object.entries<string>(conditions)) {
+        const [status = '', reason = ''] = value.split(' ');
+        const [, named = status] =
+          /^((?:True|False|Unknown)(?:, (?:True|False|Unknown))*): /.exec(meanings[type]?.[reason] ?? '') ?? [];
+        expect(named.split(', '), `${name}: ${type}`).toContain(status);
+      }
+    }
+  });
+
+  test('names its test data differently, and quotes only what they say', () => {
+    const names = testCases(kind).map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)]);
+    for (const { name, by = [], conditions } of SCENARIOS[kind] as readonly Scenario[]) {
+      expect(Object.keys(conditions), name).toEqual(expect.arrayContaining([...by]));
+    }
+  });
+
+  test('has test data that the API server would store', () => {
+    for (const { name, object } of testCases(kind)) {
+      expect(KINDS[kind].spec.safeParse(object.spec).error?.message, name).toBeUndefined();
+      expect(KINDS[kind].status.safeParse(object.status ?? {}).error?.message, name).toBeUndefined();
+    }
+  });
+
+  test('differs from the others only in what it remarks', () => {
+    const common = (name: KindName) => healthScript(name).replace(/^local remarks = \{\n(?: {2}\[.*\n)*\}$/m, '');
+    expect(common(kind)).toBe(common('Account'));
+    expect(common(kind)).not.toContain('remarks = {');
+  });
+});

@@ -1,0 +1,66 @@
+import { beforeAll, expect, test } from 'vitest';
+import type { KindName } from '../../src/api/kinds/kinds.ts';
+import type { Health } from '../../tools/generate/argocd/scenario.ts';
+import { deletingOf, staleOf, testCases } from '../../tools/generate/argocd/test-data.ts';
+import { ensureBinaries } from '../support/kubernetes/binaries.ts';
+import { judge, KIND_NAMES } from './support.ts';
+
+/**
+ * What kstatus calls it. It has no word for paused: a change that waits for the end of a pause is not in force, so that
+ * `helm upgrade --wait` must not succeed.
+ */
+const KSTATUS: Record<Health, string> = {
+  Healthy: 'Current',
+  Progressing: 'InProgress',
+  Suspended: 'InProgress',
+  Degraded: 'Failed',
+};
+
+/**
+ * kstatus judges whether the last change is in force, and knows nothing of what happens afterwards. These changes are in
+ * force: `helm upgrade --wait` must not fail because of an endpoint that does not answer.
+ */
+const IN_FORCE: Partial<Record<KindName, readonly string[]>> = {
+  Subscription: ['endpoint-refused', 'waiting-for-secret', 'endpoint-disabled'],
+  Workspace: ['redis-away', 'paused-while-ready'],
+};
+
+let kstatus: string;
+
+beforeAll(async () => {
+  ({ kstatus } = await ensureBinaries(['kstatus']));
+});
+
+test.each(KIND_NAMES)('kstatus says the same about a %s as Argo CD', async kind => {
+  // The API server adds a status to every object, so that there is none without; see the default in the CRD.
+  const cases = testCases(kind).filter(({ name }) => name !== 'without-status' && name !== 'deleting');
+  const inForce = IN_FORCE[kind] ?? [];
+  const verdicts = await statusesOf(cases);
+  const expected = cases.map(({ name, health }) => (inForce.includes(name) ? 'Current' : KSTATUS[health.status]));
+  expect(named(cases, verdicts)).toEqual(named(cases, expected));
+  // An exception that is none says something wrong.
+  for (const { name, health } of cases) {
+    if (inForce.includes(name)) expect(KSTATUS[health.status], name).not.toBe('Current');
+  }
+  expect(cases.map(({ name }) => name)).toEqual(expect.arrayContaining([...inForce]));
+
+  const stale = cases.map(staleOf);
+  expect(await statusesOf(stale)).toEqual(stale.map(() => 'InProgress'));
+  expect(await statusesOf(stale.map(deletingOf))).toEqual(stale.map(() => 'Terminating'));
+  expect(await statusesOf(cases.map(deletingOf))).toEqual(cases.map(() => 'Terminating'));
+});
+
+async function statusesOf(cases: readonly { readonly object: object }[]): Promise<string[]> {
+  const verdicts = await judge<{ status: string }>(
+    kstatus,
+    [],
+    cases.map(({ object }) => object),
+  );
+  return verdicts.map(({ status }) => status);
+}
+
+/** Returns verdicts by the names of the cases, so that a difference names its case. */
+function named(cases: readonly { readonly name: string }[], verdicts: readonly string[]) {
+  expect(verdicts).toHaveLength(cases.length);
+  return Object.fromEntries(cases.map(({ name }, i) => [name, verdicts[i]]));
+}

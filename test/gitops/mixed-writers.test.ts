@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { API_VERSION } from '../../src/api/group-version.ts';
+import { publicId, tenantId } from '../../src/core/ids/ids.ts';
+import { activationObjectName } from '../../src/core/ids/object-names.ts';
+import { explain, healthOf, readApplication } from '../support/argocd/application.ts';
+import { applyDefinitions } from '../support/kubernetes/crds.ts';
+import { applyPermissions, kubeconfigOf } from '../support/kubernetes/permissions.ts';
+import { ownersOf } from '../system/control/field-ownership.ts';
+import { eventually } from '../system/support/deadline.ts';
+import type { Problem, Reply, RestClient } from '../system/support/rest-client.ts';
+import {
+  activation,
+  integration,
+  kubectl,
+  type Manifest,
+  pkg,
+  stream,
+  subscription,
+  tenant,
+} from '../system/support/world.ts';
+import { observeQuiet } from './quiet.ts';
+import { type GitOpsWorld, openGitOpsWorld, ROOT } from './world.ts';
+
+const ARGOCD = 'argocd-controller';
+/** How long nobody may write, once everything is applied. */
+const QUIET_MS = Number(process.env['IDLE_MINUTES'] || 3) * 60_000;
+const FILE = 'shop/objects.yaml';
+
+let world: GitOpsWorld;
+let owner: RestClient;
+let ada: RestClient;
+let carol: RestClient;
+
+const shop = tenantId('shop');
+const cat = (name: string) => publicId('CatalogStream', 'shop', name);
+const grantee = publicId('Integration', 'shop', 'ada');
+const packageOf = (name: string) => `/waas/producer/${shop}/packages/${publicId('Package', 'shop', name)}`;
+
+function manifest(kind: string, name: string, spec: object): Manifest {
+  return { apiVersion: API_VERSION, kind, metadata: { name, namespace: 'shop' }, spec };
+}
+
+/** An Activation with the name that REST uses. */
+const activationOfRest = (groupKey: string, spec: object = {}) =>
+  manifest('Activation', activationObjectName('shop', 'ada', groupKey), { integration: 'ada', groupKey, ...spec });
+
+/** Git's workspaces: a producer and a partner, which their owners also change through REST. */
+function objectsOfGit(): Manifest[] {
+  const owned = (name: string, subject: string) =>
+    tenant(name, { plan: 'Metered', owners: [{ issuer: world.issuer.url, subject, role: 'Owner' }] });
+  return [
+    // Argo CD creates the namespace of the Application.
+    ...owned('shop', 'owner').filter(({ kind }) => kind !== 'Namespace'),
+    ...owned('ada', 'ada'),
+    ...['carts', 'orders', 'stock'].map(name => stream('shop', name, { description: 'of Git' })),
+    integration('shop', 'ada'),
+    manifest('Integration', 'invited', { invitedEmail: 'carol@example.com' }),
+    manifest('Package', 'open', { displayName: 'Streams by REST' }),
+    pkg('shop', 'fixed', ['orders']),
+    activation('shop', 'ada', 'of-git'),
+    activationOfRest('shared'),
+    activationOfRest('said', { revoked: false }),
+    subscription('ada', 'shop', 'orders', undefined),
+  ];
+}
+
+const sync = (...more: readonly Manifest[]) => world.sync('shop', FILE, [...objectsOfGit(), ...more]);
+
+/** Reads an object with its managed fields. */
+async function read(kind: string, name: string, namespace = 'shop') {
+  const args = ['get', kind, name, '-n', namespace, '--show-managed-fields', '-o', 'json'];
+  return JSON.parse(await kubectl(world.cluster, args)) as Parameters<typeof ownersOf>[0] & {
+    readonly spec: Readonly<Record<string, unknown>>;
+  };
+}
+
+async function succeed<T>(call: Promise<Reply<T>>): Promise<T> {
+  const { status, body } = await call;
+  expect([200, 201, 204], JSON.stringify(body)).toContain(status);
+  return body;
+}
+
+/** Expects a refusal that names Argo CD. */
+async function refusedForGit(call: Promise<Reply>, code: string): Promise<void> {
+  const { status, body } = (await call) as Problem;
+  expect([status, body.code], JSON.stringify(body)).toEqual([409, code]);
+  expect(body.detail).toContain(ARGOCD);
+}
+
+beforeAll(async () => {
+  world = await openGitOpsWorld();
+  await applyDefinitions(world.cluster.kubeconfig, `${ROOT}/crds`);
+  await applyPermissions(world.cluster);
+  await world.startSluice({ role: 'controller', kubeconfig: await kubeconfigOf(world.cluster, 'sluice-controller') });
+  const facade = await world.startSluice({
+    role: 'facade',
+    kubeconfig: await kubeconfigOf(world.cluster, 'sluice-facade'),
+  });
+  await world.follow('shop', { path: 'shop', namespace: 'shop' });
+  await sync();
+  [owner, ada, carol] = (await Promise.all(['owner', 'ada', 'carol'].map(sub => world.as(facade, sub)))) as [
+    RestClient,
+    RestClient,
+    RestClient,
+  ];
+});
+
+afterAll(() => world?.stop());
+
+test('Argo CD puts back what kubectl changed in a field of Git', async () => {
+  const description = async () => (await read('catalogstream', 'stock')).spec['description'];
+  const patch = ['--type=merge', '--field-manager=kubectl-edit', '-p', '{"spec":{"description":"edited"}}'];
+  await kubectl(world.cluster, ['patch', 'catalogstream', 'stock', '-n', 'shop', ...patch]);
+  await eventually('it is put back', async () => (await description()) === 'of Git', { withinMs: 60_000 });
+});
+
+test('an invitation of Git is accepted through REST', async () => {
+  const path = ['-n', 'shop', '-o', 'jsonpath={.data.token}'];
+  const secret = await kubectl(world.cluster, ['get', 'secret', 'invited-invitation', ...path]);
+  await succeed(carol.post('/waas/invitations/accept', { token: Buffer.from(secret, 'base64').toString() }));
+  expect((await read('integration', 'invited')).spec).toHaveProperty('workspace');
+});
+
+test('REST adds streams to a package of Git, unless Git lists them', async () => {
+  await succeed(owner.post(`${packageOf('open')}/streams`, { catalogEntryPublicId: cat('carts') }));
+  expect((await read('package', 'open')).spec).toMatchObject({ streams: ['carts'] });
+  await refusedForGit(
+    owner.post(`${packageOf('fixed')}/streams`, { catalogEntryPublicId: cat('carts') }),
+    'field_managed',
+  );
+  expect((await read('package', 'fixed')).spec).toMatchObject({ streams: ['orders'] });
+});
+
+test('REST makes keys for a workspace of Git', async () => {
+  await succeed(owner.post(`/waas/producer/${shop}/ingress-keys`, { id: 'by-rest' }));
+  expect((await read('workspace', 'shop')).spec['ingressKeys']).toMatchObject([{ id: 'by-rest' }]);
+});
+
+test('REST deactivates a group key of Git, unless Git says that it is not revoked', async () => {
+  const pair = (groupKey: string) => ({ producerTenantPublicId: shop, groupKey, integrationPublicId: grantee });
+  // An object of its own beside the one of Git, and the same object.
+  for (const groupKey of ['of-git', 'shared']) {
+    await succeed(owner.remove('/waas/activations', pair(groupKey)));
+    const own = await read('activation', activationObjectName('shop', 'ada', groupKey));
+    expect(own.spec).toMatchObject({ groupKey, revoked: true });
+  }
+  await refusedForGit(owner.remove('/waas/activations', pair('said')), 'field_managed');
+});
+
+test('REST cannot delete a subscription of Git', async () => {
+  const path = `/waas/integrations/${grantee}/subscriptions/${publicId('Subscription', 'ada', 'shop-orders')}`;
+  await refusedForGit(ada.remove(path), 'managed_elsewhere');
+});
+
+test('Git takes over a stream that was made through REST, by force', async () => {
+  const put = (description: string) =>
+    owner.put('/waas/streams', { producerTenantPublicId: shop, name: 'Returns', description, isPublic: true });
+  await succeed(put('by REST'));
+  await sync(stream('shop', 'returns', { description: 'of Git' }));
+  const taken = await read('catalogstream', 'returns');
+  expect(taken.spec).toMatchObject({ description: 'of Git' });
+  expect(ownersOf(taken, 'description')).toEqual([ARGOCD]);
+  await refusedForGit(put('by REST again'), 'field_managed');
+});
+
+test(
+  `then nobody writes for ${QUIET_MS / 60_000} minutes, and everything is Synced and Healthy`,
+  async () => {
+    const { before, after, writes, compared } = await observeQuiet(world.cluster, ['shop'], QUIET_MS);
+    expect(after.versions).toEqual(before.versions);
+    expect(after.syncs).toEqual(before.syncs);
+    expect(writes).toEqual({});
+    // It looked, and saw no difference.
+    expect(compared).toBeGreaterThan(0);
+    const application = await readApplication(world.cluster, 'shop');
+    expect([application?.status?.sync?.status, application?.status?.health?.status], explain(application)).toEqual([
+      'Synced',
+      'Healthy',
+    ]);
+    expect(new Set(Object.values(healthOf(application as never)))).toEqual(new Set(['Healthy']));
+    expect((await read('integration', 'invited')).spec).toHaveProperty('workspace');
+    expect((await read('package', 'open')).spec).toMatchObject({ streams: ['carts'] });
+  },
+  QUIET_MS + 120_000,
+);

@@ -1,0 +1,54 @@
+import { GROUP } from '../../../src/api/group-version.ts';
+import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
+import type { GeneratedFile } from '../generate.ts';
+import { stringifyOne } from '../manifests/yaml.ts';
+import { healthScript } from './health-script.ts';
+import { testCases } from './test-data.ts';
+
+const FOLDER = 'config/argocd';
+const ORIGIN = '# Generated from tools/generate/argocd by tools/generate/generate.ts. Change it there.\n';
+/** Width of the lines of YAML that leaves the lines of a script as they are. */
+const WITHOUT_FOLDING = 0;
+const NAMES = Object.keys(KINDS) as KindName[];
+
+/**
+ * Renders the health checks for Argo CD: once as a patch for its ConfigMap `argocd-cm`, and once in the layout of the
+ * folder `resource_customizations` of its repository, with test data.
+ */
+export function renderArgocd(): GeneratedFile[] {
+  return [
+    { path: `${FOLDER}/argocd-cm.yaml`, text: ORIGIN + stringifyOne(configMap(), WITHOUT_FOLDING) },
+    file('kustomization.yaml', {
+      apiVersion: 'kustomize.config.k8s.io/v1alpha1',
+      kind: 'Component',
+      // The target may or may not have a namespace already, which a patch without a target would have to name.
+      patches: [{ path: 'argocd-cm.yaml', target: { version: 'v1', kind: 'ConfigMap', name: 'argocd-cm' } }],
+    }),
+    ...NAMES.flatMap(customization),
+  ];
+}
+
+function configMap() {
+  const checks = NAMES.map(kind => [`resource.customizations.health.${GROUP}_${kind}`, healthScript(kind)]);
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'argocd-cm' },
+    data: Object.fromEntries(checks) as Record<string, string>,
+  };
+}
+
+function file(path: string, object: object): GeneratedFile {
+  return { path: `${FOLDER}/${path}`, text: ORIGIN + stringifyOne(object) };
+}
+
+function customization(kind: KindName): GeneratedFile[] {
+  const at = `resource_customizations/${GROUP}/${kind}`;
+  const cases = testCases(kind);
+  const tests = cases.map(({ name, health }) => ({ healthStatus: health, inputPath: `testdata/${name}.yaml` }));
+  return [
+    { path: `${FOLDER}/${at}/health.lua`, text: healthScript(kind) },
+    file(`${at}/health_test.yaml`, { tests }),
+    ...cases.map(({ name, object }) => file(`${at}/testdata/${name}.yaml`, object)),
+  ];
+}

@@ -1,0 +1,83 @@
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
+import { PAUSED_ANNOTATION } from '../../../src/api/well-known.ts';
+import { REMARKS, type Remark } from './remarks.ts';
+
+const ORIGIN = '-- Generated from tools/generate/argocd by tools/generate/generate.ts. Change it there.';
+
+/**
+ * Returns the health check of a kind in Lua, which Argo CD runs without the library for strings. Only the table `remarks`
+ * differs by kind.
+ */
+export function healthScript(kind: KindName): string {
+  return `${ORIGIN}
+-- Health by type and reason of conditions, for an object that is Ready.
+local remarks = {
+${remarksOf(kind)}}
+
+local said = {}
+local status = obj.status or {}
+for _, condition in ipairs(status.conditions or {}) do
+  said[condition.type] = condition
+end
+
+local function judge(health, conditions)
+  local messages = {}
+  for _, condition in ipairs(conditions) do
+    table.insert(messages, condition.reason .. ": " .. condition.message)
+  end
+  return { status = health, message = table.concat(messages, "; ") }
+end
+
+local function whileTrue(name)
+  return said[name] ~= nil and said[name].status == "True"
+end
+
+if obj.metadata.deletionTimestamp ~= nil then
+  return { status = "Progressing", message = "the object is being deleted" }
+end
+if said.Ready == nil or status.observedGeneration ~= obj.metadata.generation then
+  return { status = "Progressing", message = "the controller has not reconciled this generation yet" }
+end
+if whileTrue("Stalled") then
+  return judge("Degraded", { said.Stalled })
+end
+if said.Ready.reason == "WorkspacePaused" then
+  return judge("Suspended", { said.Ready })
+end
+if obj.kind == "Workspace" and (obj.metadata.annotations or {})["${PAUSED_ANNOTATION}"] == "true" then
+  return { status = "Suspended", message = "WorkspacePaused: the annotation ${PAUSED_ANNOTATION} pauses this workspace" }
+end
+if said.Ready.status ~= "True" then
+  return judge("Progressing", { said.Ready })
+end
+if whileTrue("Reconciling") then
+  return judge("Progressing", { said.Reconciling })
+end
+
+local found = { Healthy = {}, Progressing = {}, Degraded = {} }
+for _, condition in ipairs(status.conditions) do
+  local health = remarks[condition.type .. "/" .. condition.reason]
+  if health ~= nil then
+    table.insert(found[health], condition)
+  end
+end
+if #found.Degraded > 0 then
+  return judge("Degraded", found.Degraded)
+end
+if #found.Progressing > 0 then
+  return judge("Progressing", found.Progressing)
+end
+if #found.Healthy > 0 then
+  return judge("Healthy", found.Healthy)
+end
+return judge("Healthy", { said.Ready })
+`;
+}
+
+function remarksOf(kind: KindName): string {
+  return Object.entries<Readonly<Record<string, Remark>>>(REMARKS[kind])
+    .flatMap(([type, reasons]) => Object.entries(reasons).map(([reason, remark]) => [`${type}/${reason}`, remark]))
+    .filter(([, remark]) => remark !== 'silent')
+    .map(([key, remark]) => `  ["${key}"] = "${remark}",\n`)
+    .join('');
+}

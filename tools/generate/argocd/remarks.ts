@@ -1,0 +1,86 @@
+import type { CONDITION_MEANING } from '../../../src/api/condition-reasons.ts';
+import type { KindName } from '../../../src/api/kinds/kinds.ts';
+
+type Meanings = typeof CONDITION_MEANING;
+
+/** Conditions by which every kind is judged, in the same way. */
+type Common = 'Ready' | 'Reconciling' | 'Stalled';
+
+/**
+ * What a reason means for an object that is Ready: its health, with the condition as the message, or `silent`, if there
+ * is nothing to report.
+ */
+export type Remark = 'silent' | 'Healthy' | 'Progressing' | 'Degraded';
+
+/** Every reason of the conditions that only some kinds have. The compiler reports one that is missing. */
+type Remarks = {
+  readonly [K in KindName]: {
+    readonly [C in Exclude<keyof Meanings[K], Common>]: { readonly [R in keyof Meanings[K][C]]: Remark };
+  };
+};
+
+/**
+ * Degraded means that the owner of the object has to act. Only a Subscription can be in this state while it is Ready: its
+ * endpoint and Secrets belong to its owner. Whatever somebody decided, such as to revoke or to block, is Healthy and named
+ * in the message. So is what another party has to do: Argo CD would wait for it, and not finish its sync.
+ */
+export const REMARKS: Remarks = {
+  Account: {},
+  Workspace: {
+    // Sluice keeps trying, so this ends by itself.
+    DataPlaneReachable: { RedisUnavailable: 'Progressing', RedisAnswers: 'silent' },
+    InsufficientTokens: { TokensSpent: 'Healthy', TokensLeft: 'silent' },
+  },
+  CatalogStream: {
+    Published: { Published: 'silent', Deprecated: 'Healthy', WaitingForWorkspace: 'silent' },
+  },
+  Package: {
+    StreamsResolved: { AllFound: 'silent', StreamsMissing: 'Healthy' },
+  },
+  Integration: {
+    Accepted: {
+      InvitationAccepted: 'silent',
+      DirectGrant: 'silent',
+      Pending: 'Healthy',
+      Declined: 'Healthy',
+      Expired: 'Healthy',
+      Revoked: 'Healthy',
+    },
+    Admitted: { InvitationAccepted: 'silent', Subscribed: 'silent', WorkspaceNotAdmitting: 'Healthy' },
+    InvitationSent: { Sent: 'silent', SecretWritten: 'silent', SmtpFailed: 'Healthy', SecretFailed: 'Healthy' },
+  },
+  Activation: {
+    Effective: {
+      Routing: 'silent',
+      IntegrationPending: 'Healthy',
+      Revoked: 'Healthy',
+      RevokedElsewhere: 'Healthy',
+      IntegrationClosed: 'Healthy',
+    },
+  },
+  Block: {
+    Enforced: { Enforced: 'silent', WaitingForIntegration: 'silent', WaitingForTarget: 'silent' },
+  },
+  Subscription: {
+    Live: {
+      Live: 'silent',
+      Blocked: 'Healthy',
+      Suspended: 'Healthy',
+      EndpointDisabled: 'Degraded',
+      EndpointRefused: 'Degraded',
+      WaitingForSecret: 'Degraded',
+      InsufficientTokens: 'Healthy',
+      IntegrationClosed: 'Healthy',
+      NotAdmitted: 'silent',
+    },
+    SecretMirrored: { NameTaken: 'Healthy', Refused: 'Healthy' },
+    EndpointFailing: {
+      FailingOneDay: 'Healthy',
+      FailingThreeDays: 'Healthy',
+      FailingFourDays: 'Healthy',
+      EndpointDisabled: 'silent',
+      Recovered: 'silent',
+    },
+    BacklogAtRisk: { NearRetention: 'Healthy', WithinRetention: 'silent' },
+  },
+};
