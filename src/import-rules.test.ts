@@ -40,12 +40,13 @@ const RULES: Readonly<Record<string, Rule>> = {
       '@opentelemetry/exporter-trace-otlp-proto',
     ],
   },
-  http: { rooms: ['core/problems', 'telemetry'], packages: ['fastify'] },
+  tls: { rooms: ['telemetry', 'time'] },
+  http: { rooms: ['core/problems', 'telemetry', 'tls'], packages: ['fastify'] },
   mail: { rooms: ['api', 'core/ids'], packages: ['nodemailer'] },
   'kube/credentials': { rooms: [], packages: ['@kubernetes/client-node', 'js-yaml', 'undici'] },
   kube: { rooms: ['api', 'api/kinds', 'time', 'telemetry', 'kube/credentials'], packages: ['undici'] },
-  redis: { rooms: ['api', 'core/*', 'time', 'telemetry'], packages: ['ioredis'] },
-  config: { rooms: ['core/delivery', 'core/problems', 'mail', 'redis', 'telemetry'], packages: ['zod'] },
+  redis: { rooms: ['api', 'core/*', 'time', 'telemetry', 'tls'], packages: ['ioredis'] },
+  config: { rooms: ['api', 'core/delivery', 'core/problems', 'mail', 'redis', 'telemetry', 'tls'], packages: ['zod'] },
 
   'controller/engine': { rooms: ['api', 'kube', 'time', 'telemetry'] },
   'controller/caches': { rooms: [...CONTROLLER, 'controller/engine'] },
@@ -79,7 +80,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   'facade/resources': { rooms: [...RESOURCE, 'telemetry', 'facade/contract'], packages: ['zod'] },
   facade: {
-    rooms: ['core/*', 'http', 'redis', 'telemetry', 'facade/*'],
+    rooms: ['core/*', 'http', 'redis', 'telemetry', 'tls', 'facade/*'],
     packages: [
       'zod',
       'zod-openapi',
@@ -92,18 +93,22 @@ const RULES: Readonly<Record<string, Rule>> = {
     ],
   },
 
-  'dataplane/ingress': { rooms: [...DATA_PLANE, 'http'], packages: ['fastify'] },
+  'dataplane/ingress': { rooms: [...DATA_PLANE, 'http', 'tls'], packages: ['fastify'] },
   'dataplane/dispatcher': { rooms: [...DATA_PLANE, 'dataplane'], packages: ['undici'] },
   'dataplane/router': { rooms: [...DATA_PLANE, 'dataplane'] },
   'dataplane/sandbox': { rooms: [...DATA_PLANE, 'dataplane', 'dataplane/*'] },
   dataplane: { rooms: [...DATA_PLANE, 'dataplane/ingress', 'dataplane/router'] },
 
+  commands: {
+    rooms: ['api', 'api/kinds', 'config', 'controller/engine', 'core/ids', 'kube', 'redis', 'telemetry', 'time'],
+  },
   roles: {
     rooms: [
       'config',
       'core/delivery',
       'time',
       'telemetry',
+      'tls',
       'mail',
       'kube',
       'redis',

@@ -2,6 +2,7 @@ import { type Config, ConfigError, type Role, readConfig } from './config/config
 import { VERSION } from './config/version.ts';
 import { createKubeMetrics, type KubeMetrics } from './kube/kube-metrics.ts';
 import { createAlarm } from './redis/alarm.ts';
+import { watchRedisCertificates } from './redis/certificate.ts';
 import { openRedis } from './redis/late-client.ts';
 import { createRedisMetrics, registerRedisGauges } from './redis/redis-metrics.ts';
 import { registerWorkMetrics } from './redis/work-metrics.ts';
@@ -9,11 +10,12 @@ import { listenAt } from './roles/listening.ts';
 import type { Parts, Running } from './roles/parts.ts';
 import { loadRoles } from './roles/roles.ts';
 import { createShutdown } from './shutdown.ts';
-import { createLogger } from './telemetry/log.ts';
-import { createRegistry } from './telemetry/metrics.ts';
+import { createLogger, type Logger } from './telemetry/log.ts';
+import { createRegistry, type Registry } from './telemetry/metrics.ts';
 import { startOpsServer } from './telemetry/ops-server.ts';
 import { registerProcessMetrics, registerRoleHealth } from './telemetry/process-metrics.ts';
 import { watchRoleHealth } from './telemetry/role-health.ts';
+import { type CertificateMetrics, createCertificateMetrics } from './tls/certificate-metrics.ts';
 
 async function main(config: Config): Promise<void> {
   const log = createLogger({
@@ -21,13 +23,12 @@ async function main(config: Config): Promise<void> {
     ...(config.roles.length === 1 ? { role: config.roles[0] as Role } : {}),
   });
   const starts = await loadRoles(config.roles);
-  const registry = createRegistry();
-  registerProcessMetrics(registry, VERSION);
+  const registry = openRegistry();
   // Only load this when tracing is enabled: the SDK is larger than all of Sluice.
   const tracing =
     config.tracing &&
     (await (await import('./telemetry/tracing-sdk.ts')).openTracing(config.tracing, { version: VERSION, log }));
-  const redis = openRedis({ ...config.redis, log, metrics: createRedisMetrics(registry) });
+  const redis = openRedis({ ...config.redis, instance: config.instance, log, metrics: createRedisMetrics(registry) });
   registerRedisGauges(registry, redis.client);
   registerWorkMetrics(registry, { redis: redis.client, nowMs: redis.nowMs });
   let kubeMetrics: KubeMetrics | undefined;
@@ -39,6 +40,7 @@ async function main(config: Config): Promise<void> {
     redis: redis.client,
     redisImpairments: redis.impairments,
     kubeMetrics: () => (kubeMetrics ??= createKubeMetrics(registry)),
+    certificates: watchCertificates(config, log, registry),
     nowMs: redis.nowMs,
     alarm: createAlarm(redis.client).raise,
   };
@@ -94,6 +96,18 @@ async function main(config: Config): Promise<void> {
     log.info('stopped');
     process.exit(0);
   }
+}
+
+function openRegistry(): Registry {
+  const registry = createRegistry();
+  registerProcessMetrics(registry, VERSION);
+  return registry;
+}
+
+function watchCertificates({ redis }: Config, log: Logger, registry: Registry): CertificateMetrics {
+  const certificates = createCertificateMetrics(registry);
+  watchRedisCertificates(redis, log, certificates);
+  return certificates;
 }
 
 try {

@@ -1,15 +1,18 @@
 import { totalmem } from 'node:os';
 import { execArgv, execPath, execve } from 'node:process';
+import { COMMANDS } from './commands/commands.ts';
 import { VERSION } from './config/version.ts';
 import { missingNodeFlags } from './node-flags.ts';
 import { textToPrint } from './usage.ts';
 
-// Entry point for a container without a shell: `node src/sluice.ts <role>`. Node flags are set by replacing the program
+// Entry point for a container without a shell: `node src/sluice.ts <role or command>`. Node flags of roles are set by replacing the program
 // within the same process (execve), which keeps the process id, so signals still reach it.
 const argv = process.argv.slice(2);
 const text = textToPrint(argv, VERSION);
 if (text !== undefined) {
   process.stdout.write(text);
+} else if (Object.hasOwn(COMMANDS, argv[0] ?? '')) {
+  await (await import('./commands/run.ts')).runCommand(argv, process.env);
 } else {
   const flags = missingNodeFlags({
     word: argv[0],

@@ -9,13 +9,25 @@ const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   dispatcher: 'delivers events from inboxes to endpoints',
 };
 
-const HELP = `Usage: sluice <role>
+/** Command descriptions for `sluice --help`. */
+const COMMAND_MEANINGS: Readonly<Record<string, string>> = {
+  uninstall: 'removes the finalizers of all custom resources, so that they can be deleted without a controller',
+  verify: 'publishes an event in the sandbox and checks that it is delivered',
+};
+
+const list = (meanings: Readonly<Record<string, string>>) =>
+  Object.entries(meanings)
+    .map(([name, meaning]) => `  ${name.padEnd(12)}${meaning}`)
+    .join('\n');
+
+const HELP = `Usage: sluice <role or command>
 
 Roles:
-${Object.entries(ROLE_MEANINGS)
-  .map(([role, meaning]) => `  ${role.padEnd(12)}${meaning}`)
-  .join('\n')}
+${list(ROLE_MEANINGS)}
   ${'all'.padEnd(12)}runs all roles in one process; the facade only with SLUICE_OIDC_ISSUERS
+
+Commands:
+${list(COMMAND_MEANINGS)}
 
 Options:
   --help      print this text

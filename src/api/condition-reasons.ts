@@ -14,6 +14,8 @@ const EVERY_KIND = {
       'Reconciliation is paused by the annotation sluice.dev/paused on the workspace. Events continue to flow, and this change will be applied once the annotation has been removed.',
     WaitingForWorkspace:
       'Unknown, False: No Workspace owns this namespace. Changes from Unknown to False after five minutes.',
+    SecretsForbidden:
+      'False: The controller is not allowed to read the Secrets of this namespace, so its routes stay as they are. Only possible if Secrets are read by namespace (SLUICE_SECRETS_ROLE).',
     ReconcileFailed: 'Reconciliation failed due to an unexpected error. It will be retried with exponential backoff.',
     InvalidObject:
       'The stored object violates a validation rule that should have been enforced by the API server. Edit the object to resolve this.',
@@ -224,6 +226,7 @@ export const CONDITION_MEANING = {
     Ready: {
       ...EVERY_KIND.Ready,
       LedgerReady: 'True: The plan and included tokens have been written to Redis.',
+      StillInUse: 'False: The account is being deleted but is still referenced by one or more Workspaces.',
     },
   },
 } as const;

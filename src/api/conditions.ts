@@ -33,6 +33,12 @@ export const Condition = z
   .describe('Condition of the object, using the same format as metav1.Condition.');
 export type Condition = z.infer<typeof Condition>;
 
+/**
+ * Status of an object that the controller has not seen. kstatus takes an object without a status for ready, so that
+ * `helm install --wait` would end too early.
+ */
+export const NEW_STATUS = { observedGeneration: -1 };
+
 /** Status fields common to all kinds. */
 export const statusFields = {
   publicId: z
@@ -44,9 +50,9 @@ export const statusFields = {
     .optional(),
   observedGeneration: z
     .int()
-    .min(0)
+    .min(-1)
     .meta({ format: 'int64' })
-    .describe('Most recent metadata.generation reconciled by the controller.')
+    .describe('Most recent metadata.generation reconciled by the controller, or -1 for a new object.')
     .optional(),
   conditions: mapList(Condition, 'type', { max: 12 })
     .describe(

@@ -85,7 +85,7 @@ describe.each(Object.values(KINDS))('$kind', kind => {
     const defaults = nodes
       .filter(({ path, node }) => path !== `${kind.kind}.spec` && 'default' in node)
       .map(({ path }) => path);
-    expect(defaults).toEqual(DEFAULTS[kind.kind] ?? []);
+    expect(defaults).toEqual([...(DEFAULTS[kind.kind] ?? []), `${kind.kind}.status`]);
   });
 });
 

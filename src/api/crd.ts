@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NEW_STATUS } from './conditions.ts';
 import { GROUP, VERSION } from './group-version.ts';
 import { conditionColumn, type KindDefinition, type PrinterColumn } from './kind.ts';
 import type { CelRule } from './rules.ts';
@@ -79,7 +80,7 @@ function objectSchema(kind: KindDefinition) {
       kind: { description: `Kind of this object. Must be ${kind.kind}.`, type: 'string' },
       metadata: { type: 'object' },
       spec: specSchema(kind.spec),
-      status: structuralSchema(kind.status),
+      status: structuralSchema(kind.status.meta({ default: NEW_STATUS })),
     },
   };
 }

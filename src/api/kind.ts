@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { API_VERSION } from './group-version.ts';
-import { NamespacedMeta, ObjectMeta } from './object-meta.ts';
 import type { CelRule } from './rules.ts';
 
 /** A `kubectl get` column, shown before those common to all kinds. */
@@ -12,6 +11,25 @@ export interface PrinterColumn {
   /** A column with a priority of 0 (the default) is always shown. Use 1 to only show it with `-o wide`. */
   priority?: number;
 }
+
+/**
+ * `metadata` fields read by Sluice. We leave them out of the CRDs because the API server already knows the schema of
+ * metadata.
+ */
+const ObjectMeta = z.object({
+  name: z.string(),
+  uid: z.string(),
+  resourceVersion: z.string(),
+  generation: z.number(),
+  creationTimestamp: z.string(),
+  deletionTimestamp: z.string().optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+  finalizers: z.array(z.string()).optional(),
+});
+
+/** `metadata` for namespaced kinds. */
+const NamespacedMeta = ObjectMeta.extend({ namespace: z.string() });
 
 const META = { Namespaced: NamespacedMeta, Cluster: ObjectMeta } as const;
 

@@ -7,6 +7,12 @@
 export const WORKSPACE_LABEL = 'sluice.dev/workspace';
 
 /**
+ * Namespace label with the installation (`spec.instance`) that is responsible for the namespace. It remains when the
+ * Workspace is deleted, so that the same installation can clean up what is left. Not set by the default installation.
+ */
+export const INSTANCE_LABEL = 'sluice.dev/instance';
+
+/**
  * Annotation used to pause a Workspace. While it is set to `"true"`, the workspace will not be reconciled, and events
  * use the routes that have been applied. Changes made in the meantime will be applied once the annotation has been
  * removed, but deletions only wait for up to one minute. If Redis loses control state during the pause, it won't be
@@ -18,8 +24,11 @@ export const PAUSED_ANNOTATION = 'sluice.dev/paused';
 /** Annotation on CustomResourceDefinitions with the hash of their spec, which the controller compares to its own. */
 export const SCHEMA_ANNOTATION = 'sluice.dev/schema';
 
-/** Finalizer for the kinds that need cleanup: CatalogStream, Package, Subscription, and Workspace. */
+/** Finalizer for the kinds that need cleanup or protection: Account, CatalogStream, Package, Subscription, and Workspace. */
 export const FINALIZER = 'sluice.dev/finalizer';
+
+/** Name of the ResourceQuota that the controller writes into the namespaces of workspaces. */
+export const QUOTA_NAME = 'sluice';
 
 /** Type of a Secret with an ingress key for the workspace of its namespace. */
 export const INGRESS_KEY_SECRET_TYPE = 'sluice.dev/ingress-key';

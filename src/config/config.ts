@@ -4,10 +4,12 @@ import { defaultSender, parseSmtpUrl, type SmtpServer } from '../mail/smtp-url.t
 import type { RedisSettings } from '../redis/redis-settings.ts';
 import type { LOG_LEVELS } from '../telemetry/log.ts';
 import type { TracingConfig } from '../telemetry/tracing-config.ts';
+import type { ServedCertificate } from '../tls/served-certificate.ts';
 import { ENVIRONMENT, type EnvironmentValues, parseEnvironment } from './environment.ts';
 import { readRedis } from './redis-environment.ts';
 import { readRootKey } from './root-key-file.ts';
 import { isServiceLink } from './service-links.ts';
+import { readServedCertificate } from './tls-environment.ts';
 import { readTracing } from './tracing-environment.ts';
 
 export const ROLES = ['controller', 'facade', 'ingress', 'router', 'dispatcher'] as const;
@@ -35,6 +37,9 @@ export interface Config {
   readonly redis: RedisSettings;
   readonly ingressPort: number;
   readonly facadePort: number;
+  /** Undefined if ingress serves plain HTTP, or does not run. */
+  readonly ingressCertificate: ServedCertificate | undefined;
+  readonly facadeCertificate: ServedCertificate | undefined;
   readonly opsPort: number;
   /** Root key. Undefined if no role requires it. */
   readonly rootKey: Uint8Array | undefined;
@@ -45,8 +50,14 @@ export interface Config {
   readonly mail: MailConfig | undefined;
   readonly logLevel: (typeof LOG_LEVELS)[number];
   readonly queueMaxBytes: number;
+  /** ClusterRole to bind in the namespaces of workspaces. Undefined to read the Secrets of the whole cluster. */
+  readonly secretsRole: string | undefined;
+  /** Limits for each workspace, by resource, as Kubernetes quantities. Undefined if there are none. */
+  readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
   /** Namespace of the controller's Lease. If undefined, the client's own namespace is used. */
   readonly namespace: string | undefined;
+  /** Name of this installation, or `''` for the default one. */
+  readonly instance: string;
   /** How long a process keeps serving requests after SIGTERM. */
   readonly shutdownDelayMs: number;
   /** Undefined if tracing is disabled. */
@@ -77,7 +88,7 @@ export const NEEDS_ROOT_KEY: readonly Role[] = ['controller', 'facade', 'dispatc
  * Reads `argv` (a single role, or `all`) and the environment. Unknown SLUICE_* variables are errors, since a misspelled
  * variable would otherwise silently use the default. Variables set by Kubernetes for Services are ignored.
  */
-export function readConfig(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(argv: readonly string[], env: Env): Config {
   const problems: string[] = [];
   const [word, ...rest] = argv;
   // Without an identity provider, `all` runs without REST. You can still use kubectl in this case.
@@ -85,17 +96,14 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
   const roles = word === 'all' ? all : ROLES.filter(role => role === word);
   if (roles.length === 0 || rest.length > 0)
     problems.push(`usage: sluice ${ROLES.join('|')}|all. For more information, run sluice --help`);
-  const names = Object.keys(env).filter(name => name.startsWith('SLUICE_') && !isServiceLink(name, env[name] ?? ''));
-  for (const name of names) {
-    if (name in ENVIRONMENT) continue;
-    const meant = nearestName(name, Object.keys(ENVIRONMENT));
-    problems.push(`${name}: unknown variable${meant === undefined ? '' : `; did you mean ${meant}?`}`);
-  }
-  const data = parseEnvironment(Object.fromEntries(names.map(name => [name, env[name]])), problems);
+  const data = readVariables(env, problems);
   const needs = (those: readonly Role[]) => roles.some(role => those.includes(role));
   const rootKey = data && needs(NEEDS_ROOT_KEY) ? readRootKey(data.SLUICE_ROOT_KEY_FILE, problems) : undefined;
   const oidc = data && needs(NEEDS_OIDC) ? readOidc(data, problems) : undefined;
   const redis = data && readRedis(data, problems);
+  const certificateOf = (role: 'ingress' | 'facade') =>
+    data && roles.includes(role) ? readServedCertificate(role, data, problems) : undefined;
+  const [ingressCertificate, facadeCertificate] = [certificateOf('ingress'), certificateOf('facade')];
   const tracing = readTracing(env, roles, problems);
   if (problems.length > 0 || data === undefined || redis === undefined) throw new ConfigError(problems.join('\n'));
   return Object.freeze({
@@ -103,6 +111,8 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
     redis,
     ingressPort: data.SLUICE_INGRESS_PORT,
     facadePort: data.SLUICE_FACADE_PORT,
+    ingressCertificate,
+    facadeCertificate,
     opsPort: data.SLUICE_OPS_PORT,
     rootKey,
     oidc,
@@ -110,16 +120,37 @@ export function readConfig(argv: readonly string[], env: Readonly<Record<string,
     mail: readMail(data),
     logLevel: data.SLUICE_LOG_LEVEL,
     queueMaxBytes: data.SLUICE_QUEUE_MAX_BYTES,
+    secretsRole: data.SLUICE_SECRETS_ROLE,
+    workspaceQuota: data.SLUICE_WORKSPACE_QUOTA,
     namespace: data.SLUICE_NAMESPACE,
+    instance: data.SLUICE_INSTANCE,
     shutdownDelayMs: data.SLUICE_SHUTDOWN_DELAY_SECONDS * 1_000,
     tracing,
-    kubernetes: {
-      kubeconfig: env.KUBECONFIG,
-      home: env.HOME,
-      serviceHost: env.KUBERNETES_SERVICE_HOST,
-      servicePort: env.KUBERNETES_SERVICE_PORT,
-    },
+    kubernetes: readKubernetes(env),
   });
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Reads the SLUICE_* variables. If any of them is invalid or unknown, adds what needs to change to `problems`. */
+export function readVariables(env: Env, problems: string[]): EnvironmentValues | undefined {
+  const names = Object.keys(env).filter(name => name.startsWith('SLUICE_') && !isServiceLink(name, env[name] ?? ''));
+  for (const name of names) {
+    if (name in ENVIRONMENT) continue;
+    const meant = nearestName(name, Object.keys(ENVIRONMENT));
+    problems.push(`${name}: unknown variable${meant === undefined ? '' : `; did you mean ${meant}?`}`);
+  }
+  return parseEnvironment(Object.fromEntries(names.map(name => [name, env[name]])), problems);
+}
+
+/** Reads where to look for the API server. */
+export function readKubernetes(env: Env): Config['kubernetes'] {
+  return {
+    kubeconfig: env.KUBECONFIG,
+    home: env.HOME,
+    serviceHost: env.KUBERNETES_SERVICE_HOST,
+    servicePort: env.KUBERNETES_SERVICE_PORT,
+  };
 }
 
 function readOidc(data: EnvironmentValues, problems: string[]): OidcConfig | undefined {

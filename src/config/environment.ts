@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { DEFAULT_INSTANCE, INSTANCE } from '../api/instance.ts';
 import { parseNetwork } from '../core/delivery/network.ts';
 import { parseMailbox } from '../mail/address.ts';
 import { parseSmtpUrl } from '../mail/smtp-url.ts';
 import { LOG_LEVELS } from '../telemetry/log.ts';
 import { REDIS_ENVIRONMENT } from './redis-environment.ts';
+import { TLS_ENVIRONMENT } from './tls-environment.ts';
 
 const port = (fallback: number) => z.coerce.number().int().min(0).max(65_535).default(fallback);
 
@@ -63,6 +65,20 @@ const list = z.string().transform(text =>
     .filter(each => each !== ''),
 );
 
+/** Limits by resource. Numbers are accepted because YAML turns a quantity without a unit into one. */
+const QUOTA = z.record(
+  z.string().min(1),
+  z.union([z.string().regex(/^\d+(\.\d+)?([a-zA-Z]{1,2})?$/), z.int().min(0)]).transform(String),
+);
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * All environment variables of Sluice, with their descriptions and defaults. Used to generate docs/configuration.md.
  */
@@ -73,12 +89,37 @@ export const ENVIRONMENT = {
   SLUICE_OPS_PORT: port(9090).describe(
     'TCP port for serving /metrics, /healthz, and /readyz. Set to 0 to use any free port.',
   ),
+  ...TLS_ENVIRONMENT,
   SLUICE_ROOT_KEY_FILE: z
     .string()
     .min(1)
     .optional()
     .describe(
       'Path to a file containing the root key, which must be at least 32 bytes long. The same key has to be provided to the controller, facade, and dispatcher, none of which will start without it.',
+    ),
+  SLUICE_SECRETS_ROLE: z
+    .string()
+    .regex(
+      /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/,
+      'must be the name of a ClusterRole, such as sluice-workspace-secrets',
+    )
+    .optional()
+    .describe(
+      'ClusterRole that lets the controller read and write Secrets in a namespace. If set, the controller binds it in the namespace of each workspace, and watches each of these namespaces on its own. This is meant for up to 200 workspaces. If omitted, the controller needs this ClusterRole in the whole cluster.',
+    ),
+  SLUICE_WORKSPACE_QUOTA: z
+    .string()
+    .transform((text, context) => {
+      const parsed = QUOTA.safeParse(parseJson(text));
+      if (parsed.success) return parsed.data;
+      const message =
+        'must be a JSON object with a limit for each resource, such as {"count/activations.sluice.dev": "10000"}';
+      context.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    })
+    .optional()
+    .describe(
+      'Limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller writes them to the ResourceQuota sluice in the namespace of each workspace, when a workspace is created and when a controller becomes the leader. Limits that you have changed there are kept. If omitted, no quotas are written, and existing ones stay as they are.',
     ),
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {
@@ -174,6 +215,15 @@ export const ENVIRONMENT = {
     .optional()
     .describe(
       "Namespace in which the controller's Lease should be created. Defaults to the namespace of the pod or of the kubeconfig's current context, or else to sluice-system.",
+    ),
+  SLUICE_INSTANCE: z
+    .string()
+    .refine(text => text === DEFAULT_INSTANCE || INSTANCE.test(text), {
+      message: 'must be a name of up to 32 lowercase letters, digits and hyphens, such as blue',
+    })
+    .default(DEFAULT_INSTANCE)
+    .describe(
+      'Name of this installation, in a cluster with more than one. It is responsible for the Accounts and Workspaces whose spec.instance has this value, and for everything in the namespaces of these Workspaces. Defaults to the installation without a name, which is responsible for those without spec.instance. Must be the same for all roles, and cannot be changed later, because the data in Redis belongs to it.',
     ),
   SLUICE_SHUTDOWN_DELAY_SECONDS: z.coerce
     .number()

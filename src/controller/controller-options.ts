@@ -40,6 +40,15 @@ export interface ControllerOptions {
   /** Undefined without a configured mail server. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
   readonly compile: Omit<CompileOptions, 'nowMs'>;
+  /**
+   * ClusterRole to bind in the namespace of each workspace, in order to read the Secrets there. If undefined, the
+   * Secrets of the whole cluster can be read.
+   */
+  readonly secretsRole: string | undefined;
+  /** Name of this installation, or `''` for the default one. */
+  readonly instance: string;
+  /** Limits for each workspace, by resource. If undefined, no quotas are written. */
+  readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
   /** Namespace of the Lease. */
   readonly namespace: string;
   /** Identity of this process. Must be unique. */

@@ -1,16 +1,21 @@
 import { hostname } from 'node:os';
+import { createNamespacedViews } from '../kube/namespaced-views.ts';
+import { SECRETS } from '../kube/resource.ts';
 import type { Backoff } from '../time/backoff.ts';
+import { aborted } from '../time/clock.ts';
 import { createLocks } from '../time/locks.ts';
 import { createAlarmListener } from './alarm-listener.ts';
 import { createAuditing } from './audit/auditing.ts';
 import { createCaches } from './caches/caches.ts';
 import { workspacesOf } from './caches/related-keys.ts';
+import { NEEDED_SECRETS, type SecretObject } from './caches/secret-caches.ts';
 import { type Context, explainRedisFailure } from './context/context.ts';
 import { createDataPlane } from './context/data-plane.ts';
 import { createDeletionTimes } from './context/deletion-times.ts';
 import { enqueueFollowers } from './context/followers.ts';
 import { createForcedRemovalRecorder } from './context/forced-removal.ts';
 import { isPaused } from './context/paused.ts';
+import { CLUSTER_SECRET_ACCESS, createSecretAccess } from './context/secret-access.ts';
 import type { ControllerOptions, ControllerRole } from './controller-options.ts';
 import { createElection } from './election.ts';
 import { createControllerMetrics } from './engine/controller-metrics.ts';
@@ -45,10 +50,29 @@ import { createTerms } from './term.ts';
  */
 const RETRY: Backoff = { firstMs: 5, mostMs: 5_000 };
 
+/** Creates the caches and the access to the Secrets in them. */
+function createCachesWith(options: ControllerOptions) {
+  const { client, clock, log, secretsRole: role } = options;
+  if (role === undefined) return { ...createCaches(options), secretAccess: CLUSTER_SECRET_ACCESS };
+  const known = Promise.withResolvers<void>();
+  const views = createNamespacedViews<SecretObject>({
+    client,
+    resource: SECRETS,
+    fieldSelector: NEEDED_SECRETS,
+    ready: known.promise,
+    clock,
+    log,
+  });
+  const { caches, confirm } = createCaches({ ...options, secretViews: views });
+  const secretAccess = createSecretAccess({ client, views, caches, role, clock });
+  void Promise.all([caches.Workspace.synced, caches.namespaces.synced]).then(() => known.resolve());
+  return { caches, confirm, secretAccess };
+}
+
 /** Creates the components shared by all parts of the controller. */
 function createBasis(options: ControllerOptions) {
   const { client, clock, log, registry } = options;
-  const caches = createCaches(client, clock, log);
+  const { caches, confirm, secretAccess } = createCachesWith(options);
   const controllers = createControllers();
   const shortages = createShortages({
     registry,
@@ -63,6 +87,8 @@ function createBasis(options: ControllerOptions) {
   });
   return {
     caches,
+    secretAccess,
+    confirm,
     controllers,
     shortages,
     terms: createTerms(),
@@ -83,10 +109,11 @@ type Basis = ReturnType<typeof createBasis>;
 /** Creates the component responsible for compiling each tenant's routes from the caches and writing them to Redis. */
 function createRoutes(options: ControllerOptions, basis: Basis) {
   const { client, nowMs, log } = options;
-  const { caches, controllers, shortages, terms, locks } = basis;
+  const { caches, secretAccess, controllers, shortages, terms, locks } = basis;
   const headerSecrets = createHeaderSecrets({
     caches,
     client,
+    wasRead: secretAccess.wasRead,
     enqueueAfter: (name, delayMs) => controllers.enqueueAfter('routes', name, delayMs),
     log,
   });
@@ -95,7 +122,10 @@ function createRoutes(options: ControllerOptions, basis: Basis) {
     ...options,
     fence: terms.fence,
     explain: explainRedisFailure,
-    prepare: headerSecrets.read,
+    prepare: async name => {
+      secretAccess.assertRead(name);
+      await headerSecrets.read(name);
+    },
     gather: (name, isRemoved) => gatherTenant(caches, isRemoved, name, isShort, headerSecrets.fieldsOf),
     objectsOf: name => objectsOfTenant(caches, name),
     isPaused: name => isPaused(caches, name),
@@ -116,12 +146,13 @@ function addControllers(
   subscriptions: ReturnType<typeof createSubscriptionServices>,
 ): void {
   const { client, clock, log, registry, tracing } = options;
-  const { caches, controllers, events, terms, locks } = basis;
+  const { caches, confirm, controllers, events, terms, locks } = basis;
   const metricsOf = createControllerMetrics(registry);
   const engine: KindParts['engine'] = (name, workers) => ({
     name,
     workers,
     client,
+    confirm,
     events,
     clock,
     log,
@@ -160,7 +191,7 @@ function addControllers(
     createKeyedController({
       ...engine('routes', 4),
       reconcile: name => tenants.sync(name),
-      sources: routeSources(caches),
+      sources: [...routeSources(caches), ...basis.secretAccess.sources],
     }),
   );
 }
@@ -195,6 +226,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     controllers: controllers.all(),
     elector: election.elector,
     prepare: async (term, over) => {
+      await Promise.race([basis.secretAccess.ensureAll(), aborted(over)]);
       await leading.begin(term, over);
       subscriptions.begin(over);
       auditPass.begin(over);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import { errorFromStatus, KubeError } from '../kube/kube-error.ts';
-import { RedisFormatError } from '../redis/format.ts';
+import { RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { sleep } from '../time/clock.ts';
 import { createElection, type ElectionDeps } from './election.ts';
@@ -105,6 +105,14 @@ describe('a leader that works on nothing', () => {
     expect(election.impairments()).toMatchObject([{ reason: 'ForeignRedis', cause: 'settings' }]);
     state.failure = new RedisFormatError(99);
     expect(election.impairments()).toMatchObject([{ reason: 'NewerRedisFormat', cause: 'settings' }]);
+    state.failure = new RedisInstanceError('blue', '');
+    expect(election.impairments()).toMatchObject([
+      {
+        reason: 'ForeignRedis',
+        cause: 'settings',
+        message: expect.stringContaining('Set SLUICE_REDIS_URL to a separate'),
+      },
+    ]);
     state.works = true;
     expect(election.impairments()).toEqual([]);
   });

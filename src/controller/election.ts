@@ -1,9 +1,9 @@
 import type { KubeClient } from '../kube/client.ts';
 import { isKubeError } from '../kube/kube-error.ts';
-import { createLeaseStore } from '../kube/lease.ts';
+import { createLeaseStore, LEASE_NAME } from '../kube/lease.ts';
 import type { AnyObject } from '../kube/object.ts';
 import { LEASES } from '../kube/resource.ts';
-import { RedisFormatError } from '../redis/format.ts';
+import { RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Impairment } from '../telemetry/role-health.ts';
 import type { Clock } from '../time/clock.ts';
@@ -14,7 +14,6 @@ import { ReconcileError } from './engine/outcome.ts';
 import { ForeignRedisError } from './epoch-claim.ts';
 import type { Leadership } from './leadership.ts';
 
-const LEASE_NAME = 'sluice-controller';
 /** Time within which a term should begin or the API server should respond, in milliseconds. */
 const USUAL_MS = 10_000;
 /**
@@ -108,6 +107,9 @@ function whyNotStarted(error: unknown): Impairment {
   if (error instanceof ForeignRedisError) {
     const message = `${messageOf(error)}. Set SLUICE_REDIS_URL to a separate Redis for this installation.`;
     return { reason: 'ForeignRedis', cause: 'settings', message };
+  }
+  if (error instanceof RedisInstanceError) {
+    return { reason: 'ForeignRedis', cause: 'settings', message: `Redis (SLUICE_REDIS_URL): ${messageOf(error)}.` };
   }
   if (error instanceof RedisFormatError) {
     return { reason: 'NewerRedisFormat', cause: 'settings', message: `Redis (SLUICE_REDIS_URL): ${messageOf(error)}.` };

@@ -2,7 +2,7 @@ import type { KubeClient } from '../kube/client.ts';
 import type { AnyObject } from '../kube/object.ts';
 import { NAMESPACES } from '../kube/resource.ts';
 import type { ControlStore } from '../redis/control-store.ts';
-import { RedisFormatError } from '../redis/format.ts';
+import { RedisFormatError, RedisInstanceError } from '../redis/format.ts';
 import { HELD, type TermState } from './term.ts';
 
 /**
@@ -40,6 +40,7 @@ export async function claimEpoch(
     .lead(system.metadata.uid, term.transitions, deps.nowMs())
     .catch((error: unknown) => {
       if (error instanceof RedisFormatError) state.held = HELD.newer;
+      if (error instanceof RedisInstanceError) state.held = HELD.taken;
       throw error;
     });
   over.throwIfAborted();

@@ -1,6 +1,8 @@
+import { isStale } from '../kube/kube-error.ts';
 import type { ControlStore } from '../redis/control-store.ts';
 import type { Logger } from '../telemetry/log.ts';
 import { aborted } from '../time/clock.ts';
+import { SecretsForbiddenError } from './context/secret-access.ts';
 import type { Tenants } from './routes/tenants.ts';
 import { markApplied, type TermState, type Terms } from './term.ts';
 
@@ -42,8 +44,9 @@ export async function syncEveryTenant(
 
   await Promise.race([Promise.all(Array.from({ length: TENANTS_AT_ONCE }, work)), aborted(over)]);
   over.throwIfAborted();
-  const [first] = failed.values();
-  if (failed.size > 0 && failed.size === names.size) throw first;
+  // A tenant whose Secrets can't be read says nothing about Redis.
+  const ofRedis = [...failed.values()].filter(error => !isStale(error) && !(error instanceof SecretsForbiddenError));
+  if (ofRedis.length > 0 && failed.size === names.size) throw ofRedis[0];
   await deps.control.markClusterReady(deps.terms.fence());
   over.throwIfAborted();
   markApplied(state);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../test/support/manual-clock.ts';
 import type { ControlStore } from '../redis/control-store.ts';
+import { RedisInstanceError } from '../redis/format.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { ForeignRedisError } from './epoch-claim.ts';
 import { createLeadership, type LeadershipDeps } from './leadership.ts';
@@ -267,6 +268,17 @@ describe('a term without Redis', () => {
       message: expect.stringContaining('another Kubernetes cluster'),
     });
     expect(leading.failure()).toBeInstanceOf(ForeignRedisError);
+  });
+
+  test('reports the Redis of another installation in the cluster', async () => {
+    const { redis, tenants, leading, start } = createLeader();
+    redis.lead = () => Promise.reject(new RedisInstanceError('blue', ''));
+    await expect(start(1).begin()).rejects.toThrow(RedisInstanceError);
+    await expect(tenants.sync('acme')).rejects.toMatchObject({
+      reason: 'RedisUnavailable',
+      message: expect.stringContaining('another installation'),
+    });
+    expect(leading.failure()).toBeInstanceOf(RedisInstanceError);
   });
 
   test('that cannot rebuild a lost Redis does not work until it can', async () => {

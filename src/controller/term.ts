@@ -6,6 +6,8 @@ export const HELD = {
   unreached: 'the controller has not connected to Redis yet and will retry',
   foreign:
     'Redis contains the data of another Kubernetes cluster. The controller does not write to it until you change SLUICE_REDIS_URL',
+  taken:
+    'Redis contains the data of another installation in this cluster. The controller does not write to it until you change SLUICE_REDIS_URL',
   newer:
     'Redis contains data that a newer version of Sluice has written. The controller does not write to it until you use that version',
   lost: 'Redis has lost its control state. The controller is rebuilding it from the objects, and no events are routed until this is complete',

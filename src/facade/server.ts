@@ -7,6 +7,7 @@ import { sendProblem } from '../http/problem-answers.ts';
 import { Refusal, type RefusalFacts } from '../http/refusal.ts';
 import { createHttpServer, type HttpLimits, type HttpServer } from '../http/server.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import type { Certificate } from '../tls/served-certificate.ts';
 import { type AuthenticationOptions, registerAuthentication } from './auth/authentication.ts';
 import { identityOf } from './auth/identity.ts';
 import { createErrorHandler } from './contract/error-handler.ts';
@@ -37,7 +38,7 @@ const FACADE_LIMITS: FacadeLimits = {
   eventLoopDelayMs: 1_000,
 };
 
-export type FacadeServer = Pick<HttpServer, 'listen' | 'drain' | 'close'>;
+export type FacadeServer = Pick<HttpServer, 'useCertificate' | 'listen' | 'drain' | 'close'>;
 
 /** Matches paths made up only of characters used by routes. */
 const PLAIN_PATH = /^\/[A-Za-z0-9/_.~:@-]*$/;
@@ -55,6 +56,8 @@ export function createFacadeServer(options: {
   authentication: AuthenticationOptions;
   metrics: FacadeMetrics;
   tracing?: Tracing | undefined;
+  /** Serves HTTPS instead of HTTP. */
+  certificate?: Certificate | undefined;
   /** Program version, shown in the reference. */
   version: string;
   limits?: Partial<FacadeLimits>;
@@ -64,6 +67,7 @@ export function createFacadeServer(options: {
   const server = createHttpServer({
     limits,
     tracing,
+    certificate: options.certificate,
     fastify: {
       bodyLimit: BODY_BYTES,
       genReqId: () => randomUUID(),

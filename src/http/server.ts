@@ -1,3 +1,5 @@
+import type { ServerOptions } from 'node:http';
+import type { Server as HttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import Fastify, {
   type FastifyError,
@@ -8,6 +10,7 @@ import Fastify, {
 } from 'fastify';
 import type { ProblemCode } from '../core/problems/problems.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import type { Certificate } from '../tls/served-certificate.ts';
 import { createAllowedMethods } from './allowed-methods.ts';
 import { answerPlainly } from './problem-answers.ts';
 import { serveProblemPages } from './problem-pages.ts';
@@ -37,6 +40,8 @@ export interface HttpServer {
   readonly answerUnrouted: (request: FastifyRequest, reply: FastifyReply) => void;
   /** Whether answers should ask the client to open a new connection (`Connection: close`). */
   readonly isDraining: () => boolean;
+  /** Uses another certificate for new connections. Only for a server that was created with one. */
+  readonly useCertificate: (certificate: Certificate) => void;
   /** Resolves with the listening port. Use a `port` of 0 to listen on any free port. */
   readonly listen: (port: number, host: string) => Promise<number>;
   /** Asks clients to open a new connection, while still accepting requests. */
@@ -51,6 +56,8 @@ export interface HttpServer {
 interface HttpServerOptions {
   readonly limits: HttpLimits;
   readonly tracing?: Tracing | undefined;
+  /** Serves HTTPS instead of HTTP. */
+  readonly certificate?: Certificate | undefined;
   readonly fastify?: Pick<FastifyServerOptions, 'bodyLimit' | 'genReqId' | 'requestIdHeader' | 'routerOptions'>;
   readonly requireHostHeader?: boolean;
   /** Pattern matching the paths of all routes. Other paths always get a 404, never a 405. Defaults to all paths. */
@@ -87,6 +94,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     else options.onError(error, request, reply);
   }
 
+  const http = {
+    requireHostHeader: options.requireHostHeader ?? true,
+    maxHeaderSize: limits.headerBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    connectionsCheckingInterval: Math.min(5_000, limits.headersTimeoutMs),
+  };
   const app = Fastify({
     ...options.fastify,
     logger: false,
@@ -97,12 +110,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     // Lets requests finish if they arrived before we started closing.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    http: {
-      requireHostHeader: options.requireHostHeader ?? true,
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headersTimeoutMs,
-      connectionsCheckingInterval: Math.min(5_000, limits.headersTimeoutMs),
-    },
+    ...serverOptions(http, options.certificate),
     clientErrorHandler: (error, socket) => answerProtocolError(error, socket, onPlainAnswer),
     frameworkErrors: answerError,
   });
@@ -120,6 +128,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     app,
     answerUnrouted,
     isDraining: () => draining,
+    useCertificate: ({ cert, key }) => (app.server as unknown as HttpsServer).setSecureContext({ cert, key }),
     async listen(port, host) {
       await app.listen({ port, host });
       return (app.server.address() as AddressInfo).port;
@@ -140,4 +149,12 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       }
     },
   };
+}
+
+/** Returns the options for `node:http`, or those for `node:https`, which are another property. */
+function serverOptions(http: ServerOptions, certificate: Certificate | undefined): { readonly http: ServerOptions } {
+  if (certificate === undefined) return { http };
+  const https = { ...http, cert: certificate.cert, key: certificate.key };
+  // The types of Fastify differ by property, although the servers are used in the same way.
+  return { https } as unknown as { readonly http: ServerOptions };
 }

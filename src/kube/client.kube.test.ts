@@ -80,6 +80,32 @@ describe('client', () => {
     expect(resourceVersion).toMatch(/^\d+$/);
   });
 
+  it('streams a list from the watch cache, as new as the call', async () => {
+    let requests = 0;
+    const counted = connect({
+      kubeconfig: inject('kubeconfig'),
+      metrics: { answered: () => requests++, policiesMissing: () => {} },
+    });
+    // In chunks, this would be a request for each object.
+    const selection = { namespace, labelSelector: 'stream=y', streamed: true, limit: 1 };
+    const lists = () => counted.list(CONFIG_MAPS, ({ metadata }: AnyObject) => metadata.resourceVersion, selection);
+    const names = ['stream-1', 'stream-2', 'stream-3'];
+    const metadata = { labels: { stream: 'y' } };
+    for (const name of names) {
+      const made = await client.create(CONFIG_MAPS, { namespace, name }, { metadata });
+      // Compares with the object that was written just before, which a stale cache would not have.
+      expect((await lists()).items).toContain(made.metadata.resourceVersion);
+    }
+    requests = 0;
+    const { items, resourceVersion } = await lists();
+    expect(items).toHaveLength(names.length);
+    expect(Number(resourceVersion)).toBeGreaterThanOrEqual(Math.max(...items.map(Number)));
+    expect(requests).toBe(1);
+    await client.remove(CONFIG_MAPS, { namespace, name: 'stream-1' });
+    expect((await lists()).items).toHaveLength(names.length - 1);
+    await counted.close();
+  });
+
   it('hands out nothing but metadata where no more is asked for', async () => {
     const name = { namespace, name: 'unread' };
     const before = await client.list(SECRETS, (object: AnyObject) => object, { namespace, metadataOnly: true });

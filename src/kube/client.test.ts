@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../time/clock.ts';
 import { connect, type KubeClient } from './client.ts';
@@ -199,6 +200,20 @@ describe('client', () => {
     const { items } = await client.list(NAMESPACES, () => 'projected');
     expect(items).toEqual(['projected', 'projected']);
     expect(paths).toEqual(['500 null null', '500 next null', '500 null null', '500 next null']);
+  });
+
+  it('reads compressed chunks, and says when one is cut off', async () => {
+    const page = gzipSync(JSON.stringify({ metadata: { resourceVersion: '5' }, items: [OBJECT] }));
+    let encodings: string | undefined;
+    let body = page;
+    const { client } = await serve((request, response) => {
+      encodings = request.headers['accept-encoding'] as string | undefined;
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(body);
+    });
+    expect((await client.list(NAMESPACES, () => 'projected')).items).toEqual(['projected']);
+    expect(encodings).toBe('gzip');
+    body = page.subarray(0, -10);
+    await expect(client.list(NAMESPACES, () => 'projected')).rejects.toMatchObject({ status: 0 });
   });
 
   it('takes an empty list as Go writes it', async () => {

@@ -1,8 +1,9 @@
 import { type Clock, systemClock } from '../time/clock.ts';
 import { openCredentials } from './credentials/credentials.ts';
 import type { KubeSource } from './credentials/kubeconfig.ts';
-import { isExpired, isKubeError } from './kube-error.ts';
+import { isKubeError } from './kube-error.ts';
 import type { KubeMetrics } from './kube-metrics.ts';
+import { createList, type List, METADATA } from './list.ts';
 import type { AnyObject, ObjectName } from './object.ts';
 import { apiVersionOf, collectionPath, objectPath, type Resource } from './resource.ts';
 import { createTransport, type Transport, toKubeError } from './transport.ts';
@@ -46,15 +47,11 @@ export type KubeClient = {
   /** Returns the object, or undefined if it does not exist. */
   readonly get: <T = AnyObject>(resource: Resource, name: ObjectName, options?: Waiting) => Promise<T | undefined>;
   /**
-   * Lists all selected objects from the etcd quorum, in chunks. Only the results of `project` are kept, so we never
-   * hold 100,000 full objects in memory.
+   * Lists all selected objects, at least as new as the call. Only the results of `project` are kept, so we never hold
+   * 100,000 full objects in memory.
    * @throws KubeError 410 if the list takes longer than the server keeps its history
    */
-  readonly list: <T, P>(
-    resource: Resource,
-    project: (object: T) => P,
-    options?: Selection & Waiting & { readonly limit?: number },
-  ) => Promise<{ readonly items: P[]; readonly resourceVersion: string }>;
+  readonly list: List;
   /**
    * Returns changes after `resourceVersion` in order, including bookmarks, until the server closes the watch. There are
    * no retries.
@@ -68,6 +65,11 @@ export type KubeClient = {
       readonly timeoutSeconds?: number;
       /** After this long without any data, the connection is considered dead. Defaults to 90,000. */
       readonly inactivityMs?: number;
+      /**
+       * Whether to begin with all objects, at least as new as the call, instead of a `resourceVersion`. A bookmark with
+       * the annotation `k8s.io/initial-events-end` follows them.
+       */
+      readonly sendInitialEvents?: boolean;
     },
   ) => AsyncGenerator<WatchEvent<T>, void, undefined>;
   /**
@@ -109,25 +111,6 @@ export type KubeClient = {
   readonly close: () => Promise<void>;
 };
 
-type ListPage<T> = {
-  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-  readonly items: readonly T[] | null;
-};
-
-/** Number of objects per list chunk. Same default as client-go. */
-const PAGE = 500;
-
-/** Content types for requests that only return metadata. See "Metadata-only fetches" in the Kubernetes API concepts. */
-const METADATA = { list: metadataAs('PartialObjectMetadataList'), watch: metadataAs('PartialObjectMetadata') };
-
-function metadataAs(kind: string): string {
-  // Accept nothing but this type, so that a server not supporting it returns 406 instead of the full data.
-  return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
-}
-
-/** Number of attempts at a list that expires between two chunks. */
-const LIST_TRIES = 3;
-
 /** Returns the body along with the fields identifying the object. */
 function named(resource: Resource, { namespace, name }: ObjectName, body: object) {
   const { metadata } = body as { metadata?: object };
@@ -149,51 +132,18 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Creates a client's list function. If a list expires between two chunks, it will be started again. */
-function createList(call: Transport['call']): KubeClient['list'] {
-  return async (resource, project, options = {}) => {
-    const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = options;
-    type Item = Parameters<typeof project>[0];
-
-    async function listOnce() {
-      const items: ReturnType<typeof project>[] = [];
-      let next: string | undefined;
-      for (;;) {
-        const page: ListPage<Item> = await call({
-          method: 'GET',
-          path: collectionPath(resource, namespace),
-          query: { labelSelector, fieldSelector, limit: `${limit}`, continue: next },
-          accept: metadataOnly ? METADATA.list : undefined,
-          signal,
-          timeoutMs,
-        });
-        for (const item of page.items ?? []) items.push(project(item));
-        next = page.metadata.continue;
-        if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
-      }
-    }
-
-    for (let tries = 1; ; tries++) {
-      try {
-        return await listOnce();
-      } catch (error) {
-        if (!isExpired(error) || tries === LIST_TRIES) throw error;
-      }
-    }
-  };
-}
-
 /** Creates a client's watch function. */
 function createWatch(stream: Transport['stream'], clock: Clock): KubeClient['watch'] {
   return async function* <T>(resource: Resource, options: Parameters<KubeClient['watch']>[1]) {
     const { namespace, labelSelector, fieldSelector, metadataOnly, resourceVersion, signal } = options;
-    const { timeoutSeconds = 240, inactivityMs = 90_000 } = options;
+    const { timeoutSeconds = 240, inactivityMs = 90_000, sendInitialEvents = false } = options;
+    const initial = sendInitialEvents ? { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' } : {};
     const path = collectionPath(resource, namespace);
     const query = { labelSelector, fieldSelector, resourceVersion, timeoutSeconds: `${timeoutSeconds}` };
     const body = await stream({
       method: 'GET',
       path,
-      query: { ...query, watch: '1', allowWatchBookmarks: 'true' },
+      query: { ...query, ...initial, watch: '1', allowWatchBookmarks: 'true' },
       accept: metadataOnly ? METADATA.watch : undefined,
       signal,
     });
@@ -221,13 +171,14 @@ export function connect(
   const { clock = systemClock, random = Math.random } = options;
   const credentials = openCredentials(options, clock.nowMs);
   const { call, stream } = createTransport(credentials, clock, random, options.metrics);
+  const watch = createWatch(stream, clock);
   return {
     server: credentials.server,
     namespace: credentials.namespace,
     get: async <T>(resource: Resource, name: ObjectName, waiting?: Waiting) =>
       unlessMissing(call<T>({ method: 'GET', path: objectPath(resource, name), ...waiting })),
-    list: createList(call),
-    watch: createWatch(stream, clock),
+    list: createList(call, watch),
+    watch,
     apply: (resource, name, body, { fieldManager, force = false, subresource, dryRun, ...waiting }) =>
       call({
         method: 'PATCH',

@@ -2,6 +2,9 @@ import type { KubeClient } from './client.ts';
 import type { AnyObject, ObjectName } from './object.ts';
 import { LEASES } from './resource.ts';
 
+/** Name of the Lease of the leading controller. */
+export const LEASE_NAME = 'sluice-controller';
+
 /** The `spec` of a coordination.k8s.io/v1 Lease, where all times are in MicroTime format. */
 export type LeaseSpec = {
   /** Identity of the holder. Empty or unset once the lease has been released. */

@@ -51,7 +51,7 @@ export type Reflected<P> = {
 };
 
 /** Creates the set of change handlers. An error thrown by one handler doesn't keep the others from being called. */
-function createHandlers<P>(log: Logger) {
+export function createHandlers<P>(log: Logger) {
   const handlers = new Set<ChangeHandler<P>>();
   return {
     subscribe: (handler: ChangeHandler<P>) => {
@@ -80,6 +80,7 @@ function valuesOf<P>(store: Store<Entry<P>>): Reflected<P>['store'] {
     },
     size: store.size,
     byIndex: (index, entry) => store.byIndex(index, entry).map(({ value }) => value),
+    keysByIndex: store.keysByIndex,
   };
 }
 

@@ -90,7 +90,7 @@ function createLister<P>({ client, resource, selection, reflected, log }: Source
   return async (signal: AbortSignal): Promise<void> => {
     // When accepting a list despite its age, we must not reuse known objects. See `projectAnew` for the reason.
     const project = olderLists < OLDER_LISTS ? reflected.project : reflected.projectAnew;
-    const { items, resourceVersion } = await client.list(resource, project, { ...selection, signal });
+    const { items, resourceVersion } = await client.list(resource, project, { ...selection, signal, streamed: true });
     onAnswer();
     const cursor = reflected.cursor();
     const anew = cursor !== undefined && isOlder(resourceVersion, cursor);

@@ -22,6 +22,20 @@ export const NAMESPACES: Resource = {
   plural: 'namespaces',
   namespaced: false,
 };
+export const ROLE_BINDINGS: Resource = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  namespaced: true,
+};
+export const RESOURCE_QUOTAS: Resource = {
+  group: '',
+  version: 'v1',
+  kind: 'ResourceQuota',
+  plural: 'resourcequotas',
+  namespaced: true,
+};
 export const LEASES: Resource = {
   group: 'coordination.k8s.io',
   version: 'v1',

@@ -8,6 +8,8 @@ export type Store<P> = {
   readonly size: () => number;
   /** Returns the values with `entry` in the given index. @throws if there is no such index */
   readonly byIndex: (index: string, entry: string) => P[];
+  /** Returns the keys of these values. @throws if there is no such index */
+  readonly keysByIndex: (index: string, entry: string) => string[];
   readonly set: (key: string, value: P) => void;
   readonly remove: (key: string) => void;
 };
@@ -54,19 +56,24 @@ export function createStore<P>(indexers: Indexers<P> = {}): Store<P> {
     values.delete(key);
   }
 
+  function keysByIndex(name: string, entry: string): string[] {
+    const index = indexes.get(name);
+    if (index === undefined) throw new Error(`no index is called ${name}`);
+    const keys = index.get(entry);
+    if (keys === undefined) return [];
+    return typeof keys === 'string' ? [keys] : [...keys];
+  }
+
   return {
     get: key => values.get(key),
     keys: () => values.keys(),
     values: () => values.values(),
     size: () => values.size,
-    byIndex: (name, entry) => {
-      const index = indexes.get(name);
-      if (index === undefined) throw new Error(`no index is called ${name}`);
-      const keys = index.get(entry);
-      if (keys === undefined) return [];
-      const found = typeof keys === 'string' ? [keys] : [...keys];
-      return found.map(key => values.get(key)).filter(value => value !== undefined);
-    },
+    byIndex: (name, entry) =>
+      keysByIndex(name, entry)
+        .map(key => values.get(key))
+        .filter(value => value !== undefined),
+    keysByIndex,
     set: (key, value) => {
       const old = values.get(key);
       if (old !== undefined) unindex(key, old);

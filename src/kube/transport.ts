@@ -1,4 +1,6 @@
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
+import { text as textOf } from 'node:stream/consumers';
+import { createGunzip } from 'node:zlib';
 import { errors, request } from 'undici';
 import { jittered } from '../time/backoff.ts';
 import { type Clock, sleep } from '../time/clock.ts';
@@ -18,6 +20,8 @@ export type Call = {
   readonly signal?: AbortSignal | undefined;
   /** Timeout of each attempt, including the time to connect. Defaults to 30 seconds. */
   readonly timeoutMs?: number | undefined;
+  /** Whether the server may compress the response, which it does above 128 KiB. Defaults to false. */
+  readonly compressed?: boolean;
   /** Connections to use. Defaults to `calls`. */
   readonly over?: Exclude<keyof Dispatchers, 'watches'> | undefined;
 };
@@ -62,6 +66,7 @@ async function send(credentials: Credentials, what: Call, over: keyof Dispatcher
       ...access.headers,
       accept: what.accept ?? 'application/json',
       'user-agent': 'sluice',
+      ...(what.compressed ? { 'accept-encoding': 'gzip' } : {}),
       ...(body === undefined ? {} : { 'content-type': contentType }),
     },
     body: body === undefined ? null : jsonOf(body),
@@ -94,7 +99,7 @@ export function createTransport(
     let noted = false;
     try {
       const { statusCode, headers, body } = await send(credentials, { ...what, signal }, over, timeoutMs);
-      const text = await body.text();
+      const text = await readText(body, headers['content-encoding']);
       note(what, statusCode, startedMs);
       noted = true;
       if (statusCode >= 400) throw refusal(what, statusCode, text, headers['retry-after']);
@@ -144,6 +149,12 @@ export function createTransport(
   }
 
   return { call, stream };
+}
+
+/** Reads a body, which is decompressed first if it is encoded as gzip. Rejects if it is incomplete or malformed. */
+async function readText(body: Readable, encoding: string | string[] | undefined): Promise<string> {
+  // The callback is required; the same error is thrown by the reader of the last stream.
+  return textOf(encoding === 'gzip' ? pipeline(body, createGunzip(), () => {}) : body);
 }
 
 /** Returns the delay in milliseconds before retrying a failed request, or undefined if it shouldn't be retried. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { planRoutes } from './control-plan.ts';
-import { FencedError } from './control-store.ts';
-import { checkFormat, FORMAT, RedisFormatError } from './format.ts';
+import { createControlStore, FencedError } from './control-store.ts';
+import { checkMarker, FORMAT, RedisFormatError, RedisInstanceError } from './format.ts';
 import { createInboxRecovery } from './inbox-recovery.ts';
 import { inboxMember } from './inbox-store.ts';
 import { CLUSTER_KEYS, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
@@ -84,7 +84,7 @@ onEachRedis(redis => {
     const readMeta = () => redis().call('hgetall', CLUSTER_KEYS.meta);
     await t.control.lead(uid, 3, START_MS);
     expect(await redis().call('hget', CLUSTER_KEYS.meta, 'format')).toBe(String(FORMAT));
-    await checkFormat(redis());
+    await checkMarker(redis(), '');
     await redis().call('hset', CLUSTER_KEYS.meta, 'format', FORMAT + 1);
     onTestFinished(async () => {
       await redis().call('hset', CLUSTER_KEYS.meta, 'format', FORMAT);
@@ -92,8 +92,54 @@ onEachRedis(redis => {
     const before = await readMeta();
     const message = `the data has format ${FORMAT + 1}, but this version of Sluice reads formats up to ${FORMAT}. Use the version that wrote the data, or a newer one`;
     await expect(t.control.lead(uid, 3, START_MS)).rejects.toThrow(new RedisFormatError(FORMAT + 1));
-    await expect(checkFormat(redis())).rejects.toThrow(message);
+    await expect(checkMarker(redis(), '')).rejects.toThrow(message);
     expect(await readMeta()).toEqual(before);
+  });
+
+  test('lead: marks whose data it is, and refuses that of another installation without changing it', async () => {
+    const readMeta = () => redis().call('hgetall', CLUSTER_KEYS.meta);
+    const before = (await readMeta()) as string[];
+    onTestFinished(async () => {
+      await redis().call('del', CLUSTER_KEYS.meta);
+      if (before.length > 0) await redis().call('hset', CLUSTER_KEYS.meta, ...before);
+    });
+    const uid = randomUUID();
+    const controls = { blue: createControlStore(redis(), '', 'blue'), default: createControlStore(redis()) };
+    for (const [ours, theirs, own, found] of [
+      ['blue', 'default', '', 'blue'],
+      ['default', 'blue', 'blue', ''],
+    ] as const) {
+      await redis().call('del', CLUSTER_KEYS.meta);
+      await checkMarker(redis(), own);
+      await controls[ours].lead(uid, 3, START_MS);
+      await controls[ours].lead(uid, 4, START_MS);
+      const marked = await readMeta();
+      await checkMarker(redis(), found);
+      await expect(controls[theirs].lead(uid, 5, START_MS)).rejects.toThrow(new RedisInstanceError(found, own));
+      await expect(checkMarker(redis(), own)).rejects.toThrow(new RedisInstanceError(found, own));
+      expect(await readMeta()).toEqual(marked);
+    }
+    expect(new RedisInstanceError('', 'blue').message).toBe(
+      'the data belongs to the default installation, but SLUICE_INSTANCE makes this the installation blue. Set SLUICE_REDIS_URL to a separate Redis for each installation',
+    );
+  });
+
+  test('lead: data of a version that did not mark whose it is belongs to the default installation', async () => {
+    const before = (await redis().call('hgetall', CLUSTER_KEYS.meta)) as string[];
+    onTestFinished(async () => {
+      await redis().call('del', CLUSTER_KEYS.meta);
+      if (before.length > 0) await redis().call('hset', CLUSTER_KEYS.meta, ...before);
+    });
+    const uid = randomUUID();
+    await createControlStore(redis()).lead(uid, 3, START_MS);
+    await redis().call('hdel', CLUSTER_KEYS.meta, 'instance');
+    await expect(createControlStore(redis(), '', 'blue').lead(uid, 4, START_MS)).rejects.toThrow(
+      'default installation',
+    );
+    await expect(checkMarker(redis(), 'blue')).rejects.toThrow('default installation');
+    await checkMarker(redis(), '');
+    await createControlStore(redis()).lead(uid, 5, START_MS);
+    expect(await redis().call('hget', CLUSTER_KEYS.meta, 'instance')).toBe('');
   });
 
   describe('routes', () => {

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { DEFAULT_INSTANCE } from '../api/instance.ts';
 import type { TenantRoutes } from '../core/routing/routes.ts';
 import type { Argument, RedisClient } from './client.ts';
 import type { SlotPatch, StoredRoutes } from './control-plan.ts';
 import { createHashReader, readRoutes } from './control-reader.ts';
-import { FORMAT, RedisFormatError } from './format.ts';
+import { FORMAT, RedisFormatError, RedisInstanceError } from './format.ts';
 import { type InboxRef, inboxMember } from './inbox-store.ts';
 import { accountKeys, CLUSTER_KEYS, inboxContents, inboxKeys, integrationKeys, queueKeys, tenantKeys } from './keys.ts';
 import { readBalance } from './ledger-store.ts';
@@ -33,6 +34,7 @@ export interface ControlStore {
    * Claims the fencing epoch after the lease was won; `other` names the cluster that this Redis belongs to.
    *
    * @throws RedisFormatError if the data was written by a newer version
+   * @throws RedisInstanceError if the data was written by another installation in the cluster
    */
   readonly lead: (uid: string, transitions: number, nowMs: number) => Promise<{ epoch: number } | { other: string }>;
   readonly readCluster: () => Promise<ClusterState>;
@@ -86,8 +88,11 @@ export interface ControlStore {
 /** Commands of one patch at most: keeps a script under a few milliseconds. */
 const PATCH_OPS = 400;
 
-/** @param rootKey fingerprint of the controller's root key, which the other roles compare theirs with */
-export function createControlStore(redis: RedisClient, rootKey = ''): ControlStore {
+/**
+ * @param rootKey fingerprint of the controller's root key, which the other roles compare theirs with
+ * @param instance name of the controller's installation
+ */
+export function createControlStore(redis: RedisClient, rootKey = '', instance = DEFAULT_INSTANCE): ControlStore {
   const hgetall = redis.readHash;
   const readHashes = createHashReader(redis);
 
@@ -107,8 +112,9 @@ export function createControlStore(redis: RedisClient, rootKey = ''): ControlSto
 
   return {
     async lead(uid, transitions, nowMs) {
-      const args = [nowMs, uid, transitions, rootKey, FORMAT];
+      const args = [nowMs, uid, transitions, rootKey, FORMAT, instance];
       const [answer, value] = (await redis.run('lead', [CLUSTER_KEYS.meta], args)) as string[];
+      if (answer === 'INSTANCE') throw new RedisInstanceError(value as string, instance);
       if (answer === 'NEWER') throw new RedisFormatError(Number(value));
       return answer === 'OK' ? { epoch: Number(value) } : { other: value as string };
     },

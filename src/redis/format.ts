@@ -1,3 +1,4 @@
+import { DEFAULT_INSTANCE } from '../api/instance.ts';
 import type { RedisClient } from './client.ts';
 import { CLUSTER_KEYS } from './keys.ts';
 
@@ -17,8 +18,31 @@ export class RedisFormatError extends Error {
   }
 }
 
-/** @throws RedisFormatError if the data in Redis was written by a newer version. Data without a format is older */
-export async function checkFormat(redis: Pick<RedisClient, 'readHash'>): Promise<void> {
-  const found = Number((await redis.readHash(CLUSTER_KEYS.meta)).format ?? 0);
+/** Redis contains the data of another installation in the cluster. */
+export class RedisInstanceError extends Error {
+  override readonly name = 'RedisInstanceError';
+  constructor(found: string, own: string) {
+    super(
+      `the data belongs to ${called(found)}, but SLUICE_INSTANCE makes this ${called(own)}. Set SLUICE_REDIS_URL to a separate Redis for each installation`,
+    );
+  }
+}
+
+function called(instance: string): string {
+  return instance === DEFAULT_INSTANCE ? 'the default installation' : `the installation ${instance}`;
+}
+
+/**
+ * Checks that this version can read the data in Redis, and that the data belongs to this installation. Data without a
+ * format is older, and data without an instance belongs to the default installation.
+ *
+ * @throws RedisFormatError if the data was written by a newer version
+ * @throws RedisInstanceError if the data was written by another installation
+ */
+export async function checkMarker(redis: Pick<RedisClient, 'readHash'>, own: string): Promise<void> {
+  const { uid, format, instance = DEFAULT_INSTANCE } = await redis.readHash(CLUSTER_KEYS.meta);
+  const found = Number(format ?? 0);
   if (found > FORMAT) throw new RedisFormatError(found);
+  // Without the cluster, no controller has led yet.
+  if (uid !== undefined && instance !== own) throw new RedisInstanceError(instance, own);
 }

@@ -32,6 +32,20 @@ test('a Redis with data of a newer version is not used until that data is gone',
   expect(redis.impairments()).toEqual([]);
 });
 
+test('a Redis with data of another installation is not used until that data is gone', async () => {
+  const server = await start();
+  await server.command('HSET', '{c}:meta', 'uid', 'cluster', 'instance', 'blue');
+  const redis = open(server.url);
+  await vi.waitFor(() => expect(reasonsOf(redis)).toEqual(['ForeignRedis/settings']), SOON_MS);
+  expect(redis.impairments()[0]?.message).toMatch(
+    /^Redis at redis:\S+ \(SLUICE_REDIS_URL\): the data belongs to the installation blue, but SLUICE_INSTANCE makes this the default installation\. Set SLUICE_REDIS_URL to a separate Redis for each installation\.$/,
+  );
+  await expect(redis.client.call('get', 'a')).rejects.toThrow('Connection is closed');
+  await server.command('DEL', '{c}:meta');
+  await redis.opened;
+  expect(redis.impairments()).toEqual([]);
+});
+
 describe('a Redis that is not there at the start', () => {
   test('is named with its variable, commands fail at once, and it is used as soon as it answers', async () => {
     const server = await start();

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DEFAULT_INSTANCE } from '../api/instance.ts';
 import type { Logger } from '../telemetry/log.ts';
 import type { Impairment } from '../telemetry/role-health.ts';
 import { checkRedis, RedisSetupError } from './check.ts';
 import { connectRedis, type RedisClient } from './client.ts';
 import { followRedisClock, type RedisClock } from './clock.ts';
-import { checkFormat, RedisFormatError } from './format.ts';
+import { checkMarker, RedisFormatError, RedisInstanceError } from './format.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 import { type RedisSettings, readRedisSecrets } from './redis-settings.ts';
 import { isDenied, redisImpairment } from './redis-trouble.ts';
@@ -28,11 +29,18 @@ export interface LateRedis {
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 3_000;
 
-/** Connects to `SLUICE_REDIS_URL` and checks the settings of Redis; tries again until both succeed. */
+/**
+ * Connects to `SLUICE_REDIS_URL` and checks the settings of Redis and whose data it has; tries again until both succeed.
+ */
 export function openRedis(
-  options: RedisSettings & { readonly log: Logger; readonly metrics?: RedisMetrics },
+  options: RedisSettings & {
+    /** Name of this installation. Defaults to the default one. */
+    readonly instance?: string;
+    readonly log: Logger;
+    readonly metrics?: RedisMetrics;
+  },
 ): LateRedis {
-  const { log, metrics, ...settings } = options;
+  const { instance = DEFAULT_INSTANCE, log, metrics, ...settings } = options;
   const place = `${withoutPasswords(settings.url)} (SLUICE_REDIS_URL)`;
   const closed = new AbortController();
   const subscriptions: Parameters<RedisClient['subscribe']>[] = [];
@@ -49,7 +57,7 @@ export function openRedis(
     const client = await connectRedis(settings, log, metrics);
     try {
       await checkRedis(client, log);
-      await checkFormat(client);
+      await checkMarker(client, instance);
       closed.signal.throwIfAborted();
       clock = await followRedisClock(client);
     } catch (error) {
@@ -65,6 +73,7 @@ export function openRedis(
     const message = `Redis at ${place}: ${error.message}.`;
     if (error instanceof RedisSetupError) return { reason: 'RedisUnsuitable', cause: 'settings', message };
     if (error instanceof RedisFormatError) return { reason: 'NewerRedisFormat', cause: 'settings', message };
+    if (error instanceof RedisInstanceError) return { reason: 'ForeignRedis', cause: 'settings', message };
     return redisImpairment(settings, place, error, readFileProblem(settings));
   }
 

@@ -1,5 +1,4 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { checkKey, readCertificates, readText } from '../tls/pem-files.ts';
 import { parseRedisUrl } from './redis-url.ts';
 
 /** How to reach Redis, each by the variable that sets it. Files are read again for each new connection. */
@@ -78,57 +77,18 @@ export function readRedisSecrets(settings: RedisSettings, problems: string[]): R
   const found: string[] = [];
   const password = readPassword('SLUICE_REDIS_PASSWORD_FILE', settings.passwordFile, found);
   const sentinelPassword = readPassword('SLUICE_REDIS_SENTINEL_PASSWORD_FILE', settings.sentinelPasswordFile, found);
-  const ca = readCertificates('SLUICE_REDIS_CA_FILE', settings.caFile, found);
-  const cert = readCertificates('SLUICE_REDIS_CERT_FILE', settings.certFile, found);
-  const key = readFile('SLUICE_REDIS_KEY_FILE', settings.keyFile, found);
-  if (key !== undefined) checkKey(key, cert, settings, found);
+  const ca = readCertificates({ variable: 'SLUICE_REDIS_CA_FILE', path: settings.caFile }, found);
+  const files = {
+    certificates: { variable: 'SLUICE_REDIS_CERT_FILE', path: settings.certFile },
+    key: { variable: 'SLUICE_REDIS_KEY_FILE', path: settings.keyFile },
+  };
+  const cert = readCertificates(files.certificates, found);
+  const key = readText(files.key, found);
+  if (key !== undefined) checkKey(key, cert, files, found);
   problems.push(...found);
   return found.length > 0 ? undefined : { password, sentinelPassword, ca, cert, key };
 }
 
-function readFile(variable: string, file: string | undefined, problems: string[]): string | undefined {
-  if (file === undefined) return undefined;
-  try {
-    const text = readFileSync(file, 'utf8');
-    if (text.trim() !== '') return text;
-    problems.push(`${variable}: ${file} is empty`);
-  } catch (error) {
-    problems.push(`${variable}: ${(error as NodeJS.ErrnoException).code ?? 'cannot read the file'}: ${file}`);
-  }
-  return undefined;
-}
-
-function readPassword(variable: string, file: string | undefined, problems: string[]): string | undefined {
-  return readFile(variable, file, problems)?.replace(/[\r\n]+$/, '');
-}
-
-function readCertificates(variable: string, file: string | undefined, problems: string[]): string | undefined {
-  const text = readFile(variable, file, problems);
-  if (text === undefined) return undefined;
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length > 0 && blocks.every(isCertificate)) return text;
-  problems.push(`${variable}: ${file} must contain certificates in PEM format (-----BEGIN CERTIFICATE-----)`);
-  return undefined;
-}
-
-function isCertificate(pem: string): boolean {
-  try {
-    return new X509Certificate(pem).serialNumber !== '';
-  } catch {
-    return false;
-  }
-}
-
-function checkKey(key: string, cert: string | undefined, settings: RedisSettings, problems: string[]): void {
-  try {
-    const privateKey = createPrivateKey(key);
-    if (cert === undefined || new X509Certificate(cert).checkPrivateKey(privateKey)) return;
-    problems.push(
-      `SLUICE_REDIS_KEY_FILE: ${settings.keyFile} is not the key of the first certificate in ${settings.certFile}`,
-    );
-  } catch {
-    problems.push(
-      `SLUICE_REDIS_KEY_FILE: ${settings.keyFile} must contain a private key in PEM format, not encrypted (-----BEGIN PRIVATE KEY-----)`,
-    );
-  }
+function readPassword(variable: string, path: string | undefined, problems: string[]): string | undefined {
+  return readText({ variable, path }, problems)?.replace(/[\r\n]+$/, '');
 }

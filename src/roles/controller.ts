@@ -7,9 +7,11 @@ import { createNetworkPolicy, judgeEndpoint } from '../core/delivery/network.ts'
 import { rootKeyFingerprint } from '../core/delivery/root-key-fingerprint.ts';
 import { deriveSealKeys } from '../core/delivery/seal.ts';
 import { controllerProbe } from '../kube/access/policy-probes.ts';
-import { CONTROLLER_RULES, LEASE_RULES } from '../kube/access/rights.ts';
+import { CONTROLLER_RULES, LEASE_RULES, SECRETS_RULES } from '../kube/access/rights.ts';
 import { connect } from '../kube/client.ts';
 import { createCrdGate } from '../kube/crds.ts';
+import { leaseNamespace } from '../kube/lease-namespace.ts';
+import { readSmtpCertificateEnd } from '../mail/certificate.ts';
 import { createInvitationMailer } from '../mail/mailer.ts';
 import { createAlarm } from '../redis/alarm.ts';
 import { createBacklogStore } from '../redis/backlog.ts';
@@ -19,7 +21,6 @@ import { createControlSweep } from '../redis/control-sweep.ts';
 import { createDeliveryReader } from '../redis/delivery-reader.ts';
 import { createHintIndex } from '../redis/hints.ts';
 import { systemClock } from '../time/clock.ts';
-import { leaseNamespace } from './lease-namespace.ts';
 import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { watchRights } from './rights.ts';
@@ -35,7 +36,7 @@ export function startController(parts: Parts): Running {
   const policy = createNetworkPolicy(config.allowedNetworks);
   const controller = createController({
     client,
-    control: createControlStore(redis, fingerprint),
+    control: createControlStore(redis, fingerprint, config.instance),
     backlogs: createBacklogStore(redis),
     readDeliveries: createDeliveryReader(redis),
     openAudit: pace => createControlAudit(redis, pace),
@@ -52,6 +53,9 @@ export function startController(parts: Parts): Running {
       judgeEndpoint: url => judgeEndpoint(url, policy),
       sealEndpoint: (subscription, endpoint) => sealEndpoint(sealKeys, subscription, endpoint),
     },
+    secretsRole: config.secretsRole,
+    instance: config.instance,
+    workspaceQuota: config.workspaceQuota,
     namespace,
     identity: `${hostname()}_${randomUUID()}`,
     clock: systemClock,
@@ -60,9 +64,12 @@ export function startController(parts: Parts): Running {
     tracing,
   });
   registerRuntimeMetrics(registry, controller);
+  const { mail } = config;
+  if (mail !== undefined) parts.certificates.watch('smtp', { endMs: () => readSmtpCertificateEnd(mail.server) });
   const stop = new AbortController();
   const missingRights = watchRights(parts, client, stop.signal, [
     { name: 'sluice-controller', rules: CONTROLLER_RULES },
+    ...(config.secretsRole === undefined ? [{ name: 'sluice-workspace-secrets', rules: SECRETS_RULES }] : []),
     { name: 'sluice-controller', rules: LEASE_RULES, namespace },
   ]);
   watchPolicies(parts, 'controller', client, controllerProbe(namespace), stop.signal);

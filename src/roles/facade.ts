@@ -23,6 +23,7 @@ import { notSynced, type Parts, type Running } from './parts.ts';
 import { watchPolicies } from './policies.ts';
 import { openReplays } from './replays.ts';
 import { watchRights } from './rights.ts';
+import { followServedCertificate } from './served-tls.ts';
 
 export async function startFacade(parts: Parts): Promise<Running> {
   const { config, log, registry, tracing, redis, kubeMetrics, nowMs } = parts;
@@ -45,6 +46,7 @@ export async function startFacade(parts: Parts): Promise<Running> {
     ...countOperations(operations, metrics.did),
     readBalance: account => readBalance(redis, account),
     rootKey,
+    instance: config.instance,
     nowMs,
     log,
   });
@@ -57,14 +59,17 @@ export async function startFacade(parts: Parts): Promise<Running> {
     authentication: { ...(config.oidc as OidcConfig), log },
     metrics,
     tracing,
+    certificate: config.facadeCertificate?.first,
     version: VERSION,
   });
   const host = await anyAddress();
   const port = await listenAt('SLUICE_FACADE_PORT', config.facadePort, () => server.listen(config.facadePort, host));
   log.info({ port }, 'facade listens');
+  const stopFollowing = followServedCertificate(parts, 'facade', config.facadeCertificate, server);
   return {
     drain: server.drain,
     stop: async () => {
+      stopFollowing();
       await server.close();
       keyWatch.stop();
       stop.abort();

@@ -5,6 +5,7 @@ import { createHintIndex } from '../redis/hints.ts';
 import { createIngressOperations } from '../redis/ingress-store.ts';
 import { anyAddress, listenAt } from './listening.ts';
 import { type Parts, type Running } from './parts.ts';
+import { followServedCertificate } from './served-tls.ts';
 
 export async function startIngress(parts: Parts): Promise<Running> {
   const { config, log, registry, tracing, redis, nowMs, alarm } = parts;
@@ -14,11 +15,24 @@ export async function startIngress(parts: Parts): Promise<Running> {
     nowMs,
   });
   const sandbox = createSandboxDesk({ redis, lower: createHintIndex(redis, 's').lower, nowMs });
-  const ingress = createIngress({ store, sandbox, askMasters: redis.callAll, registry, tracing, log });
+  const ingress = createIngress({
+    store,
+    sandbox,
+    askMasters: redis.callAll,
+    registry,
+    tracing,
+    certificate: config.ingressCertificate?.first,
+    log,
+  });
   const host = await anyAddress();
   const port = await listenAt('SLUICE_INGRESS_PORT', config.ingressPort, () =>
     ingress.listen(config.ingressPort, host),
   );
   log.info({ port }, 'ingress listens');
-  return { drain: ingress.drain, stop: ingress.close, impairments: parts.redisImpairments };
+  const stopFollowing = followServedCertificate(parts, 'ingress', config.ingressCertificate, ingress);
+  const stop = () => {
+    stopFollowing();
+    return ingress.close();
+  };
+  return { drain: ingress.drain, stop, impairments: parts.redisImpairments };
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../telemetry/log.ts';
 import type { Registry } from '../telemetry/metrics.ts';
 import type { Impairment, ImpairmentCheck } from '../telemetry/role-health.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
+import type { CertificateMetrics } from '../tls/certificate-metrics.ts';
 
 /** A running role. */
 export interface Running {
@@ -25,6 +26,7 @@ export interface Parts {
   readonly redisImpairments: ImpairmentCheck;
   /** Returns metrics for all roles that use a Kubernetes client. */
   readonly kubeMetrics: () => KubeMetrics;
+  readonly certificates: CertificateMetrics;
   readonly nowMs: () => number;
   readonly alarm: (slot: string) => void;
 }

@@ -6,7 +6,7 @@ export const IMPAIRMENTS = {
   RedisAccessDenied: 'Redis or Sentinel denies access to the configured user and password.',
   RedisUnsuitable: 'Redis has settings that can cause data loss or block it.',
   NewerRedisFormat: 'Redis contains data that a newer version of Sluice has written.',
-  ForeignRedis: 'Redis contains the data of another Kubernetes cluster.',
+  ForeignRedis: 'Redis contains the data of another Kubernetes cluster, or of another installation in the cluster.',
   KubernetesUnavailable: 'The API server does not respond.',
   Forbidden: 'Kubernetes has not granted all permissions that the role requires.',
   CachesNotSynced: 'The caches of custom resources are empty or out of date.',

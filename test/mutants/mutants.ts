@@ -182,6 +182,15 @@ export const MUTANTS: readonly Mutant[] = [
   ...mutantsOf('src/controller/routes/sync.ts', [
     ['a pause holds nothing', 'if (deps.isPaused(name)) return', 'if (name === undefined) return'],
   ]),
+  ...mutantsOf(script('lead'), [
+    ['the data of another installation is taken over', "if m[1] and (m[4] or '') ~= ARGV[6] then", 'if false then'],
+  ]),
+  ...mutantsOf('src/kube/instances/responsibility.ts', [
+    ['all namespaces are ours', 'namespaces?.store.get(namespace)) === instance;', 'undefined) !== undefined;'],
+    ['the label of a namespace says nothing', '(home?.instance ?? DEFAULT_INSTANCE)', 'DEFAULT_INSTANCE'],
+    ['a Workspace that is late is missing', 'throw cacheBehind(`workspace ${name}`);', ''],
+    ['what becomes ours is not looked at', 'view.turn(namespace, after === instance);', 'void view;'],
+  ]),
   ...mutantsOf('src/controller/engine/turns.ts', [
     [
       'a tenant is served until it has nothing left to do',

@@ -1,4 +1,5 @@
 import { OAuth2Server } from 'oauth2-mock-server';
+import type { CertificateFiles } from './redis/certificates.ts';
 
 /** Claims of a person or a program, in addition to issuer, audience and times. */
 export interface Claims {
@@ -19,9 +20,9 @@ export interface Issuer {
 
 export const AUDIENCE = 'https://sluice.example';
 
-/** Starts an issuer. @param port 0 (default) picks a free one */
-export async function startIssuer(port = 0): Promise<Issuer> {
-  const server = new OAuth2Server();
+/** Starts an issuer, with TLS if there is a certificate. @param port 0 (default) picks a free one */
+export async function startIssuer(port = 0, certificate?: CertificateFiles): Promise<Issuer> {
+  const server = new OAuth2Server(certificate?.key, certificate?.cert);
   await server.issuer.keys.generate('RS256');
   await server.start(port, '127.0.0.1');
   const { url } = server.issuer;

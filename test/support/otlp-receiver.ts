@@ -1,4 +1,5 @@
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
@@ -57,8 +58,11 @@ function plain(attributes: readonly Attribute[]): ReceivedSpan['attributes'] {
   );
 }
 
-/** Starts a collector on loopback for traces over OTLP/HTTP. */
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+/** Starts a collector on loopback for traces over OTLP/HTTP, with TLS if there is a certificate in PEM. */
+export async function startOtlpReceiver(certificate?: {
+  readonly cert: string;
+  readonly key: string;
+}): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const requests: { path: string; headers: IncomingHttpHeaders; body: Buffer }[] = [];
 
@@ -82,17 +86,18 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     }
   }
 
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     void buffer(request).then(body => {
       const json = request.headers['content-type'] === 'application/json';
       requests.push({ path: request.url ?? '', headers: request.headers, body });
       if (json) read(body);
       response.writeHead(200, { 'content-type': request.headers['content-type'] ?? '' }).end(json ? '{}' : '');
     });
-  });
+  };
+  const server = certificate === undefined ? createServer(answer) : createTlsServer(certificate, answer);
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     spans,
     requests,
     close: () =>

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { statusFields } from '../conditions.ts';
+import { INSTANCE_IS_IMMUTABLE, instanceField } from '../instance.ts';
 import { defineKind } from '../kind.ts';
 import { atomicList } from '../lists.ts';
 import { Owner } from '../owner.ts';
+import { withTransitions } from '../rules.ts';
 import { text } from '../strings.ts';
 
-export const AccountSpec = z
-  .object({
+export const AccountSpec = withTransitions(
+  z.object({
     displayName: text({ max: 128 }).describe('Human-readable name, up to 128 characters long.').optional(),
     owners: atomicList(Owner, { min: 1, max: 64 }).describe(
       'Owners and admins for the account, as well as for all of its workspaces. Must contain between 1 and 64 entries.',
@@ -25,8 +27,10 @@ export const AccountSpec = z
       .describe(
         'Lifetime token allowance on the Free plan, which can be increased at any time to add more tokens. Each event consumes one token per 16 KiB (rounded up) for every integration it is distributed to. Defaults to 10000.',
       ),
-  })
-  .describe('Account ownership and plan.');
+    instance: instanceField(),
+  }),
+  INSTANCE_IS_IMMUTABLE,
+).describe('Account ownership and plan.');
 export type AccountSpec = z.infer<typeof AccountSpec>;
 
 export const AccountStatus = z
@@ -42,7 +46,7 @@ export const Account = defineKind({
   shortNames: ['acct'],
   scope: 'Cluster',
   description:
-    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, and included tokens. It may be deleted while still referenced. In this case, the affected workspaces will report WaitingForAccount and record an Event until the Account has been recreated, with events continuing to flow until all included tokens are used.',
+    'Account represents the payer for tokens consumed by one or more workspaces, and specifies their owners, plan, and included tokens. Deleting an account that is still referenced takes effect once all of its workspaces have been deleted.',
   spec: AccountSpec,
   status: AccountStatus,
   columns: [

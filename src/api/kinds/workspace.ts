@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { statusFields } from '../conditions.ts';
+import { INSTANCE_IS_IMMUTABLE, instanceField } from '../instance.ts';
 import { defineKind } from '../kind.ts';
 import { atomicList, mapList } from '../lists.ts';
 import { Owner } from '../owner.ts';
@@ -44,8 +45,10 @@ export const WorkspaceSpec = withTransitions(
         "Ingress keys created through the REST API, up to a maximum of 16. More than one key can be valid at any given time, which allows for rotation. Alternatively, keys can be provided as Secrets of type sluice.dev/ingress-key within the namespace, whose data must include a key field of 20 to 512 bytes. An Event is recorded for any Secret that isn't valid.",
       )
       .optional(),
+    instance: instanceField(),
   }),
   immutable('account'),
+  INSTANCE_IS_IMMUTABLE,
 ).describe('Specifies workspace owners, and the account to charge for tokens.');
 export type WorkspaceSpec = z.infer<typeof WorkspaceSpec>;
 
@@ -78,7 +81,7 @@ export const Workspace = defineKind({
   shortNames: ['wksp'],
   scope: 'Cluster',
   description:
-    'Workspace represents a producer, a partner, or both. It is made up of a namespace with the same name, a list of owners, and the account to charge for tokens. A namespace that already exists will only be adopted if labeled with sluice.dev/workspace=<name>. Deleting a workspace closes its routing but keeps the namespace. Workspaces can be paused using the annotation sluice.dev/paused: "true". While paused, events continue to use previously applied routes and changes are held back until the annotation is removed, except that stream deletions wait for at most one minute. Changes which close a gate also take effect immediately, with the gate remaining closed until the end of the pause. Such changes include Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions. If control state in Redis is lost during a pause, it will only be restored afterwards and ingress will respond with 503 in the meantime.',
+    'Workspace represents a producer, a partner, or both. It is made up of a namespace with the same name, a list of owners, and the account to charge for tokens. A namespace that already exists will only be adopted if labeled with sluice.dev/workspace=<name>, and, for a workspace with an instance, with sluice.dev/instance=<instance>. Deleting a workspace closes its routing but keeps the namespace. Workspaces can be paused using the annotation sluice.dev/paused: "true". While paused, events continue to use previously applied routes and changes are held back until the annotation is removed, except that stream deletions wait for at most one minute. Changes which close a gate also take effect immediately, with the gate remaining closed until the end of the pause. Such changes include Blocks, revoked or deleted Activations, revoked or declined Integrations, and deleted Subscriptions. If control state in Redis is lost during a pause, it will only be restored afterwards and ingress will respond with 503 in the meantime.',
   spec: WorkspaceSpec,
   status: WorkspaceStatus,
   rules: [

@@ -8,10 +8,14 @@ import { OutageError, ReconcileError } from '../engine/outcome.ts';
 import type { Tenants } from '../routes/tenants.ts';
 import type { DataPlane } from './data-plane.ts';
 import type { DeletionTimes } from './deletion-times.ts';
+import type { SecretAccess } from './secret-access.ts';
 
 /** Context holds the caches, stores, and clocks shared by the reconcilers of all kinds. */
 export interface Context {
   readonly client: Pick<KubeClient, 'get' | 'create' | 'apply'>;
+  readonly secretAccess: Pick<SecretAccess, 'ensure' | 'revoke' | 'sources'>;
+  /** Name of this installation, or `''` for the default one. */
+  readonly instance: string;
   readonly caches: Caches;
   readonly tenants: Tenants;
   readonly control: ControlStore;

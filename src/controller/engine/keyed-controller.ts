@@ -56,6 +56,11 @@ export type KeyedControllerOptions = {
     key: string,
     attempt: Attempt,
   ) => Promise<{ readonly requeueAfterMs?: number | undefined } | undefined | void>;
+  /**
+   * Called before each reconcile. Rejects if the caches are too old to tell whether this installation is responsible
+   * for the key, which is then tried again.
+   */
+  readonly confirm?: ((key: string) => Promise<void>) | undefined;
   readonly sources?: readonly KeySource[];
   /** Returns additional keys to enqueue when the controller starts, e.g. keys that only exist in Redis. */
   readonly keys?: () => Iterable<string> | Promise<Iterable<string>>;
@@ -106,6 +111,7 @@ export function createKeyedController(options: KeyedControllerOptions): Controll
     const log = span === undefined ? base : base.child({ traceId: span.traceId });
     try {
       const failures = current.numRequeues(key);
+      await options.confirm?.(key);
       const answer = await options.reconcile(key, { failures, signal: lost, log });
       current.forget(key);
       if (answer?.requeueAfterMs === undefined) return 'success';

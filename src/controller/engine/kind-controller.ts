@@ -35,6 +35,8 @@ export type KindControllerOptions<P extends Reconcilable> = {
   readonly fieldsOf?: (conditions: Outcome['conditions']) => object;
   /** Other objects that this kind depends on. Each source returns keys of this kind, formatted as `namespace/name`. */
   readonly sources?: readonly KeySource[];
+  /** See `KeyedControllerOptions`. */
+  readonly confirm?: ((key: string) => Promise<void>) | undefined;
   /** Number of objects that can be reconciled concurrently. Defaults to 1. */
   readonly workers?: number | undefined;
   readonly retry?: Backoff | undefined;
@@ -136,6 +138,7 @@ export function createKindController<P extends Reconcilable>(options: KindContro
     log: options.log,
     metrics: options.metrics,
     tracing: options.tracing,
+    confirm: options.confirm,
     sources: [own, ...(options.sources ?? [])],
     workers: options.workers,
     retry: options.retry,

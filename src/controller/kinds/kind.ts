@@ -13,7 +13,7 @@ type EngineOptions = Required<
     'name' | 'workers' | 'client' | 'events' | 'clock' | 'log' | 'retry' | 'metrics'
   >
 > &
-  Pick<KindControllerOptions<Reconcilable>, 'tracing'>;
+  Pick<KindControllerOptions<Reconcilable>, 'confirm' | 'tracing'>;
 
 /** Dependencies needed to create the controllers of a kind. */
 export interface KindParts {
@@ -23,6 +23,8 @@ export interface KindParts {
   readonly registry: Registry;
   /** Undefined without a configured mail server. In this case, invitations are written to Secrets. */
   readonly sendInvitation: SendInvitation | undefined;
+  /** Limits for each workspace, by resource. If undefined, no quotas are written. */
+  readonly workspaceQuota: Readonly<Record<string, string>> | undefined;
   /** Returns the shared options for the named controller. */
   readonly engine: (name: string, workers: number) => EngineOptions;
 }

@@ -87,8 +87,8 @@ export const RESOURCE_PROBLEMS = {
   },
   managed_elsewhere: {
     status: 409,
-    title: 'Another Block exists for the same target',
-    remedy: 'Delete the objects in detail with the tool that manages them.',
+    title: 'The object is managed by another tool',
+    remedy: 'Delete the objects in detail with the tool that manages them, such as Git or kubectl.',
   },
   stream_blocked: {
     status: 409,

@@ -7,6 +7,7 @@ import { traceOf } from '../../http/traced-requests.ts';
 import type { Logger } from '../../telemetry/log.ts';
 import type { Registry } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
+import type { Certificate } from '../../tls/served-certificate.ts';
 import { createAdmission } from './admission.ts';
 import { createAnswers } from './answers.ts';
 import { createBatches } from './batches.ts';
@@ -26,13 +27,15 @@ import { createSandboxRoute, type SandboxDesk } from './sandbox-route.ts';
 import type { IngressStore } from './store.ts';
 
 /** HTTP server for the ingress role. */
-export type Ingress = Pick<HttpServer, 'app' | 'listen' | 'drain' | 'close'>;
+export type Ingress = Pick<HttpServer, 'app' | 'useCertificate' | 'listen' | 'drain' | 'close'>;
 
 interface IngressOptions {
   readonly store: IngressStore;
   readonly askMasters: AskMasters;
   readonly registry: Registry;
   readonly tracing?: Tracing | undefined;
+  /** Serves HTTPS instead of HTTP. */
+  readonly certificate?: Certificate | undefined;
   readonly log: Logger;
   /** Optional. Sandbox routes are added if set. */
   readonly sandbox?: SandboxDesk;
@@ -59,6 +62,7 @@ export function createIngress(options: IngressOptions): Ingress {
   const server = createHttpServer({
     limits,
     tracing,
+    certificate: options.certificate,
     fastify: { routerOptions: { maxParamLength: 128 } },
     requireHostHeader: false,
     factsOfNoRoute,

@@ -1,23 +1,41 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createManualClock } from '../../../test/support/manual-clock.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import type { AnyObject } from '../../kube/object.ts';
+import type { AnyObject, ObjectName } from '../../kube/object.ts';
 import { createLogger } from '../../telemetry/log.ts';
 import { createCaches } from './caches.ts';
 
-/** A facade whose caches are empty still, in front of an API server with one invitation. */
-function openWorld() {
+/**
+ * A facade whose caches are empty still, in front of an API server with one invitation.
+ *
+ * @param owner installation that is responsible for its workspace
+ */
+function openWorld({ instance = '', owner = '' } = {}) {
   const listed: string[] = [];
   const invited = {
     metadata: { namespace: 'shop', name: 'int-1', uid: 'u', resourceVersion: '7' },
     spec: { invitedEmail: 'Ada@Example.com' },
     status: { invitation: { tokenHash: 'a'.repeat(64) } },
   };
+  const assigned = {
+    metadata: { name: 'shop', uid: 'w', resourceVersion: '6' },
+    spec: { account: 'shop', ...(owner === '' ? {} : { instance: owner }) },
+  };
   const list = (async ({ kind }: { kind: string }, project: (object: AnyObject) => object, { namespace = '' }) => {
     listed.push(`${kind}/${namespace}`);
-    return { items: kind === 'Integration' ? [project(invited)] : [], resourceVersion: '7' };
+    const items = { Integration: [invited], Workspace: [assigned] }[kind] ?? [];
+    return { items: items.map(item => project(item)), resourceVersion: '7' };
   }) as unknown as KubeClient['list'];
-  const caches = createCaches({ list } as KubeClient, createManualClock(), createLogger({ level: 'silent' }));
+  const get = (async ({ kind }: { kind: string }, { name }: ObjectName) => {
+    if (kind === 'Integration') return name === 'int-1' ? invited : undefined;
+    return name === 'shop' ? assigned : undefined;
+  }) as unknown as KubeClient['get'];
+  const caches = createCaches(
+    { list, get } as KubeClient,
+    createManualClock(),
+    createLogger({ level: 'silent' }),
+    instance,
+  );
   return { caches, listed };
 }
 
@@ -32,4 +50,26 @@ test('a missing object is not found, nor is a value that is not in the index', a
   const { caches } = openWorld();
   expect(await caches.findBy('Integration', 'tokenHash', 'int-1')).toBeUndefined();
   await expect(caches.findBy('Workspace', 'nothing', 'x')).rejects.toThrow('no index is called nothing');
+});
+
+describe('what is read from the API server', () => {
+  test.each([
+    { instance: '', owner: '', exists: true },
+    { instance: 'blue', owner: 'blue', exists: true },
+    { instance: '', owner: 'blue', exists: false },
+    { instance: 'blue', owner: '', exists: false },
+    { instance: 'blue', owner: 'green', exists: false },
+  ])('exists for "$instance" if its workspace belongs to "$owner": $exists', async ({ instance, owner, exists }) => {
+    const { caches } = openWorld({ instance, owner });
+    const found = [
+      await caches.findBy('Integration', 'tokenHash', 'a'.repeat(64)),
+      await caches.live('Integration', { namespace: 'shop', name: 'int-1' }),
+      (await caches.listLive('Integration', 'shop'))[0],
+      await caches.live('Workspace', { name: 'shop' }),
+      await caches.live('Account', { name: 'shop' }),
+    ];
+    expect(found.map(object => object !== undefined)).toEqual(found.map(() => exists));
+    expect(await caches.isTaken('Workspace', 'shop')).toBe(!exists);
+    expect(await caches.isTaken('Workspace', 'free')).toBe(false);
+  });
 });

@@ -1,9 +1,11 @@
+import { DEFAULT_INSTANCE, instanceOf } from '../../api/instance.ts';
 import type { KindName } from '../../api/kinds/kinds.ts';
 import { PAUSED_ANNOTATION } from '../../api/well-known.ts';
 import { activationId, blockId, publicId, tenantId } from '../../core/ids/ids.ts';
 import { addressKey } from '../../core/ids/invitation-names.ts';
 import { Refusal } from '../../http/refusal.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { createResponsibility } from '../../kube/instances/responsibility.ts';
 import { type ObjectName, slimObject } from '../../kube/object.ts';
 import { createReflector, type Reflector } from '../../kube/reflector.ts';
 import { createPartSharing } from '../../kube/shared-parts.ts';
@@ -14,7 +16,10 @@ import { CALL_WITHIN_MS, kubeRefusal } from './kube-failures.ts';
 import { createLiveLists, type ListLive } from './live-lists.ts';
 import { createLookups } from './lookups.ts';
 
-/** Caches contains all objects watched by the facade, along with functions to find them. */
+/**
+ * Caches contains all objects watched by the facade, along with functions to find them. Objects that another
+ * installation is responsible for do not exist here, whether they are cached or read from the API server.
+ */
 export interface Caches {
   /** Returns an object from the cache by name. */
   readonly get: <K extends KindName>(kind: K, name: ObjectName) => Cached<K> | undefined;
@@ -34,6 +39,8 @@ export interface Caches {
   readonly findBy: <K extends KindName>(kind: K, index: string, value: string) => Promise<Cached<K> | undefined>;
   /** Reads an object with its managed fields from the API server. @throws Refusal 503 */
   readonly live: <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
+  /** Whether another installation uses the name of an Account or a Workspace. @throws Refusal 503 */
+  readonly isTaken: (kind: 'Account' | 'Workspace', name: string) => Promise<boolean>;
   /**
    * Lists objects from the API server. Use this for decisions that can't depend on the caches. More expensive than
    * `live`.
@@ -113,28 +120,85 @@ const INDEXES: { readonly [K in KindName]: Indexes<K> } = {
   },
 };
 
-export function createCaches(client: KubeClient, clock: Clock, log: Logger): Caches {
-  const kinds = Object.keys(RESOURCES) as KindName[];
-  const keep = <K extends KindName>(object: Cached<K>) => slimObject(object, [PAUSED_ANNOTATION]) as Cached<K>;
+type Reflectors = { readonly [K in KindName]: Reflector<Cached<K>> };
 
-  function reflect<K extends KindName>(kind: K): Reflector<Cached<K>> {
-    const share = createPartSharing<Cached<K>>(kind === 'Activation' ? ['integration'] : []);
-    return createReflector<Cached<K>, Cached<K>>({
-      client,
-      clock,
-      log,
-      resource: RESOURCES[kind],
-      project: object => share(keep(object)),
-      indexers: INDEXES[kind] as Indexes<K>,
-      watchTimeoutSeconds: WATCH_TIMEOUT_SECONDS,
-      inactivityMs: DEAD_AFTER_MS,
-    });
-  }
-  const reflectors = Object.fromEntries(kinds.map(kind => [kind, reflect(kind)])) as unknown as {
-    readonly [K in KindName]: Reflector<Cached<K>>;
+const keep = <K extends KindName>(object: Cached<K>) => slimObject(object, [PAUSED_ANNOTATION]) as Cached<K>;
+
+interface Connection {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+function reflect<K extends KindName>(kind: K, connection: Connection): Reflector<Cached<K>> {
+  const share = createPartSharing<Cached<K>>(kind === 'Activation' ? ['integration'] : []);
+  return createReflector<Cached<K>, Cached<K>>({
+    ...connection,
+    resource: RESOURCES[kind],
+    project: object => share(keep(object)),
+    indexers: INDEXES[kind] as Indexes<K>,
+    watchTimeoutSeconds: WATCH_TIMEOUT_SECONDS,
+    inactivityMs: DEAD_AFTER_MS,
+  });
+}
+
+/** Reads an object from the API server, also if another installation is responsible for it. @throws Refusal 503 */
+type Read = <K extends KindName>(kind: K, name: ObjectName) => Promise<Cached<K> | undefined>;
+
+function createRead(client: Pick<KubeClient, 'get'>): Read {
+  return async <K extends KindName>(kind: K, name: ObjectName) => {
+    try {
+      return await client.get<Cached<K>>(RESOURCES[kind], name, { signal: AbortSignal.timeout(CALL_WITHIN_MS) });
+    } catch (cause) {
+      throw kubeRefusal(cause);
+    }
   };
+}
+
+/** Creates the caches of all kinds, limited to the objects of this installation. */
+function createReflectors(connection: Connection, read: Read, instance: string) {
+  const workspaces = reflect('Workspace', connection);
+  const get = (_resource: object, name: ObjectName) => read('Workspace', name);
+  const { assigned, namespaced, isResponsibleFor } = createResponsibility({
+    instance,
+    workspaces,
+    client: { get: get as KubeClient['get'] },
+    log: connection.log,
+  });
+  const within = <K extends KindName>(kind: K) => namespaced(reflect(kind, connection), spaceOf);
+  const reflectors: Reflectors = {
+    Account: assigned(reflect('Account', connection)),
+    Workspace: assigned(workspaces),
+    CatalogStream: within('CatalogStream'),
+    Package: within('Package'),
+    Integration: within('Integration'),
+    Block: within('Block'),
+    Subscription: within('Subscription'),
+    Activation: within('Activation'),
+  };
+
+  /** Returns an object that was read from the API server, unless another installation is responsible for it. */
+  async function ours<K extends KindName>(kind: K, object: Cached<K> | undefined): Promise<Cached<K> | undefined> {
+    if (object === undefined) return undefined;
+    if (kind !== 'Account' && kind !== 'Workspace') {
+      return (await isResponsibleFor(spaceOf(object))) ? object : undefined;
+    }
+    return instanceOf(object as Cached<'Account' | 'Workspace'>) === instance ? object : undefined;
+  }
+
+  return { reflectors, isResponsibleFor, ours };
+}
+
+/** @param instance name of this installation */
+export function createCaches(client: KubeClient, clock: Clock, log: Logger, instance = DEFAULT_INSTANCE): Caches {
+  const kinds = Object.keys(RESOURCES) as KindName[];
+  const read = createRead(client);
+  const { reflectors, isResponsibleFor, ours } = createReflectors({ client, clock, log }, read, instance);
   const reflectorOf = <K extends KindName>(kind: K) => reflectors[kind] as unknown as Reflector<Cached<K>>;
   const lookups = createLookups({ client, clock, indexes: INDEXES, keep });
+  const list = createLiveLists({ client, keep });
+  const findLive = async <K extends KindName>(kind: K, id: string, namespace?: string, index?: string) =>
+    ours(kind, await lookups.findLive(kind, id, namespace, index));
 
   function staleKinds(): string[] {
     const now = clock.nowMs();
@@ -154,21 +218,17 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger): Cac
     find: async (kind, id, namespace) => {
       const known = reflectorOf(kind).store.byIndex('publicId', id);
       const found = known.find(object => namespace === undefined || object.metadata.namespace === namespace);
-      return found ?? (await lookups.findLive(kind, id, namespace));
+      return found ?? (await findLive(kind, id, namespace));
     },
-    findLive: (kind, id) => lookups.findLive(kind, id),
+    findLive: (kind, id) => findLive(kind, id),
     findBy: async (kind, index, value) =>
-      reflectorOf(kind).store.byIndex(index, value)[0] ?? (await lookups.findLive(kind, value, undefined, index)),
-    live: async (kind, name) => {
-      try {
-        return await client.get<Cached<typeof kind>>(RESOURCES[kind], name, {
-          signal: AbortSignal.timeout(CALL_WITHIN_MS),
-        });
-      } catch (cause) {
-        throw kubeRefusal(cause);
-      }
+      reflectorOf(kind).store.byIndex(index, value)[0] ?? (await findLive(kind, value, undefined, index)),
+    live: async (kind, name) => ours(kind, await read(kind, name)),
+    isTaken: async (kind, name) => {
+      const object: Cached<'Account' | 'Workspace'> | undefined = await read(kind, { name });
+      return object !== undefined && instanceOf(object) !== instance;
     },
-    listLive: createLiveLists({ client, keep }),
+    listLive: async (kind, namespace) => ((await isResponsibleFor(namespace)) ? list(kind, namespace) : []),
     reflector: reflectorOf,
     staleKinds,
     assertCurrent: () => {

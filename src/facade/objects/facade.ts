@@ -37,6 +37,8 @@ export interface Facade {
     account: string,
   ) => Promise<(Balance & { readonly shortages: readonly Shortage[] }) | undefined>;
   readonly rootKey: Uint8Array;
+  /** Name of this installation, or `''` for the default one. */
+  readonly instance: string;
   /** Redis clock in milliseconds. */
   readonly nowMs: () => number;
   /** Wall clock, in milliseconds since the epoch. */
@@ -53,7 +55,7 @@ type FacadeParts = Omit<Facade, 'caches' | 'writer' | 'ownership' | 'wallMs'> & 
 
 export function createFacade({ client, ...parts }: FacadeParts): Facade {
   const { clock } = parts;
-  const caches = createCaches(client, clock, parts.log);
+  const caches = createCaches(client, clock, parts.log, parts.instance);
   return {
     ...parts,
     caches,

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { conflictingFields, conflictingFieldsWithin, otherManagers } from './field-conflicts.ts';
+import {
+  assertNotManagedElsewhere,
+  conflictingFields,
+  conflictingFieldsWithin,
+  otherManagers,
+} from './field-conflicts.ts';
 
 const CONCERN = ['name', 'description', 'public'];
 
@@ -56,4 +61,17 @@ test('a part of a structure that must be absent and has another owner is reporte
 test('managers of a field are named, without the one that asks and without those of a status', () => {
   const object = stream({}, ['argocd', ['name']], ['sluice-facade', ['name']], ['flux', ['name'], 'status']);
   expect(otherManagers(object, 'sluice-facade', 'name')).toEqual(['argocd']);
+});
+
+test('an object is managed elsewhere if another manager owns its identity, not just some other field', () => {
+  const of = (...managers: [manager: string, fields: readonly string[]][]) => {
+    const { metadata } = stream({}, ['sluice-facade', ['stream']], ...managers);
+    return { metadata: { ...metadata, name: 'acme-orders', namespace: 'globex' } };
+  };
+  const check = (object: ReturnType<typeof of>) =>
+    assertNotManagedElsewhere('Subscription', object, 'sluice-facade', 'stream');
+  expect(() => check(of(['kubectl-edit', ['suspended']]))).not.toThrow();
+  expect(() => check(of(['argocd-controller', ['stream']]))).toThrow(
+    'Subscription acme-orders in the namespace globex is managed by argocd-controller.',
+  );
 });

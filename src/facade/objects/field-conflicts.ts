@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ProblemError } from '../../core/problems/problem.ts';
+import { Refusal } from '../../http/refusal.ts';
 import { type ManagedFields, managedFieldsOf, partsOf } from '../../kube/managed-fields.ts';
 
 interface Written {
@@ -16,6 +17,25 @@ const nameOf = ({ manager }: ManagedFields) => manager ?? 'another field manager
 /** Returns any other managers that own a spec field or part of it. */
 export function otherManagers(object: Pick<Written, 'metadata'>, manager: string, field: string): string[] {
   return entriesOf(object, manager, field).map(nameOf);
+}
+
+/**
+ * Checks that no other manager keeps the object, e.g. because it is in Git. The object would be created again.
+ *
+ * @param identity an immutable field that is applied by each manager of the whole object
+ * @throws Refusal 409 `managed_elsewhere`
+ */
+export function assertNotManagedElsewhere(
+  kind: 'Block' | 'Subscription',
+  object: { readonly metadata: { readonly name: string; readonly namespace?: string | undefined } },
+  manager: string,
+  identity: string,
+): void {
+  const holders = otherManagers(object, manager, identity);
+  if (holders.length === 0) return;
+  const { name, namespace } = object.metadata;
+  const where = `${kind} ${name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;
+  throw new Refusal('managed_elsewhere', `${where}. No changes were made. Delete the ${kind} with its field manager.`);
 }
 
 /**

@@ -38,7 +38,7 @@ export interface ResourceWriter {
    * fields won't be overwritten. Without any changes, this is a no-op. If the object is being deleted, waits for up to
    * 5 s before creating a new one.
    *
-   * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, 422, 503
+   * @throws Refusal 409 `field_managed`, `changed_meanwhile`, `being_deleted`, `refused_by_policy`, 422, 503
    */
   readonly apply: <K extends KindName>(kind: K, name: ObjectName, wanted: Wanted<K>) => Promise<Cached<K>>;
   /**
@@ -113,6 +113,7 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
         ];
         if (held.length > 0) throw fieldManaged(held);
       }
+      if (present === undefined) await assertFree(caches, kind, name);
       const applied = await applyOnce(kind, name, { ...wanted, before: present });
       const held = conflictingFields(applied, spec as Readonly<Record<string, unknown>>, concern, manager);
       if (held.length > 0) throw fieldManaged(held);
@@ -133,6 +134,13 @@ export function createResourceWriter(client: KubeClient, caches: Caches, clock: 
     },
     waitFor,
   };
+}
+
+/** @throws Refusal 409 if an object of another installation has the name, because applying would change that object */
+async function assertFree(caches: Pick<Caches, 'isTaken'>, kind: KindName, { name }: ObjectName): Promise<void> {
+  if ((kind === 'Account' || kind === 'Workspace') && (await caches.isTaken(kind, name))) {
+    throw new Refusal('refused_by_policy', `The name ${name} is already in use. Contact the operator.`);
+  }
 }
 
 /** Returns fields of the concern that must be absent. */

@@ -4,14 +4,7 @@ import type { KubeClient } from '../client.ts';
 import { KubeError } from '../kube-error.ts';
 import type { ObjectName } from '../object.ts';
 import type { Resource } from '../resource.ts';
-
-const SELF_REVIEWS: Resource = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  kind: 'SelfSubjectReview',
-  plural: 'selfsubjectreviews',
-  namespaced: false,
-};
+import { isServiceAccount, readOwnUser } from './own-user.ts';
 
 /** A write that RBAC allows the role, and that a shipped admission policy must deny. It is only sent as a dry run. */
 export interface PolicyProbe {
@@ -46,14 +39,8 @@ export function createPolicyWatch(options: {
 
   /** Returns undefined for a user that isn't a service account. */
   async function isAccepted(signal: AbortSignal): Promise<boolean | undefined> {
-    const review = await client.create<{ status?: { userInfo?: { username?: string } } }>(
-      SELF_REVIEWS,
-      { name: '' },
-      {},
-      { signal },
-    );
-    const user = review.status?.userInfo?.username ?? '';
-    if (!user.startsWith('system:serviceaccount:')) return undefined;
+    const user = await readOwnUser(client, signal);
+    if (!isServiceAccount(user)) return undefined;
     try {
       await client.apply(probe.resource, probe.name, probe.body, { fieldManager: 'sluice', dryRun: true, signal });
     } catch (error) {

@@ -1,6 +1,8 @@
 import { GROUP } from '../../api/group-version.ts';
 import { KINDS, type KindName } from '../../api/kinds/kinds.ts';
+import { QUOTA_NAME } from '../../api/well-known.ts';
 import { CRD_NAMES } from '../crds.ts';
+import { LEASE_NAME } from '../lease.ts';
 
 /** A rule of an RBAC role. */
 export interface PolicyRule {
@@ -15,7 +17,7 @@ export const READ = ['get', 'list', 'watch'];
 const names = Object.keys(KINDS) as KindName[];
 
 /** Kinds with a finalizer. For all other kinds, the controller only needs to patch the status. */
-const WITH_FINALIZER: readonly KindName[] = ['Workspace', 'CatalogStream', 'Package', 'Subscription'];
+export const WITH_FINALIZER: readonly KindName[] = ['Account', 'Workspace', 'CatalogStream', 'Package', 'Subscription'];
 
 /** Returns a rule for the given Sluice kinds. */
 export function ours(kinds: readonly KindName[], verbs: readonly string[], subresource?: 'status'): PolicyRule {
@@ -38,8 +40,9 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
   ours(WITH_FINALIZER, ['patch']),
   ours(['Activation'], ['delete']),
   core('namespaces', [...READ, 'create']),
-  core('secrets', [...READ, 'create', 'patch']),
   core('events', ['create', 'patch']),
+  // By server-side apply, for which RBAC can restrict the `create` verb to a name as well.
+  { ...core('resourcequotas', ['create', 'patch']), resourceNames: [QUOTA_NAME] },
   {
     apiGroups: ['apiextensions.k8s.io'],
     resources: ['customresourcedefinitions'],
@@ -48,11 +51,32 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
   },
 ];
 
+/** Permissions for Secrets, which the controller needs in the whole cluster or in the namespaces of workspaces. */
+export const SECRETS_RULES: readonly PolicyRule[] = [core('secrets', [...READ, 'create', 'patch'])];
+
+/**
+ * Returns the cluster-wide permissions of a controller that binds `role` in the namespaces of workspaces. The verb
+ * `create` is limited to this name as well, because the controller writes the RoleBinding by server-side apply.
+ */
+export function bindingRules(role: string): readonly PolicyRule[] {
+  const apiGroups = ['rbac.authorization.k8s.io'];
+  return [
+    { apiGroups, resources: ['rolebindings'], resourceNames: [role], verbs: ['create', 'patch', 'delete'] },
+    { apiGroups, resources: ['clusterroles'], resourceNames: [role], verbs: ['bind'] },
+  ];
+}
+
 /** Permissions of the controller in the namespace of its Lease. */
 export const LEASE_RULES: readonly PolicyRule[] = [
   // RBAC can't restrict the `create` verb to a name.
   { ...LEASE, verbs: ['create'] },
-  { ...LEASE, resourceNames: ['sluice-controller'], verbs: ['get', 'update'] },
+  { ...LEASE, resourceNames: [LEASE_NAME], verbs: ['get', 'update'] },
+];
+
+/** Cluster-wide permissions of `sluice uninstall`, which also has LEASE_RULES. */
+export const UNINSTALL_RULES: readonly PolicyRule[] = [
+  ours(WITH_FINALIZER, ['list', 'patch']),
+  core('namespaces', ['list']),
 ];
 
 /** Cluster-wide permissions of the facade. */

@@ -1,6 +1,7 @@
 import { pairKey, resourceOf } from '../../../src/controller/caches/caches.ts';
 import type { Context } from '../../../src/controller/context/context.ts';
 import { finalizeUnlessPaused, PAUSABLE, unlessPaused } from '../../../src/controller/context/paused.ts';
+import { CLUSTER_SECRET_ACCESS } from '../../../src/controller/context/secret-access.ts';
 import { type CommonStatus, createStatusWriter } from '../../../src/controller/engine/status-writer.ts';
 import { reconcileAccount } from '../../../src/controller/kinds/account/reconcile.ts';
 import { openGatesOf } from '../../../src/controller/kinds/activation/open-gates.ts';
@@ -89,6 +90,7 @@ export async function createController(
   const log = createLogger({ level: 'silent' });
   const context: Context = {
     client,
+    instance: '',
     caches,
     tenants,
     control,
@@ -101,6 +103,7 @@ export async function createController(
     deletingForMs: ({ metadata }) =>
       nowMs() - Date.parse(metadata.deletionTimestamp ?? new Date(nowMs()).toISOString()),
     dataPlane: { awayForMs: () => 0, note: () => {} },
+    secretAccess: CLUSTER_SECRET_ACCESS,
     rootKey: ROOT_KEY,
     isBacklogAtRisk: () => undefined,
     explain,
@@ -127,7 +130,7 @@ export async function createController(
     subscription: reconcileSubscription({ ...context, endpointHealths }),
     finalizeSubscription: finalizeSubscription(context),
     finalizeStream: finalizeUnlessPaused(context, PAUSABLE.CatalogStream, finalizeStream(context)),
-    finalizeWorkspace: finalizeWorkspace(context),
+    finalizeWorkspace: finalizeWorkspace({ ...context, quotas: { ensure: async () => {}, forget: () => {} } }),
     pair: reconcilePair(context, writerOf('Activation') as never),
   };
 

@@ -1,8 +1,10 @@
 import type { KindName } from '../../../src/api/kinds/kinds.ts';
 import { type Cached, type Caches, INDEXES } from '../../../src/controller/caches/caches.ts';
 import type { Context } from '../../../src/controller/context/context.ts';
+import { CLUSTER_SECRET_ACCESS } from '../../../src/controller/context/secret-access.ts';
 import type { Deliveries } from '../../../src/controller/kinds/integration/deliveries.ts';
 import type { EndpointHealths } from '../../../src/controller/kinds/subscription/endpoint-healths.ts';
+import type { WorkspaceQuotas } from '../../../src/controller/kinds/workspace/quota.ts';
 import type { CompiledTenant } from '../../../src/core/routing/compile-routes.ts';
 import { type AnyObject, keyOf } from '../../../src/kube/object.ts';
 import { createStore, type Indexers } from '../../../src/kube/store.ts';
@@ -35,6 +37,7 @@ export function objectOf<K extends KindName>(
 
 /** Additional parts that some kinds need. */
 interface OfKinds {
+  readonly quotas: WorkspaceQuotas;
   readonly deliveries: Pick<Deliveries, 'of'>;
   readonly endpointHealths: Pick<EndpointHealths, 'current'>;
 }
@@ -105,6 +108,8 @@ export function createTestContext(
       },
       closureOf: () => options.closure,
     },
+    secretAccess: CLUSTER_SECRET_ACCESS,
+    quotas: { ensure: async () => {}, forget: () => {} },
     client: {
       get: async (_resource: object, { name }: { readonly name: string }) => {
         asked.push(name);

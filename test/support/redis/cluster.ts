@@ -6,7 +6,7 @@ const SLOTS = 16_384;
 const FORM_DEADLINE_MS = 30_000;
 
 export type RedisCluster = {
-  /** One `redis://127.0.0.1:<port>` per master. */
+  /** One `redis://<host>:<port>` per master. */
   readonly urls: readonly string[];
   /** The same, separated by commas, for `SLUICE_REDIS_URL`. */
   readonly url: string;
@@ -15,13 +15,19 @@ export type RedisCluster = {
   readonly stop: () => Promise<void>;
 };
 
-export function clusterUrls(ports: readonly number[]): string[] {
-  return ports.map(port => `redis://127.0.0.1:${port}`);
+export function clusterUrls(ports: readonly number[], host = '127.0.0.1'): string[] {
+  return ports.map(port => `redis://${host}:${port}`);
 }
 
 /** Returns the additional arguments of a cluster node. The bus gets a port that was free. */
 export function clusterArguments(busPort: number): string[] {
   return ['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`, '--cluster-node-timeout', '2000'];
+}
+
+/** Returns the additional arguments of a node that announces another address than that of loopback. */
+function reachableArguments(host: string): string[] {
+  if (host === '127.0.0.1') return [];
+  return ['--bind', '127.0.0.1', host, '--protected-mode', 'no', '--cluster-announce-ip', host];
 }
 
 /**
@@ -60,8 +66,13 @@ async function knowsAll(port: number, size: number): Promise<boolean> {
   return lines.includes('cluster_state:ok') && lines.includes(`cluster_size:${size}`);
 }
 
-/** Starts a Redis Cluster of three masters without replicas, on free loopback ports. @throws like `startRedis` */
-export async function startRedisCluster(): Promise<RedisCluster> {
+/**
+ * Starts a Redis Cluster of three masters without replicas, on free ports.
+ *
+ * @param host address of this machine at which it can be reached, besides loopback
+ * @throws like `startRedis`
+ */
+export async function startRedisCluster(host = '127.0.0.1'): Promise<RedisCluster> {
   const nodes: RedisServer[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map(node => node.stop()));
@@ -70,7 +81,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     const introductions: { port: number; busPort: number }[] = [];
     for (let index = 0; index < 3; index++) {
       const busPort = await freePort();
-      const node = await startRedis({ extra: clusterArguments(busPort) });
+      const node = await startRedis({ extra: [...clusterArguments(busPort), ...reachableArguments(host)] });
       nodes.push(node);
       introductions.push({ port: node.port, busPort });
     }
@@ -79,6 +90,9 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     await stop();
     throw error;
   }
-  const urls = clusterUrls(nodes.map(({ port }) => port));
+  const urls = clusterUrls(
+    nodes.map(({ port }) => port),
+    host,
+  );
   return { urls, url: urls.join(','), nodes, stop };
 }

@@ -13,22 +13,25 @@ export type Sentinels = {
 };
 
 const READY_DEADLINE_MS = 30_000;
+const LOOPBACK = '127.0.0.1';
 
 /**
  * Starts three Sentinels on free loopback ports, which replace a master that is away for a second. Resolves when all of
  * them know each other and the replicas.
  *
  * @param options.master port of the master
+ * @param options.host address of this machine at which the master and the Sentinels can be reached. Default: 127.0.0.1
  * @param options.extra additional lines of sentinel.conf, by the index of the Sentinel
  */
 export async function startSentinels(options: {
   readonly name: string;
   readonly master: number;
+  readonly host?: string;
   /** Default: 1. */
   readonly replicas?: number;
   readonly extra?: (index: number) => readonly string[];
 }): Promise<Sentinels> {
-  const { name, master, replicas = 1, extra = () => [] } = options;
+  const { name, master, host = LOOPBACK, replicas = 1, extra = () => [] } = options;
   const folder = await temporaryFolder('sentinel');
   const children: ChildProcess[] = [];
   const stop = async (): Promise<void> => {
@@ -43,10 +46,10 @@ export async function startSentinels(options: {
       const file = `${folder.path}/sentinel-${index}.conf`;
       const lines = [
         `port ${port}`,
-        'bind 127.0.0.1',
+        `bind ${[...new Set([LOOPBACK, host])].join(' ')}`,
         `dir ${folder.path}`,
         ...extra(index),
-        `sentinel monitor ${name} 127.0.0.1 ${master} 2`,
+        `sentinel monitor ${name} ${host} ${master} 2`,
         `sentinel down-after-milliseconds ${name} 1000`,
         `sentinel failover-timeout ${name} 5000`,
       ];

@@ -26,8 +26,9 @@ afterAll(async () => {
   await at?.close();
 });
 
-const WITH_FINALIZER = ['Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
+const WITH_FINALIZER = ['Account', 'Workspace', 'CatalogStream', 'Package', 'Subscription'] as const;
 const CHANGES: Readonly<Record<(typeof WITH_FINALIZER)[number], object>> = {
+  Account: { plan: 'Metered' },
   Workspace: { producer: true },
   CatalogStream: { public: false },
   Package: { displayName: null },

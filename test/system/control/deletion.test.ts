@@ -14,6 +14,7 @@ import {
   ingressKey,
   integration,
   kubectl,
+  type Manifest,
   pkg,
   stream,
   subscription,
@@ -156,6 +157,22 @@ describe('deleting', () => {
     // Only what has an end of its own (traffic, ids) or marks that the tenant was here.
     console.log(`left of ${producer} in Redis: ${keys.map(key => key.replace(/.*\}:/, '')).join(', ')}`);
     expect(keys.filter(key => /:(m|b):|:behind$|:gates$|:keys$|:subs:/.test(key))).toEqual([]);
+  });
+
+  it('an account stays while a workspace names it, and goes with the last one', async () => {
+    const { observer } = world;
+    const [first, second] = ['payer-1', 'payer-2'];
+    const [, , other] = tenant(second);
+    await apply(world.cluster, [...tenant(first), { ...(other as Manifest), spec: { account: first } }]);
+    await observer.until(['Workspace', second, undefined, 'Ready', 'True/NamespaceReady']);
+    await observer.remove('Account', first);
+    await observer.until(['Account', first, undefined, 'Ready', 'False/StillInUse']);
+    await observer.remove('Workspace', first);
+    await observer.untilGone(['Workspace', first, undefined], 10_000);
+    expect(await observer.exists('Account', first)).toBe(true);
+    await observer.remove('Workspace', second);
+    await observer.untilGone(['Account', first, undefined], 10_000);
+    expect(await observer.events()).toContain(`Account/${first} StillInUse`);
   });
 
   it('with Redis away: every finalizer is removed within its bound', async () => {

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publicId } from '../../../src/core/ids/ids.ts';
+import { subscriptionObjectName } from '../../../src/core/ids/object-names.ts';
 import { type FacadeWorld, makeTenants, openFacadeWorld } from '../rest/support/facade-world.ts';
 import { eventually } from '../support/deadline.ts';
 import { makeSample, type Publisher } from '../support/publisher.ts';
 import type { Problem, Reply, RestClient } from '../support/rest-client.ts';
-import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { PRODUCER, QUEUE, RETRY_SOON, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
 import { kubectl } from '../support/world.ts';
 
 const PARTNERS = ['ada', 'bob', 'eve'];
@@ -36,6 +37,7 @@ beforeAll(async () => {
   publisher = small.publisherOf(sluice);
   ({ [PRODUCER]: shop = '' } = await makeTenants(world, { [PRODUCER]: 'owner', bob: 'bob' }));
   [owner, bob] = await Promise.all([world.as(sluice, 'owner'), world.as(sluice, 'bob')]);
+  await subscribeThroughRest();
   await annotate('=true');
   const refused = async () => (await owner.post<Problem['body']>('/waas/activations', pair('new'))).body.code;
   await eventually('the facade knows of the pause', async () => (await refused()) === 'workspace_paused', {
@@ -47,6 +49,17 @@ afterAll(async () => {
   await small?.close();
   await world?.stop();
 });
+
+/** REST can only delete subscriptions that no other tool manages. */
+async function subscribeThroughRest(): Promise<void> {
+  const { cluster } = world.installation;
+  await kubectl(cluster, ['delete', 'subscription', SUBSCRIPTION, '-n', 'bob']);
+  const made = await bob.post(`/waas/integrations/${intg('bob')}/subscriptions`, {
+    catalogEntryPublicId: publicId('CatalogStream', PRODUCER, QUEUE),
+    endpoint: { url: small.receiver.urlOf('bob'), retrySchedule: RETRY_SOON },
+  });
+  expect(made.status, JSON.stringify(made.body)).toBe(201);
+}
 
 /** Sends one event, and waits until the router is past it: a partner that may have it has received it. */
 async function send(id: string, groupKey: string, to: string): Promise<void> {
@@ -74,7 +87,7 @@ test('a call that closes something in a paused workspace has closed it when it r
   await send('blocked', 'kept', 'bob');
   expect(attemptsOf('blocked')).not.toContain('ada');
 
-  const subscription = `/waas/integrations/${intg('bob')}/subscriptions/${publicId('Subscription', 'bob', SUBSCRIPTION)}`;
+  const subscription = `/waas/integrations/${intg('bob')}/subscriptions/${publicId('Subscription', 'bob', subscriptionObjectName(PRODUCER, 'bob', QUEUE))}`;
   await expectStatus(bob.remove(subscription), 204);
   await send('unsubscribed', 'kept', 'eve');
   expect(attemptsOf('unsubscribed')).toEqual(['eve']);

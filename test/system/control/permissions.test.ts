@@ -12,10 +12,12 @@ let installed: Installation;
 let world: Running;
 let publisher: Publisher;
 const controllers: Sluice[] = [];
+const QUOTA = { 'count/packages.sluice.dev': '100' };
 
 async function startController(): Promise<void> {
   const kubeconfig = await kubeconfigOf(installed.cluster, 'sluice-controller');
-  controllers.push(await installed.start({ role: 'controller', kubeconfig, env: { SLUICE_LOG_LEVEL: 'debug' } }));
+  const env = { SLUICE_LOG_LEVEL: 'debug', SLUICE_WORKSPACE_QUOTA: JSON.stringify(QUOTA) };
+  controllers.push(await installed.start({ role: 'controller', kubeconfig, env }));
 }
 
 beforeAll(async () => {
@@ -68,6 +70,9 @@ it('a workspace gets its namespace, another is refused a foreign one, with an Ev
   await apply(installed.cluster, [...namespaceless('made'), ...namespaceless('foreign')]);
   await world.observer.until(['Workspace', 'made', undefined, 'Ready', 'True/NamespaceReady']);
   await world.observer.until(['Workspace', 'foreign', undefined, 'Ready', 'False/NamespaceNotAdopted']);
+  const quotas = (namespace: string) =>
+    kubectl(installed.cluster, ['get', 'resourcequota', '-n', namespace, '-o', 'jsonpath={.items[*].spec.hard}']);
+  expect([await quotas('made'), await quotas('foreign')]).toEqual([JSON.stringify(QUOTA), '']);
   const told = async () => (await world.observer.events()).includes('Workspace/foreign NamespaceNotAdopted');
   await eventually('the Event', told, { withinMs: 5_000 });
   expect(await refused()).toEqual([]);

@@ -92,7 +92,7 @@ describe('the controller', () => {
   const everywhere = {
     ...each(OURS, READ),
     ...each(OURS, 'patch', '/status'),
-    ...each(['workspaces', 'catalogstreams', 'packages', 'subscriptions'], `${READ} patch`),
+    ...each(['accounts', 'workspaces', 'catalogstreams', 'packages', 'subscriptions'], `${READ} patch`),
     ...each(['activations'], `${READ} delete`),
     namespaces: `${READ} create`,
     secrets: `${READ} create patch`,

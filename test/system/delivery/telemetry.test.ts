@@ -10,6 +10,7 @@ import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../../s
 import { keyOfSeries, parseExposition, type Series } from '../../support/prometheus/exposition.ts';
 import type { Sluice } from '../../support/sluice.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { QUERIES } from '../../telemetry/first-steps.ts';
 import { missingFrom } from '../../telemetry/selectors.ts';
 import { type FacadeWorld, openFacadeWorld } from '../rest/support/facade-world.ts';
 import { eventually } from '../support/deadline.ts';
@@ -109,7 +110,7 @@ test('what happened is counted', async () => {
 test('alerts and dashboard ask for nothing that is not there', async () => {
   const { series } = await scrape();
   const queries = PANEL_ROWS.flatMap(({ panels }) => panels).flatMap(panel => Object.keys(panel.queries));
-  const expressions = [...ALERT_RULES.map(({ expr }) => expr), ...queries];
+  const expressions = [...ALERT_RULES.map(({ expr }) => expr), ...queries, ...QUERIES];
   expect(expressions.length).toBeGreaterThan(80);
   expect(expressions.flatMap(expression => missingFrom(series, expression))).toEqual([]);
 });

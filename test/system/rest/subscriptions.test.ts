@@ -295,6 +295,25 @@ test('unsubscribing is repeated without harm, and subscribing again begins anew'
   expect((await subscribe(ada, 'orders')).status).toBe(201);
 });
 
+test('a subscription from Git stays, and the answer names its manager; while Git deletes it, REST may, too', async () => {
+  const { cluster } = world.installation;
+  const fromGit = subscription('ada', 'shop', 'visits', undefined);
+  const asGit = ['--server-side', '--field-manager=argocd-controller', '-f', '-'];
+  await kubectl(cluster, ['apply', ...asGit], JSON.stringify(fromGit));
+  const { name } = fromGit.metadata;
+  const path = `${subscriptions}/${publicId('Subscription', 'ada', name)}`;
+  await eventually('REST has it', async () => (await ada.get(path)).status === 200, { withinMs: 10_000 });
+  const version = await versionOf(name);
+  const refused: Problem = await ada.remove(path);
+  expect([refused.status, refused.body.code]).toEqual([409, 'managed_elsewhere']);
+  expect(refused.body.detail).toContain(`Subscription ${name} in the namespace ada is managed by argocd-controller.`);
+  expect(await versionOf(name)).toBe(version);
+  // The same request while Git deletes it.
+  await kubectl(cluster, ['delete', 'subscription', name, '-n', 'ada', '--wait=false']);
+  expect((await ada.remove(path)).status).toBe(204);
+  expect(await objects()).not.toContain(name);
+});
+
 test('an integration that was revoked takes no subscriptions any more', async () => {
   const kept = await subscribe(eve, 'visits', {}, 'eve');
   expect(kept.status).toBe(201);

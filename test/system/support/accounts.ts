@@ -67,8 +67,16 @@ export async function openAccounts(kubeconfig: string, name: string): Promise<Ac
     const binding = `${namespace}-${role}`;
     await cluster.kubectl(['create', 'serviceaccount', account, '-n', namespace]);
     const subject = `--serviceaccount=${namespace}:${account}`;
-    await cluster.kubectl(['create', 'clusterrolebinding', binding, `--clusterrole=${account}`, subject]);
-    bindings.push(binding);
+    for (const granted of [account, ...(role === 'controller' ? ['sluice-workspace-secrets'] : [])]) {
+      await cluster.kubectl([
+        'create',
+        'clusterrolebinding',
+        `${binding}-${granted}`,
+        `--clusterrole=${granted}`,
+        subject,
+      ]);
+      bindings.push(`${binding}-${granted}`);
+    }
     const client = connect({ kubeconfig: await kubeconfigOf(cluster, account, namespace) });
     opened.push(client);
     return client;

@@ -7,6 +7,7 @@ import {
   INVITATION_SECRET_TYPE,
   PAUSED_ANNOTATION,
   SIGNING_SECRET_TYPE,
+  WORKSPACE_LABEL,
 } from '../../../src/api/well-known.ts';
 import type { Role } from '../../../src/config/config.ts';
 import type { Installation } from '../installation.ts';
@@ -21,8 +22,12 @@ export interface ShippedPolicy {
   /** Without the prefix of the installation. */
   readonly name: string;
   readonly description: string;
-  /** Role whose service account is limited. */
-  readonly role: Role;
+  /** Role whose service account is limited, or `all` for one that the controller and the facade share. */
+  readonly role: Role | 'all';
+  /** Whether a shared service account has the policy `all-objects` instead, because the other role needs more. */
+  readonly apart?: true;
+  /** Whether the policy is only needed if Secrets are read by namespace. */
+  readonly namespacedSecrets?: true;
   readonly apiGroup: string;
   /** Without subresources. */
   readonly resources: readonly string[];
@@ -44,12 +49,22 @@ const { plan, includedTokens } = AccountSpec.parse({
 const OPEN_FIELDS = ['producer', 'ingressKeys'];
 const closedFields = Object.keys(WorkspaceSpec.shape).filter(field => !OPEN_FIELDS.includes(field));
 
+/** Whether the namespace of an object belongs to a workspace. */
+const inWorkspace = `namespaceObject.metadata.?labels[?'${WORKSPACE_LABEL}'].orValue('') == namespaceObject.metadata.name`;
+
+/** Compares the finalizers of others. A created object must not have any. */
+const otherFinalizersKept = (() => {
+  const others = (object: string) => `${object}.metadata.?finalizers.orValue([]).filter(name, name != '${FINALIZER}')`;
+  return `${others('object')} == (oldObject == null ? [] : ${others('oldObject')})`;
+})();
+
 const ownerReferencesKept = `object.metadata.?ownerReferences.orValue([]) == (oldObject == null ? [] : oldObject.metadata.?ownerReferences.orValue([]))`;
 
 /** The policies in order of application: when the last one is in force, all are. */
 export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
   {
     ...CONTROLLER,
+    apart: true,
     name: 'controller-objects',
     description:
       'The controller cannot change the spec of an object. It can only change the status and the Sluice finalizer.',
@@ -61,7 +76,7 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
         message: 'the controller cannot change the spec of an object',
       },
       {
-        expression: `oldObject != null && object.metadata.?finalizers.orValue([]).filter(name, name != '${FINALIZER}') == oldObject.metadata.?finalizers.orValue([]).filter(name, name != '${FINALIZER}')`,
+        expression: otherFinalizersKept,
         message: `the controller can only set and remove the finalizer ${FINALIZER}`,
       },
       // The garbage collector deletes an object whose owner does not exist.
@@ -97,7 +112,46 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
     ],
   },
   {
+    ...CONTROLLER,
+    name: 'controller-quotas',
+    description: 'The controller can only write quotas in the namespace of a workspace.',
+    apiGroup: '',
+    resources: ['resourcequotas'],
+    operations: ['CREATE', 'UPDATE'],
+    validations: [
+      {
+        expression: inWorkspace,
+        message: `the controller can only write quotas in namespaces with the label ${WORKSPACE_LABEL}=<name of the namespace>`,
+      },
+    ],
+  },
+  {
+    ...CONTROLLER,
+    namespacedSecrets: true,
+    name: 'controller-bindings',
+    // Otherwise it could read the Secrets of any namespace.
+    description: 'The controller can only bind the ClusterRole for Secrets to itself, in the namespace of a workspace.',
+    apiGroup: 'rbac.authorization.k8s.io',
+    resources: ['rolebindings'],
+    operations: ['CREATE', 'UPDATE'],
+    validations: [
+      {
+        expression: inWorkspace,
+        message: `the controller can only bind roles in namespaces with the label ${WORKSPACE_LABEL}=<name of the namespace>`,
+      },
+      {
+        expression: `object.roleRef.kind == 'ClusterRole' && object.roleRef.name == object.metadata.name`,
+        message: 'the controller can only bind the ClusterRole that has the name of the RoleBinding',
+      },
+      {
+        expression: `object.?subjects.orValue([]).all(subject, subject.kind == 'ServiceAccount' && 'system:serviceaccount:' + subject.namespace + ':' + subject.name == request.userInfo.username)`,
+        message: 'the controller can only bind roles to its own service account',
+      },
+    ],
+  },
+  {
     ...FACADE,
+    apart: true,
     name: 'facade-metadata',
     description:
       'The facade cannot change finalizers or owners because they can be used to delete or keep objects without permission.',
@@ -110,6 +164,19 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
         message: 'the facade cannot change finalizers',
       },
       { expression: ownerReferencesKept, message: 'the facade cannot change the owners of an object' },
+    ],
+  },
+  {
+    role: 'all',
+    apiGroup: GROUP,
+    name: 'all-objects',
+    description:
+      'A service account shared by the controller and the facade can only set and remove the Sluice finalizer, and cannot change owners.',
+    resources: everyKind,
+    operations: ['CREATE', 'UPDATE'],
+    validations: [
+      { expression: otherFinalizersKept, message: `Sluice can only set and remove the finalizer ${FINALIZER}` },
+      { expression: ownerReferencesKept, message: 'Sluice cannot change the owners of an object' },
     ],
   },
   {
@@ -152,6 +219,6 @@ export const SHIPPED_POLICIES: readonly ShippedPolicy[] = [
  * Returns the user name that a role has in Kubernetes. A policy for another name or namespace would match nobody, and
  * protect nothing.
  */
-export function userNameOf(role: Role, { namespace, prefix }: Installation): string {
-  return `system:serviceaccount:${namespace}:${prefix}-${role}`;
+export function userNameOf(role: Role | 'all', { namespace, accountOf }: Installation): string {
+  return `system:serviceaccount:${namespace}:${accountOf(role)}`;
 }

@@ -1,5 +1,5 @@
 import { KINDS, type KindName } from '../../../src/api/kinds/kinds.ts';
-import { core, ours, type PolicyRule, READ } from '../../../src/kube/access/rights.ts';
+import { bindingRules, core, ours, type PolicyRule, READ } from '../../../src/kube/access/rights.ts';
 import type { Installation } from '../installation.ts';
 import { ROLE_DEFINITIONS, type RoleDefinition } from '../roles.ts';
 
@@ -41,11 +41,30 @@ export function serviceAccountsOf({ prefix }: Installation): readonly ShippedSer
 export function rolesOfAccount({ name: role, rights }: RoleDefinition, installation: Installation): ShippedRole[] {
   if (rights === undefined) return [];
   const { prefix, namespace, accountOf } = installation;
-  const bound = { name: `${prefix}-${role}`, serviceAccount: accountOf(role) };
+  const serviceAccount = accountOf(role);
+  const bound = { name: `${prefix}-${role}`, serviceAccount };
+  const { bindable } = rights;
   return [
     { ...bound, ...rights.cluster },
+    ...(bindable === undefined ? [] : [{ ...bindable, serviceAccount, name: `${prefix}-${bindable.name}` }]),
     ...(rights.namespace === undefined ? [] : [{ ...bound, namespace, ...rights.namespace }]),
   ];
+}
+
+/** Returns the name of the ClusterRole that lets the controller read and write Secrets. */
+export function secretsRoleOf({ prefix }: Pick<Installation, 'prefix'>): string {
+  return `${prefix}-workspace-secrets`;
+}
+
+/** Returns the rights of a controller that binds this ClusterRole in the namespaces of workspaces. */
+export function roleForBindings(installation: Installation): ShippedRole {
+  return {
+    name: `${installation.prefix}-controller-bindings`,
+    serviceAccount: installation.accountOf('controller'),
+    description:
+      'The permission to bind the ClusterRole for Secrets. An admission policy restricts it to the namespaces of workspaces.',
+    rules: bindingRules(secretsRoleOf(installation)),
+  };
 }
 
 /** Returns the roles that the administrator binds to users and tools. */

@@ -4,6 +4,7 @@ import { describedMetadata } from '../manifests/metadata.ts';
 import { stringifyAll } from '../manifests/yaml.ts';
 import { ROLE_DEFINITIONS } from '../roles.ts';
 import { SHIPPED_POLICIES, type ShippedPolicy, userNameOf } from './admission.ts';
+import { leaseFlowSchema } from './flow-schema.ts';
 import {
   rolesOfAccount,
   rolesOfUsers,
@@ -23,8 +24,11 @@ export function describeRights(installation: Installation): RightsFiles {
   const withRights = ROLE_DEFINITIONS.filter(({ rights }) => rights !== undefined);
   const toObjects = (roles: readonly ShippedRole[]) => roles.flatMap(role => roleAndBinding(role, installation));
   return {
-    'admission-policies': SHIPPED_POLICIES.flatMap(policy => admissionPolicy(policy, installation)),
+    'admission-policies': SHIPPED_POLICIES.filter(
+      ({ role, namespacedSecrets }) => role !== 'all' && !namespacedSecrets,
+    ).flatMap(policy => admissionPolicy(policy, installation)),
     ...Object.fromEntries(withRights.map(role => [role.name, toObjects(rolesOfAccount(role, installation))])),
+    'flow-schema': [leaseFlowSchema(installation)],
     'service-accounts': serviceAccountsOf(installation).map(account => serviceAccount(account, installation)),
     users: toObjects(rolesOfUsers(installation)),
   };
@@ -49,7 +53,8 @@ export function serviceAccount({ name, description, token }: ShippedServiceAccou
   };
 }
 
-function roleAndBinding({ serviceAccount: bound, ...role }: ShippedRole, installation: Installation): object[] {
+/** Returns a role and, if it is one of a service account, its binding. */
+export function roleAndBinding({ serviceAccount: bound, ...role }: ShippedRole, installation: Installation): object[] {
   const kind = role.namespace === undefined ? 'ClusterRole' : 'Role';
   const metadata = describedMetadata(installation, role);
   const shipped = { apiVersion: `${RBAC}/v1`, kind, metadata, rules: role.rules };
@@ -64,7 +69,8 @@ function roleAndBinding({ serviceAccount: bound, ...role }: ShippedRole, install
   return [shipped, binding];
 }
 
-function admissionPolicy(policy: ShippedPolicy, installation: Installation): object[] {
+/** Returns a policy and its binding. */
+export function admissionPolicy(policy: ShippedPolicy, installation: Installation): object[] {
   const { description, role, apiGroup, resources, operations, validations } = policy;
   const name = `${installation.prefix}-${policy.name}`;
   const metadata = describedMetadata(installation, { name, description });

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { listConditions } from '../../../../test/support/controller/list-conditions.ts';
+import { createTestContext, objectOf } from '../../../../test/support/controller/test-context.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { createControlStore } from '../../../redis/control-store.ts';
 import type { Hint } from '../../../redis/hints.ts';
 import { createLedgerStore } from '../../../redis/ledger-store.ts';
 import { onEachRedis } from '../../../redis/testing/each-redis.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
+import type { Cached } from '../../caches/caches.ts';
 import type { Context } from '../../context/context.ts';
-import { reconcileAccount } from './reconcile.ts';
+import { finalizeAccount, reconcileAccount } from './reconcile.ts';
 import { createShortages } from './shortages.ts';
 
 const NOW_MS = 1_800_000_000_000;
@@ -38,6 +41,11 @@ onEachRedis(redis => {
     } as Pick<Context, 'control' | 'queueHints' | 'shortages' | 'fence' | 'nowMs' | 'explain'> as Context;
     const reconcile = (includedTokens: number, plan: 'Free' | 'Metered' = 'Free') =>
       reconcileAccount(context)({ metadata: { name }, spec: { owners: [], plan, includedTokens } });
+    const finalize = (includedTokens: number, workspaces: readonly Cached<'Workspace'>[]) =>
+      finalizeAccount({ ...context, caches: createTestContext({ Workspace: workspaces }).context.caches })({
+        metadata: { name },
+        spec: { owners: [], plan: 'Free', includedTokens },
+      });
     const ask = (tokens: number) =>
       createLedgerStore(redis()).reserve(account, NOW_MS, {
         queue: 'ten_1:orders',
@@ -48,8 +56,30 @@ onEachRedis(redis => {
         closely: true,
       });
     const gauge = async () => /accounts_short (\d)/.exec(await registry.metrics())?.[1];
-    return { name, reconcile, ask, hints, news, gauge };
+    return { name, reconcile, finalize, ask, hints, news, gauge };
   }
+
+  describe('an account that is being deleted', () => {
+    const workspace = (name: string, account: string, metadata: object = {}) =>
+      objectOf<'Workspace'>(name, { account, owners: [], ingressKeys: [] }, { namespace: undefined, metadata });
+    const leaving = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+
+    test('stays while a workspace names it, says which, and still applies its plan', async () => {
+      const { name, finalize, ask } = start();
+      const answer = await finalize(10, [workspace('b', name), workspace('a', name), workspace('other', 'another')]);
+      if (answer === 'done') throw new Error('let go');
+      expect(answer.events).toMatchObject([{ type: 'Warning', reason: 'StillInUse' }]);
+      expect(listConditions(answer)).toEqual(['Ready=False/StillInUse', 'Reconciling=True/Progressing']);
+      expect(answer.conditions[0]?.message).toMatch(/Delete these workspaces: a, b$/);
+      expect(await ask(10)).toMatchObject({ answer: 'OK', tokens: 10 });
+    });
+
+    test('goes when its last workspace is on its way out, and asks nothing of Redis', async () => {
+      const { name, finalize, ask } = start();
+      expect(await finalize(10, [workspace('a', name, leaving), workspace('other', 'another')])).toBe('done');
+      expect(await ask(1)).toEqual({ answer: 'CLOSED' });
+    });
+  });
 
   test('reports plan and tokens; an account that was never short is reported once', async () => {
     const { name, reconcile, ask, news, hints } = start();

@@ -1,8 +1,9 @@
-import type { Account } from '../../../api/kinds/account.ts';
+import type { Account, AccountStatus } from '../../../api/kinds/account.ts';
 import { isShort } from '../../../core/events/tokens.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import type { Context } from '../../context/context.ts';
-import { planAccount } from './plan.ts';
+import type { Finalization } from '../../engine/outcome.ts';
+import { planAccount, planStillInUse } from './plan.ts';
 
 /**
  * Requeue interval for an account without any tokens left. This is short because the message about new tokens might get
@@ -10,12 +11,14 @@ import { planAccount } from './plan.ts';
  */
 const SHORT_CHECK_MS = 30_000;
 
+type NamedAccount = Pick<Account, 'spec'> & { metadata: { name: string } };
+
 /**
  * Writes the account's plan to Redis, which is where tokens are counted. This also wakes queues that were waiting for
  * tokens, and records whether any queue still is.
  */
 export function reconcileAccount({ control, queueHints, shortages, fence, nowMs, explain }: Context) {
-  return async ({ metadata, spec }: Pick<Account, 'spec'> & { metadata: { name: string } }) => {
+  return async ({ metadata, spec }: NamedAccount) => {
     const account = publicId('Account', '', metadata.name);
     try {
       const changed = await control.setAccount(fence(), account, spec.plan, spec.includedTokens);
@@ -30,5 +33,23 @@ export function reconcileAccount({ control, queueHints, shortages, fence, nowMs,
     } catch (error) {
       throw explain(error);
     }
+  };
+}
+
+/**
+ * Waits until no workspace names the account, since a workspace without an account distributes nothing. Meanwhile, its
+ * plan continues to be applied. An account's balance stays in Redis.
+ */
+export function finalizeAccount(context: Context) {
+  const apply = reconcileAccount(context);
+  return async (account: NamedAccount): Promise<Finalization<AccountStatus>> => {
+    const { name } = account.metadata;
+    const workspaces = context.caches.Workspace.store
+      .byIndex('account', name)
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => metadata.name);
+    if (workspaces.length === 0) return 'done';
+    await apply(account);
+    return planStillInUse(name, workspaces);
   };
 }

@@ -4,12 +4,10 @@ import { publicId } from '../../../core/ids/ids.ts';
 import { missingWorkspaceMessage } from '../../context/missing-workspace.ts';
 import type { DesiredCondition } from '../../engine/conditions.ts';
 import { type Finalization, type Outcome, waitingForReference } from '../../engine/outcome.ts';
+import { nameSome } from '../named-objects.ts';
 
 const condition = CONDITION.Package;
 const reason = REASON.Package;
-
-/** Maximum number of names to include in a message. */
-const MOST_NAMED = 10;
 
 export interface PackageFacts {
   readonly namespace: string;
@@ -22,13 +20,6 @@ export interface PackageFacts {
 
 function statusOf({ namespace, name, streams }: PackageFacts): NonNullable<Outcome<PackageStatus>['status']> {
   return { publicId: publicId('Package', namespace, name), streamCount: new Set(streams).size };
-}
-
-/** Returns a list such as `a, b and 3 more`. Names are sorted to keep the message from changing between reconciles. */
-function nameSome(names: Iterable<string>): string {
-  const sorted = [...names].toSorted();
-  const more = sorted.length - MOST_NAMED;
-  return sorted.slice(0, MOST_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 function resolution({ streams, streamExists }: PackageFacts): DesiredCondition {

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { objectOf } from '../../../../test/support/controller/test-context.ts';
 import { createStore, type Indexers } from '../../../kube/store.ts';
 import { createLogger } from '../../../telemetry/log.ts';
-import { type Cached, type Caches, type HeaderSecret, INDEXES } from '../../caches/caches.ts';
+import { type Cached, type Caches, INDEXES } from '../../caches/caches.ts';
+import type { HeaderSecret } from '../../caches/secret-caches.ts';
 import { createHeaderSecrets, READ_AGAIN_MS } from './header-secrets.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
@@ -45,6 +46,7 @@ function start() {
         return (found && { ...rest, metadata: { name, namespace, uid: name, resourceVersion: version } }) as never;
       },
     },
+    wasRead: () => true,
     enqueueAfter: (tenant, delayMs) => again.push(`${tenant} ${delayMs}`),
     log: createLogger({ level: 'silent' }),
   });

@@ -42,6 +42,8 @@ export interface HeaderSecrets {
 export function createHeaderSecrets(deps: {
   readonly caches: Pick<Caches, 'Subscription' | 'headerSecrets'>;
   readonly client: Pick<KubeClient, 'get'>;
+  /** Whether the caches have the Secrets of a namespace. */
+  readonly wasRead: (namespace: string) => boolean;
   /** Enqueues the tenant after a delay. */
   readonly enqueueAfter: (tenant: string, delayMs: number) => void;
   readonly log: Logger;
@@ -95,7 +97,9 @@ export function createHeaderSecrets(deps: {
       const headers = headersWithSecret(spec.endpoint?.headers);
       if (headers.length === 0) return undefined;
       return headers.map(({ secret }) => {
-        const key = `${metadata.namespace}/${secret.name}`;
+        const namespace = metadata.namespace as string;
+        if (!deps.wasRead(namespace)) return { fault: 'secret_unread' };
+        const key = `${namespace}/${secret.name}`;
         // Check the cache here, because values from a deleted Secret must not be used.
         const present = caches.headerSecrets.store.get(key) === undefined ? undefined : known.get(key);
         if (present === undefined) return { fault: 'secret_missing' };

@@ -2,16 +2,21 @@ import { PAUSABLE, unlessPaused } from '../../context/paused.ts';
 import { createKindController } from '../../engine/kind-controller.ts';
 import type { CreateControllers } from '../kind.ts';
 import { createIngressKeyWatch } from './ingress-key-watch.ts';
+import { createWorkspaceQuotas } from './quota.ts';
 import { finalizeWorkspace, reconcileWorkspace } from './reconcile.ts';
 import { workspaceSources } from './sources.ts';
 
-export const createWorkspaceControllers: CreateControllers = ({ context, dataPlane, engine }) => [
-  createKindController({
-    ...engine('workspace', 4),
-    reflector: context.caches.Workspace,
-    reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace(context)),
-    finalize: finalizeWorkspace(context),
-    sources: [...workspaceSources(context.caches), dataPlane.source],
-  }),
-  createIngressKeyWatch(engine('ingresskey', 1), context.caches),
-];
+export const createWorkspaceControllers: CreateControllers = ({ context, dataPlane, workspaceQuota, engine }) => {
+  const parts = engine('workspace', 4);
+  const quotas = createWorkspaceQuotas({ client: parts.client, quota: workspaceQuota, log: parts.log });
+  return [
+    createKindController({
+      ...parts,
+      reflector: context.caches.Workspace,
+      reconcile: unlessPaused(context, PAUSABLE.Workspace, reconcileWorkspace({ ...context, quotas })),
+      finalize: finalizeWorkspace({ ...context, quotas }),
+      sources: [...workspaceSources(context.caches), ...context.secretAccess.sources, dataPlane.source],
+    }),
+    createIngressKeyWatch(engine('ingresskey', 1), context.caches),
+  ];
+};

@@ -5,7 +5,7 @@ import { SECRETS } from '../../../kube/resource.ts';
 import { createStore } from '../../../kube/store.ts';
 import { createLogger } from '../../../telemetry/log.ts';
 import { createRegistry } from '../../../telemetry/metrics.ts';
-import { type IngressKeySecret, projectIngressKey } from '../../caches/caches.ts';
+import { type IngressKeySecret, projectIngressKey } from '../../caches/secret-caches.ts';
 import { createControllerMetrics } from '../../engine/controller-metrics.ts';
 import { createIngressKeyWatch } from './ingress-key-watch.ts';
 

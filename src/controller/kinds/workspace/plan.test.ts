@@ -41,6 +41,21 @@ describe('workspace', () => {
   });
 
   test.each([
+    [{}, 'have the label of this workspace. Add the label sluice.dev/workspace=acme, or choose another name'],
+    [
+      { namespaceInstance: 'blue' },
+      'have the label of this workspace. Add the label sluice.dev/workspace=acme and remove the label sluice.dev/instance of another installation, or choose another name',
+    ],
+    [
+      { instance: 'blue' },
+      'have the labels of this workspace. Add the labels sluice.dev/workspace=acme and sluice.dev/instance=blue, or choose another name',
+    ],
+  ])('says which labels a namespace needs: %j', (change, expected) => {
+    const { conditions } = planWorkspace({ ...facts, namespace: 'foreign', ...change });
+    expect(conditions[0]?.message).toBe(`namespace acme exists but does not ${expected}`);
+  });
+
+  test.each([
     [{}, ['Ready=True/NamespaceReady']],
     [{ namespace: 'foreign' }, ['Ready=False/NamespaceNotAdopted', 'Stalled=True/NamespaceNotAdopted']],
     [{ accountExists: false }, ['Ready=Unknown/WaitingForAccount', 'Reconciling=True/Progressing']],

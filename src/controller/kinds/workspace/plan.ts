@@ -1,6 +1,7 @@
 import { CONDITION, REASON } from '../../../api/condition-reasons.ts';
+import { DEFAULT_INSTANCE } from '../../../api/instance.ts';
 import type { WorkspaceStatus } from '../../../api/kinds/workspace.ts';
-import { PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../../api/well-known.ts';
+import { INSTANCE_LABEL, PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../../api/well-known.ts';
 import { tenantId } from '../../../core/ids/ids.ts';
 import type { Condition, DesiredCondition } from '../../engine/conditions.ts';
 import { type Outcome, waiting, waitingForReference } from '../../engine/outcome.ts';
@@ -9,6 +10,10 @@ export interface WorkspaceFacts {
   readonly name: string;
   /** State of the namespace with the same name. `adopted` means that it was created or labelled for this workspace. */
   readonly namespace: 'adopted' | 'foreign' | 'terminating';
+  /** Name of this installation. Defaults to the default one. */
+  readonly instance?: string;
+  /** Installation in the label of a foreign namespace. Defaults to the default one. */
+  readonly namespaceInstance?: string | undefined;
   readonly accountExists: boolean;
   readonly account: string;
   /** Value of the pause annotation, if the workspace isn't paused. */
@@ -75,13 +80,26 @@ function ready({ pauseValue = 'false' }: WorkspaceFacts): DesiredCondition {
  */
 const FOREIGN_CHECK_MS = 60_000;
 
+/** Returns why a foreign namespace is not adopted, and what to change. */
+function foreignMessage({ name, instance = '', namespaceInstance = '' }: WorkspaceFacts): string {
+  const label = `${WORKSPACE_LABEL}=${name}`;
+  const other = 'or choose another name';
+  if (instance !== DEFAULT_INSTANCE) {
+    return `namespace ${name} exists but does not have the labels of this workspace. Add the labels ${label} and ${INSTANCE_LABEL}=${instance}, ${other}`;
+  }
+  const missing = `namespace ${name} exists but does not have the label of this workspace. Add the label ${label}`;
+  return namespaceInstance === DEFAULT_INSTANCE
+    ? `${missing}, ${other}`
+    : `${missing} and remove the label ${INSTANCE_LABEL} of another installation, ${other}`;
+}
+
 /** Returns a workspace's status. */
 export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
   const { name } = facts;
   const reasons = REASON.Workspace.Ready;
   const status = { publicId: tenantId(name), namespace: name, producer: facts.producer };
   if (facts.namespace === 'foreign') {
-    const message = `namespace ${name} exists but does not have the label of this workspace. Add the label ${WORKSPACE_LABEL}=${name}, or choose another name`;
+    const message = foreignMessage(facts);
     return {
       status: { ...status, namespace: undefined },
       conditions: [
@@ -99,7 +117,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     });
   }
   if (!facts.accountExists) {
-    const message = `account ${facts.account} does not exist. Create the account. If you deleted it, events continue to flow until its included tokens are used`;
+    const message = `account ${facts.account} does not exist. Create the account`;
     return waitingForReference(reasons.WaitingForAccount, message, {
       status,
       // No Event for a new workspace, since it may well be created before its account.

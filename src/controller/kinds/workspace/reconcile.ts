@@ -1,32 +1,41 @@
 import { CONDITION } from '../../../api/condition-reasons.ts';
+import { DEFAULT_INSTANCE } from '../../../api/instance.ts';
 import type { WorkspaceStatus } from '../../../api/kinds/workspace.ts';
-import { PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../../api/well-known.ts';
+import { INSTANCE_LABEL, PAUSED_ANNOTATION, WORKSPACE_LABEL } from '../../../api/well-known.ts';
 import { cacheBehind, isKubeError } from '../../../kube/kube-error.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES } from '../../../kube/resource.ts';
-import type { Cached } from '../../caches/caches.ts';
+import { type Cached, projectNamespace } from '../../caches/caches.ts';
 import { type Context, FINALIZER_TIMEOUT_MS } from '../../context/context.ts';
 import { OUTAGE_REPORTED_AFTER_MS } from '../../context/data-plane.ts';
 import { findCondition } from '../../engine/conditions.ts';
 import { reportFailure } from '../../engine/failure.ts';
 import { OutageError, type Outcome } from '../../engine/outcome.ts';
 import { planWorkspace, reachability, type WorkspaceFacts } from './plan.ts';
+import type { WorkspaceQuotas } from './quota.ts';
 
 /** Creates the namespace unless it exists, and returns its state. Foreign namespaces are left alone. */
-async function claimNamespace({ client, caches }: Context, name: string): Promise<WorkspaceFacts['namespace']> {
-  const known = caches.namespaces.store.get(name);
-  if (known !== undefined) return known.deleting ? 'terminating' : known.workspace === name ? 'adopted' : 'foreign';
-  const found = await client.get<AnyObject>(NAMESPACES, { name });
-  if (found === undefined) {
+async function claimNamespace(
+  { client, caches, instance }: Context,
+  name: string,
+): Promise<Pick<WorkspaceFacts, 'namespace' | 'namespaceInstance'>> {
+  const cached = caches.namespaces.store.get(name);
+  const found = cached === undefined ? await client.get<AnyObject>(NAMESPACES, { name }) : undefined;
+  if (cached === undefined && found === undefined) {
+    const labels = {
+      [WORKSPACE_LABEL]: name,
+      ...(instance === DEFAULT_INSTANCE ? {} : { [INSTANCE_LABEL]: instance }),
+    };
     try {
-      await client.create(NAMESPACES, { name }, { metadata: { labels: { [WORKSPACE_LABEL]: name } } });
+      await client.create(NAMESPACES, { name }, { metadata: { labels } });
     } catch (error) {
       if (!isKubeError(error, 409)) throw error;
     }
     throw cacheBehind(`namespace ${name}`);
   }
-  if (found.metadata.deletionTimestamp !== undefined) return 'terminating';
-  return found.metadata.labels?.[WORKSPACE_LABEL] === name ? 'adopted' : 'foreign';
+  const { workspace, deleting, instance: namespaceInstance } = cached ?? projectNamespace(found as AnyObject, instance);
+  if (deleting) return { namespace: 'terminating' };
+  return workspace === name ? { namespace: 'adopted' } : { namespace: 'foreign', namespaceInstance };
 }
 
 /** Requeue interval in milliseconds for a workspace whose part of Redis doesn't respond. */
@@ -47,14 +56,18 @@ function planAway(
   return { status: fields, conditions: [...kept, ...reachability(facts)], requeueAfterMs: AWAY_CHECK_MS };
 }
 
-export function reconcileWorkspace(context: Context) {
+type WorkspaceContext = Context & { readonly quotas: WorkspaceQuotas };
+
+export function reconcileWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<Outcome<WorkspaceStatus>> => {
     const { name } = workspace.metadata;
-    const namespace = await claimNamespace(context, name);
+    const claimed = await claimNamespace(context, name);
+    if (claimed.namespace !== 'adopted') context.quotas.forget(name);
     const { conditions, producer } = workspace.status ?? {};
     const facts = {
       name,
-      namespace,
+      instance: context.instance,
+      ...claimed,
       account: workspace.spec.account,
       pauseValue: workspace.metadata.annotations?.[PAUSED_ANNOTATION],
       accountExists: context.caches.Account.store.get(workspace.spec.account) !== undefined,
@@ -70,7 +83,11 @@ export function reconcileWorkspace(context: Context) {
     };
     const isAway = () => context.dataPlane.awayForMs(name) >= OUTAGE_REPORTED_AFTER_MS;
     try {
-      if (namespace === 'adopted') await context.tenants.inForce(name, workspace);
+      if (claimed.namespace === 'adopted') {
+        await context.quotas.ensure(name);
+        await context.secretAccess.ensure(name);
+        await context.tenants.inForce(name, workspace);
+      }
       context.dataPlane.note(name, true);
     } catch (error) {
       if (!(error instanceof OutageError)) throw error;
@@ -82,8 +99,8 @@ export function reconcileWorkspace(context: Context) {
   };
 }
 
-/** Closes the workspace's routes, keeping both the namespace and the data in Redis. */
-export function finalizeWorkspace(context: Context) {
+/** Closes the workspace's routes and the access to its Secrets, keeping both the namespace and the data in Redis. */
+export function finalizeWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<'done'> => {
     try {
       await context.tenants.inForce(workspace.metadata.name, workspace);
@@ -91,6 +108,8 @@ export function finalizeWorkspace(context: Context) {
       if (context.deletingForMs(workspace) < FINALIZER_TIMEOUT_MS) throw error;
       context.recordForcedRemoval('Workspace', workspace);
     }
+    context.quotas.forget(workspace.metadata.name);
+    await context.secretAccess.revoke(workspace.metadata.name);
     return 'done';
   };
 }

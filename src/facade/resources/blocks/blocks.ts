@@ -8,7 +8,7 @@ import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { type Answer, defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
-import { otherManagers } from '../../objects/field-conflicts.ts';
+import { assertNotManagedElsewhere } from '../../objects/field-conflicts.ts';
 import { findOwned, unknownObject } from '../../objects/owned-objects.ts';
 import { BlockEntry, blockEntries, namesInBlocks } from './block-views.ts';
 
@@ -101,15 +101,7 @@ async function unblock(facade: Facade, { namespace, integration, kind, target }:
   }
   const own = await caches.live('Block', object);
   if (own !== undefined) {
-    // Must not be deleted while another manager owns some of its fields.
-    const holders = otherManagers(own, FIELD_MANAGER.facade, 'target');
-    if (holders.length > 0) {
-      const where = `Block ${object.name} in the namespace ${namespace} is managed by ${holders.join(', ')}`;
-      throw new Refusal(
-        'managed_elsewhere',
-        `${where}. No changes were made. Delete the Block with its field manager.`,
-      );
-    }
+    assertNotManagedElsewhere('Block', own, FIELD_MANAGER.facade, 'target');
     await writer.remove('Block', own);
   }
   return { status: 204, about: { kind: 'Block', ...object } };

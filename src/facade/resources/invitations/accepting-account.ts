@@ -1,3 +1,4 @@
+import { instanceFields } from '../../../api/instance.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { publicId } from '../../../core/ids/ids.ts';
 import { freeAccountName } from '../../../core/ids/invitation-names.ts';
@@ -36,7 +37,8 @@ export function otherFreeAccounts(
  *   plan. The call must then include the account
  * @throws Refusal 403 if the caller no longer owns the account
  */
-export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identity: Identity): Promise<string> {
+export async function ownFreeAccount(facade: Facade, identity: Identity): Promise<string> {
+  const { caches, writer, rootKey, instance } = facade;
   const { issuer, subject } = identity;
   const name = freeAccountName(rootKey, issuer, subject);
   return writer.edit(async () => {
@@ -63,9 +65,9 @@ export async function ownFreeAccount({ caches, writer, rootKey }: Facade, identi
       {
         manager: FIELD_MANAGER.facade,
         before,
-        concern: ['owners'],
+        concern: ['owners', 'instance'],
         // Leave out plan and tokens so that the defaults of the kind apply. The operator may change these values.
-        spec: { owners: [{ issuer, subject, role: 'Owner' }] },
+        spec: { owners: [{ issuer, subject, role: 'Owner' }], ...instanceFields(instance) },
       },
     );
     return name;

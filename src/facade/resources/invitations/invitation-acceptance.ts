@@ -1,3 +1,4 @@
+import { instanceFields } from '../../../api/instance.ts';
 import { FIELD_MANAGER } from '../../../api/well-known.ts';
 import { receivingWorkspaceName } from '../../../core/ids/invitation-names.ts';
 import { Refusal } from '../../../http/refusal.ts';
@@ -38,7 +39,7 @@ async function repeatAcceptance(
 
 /** Creates the receiving workspace for an account and waits for it to take effect. Returns the workspace name. */
 async function makeReceiver(
-  { caches, writer }: Facade,
+  { caches, writer, instance }: Facade,
   account: string,
   integration: Cached<'Integration'>,
 ): Promise<string> {
@@ -47,8 +48,16 @@ async function makeReceiver(
   const applied = await writer.edit(async () => {
     const before = await caches.live('Workspace', { name });
     assertNotPaused(before);
-    const wanted = { manager: FIELD_MANAGER.facade, before, concern: ['account'] as const, spec: { account } };
-    return writer.apply('Workspace', { name }, wanted);
+    return writer.apply(
+      'Workspace',
+      { name },
+      {
+        manager: FIELD_MANAGER.facade,
+        before,
+        concern: ['account', 'instance'],
+        spec: { account, ...instanceFields(instance) },
+      },
+    );
   });
   await writer.waitFor('Workspace', applied);
   return name;

@@ -7,6 +7,7 @@ import { PageQuery, pageOf, paginate } from '../../contract/page.ts';
 import { defineRoute } from '../../contract/route.ts';
 import type { Cached } from '../../objects/cached.ts';
 import type { Facade } from '../../objects/facade.ts';
+import { assertNotManagedElsewhere } from '../../objects/field-conflicts.ts';
 import { findOwned } from '../../objects/owned-objects.ts';
 import type { OwnedIntegration } from '../../objects/ownership.ts';
 import { assertActive } from '../integrations/active-integration.ts';
@@ -188,16 +189,22 @@ const unsubscribe = defineRoute({
   tag: 'Receiving',
   summary: 'Delete a subscription',
   description:
-    "Deletes a subscription, which stops deliveries and removes the inbox. Deleting a subscription that doesn't exist has the same result. Note that signing secrets start over at version 1 when you subscribe again, so if this version has ever been exposed, it should be rotated before any events flow.",
+    "Deletes a subscription, which stops deliveries and removes the inbox. Deleting a subscription that doesn't exist has the same result. Note that signing secrets start over at version 1 when you subscribe again, so if this version has ever been exposed, it should be rotated before any events flow. A subscription that is also managed by another tool, such as Git or kubectl, has to be deleted there.",
   closes: true,
   answers: { 204: { description: 'The subscription has been deleted or did not exist.' } },
+  problems: ['managed_elsewhere'],
   async handle({ caches, writer }, { integration, params }) {
     const { producer, name, recipient } = integration;
     const found = await caches.find('Subscription', params.subscription, recipient.name);
     if (found?.spec.producer !== producer || found.spec.integration !== name) return { status: 204 };
     const object = { namespace: recipient.name, name: found.metadata.name };
     const live = await caches.live('Subscription', object);
-    if (live !== undefined) await writer.remove('Subscription', live);
+    if (live !== undefined) {
+      if (live.metadata.deletionTimestamp === undefined) {
+        assertNotManagedElsewhere('Subscription', live, FIELD_MANAGER.facade, 'stream');
+      }
+      await writer.remove('Subscription', live);
+    }
     return { status: 204, about: { kind: 'Subscription', ...object } };
   },
 });

@@ -3,7 +3,7 @@ import { casesOf } from './case.ts';
 const issuer = 'https://login.example.com';
 const ada = { issuer, subject: 'ada', role: 'Owner' };
 
-const { accepts, refuses, acceptsChange } = casesOf('Account', { owners: [ada] });
+const { accepts, refuses, acceptsChange, refusesChange } = casesOf('Account', { owners: [ada] });
 
 export const accountCases = [
   accepts('owners only', {}),
@@ -12,6 +12,7 @@ export const accountCases = [
     owners: [ada, { issuer, group: 'acme-admins', role: 'Admin' }, { issuer, client: 'ci', role: 'Admin' }],
     plan: 'Metered',
     includedTokens: 0,
+    instance: 'blue',
   }),
   refuses('nobody', { owners: [] }, 'spec.owners'),
   refuses('no owners', { owners: undefined }, 'spec.owners: Required value'),
@@ -40,4 +41,10 @@ export const accountCases = [
   refuses('tokens below zero', { includedTokens: -1 }, 'should be greater than or equal to 0'),
   refuses('a name with a dot', {}, 'metadata.name must be a DNS label', { name: 'acme.example', serverOnly: true }),
   acceptsChange('a top-up', { includedTokens: 10_000 }, { includedTokens: 20_000 }),
+  refuses('an instance that is not a DNS label', { instance: 'Blue' }, 'spec.instance'),
+  refuses('an instance of 33 characters', { instance: 'b'.repeat(33) }, 'spec.instance'),
+  acceptsChange('the same instance', { instance: 'b'.repeat(32) }, { instance: 'b'.repeat(32) }),
+  refusesChange('another instance', { instance: 'blue' }, { instance: 'green' }, 'instance is immutable'),
+  refusesChange('an instance later', {}, { instance: 'blue' }, 'instance is immutable'),
+  refusesChange('no instance any more', { instance: 'blue' }, { instance: undefined }, 'instance is immutable'),
 ];

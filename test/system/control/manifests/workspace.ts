@@ -10,6 +10,7 @@ export const workspaceCases = [
   accepts('every field', {
     owners: [{ issuer: 'https://login.example.com', client: 'acme-shop', role: 'Admin' }],
     producer: true,
+    instance: 'blue',
     ingressKeys: [
       { id: 'shop-2026', sha256 },
       { id: 'shop-2025', sha256, expiresAt: '2026-06-30T00:00:00Z' },
@@ -47,4 +48,10 @@ export const workspaceCases = [
   ),
   acceptsChange('no longer marked as a producer', { producer: true }, { producer: false }),
   refusesChange('another account', {}, { account: 'globex' }, 'account is immutable'),
+  refuses('an instance that is not a DNS label', { instance: 'Blue' }, 'spec.instance'),
+  refuses('an instance of 33 characters', { instance: 'b'.repeat(33) }, 'spec.instance'),
+  acceptsChange('the same instance', { instance: 'b'.repeat(32) }, { instance: 'b'.repeat(32) }),
+  refusesChange('another instance', { instance: 'blue' }, { instance: 'green' }, 'instance is immutable'),
+  refusesChange('an instance later', {}, { instance: 'blue' }, 'instance is immutable'),
+  refusesChange('no instance any more', { instance: 'blue' }, { instance: undefined }, 'instance is immutable'),
 ];

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { connect, type KubeClient } from '../kube/client.ts';
+import { NAMESPACES, resourceOf } from '../kube/resource.ts';
+import { NEW_STATUS } from './conditions.ts';
+import { KINDS } from './kinds/kinds.ts';
+
+const NAMESPACE = `new-status-${process.pid}`;
+const PACKAGES = resourceOf(KINDS.Package);
+const name = { namespace: NAMESPACE, name: 'tools' };
+
+interface Stored {
+  readonly metadata: { readonly generation: number; readonly managedFields: readonly { readonly manager: string }[] };
+  readonly status?: object;
+}
+
+let client: KubeClient;
+
+beforeAll(async () => {
+  client = connect({ kubeconfig: inject('kubeconfig') });
+  await client.create(NAMESPACES, { name: NAMESPACE }, {});
+});
+
+afterAll(async () => {
+  await client.remove(NAMESPACES, { name: NAMESPACE });
+  await client.close();
+});
+
+it('an object has a status from its first moment, which belongs to nobody and gives way to the controller', async () => {
+  const applied = await client.apply(PACKAGES, name, { spec: { streams: ['a'] } }, { fieldManager: 'test' });
+  const stored = await client.get<Stored>(PACKAGES, name);
+  expect([applied, stored]).toMatchObject([{ status: NEW_STATUS }, { status: NEW_STATUS }]);
+  expect(JSON.stringify(stored?.metadata.managedFields)).toContain('f:spec');
+  expect(JSON.stringify(stored?.metadata.managedFields)).not.toContain('f:status');
+
+  const status = { observedGeneration: stored?.metadata.generation, streamCount: 1 };
+  await client.apply(PACKAGES, name, { status }, { fieldManager: 'controller', subresource: 'status' });
+  await client.apply(PACKAGES, name, { spec: { streams: ['a', 'b'] } }, { fieldManager: 'test' });
+  expect(await client.get<Stored>(PACKAGES, name)).toMatchObject({ metadata: { generation: 2 }, status });
+});

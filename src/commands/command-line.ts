@@ -1,0 +1,18 @@
+import { parseArgs } from 'node:util';
+import { ConfigError } from '../config/config.ts';
+
+type Options = NonNullable<NonNullable<Parameters<typeof parseArgs>[0]>['options']>;
+
+/** Parses the arguments of a command. @throws ConfigError with the usage if one of them is unknown or has no value */
+export function parseCommandLine<const O extends Options>(argv: readonly string[], options: O, usage: string) {
+  try {
+    return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new ConfigError(`${(error as Error).message}\nusage: ${usage}`);
+  }
+}
+
+/** Writes lines to standard output. */
+export function print(lines: readonly string[]): void {
+  process.stdout.write(lines.map(line => `${line}\n`).join(''));
+}

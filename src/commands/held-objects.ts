@@ -1,0 +1,113 @@
+import { DEFAULT_INSTANCE, instanceOf } from '../api/instance.ts';
+import { KINDS, type KindName } from '../api/kinds/kinds.ts';
+import { INSTANCE_LABEL } from '../api/well-known.ts';
+import { hasFinalizer, removeFinalizer } from '../controller/engine/finalizer.ts';
+import { WITH_FINALIZER } from '../kube/access/rights.ts';
+import type { KubeClient } from '../kube/client.ts';
+import { instanceFor } from '../kube/instances/responsibility.ts';
+import { isKubeError, isStale } from '../kube/kube-error.ts';
+import { NAMESPACES, resourceOf } from '../kube/resource.ts';
+import type { HeldObject } from './uninstall-plan.ts';
+
+/** Objects whose finalizer is removed at the same time. */
+const AT_ONCE = 8;
+/** Number of lists. More than one is needed if objects change while their finalizer is being removed. */
+const PASSES = 10;
+
+type Item = Omit<HeldObject, 'kind'>;
+
+/** Lists a kind, which has no objects if its CustomResourceDefinition is gone. */
+async function listKind(client: Pick<KubeClient, 'list'>, kind: KindName, signal: AbortSignal): Promise<HeldObject[]> {
+  try {
+    return (await client.list(resourceOf(KINDS[kind]), (object: Item) => pick(kind, object), { signal })).items;
+  } catch (error) {
+    if (isKubeError(error, 404)) return [];
+    throw error;
+  }
+}
+
+/**
+ * Lists the objects that have the finalizer, and that an installation is responsible for.
+ *
+ * @param instance name of the installation
+ */
+export async function listHeldObjects(
+  client: Pick<KubeClient, 'list'>,
+  instance: string,
+  signal: AbortSignal,
+): Promise<HeldObject[]> {
+  const toHome = ({ metadata }: Item) =>
+    [metadata.name, metadata.labels?.[INSTANCE_LABEL] ?? DEFAULT_INSTANCE] as const;
+  const labelled = await client.list(NAMESPACES, toHome, { labelSelector: INSTANCE_LABEL, signal });
+  const homes = new Map(labelled.items);
+  const workspaces = new Map((await listKind(client, 'Workspace', signal)).map(each => [each.metadata.name, each]));
+  const isOurs = ({ metadata: { namespace }, spec = {} }: HeldObject): boolean => {
+    if (namespace === undefined) return instanceOf({ spec }) === instance;
+    const { spec: assigned } = workspaces.get(namespace) ?? {};
+    return (
+      instanceFor(assigned && { spec: assigned }, { instance: homes.get(namespace) ?? DEFAULT_INSTANCE }) === instance
+    );
+  };
+  const held: HeldObject[] = [];
+  for (const kind of WITH_FINALIZER) {
+    const objects = kind === 'Workspace' ? [...workspaces.values()] : await listKind(client, kind, signal);
+    held.push(...objects.filter(object => hasFinalizer(object) && isOurs(object)));
+  }
+  return held;
+}
+
+function pick(kind: string, { metadata, spec, status }: Item): HeldObject {
+  const { name, namespace, uid, resourceVersion, finalizers } = metadata;
+  return {
+    kind,
+    metadata: { name, namespace, uid, resourceVersion, finalizers },
+    spec: {
+      ...(spec?.producer && { producer: spec.producer }),
+      ...(spec?.stream && { stream: spec.stream }),
+      ...(spec?.instance && { instance: spec.instance }),
+    },
+    status: { delivery: status?.delivery, conditions: status?.conditions },
+  };
+}
+
+/**
+ * Removes the finalizer from all objects of an installation.
+ *
+ * @param renew called before each object
+ * @throws if some keep it, because something adds it again
+ */
+export async function removeFinalizers(
+  client: Pick<KubeClient, 'list' | 'mergePatch'>,
+  instance: string,
+  renew: () => Promise<void>,
+  signal: AbortSignal,
+): Promise<number> {
+  let removed = 0;
+  for (let pass = 1; pass <= PASSES; pass++) {
+    const left = await listHeldObjects(client, instance, signal);
+    if (left.length === 0) return removed;
+    const work = left.values();
+    const worker = async () => {
+      for (const object of work) {
+        await renew();
+        if (await isRemoved(client, object, signal)) removed++;
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  }
+  const left = (await listHeldObjects(client, instance, signal)).length;
+  if (left === 0) return removed;
+  throw new Error(`${left} custom resources got their finalizer back. Stop all controllers of Sluice, and try again`);
+}
+
+/** Returns false if the object has changed in the meantime. */
+async function isRemoved(client: Pick<KubeClient, 'mergePatch'>, object: HeldObject, signal: AbortSignal) {
+  const resource = resourceOf(KINDS[object.kind as keyof typeof KINDS]);
+  try {
+    await removeFinalizer(object, { client, resource, signal });
+    return true;
+  } catch (error) {
+    if (isStale(error)) return false;
+    throw error;
+  }
+}

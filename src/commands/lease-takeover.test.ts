@@ -1,0 +1,91 @@
+import { describe, expect, test } from 'vitest';
+import { createManualClock } from '../../test/support/manual-clock.ts';
+import { KubeError } from '../kube/kube-error.ts';
+import type { Lease, LeaseSpec, LeaseStore } from '../kube/lease.ts';
+import { HOLD_SECONDS, takeLease } from './lease-takeover.ts';
+
+const refusal = (status: number, reason: string) => new KubeError({ call: 'PUT lease', status, reason });
+
+/** A Lease in memory. Its first `conflicts` writes fail. */
+function memoryLeases(spec: LeaseSpec | undefined, conflicts = 0) {
+  let version = 1;
+  let lease: Lease | undefined = spec && { resourceVersion: '1', spec };
+  let left = conflicts;
+  const write = (next: LeaseSpec): Promise<Lease> => {
+    if (left-- > 0) return Promise.reject(refusal(409, 'Conflict'));
+    lease = { resourceVersion: `${++version}`, spec: next };
+    return Promise.resolve(lease);
+  };
+  const store: LeaseStore = { get: async () => lease, create: write, update: (_before, next) => write(next) };
+  return { store, spec: () => lease?.spec, set: (next: LeaseSpec) => void write(next) };
+}
+
+const HELD = { holderIdentity: 'controller', leaseDurationSeconds: 15, leaseTransitions: 4 };
+const OURS = expect.stringMatching(/^uninstall_[-0-9a-f]{36}$/) as unknown;
+const never = new AbortController().signal;
+
+describe('taking the Lease', () => {
+  test('away from a leader waits until that one has stopped', async () => {
+    const clock = createManualClock();
+    const leases = memoryLeases(HELD, 2);
+    let done = false;
+    const taking = takeLease(leases.store, clock, never, true).then(() => (done = true));
+    await clock.advance(14_999);
+    expect(leases.spec()).toMatchObject({
+      holderIdentity: OURS,
+      leaseDurationSeconds: HOLD_SECONDS,
+      leaseTransitions: 5,
+    });
+    expect(done).toBe(false);
+    await clock.advance(1);
+    await taking;
+  });
+
+  test.each([
+    ['there is none', undefined, 0],
+    ['it was released', { holderIdentity: '', leaseDurationSeconds: 1, leaseTransitions: 4 }, 5],
+    ['another run has it', { ...HELD, holderIdentity: 'uninstall_1' }, 5],
+  ])('does not wait if %s', async (_, spec, leaseTransitions) => {
+    const leases = memoryLeases(spec);
+    await takeLease(leases.store, createManualClock(), never, true);
+    expect(leases.spec()).toMatchObject({ holderIdentity: OURS, leaseTransitions });
+  });
+
+  test('does not wait if it does not have to', async () => {
+    const leases = memoryLeases(HELD);
+    await takeLease(leases.store, createManualClock(), never, false);
+    expect(leases.spec()).toMatchObject({ holderIdentity: OURS });
+  });
+
+  test('does nothing in a namespace that does not exist, where nobody leads', async () => {
+    const create = () => Promise.reject(refusal(404, 'NotFound'));
+    const store = { ...memoryLeases(undefined).store, create };
+    const renew = await takeLease(store, createManualClock(), never, true);
+    await renew();
+  });
+});
+
+describe('renewing', () => {
+  test('writes every 15 seconds', async () => {
+    const clock = createManualClock();
+    const leases = memoryLeases(undefined);
+    const renew = await takeLease(leases.store, clock, never, true);
+    const first = leases.spec();
+    await clock.advance(14_999);
+    await renew();
+    expect(leases.spec()).toBe(first);
+    await clock.advance(1);
+    await renew();
+    expect(leases.spec()).not.toBe(first);
+    expect(leases.spec()).toMatchObject({ holderIdentity: OURS, leaseTransitions: 0 });
+  });
+
+  test('fails if a controller has taken the Lease over', async () => {
+    const clock = createManualClock();
+    const leases = memoryLeases(undefined);
+    const renew = await takeLease(leases.store, clock, never, true);
+    leases.set(HELD);
+    await clock.advance(15_000);
+    await expect(renew()).rejects.toThrow('controller has taken the Lease over');
+  });
+});

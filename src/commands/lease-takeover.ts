@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto';
+import { isKubeError } from '../kube/kube-error.ts';
+import { formatMicroTime, type LeaseStore } from '../kube/lease.ts';
+import { type Clock, sleep } from '../time/clock.ts';
+
+/**
+ * How long no controller leads after the last renewal. The pods of the controller must be asked to stop within this
+ * time, because one that takes the Lease over would add the finalizers again.
+ */
+export const HOLD_SECONDS = 60;
+/** Start of the identity of each run of the command. */
+const IDENTITY = 'uninstall_';
+const RENEW_EVERY_MS = 15_000;
+/** Attempts at a write, which fail if another process writes the Lease at the same time. */
+const TRIES = 10;
+
+/**
+ * Takes the Lease away from the leading controller, and waits until that one has stopped leading. Unlike an election,
+ * this does not wait for the Lease to be released.
+ *
+ * @param waits whether to wait. Not needed if no object has a finalizer
+ * @returns a function that renews the Lease if it is time to. It rejects if a controller has taken the Lease over.
+ */
+export async function takeLease(
+  leases: LeaseStore,
+  clock: Clock,
+  signal: AbortSignal,
+  waits: boolean,
+): Promise<() => Promise<void>> {
+  const identity = `${IDENTITY}${randomUUID()}`;
+  let writtenMs = clock.nowMs();
+
+  /** Writes the Lease. Returns how long its former holder may have led, in milliseconds. */
+  async function write(isFirst: boolean): Promise<number> {
+    const before = await leases.get(signal);
+    const { holderIdentity = '', leaseDurationSeconds = 0, leaseTransitions = -1, acquireTime } = before?.spec ?? {};
+    if (!isFirst && holderIdentity !== identity) throw new Error(`${holderIdentity} has taken the Lease over`);
+    const now = formatMicroTime(clock.wallMs());
+    const spec = {
+      holderIdentity: identity,
+      leaseDurationSeconds: HOLD_SECONDS,
+      acquireTime: isFirst ? now : (acquireTime ?? now),
+      renewTime: now,
+      leaseTransitions: leaseTransitions + (isFirst ? 1 : 0),
+    };
+    await (before === undefined ? leases.create(spec, signal) : leases.update(before, spec, signal));
+    const led = holderIdentity !== '' && !holderIdentity.startsWith(IDENTITY);
+    return led ? leaseDurationSeconds * 1_000 : 0;
+  }
+
+  async function writeUntilDone(isFirst: boolean): Promise<number> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await write(isFirst);
+      } catch (error) {
+        if (!isKubeError(error, 409) || tries === TRIES) throw error;
+      }
+    }
+  }
+
+  const ledForMs = await writeUntilDone(true).catch((error: unknown) => {
+    if (isKubeError(error, 404)) return undefined;
+    throw error;
+  });
+  // Without its namespace, nobody leads.
+  if (ledForMs === undefined) return () => Promise.resolve();
+  if (waits && ledForMs > 0) await sleep(clock, ledForMs, signal);
+  return async () => {
+    if (clock.nowMs() - writtenMs < RENEW_EVERY_MS) return;
+    writtenMs = clock.nowMs();
+    await writeUntilDone(false);
+  };
+}

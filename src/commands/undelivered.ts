@@ -1,0 +1,69 @@
+import { tenantId } from '../core/ids/ids.ts';
+import type { RedisClient } from '../redis/client.ts';
+import { createControlAudit } from '../redis/control-audit.ts';
+import { createControlStore } from '../redis/control-store.ts';
+import { openRedis } from '../redis/late-client.ts';
+import type { RedisSettings } from '../redis/redis-settings.ts';
+import type { Logger } from '../telemetry/log.ts';
+import { DeadlineError, withDeadline } from '../time/deadline.ts';
+import { type HeldObject, type Undelivered, undeliveredByStatus } from './uninstall-plan.ts';
+
+/** Time to wait for Redis, in milliseconds. */
+const REDIS_WITHIN_MS = 15_000;
+
+/**
+ * Finds the streams with undelivered events. Falls back to the statuses if Redis does not answer.
+ *
+ * @param settings undefined if there are none that could be used, for which `problems` has the reason
+ */
+export async function findUndelivered(
+  objects: readonly HeldObject[],
+  settings: (RedisSettings & { readonly instance: string }) | undefined,
+  problems: readonly string[],
+  log: Logger,
+): Promise<Undelivered> {
+  const byStatus = (redisProblem: string) => ({ streams: undeliveredByStatus(objects), redisProblem });
+  if (settings === undefined) return byStatus(problems.join(' '));
+  const redis = openRedis({ ...settings, log });
+  try {
+    await withDeadline(REDIS_WITHIN_MS, () => redis.opened);
+    return { streams: await readUndelivered(redis.client, workspacesOf(objects)) };
+  } catch (error) {
+    const isLate = error instanceof DeadlineError;
+    return byStatus(
+      isLate
+        ? redis
+            .waiting()
+            .map(each => each.message)
+            .join(' ')
+        : (error as Error).message,
+    );
+  } finally {
+    await redis.close();
+  }
+}
+
+/** Returns the names of workspaces by id (`ten_…`). Redis only has their ids. */
+function workspacesOf(objects: readonly HeldObject[]): ReadonlyMap<string, string> {
+  const names = objects.flatMap(({ kind, metadata, spec }) => {
+    if (kind === 'Workspace') return [metadata.name];
+    return [metadata.namespace, spec?.producer].filter(name => name !== undefined);
+  });
+  return new Map(names.map(name => [tenantId(name), name]));
+}
+
+/** Returns the streams whose queue has events to route, or whose subscriptions have events to deliver. */
+async function readUndelivered(redis: RedisClient, workspaces: ReadonlyMap<string, string>): Promise<string[]> {
+  const audit = createControlAudit(redis, () => Promise.resolve());
+  const control = createControlStore(redis);
+  const streams: string[] = [];
+  for (const [tenant, index] of await audit.readIndexes([...(await audit.readTenants())])) {
+    for (const entry of Object.keys(index)) {
+      if (!entry.startsWith('q:')) continue;
+      const queue = entry.slice('q:'.length);
+      const { unrouted, open } = await control.readDrain(tenant, queue);
+      if (unrouted + open > 0) streams.push(`${workspaces.get(tenant) ?? tenant}/${queue}`);
+    }
+  }
+  return streams.toSorted();
+}

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest';
+import { type HeldObject, planUninstall, undeliveredByStatus } from './uninstall-plan.ts';
+
+const meta = (namespace: string, name: string) => ({ namespace, name, uid: name, resourceVersion: '1' });
+
+function subscription(stream: string, backlog: string | undefined): HeldObject {
+  const spec = { producer: 'shop', stream };
+  const status = backlog === undefined ? {} : { delivery: { backlog } };
+  return { kind: 'Subscription', metadata: meta('ada', `shop-${stream}`), spec, status };
+}
+
+function stream(name: string, reason: string): HeldObject {
+  return { kind: 'CatalogStream', metadata: meta('shop', name), status: { conditions: [{ type: 'Ready', reason }] } };
+}
+
+describe('statuses name the streams with undelivered events', () => {
+  test.each([
+    ['of a subscription with a backlog', subscription('orders', '10+'), ['shop/orders']],
+    ['of one whose backlog is empty', subscription('orders', '0'), []],
+    ['of one without a delivery yet', subscription('orders', undefined), []],
+    ['that are draining', stream('orders', 'Draining'), ['shop/orders']],
+    ['that are ready', stream('orders', 'QueueReady'), []],
+  ])('%s', (_, object, streams) => {
+    expect(undeliveredByStatus([object])).toEqual(streams);
+  });
+
+  test('once each, sorted', () => {
+    const objects = [stream('orders', 'Draining'), subscription('orders', '1+'), subscription('invoices', '1+')];
+    expect(undeliveredByStatus(objects)).toEqual(['shop/invoices', 'shop/orders']);
+  });
+});
+
+describe('the finalizers are removed', () => {
+  const held = [stream('orders', 'QueueReady')];
+  test.each([
+    [[], false, true],
+    [['shop/orders'], false, false],
+    [['shop/orders'], true, true],
+  ])('with undelivered events of %j, ignoring them: %s → %s', (streams, ignores, proceeds) => {
+    expect(planUninstall(held, { streams }, ignores).proceeds).toBe(proceeds);
+  });
+
+  test('the streams are shown first, then what to do', () => {
+    const { lines } = planUninstall(held, { streams: ['shop/invoices', 'shop/orders'] }, false);
+    expect(lines.slice(0, 2)).toEqual([
+      'Custom resources with a finalizer of Sluice: 1',
+      'Streams with undelivered events: 2: shop/invoices, shop/orders',
+    ]);
+    expect(lines.at(-1)).toMatch(
+      /^Nothing was changed.*sluice uninstall --ignore-undelivered in a pod of the controller/,
+    );
+  });
+
+  test('at most ten streams are named', () => {
+    const streams = Array.from({ length: 12 }, (_, i) => `shop/${i}`);
+    expect(planUninstall(held, { streams }, true).lines.at(-1)).toMatch(/^Streams.*: 12: .*shop\/9 and 2 more$/);
+  });
+
+  test('without Redis, it says why and where the streams are from', () => {
+    const { lines } = planUninstall(held, { streams: [], redisProblem: 'Redis does not answer.' }, false);
+    expect(lines[1]).toMatch(/from the statuses.*Redis does not answer\.$/);
+  });
+});

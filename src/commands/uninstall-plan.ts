@@ -1,0 +1,70 @@
+import type { DeliveryStatus } from '../api/delivery-status.ts';
+import type { ObjectMeta } from '../kube/object.ts';
+
+/** A custom resource that has the finalizer of Sluice. */
+export interface HeldObject {
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+  readonly spec?: { readonly producer?: string; readonly stream?: string; readonly instance?: string };
+  readonly status?: {
+    readonly delivery?: DeliveryStatus | undefined;
+    readonly conditions?: readonly { readonly type: string; readonly reason?: string | undefined }[] | undefined;
+  };
+}
+
+/** What is known about undelivered events. */
+export interface Undelivered {
+  /** Streams with undelivered events, as `workspace/stream`, sorted. */
+  readonly streams: readonly string[];
+  /** Why Redis could not be read, in which case the streams are those of the statuses. */
+  readonly redisProblem?: string | undefined;
+}
+
+/** Number of streams named in a message. */
+const MOST_NAMED = 10;
+
+/**
+ * Returns the streams that have undelivered events according to the statuses. These are updated with a delay, and only
+ * name events that were already routed, unless the stream is being deleted.
+ */
+export function undeliveredByStatus(objects: readonly HeldObject[]): string[] {
+  const streams = new Set<string>();
+  for (const { kind, metadata, spec, status } of objects) {
+    if (kind === 'Subscription' && (status?.delivery?.backlog ?? '0') !== '0') {
+      streams.add(`${spec?.producer}/${spec?.stream}`);
+    }
+    if (kind === 'CatalogStream' && status?.conditions?.some(({ reason }) => reason === 'Draining')) {
+      streams.add(`${metadata.namespace}/${metadata.name}`);
+    }
+  }
+  return [...streams].toSorted();
+}
+
+/**
+ * Decides whether to remove the finalizers, and returns the lines to print.
+ *
+ * @param ignoreUndelivered whether to remove them even if there are undelivered events
+ */
+export function planUninstall(
+  objects: readonly HeldObject[],
+  { streams, redisProblem }: Undelivered,
+  ignoreUndelivered: boolean,
+): { readonly proceeds: boolean; readonly lines: readonly string[] } {
+  const rest = streams.length - MOST_NAMED;
+  const names = streams.length === 0 ? '' : `: ${streams.slice(0, MOST_NAMED).join(', ')}`;
+  const lines = [
+    `Custom resources with a finalizer of Sluice: ${objects.length}`,
+    ...(redisProblem === undefined
+      ? []
+      : [`Redis cannot be read, so the next line is from the statuses, which may be older. ${redisProblem}`]),
+    `Streams with undelivered events: ${streams.length}${names}${rest > 0 ? ` and ${rest} more` : ''}`,
+  ];
+  if (streams.length === 0 || ignoreUndelivered) return { proceeds: true, lines };
+  return {
+    proceeds: false,
+    lines: [
+      ...lines,
+      'Nothing was changed, because these events would not be delivered anymore. Stop publishing and wait until they are delivered. To uninstall Sluice without delivering them, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat what you did within a minute. The events stay in Redis until it is removed.',
+    ],
+  };
+}

@@ -1,0 +1,57 @@
+import { ConfigError, readKubernetes, readVariables } from '../config/config.ts';
+import { readRedis } from '../config/redis-environment.ts';
+import { connect } from '../kube/client.ts';
+import { createLeaseStore, LEASE_NAME } from '../kube/lease.ts';
+import { leaseNamespace } from '../kube/lease-namespace.ts';
+import { createLogger } from '../telemetry/log.ts';
+import { systemClock } from '../time/clock.ts';
+import { parseCommandLine, print } from './command-line.ts';
+import type { Command } from './commands.ts';
+import { listHeldObjects, removeFinalizers } from './held-objects.ts';
+import { takeLease } from './lease-takeover.ts';
+import { findUndelivered } from './undelivered.ts';
+import { planUninstall } from './uninstall-plan.ts';
+
+const USAGE = 'sluice uninstall [--ignore-undelivered]';
+
+/**
+ * Removes the finalizer of Sluice from all custom resources of this installation, so that they, their namespaces and their
+ * CustomResourceDefinitions can be deleted without a controller. Returns 1, and changes nothing, if there are undelivered
+ * events.
+ *
+ * The objects themselves and the data in Redis stay as they are. A controller that is installed later adds the
+ * finalizers again.
+ */
+export const uninstall: Command = async (argv, env) => {
+  const options = parseCommandLine(argv, { 'ignore-undelivered': { type: 'boolean', default: false } }, USAGE);
+  const problems: string[] = [];
+  const data = readVariables(env, problems);
+  if (data === undefined || problems.length > 0) throw new ConfigError(problems.join('\n'));
+  // Redis may be gone already, along with the Secrets for it.
+  const redisProblems: string[] = [];
+  const redis = readRedis(data, redisProblems);
+  const log = createLogger({ level: 'silent' });
+  const client = connect(readKubernetes(env));
+  const { SLUICE_INSTANCE: instance } = data;
+  const { signal } = new AbortController();
+  try {
+    const held = await listHeldObjects(client, instance, signal);
+    const name = { namespace: leaseNamespace(data.SLUICE_NAMESPACE, client.namespace), name: LEASE_NAME };
+    const leases = createLeaseStore(client, name);
+    if (held.length === 0) {
+      await takeLease(leases, systemClock, signal, false);
+      print(['No custom resource has a finalizer of Sluice. There is nothing to do.']);
+      return 0;
+    }
+    const settings = redisProblems.length === 0 ? redis && { ...redis, instance } : undefined;
+    const undelivered = await findUndelivered(held, settings, redisProblems, log);
+    const { proceeds, lines } = planUninstall(held, undelivered, options['ignore-undelivered']);
+    print(lines);
+    if (!proceeds) return 1;
+    const renew = await takeLease(leases, systemClock, signal, true);
+    print([`Finalizers removed: ${await removeFinalizers(client, instance, renew, signal)}`]);
+    return 0;
+  } finally {
+    await client.close();
+  }
+};

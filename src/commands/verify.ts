@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RunReport } from '../api/sandbox.ts';
+import { ConfigError } from '../config/config.ts';
+import { tenantId } from '../core/ids/ids.ts';
+import { parseCommandLine, print } from './command-line.ts';
+import type { Command } from './commands.ts';
+
+const USAGE =
+  'sluice verify --url <URL of ingress> --workspace <name> --stream <name> --key-file <path> [--timeout <seconds>]';
+
+/** Seconds to wait for a delivery. Right after the custom resources were created, they are not in force yet. */
+const TIMEOUT = '120';
+const TRY_EVERY_MS = 1_000;
+/** Time for one request, and for one run to end. */
+const REQUEST_MS = 10_000;
+
+const GROUP_KEY = 'verify';
+
+/**
+ * Publishes an event in the sandbox until it is delivered to a subscription of the stream. It needs an open activation
+ * with the group key `verify`. Returns 1 if no event is delivered in time.
+ *
+ * This exercises ingress, routing, delivery and Redis; only the call of the endpoint is simulated.
+ */
+export const verify: Command = async argv => {
+  const text = { type: 'string' } as const;
+  const known = { url: text, workspace: text, stream: text, 'key-file': text, timeout: { ...text, default: TIMEOUT } };
+  const { url, workspace, stream, 'key-file': keyFile, timeout } = parseCommandLine(argv, known, USAGE);
+  if (!url || !workspace || !stream || !keyFile || !(Number(timeout) > 0)) throw new ConfigError(`usage: ${USAGE}`);
+  const key = (await readFile(keyFile, 'utf8')).trim();
+  const sandbox = new URL(`/events/sandbox/${tenantId(workspace)}/`, url).href;
+  const headers = { authorization: `Bearer ${key}` };
+  const endMs = performance.now() + Number(timeout) * 1_000;
+  for (;;) {
+    const problem = await publishOnce(sandbox, stream, headers).catch((error: unknown) => reasonOf(error));
+    if (problem === undefined) {
+      print([`An event of ${workspace}/${stream} was accepted by ${url} and delivered in the sandbox.`]);
+      return 0;
+    }
+    if (performance.now() >= endMs) {
+      print([`No event was delivered within ${timeout} seconds. ${problem}`]);
+      return 1;
+    }
+    await delay(TRY_EVERY_MS);
+  }
+};
+
+/** Publishes one event in a run of its own. Returns why it was not delivered, or undefined if it was. */
+async function publishOnce(sandbox: string, stream: string, headers: Readonly<Record<string, string>>) {
+  const run = `verify-${randomUUID()}`;
+  const accepted = await fetch(`${sandbox}${stream}?runId=${run}`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json', 'x-sluice-group-key': GROUP_KEY },
+    body: '{}',
+    signal: AbortSignal.timeout(REQUEST_MS),
+  });
+  const answer = await accepted.text();
+  if (accepted.status !== 202) return `Ingress responds with ${accepted.status}: ${answer}`;
+  let last = '';
+  for (const endMs = performance.now() + REQUEST_MS; performance.now() < endMs; await delay(100)) {
+    const response = await fetch(`${sandbox}runs/${run}`, { headers, signal: AbortSignal.timeout(REQUEST_MS) });
+    last = await response.text();
+    if (response.status !== 200) continue;
+    const { data } = JSON.parse(last) as RunReport;
+    const verdicts = data.flatMap(({ integrations }) => integrations);
+    if (verdicts.some(({ delivery }) => delivery?.state === 'delivered')) return undefined;
+    // Nothing changes a verdict within a run.
+    if (verdicts.length > 0 && verdicts.every(({ verdict }) => verdict === 'not_routed')) break;
+  }
+  return `The event was accepted, but not delivered: ${last}`;
+}
+
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as Error;
+  return `Ingress cannot be reached: ${cause instanceof Error ? cause.message : message}`;
+}

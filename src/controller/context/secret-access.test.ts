@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest';
+import { createManualClock } from '../../../test/support/manual-clock.ts';
+import { KubeError } from '../../kube/kube-error.ts';
+import type { NamespaceAccess } from '../../kube/namespace-watch.ts';
+import type { NamespacedViews } from '../../kube/namespaced-views.ts';
+import { createStore } from '../../kube/store.ts';
+import type { Caches } from '../caches/caches.ts';
+import type { SecretObject } from '../caches/secret-caches.ts';
+import { createSecretAccess, SecretsForbiddenError } from './secret-access.ts';
+
+const USER = 'system:serviceaccount:sluice-system:sluice-controller';
+const ROLE = 'sluice-workspace-secrets';
+const REFUSED = new KubeError({ call: 'PATCH rolebindings', status: 403, reason: 'Forbidden', detail: 'may not bind' });
+
+/** Starts with the workspace `acme`, whose namespace the API server answers for as `access` says. */
+function start(access: NamespaceAccess) {
+  const state = { access, grants: true, refusal: undefined as Error | undefined };
+  const bound: object[] = [];
+  const asked: string[] = [];
+  const handlers = new Set<(namespace: string) => void>();
+  const turn = (to: NamespaceAccess) => {
+    state.access = to;
+    for (const handler of handlers) handler('acme');
+  };
+  const views = {
+    access: () => state.access,
+    wasRead: () => state.access === 'readable',
+    onAccess: (handler: (namespace: string) => void) => {
+      handlers.add(handler);
+      return () => handlers.delete(handler);
+    },
+    open: (namespace: string) => asked.push(`open ${namespace}`),
+    close: (namespace: string) => asked.push(`close ${namespace}`),
+    retry: async () => {
+      if (state.grants) turn('readable');
+    },
+  } as unknown as NamespacedViews<SecretObject>;
+  const client = {
+    create: async () => ({ status: { userInfo: { username: USER } } }),
+    apply: async (_resource: object, name: object, body: object) => {
+      if (state.refusal !== undefined) throw state.refusal;
+      bound.push({ ...name, ...body });
+    },
+    remove: async (_resource: object, { name }: { name: string }) => {
+      asked.push(`unbind ${name}`);
+      if (state.refusal !== undefined) throw state.refusal;
+      return true;
+    },
+  };
+  const clock = createManualClock();
+  const watched = { store: createStore(), subscribe: () => () => {} };
+  const caches = { Workspace: watched, namespaces: watched, ingressKeys: watched };
+  const deps = { client, views, caches, role: ROLE, clock } as unknown as Parameters<typeof createSecretAccess>[0] & {
+    readonly caches: Pick<Caches, 'Workspace'>;
+  };
+  const secretAccess = createSecretAccess(deps);
+  turn(access);
+  return { state, bound, asked, clock, secretAccess };
+}
+
+test('binds the role to its own service account where it is refused, and only there', async () => {
+  const { bound, secretAccess, state } = start('forbidden');
+  await secretAccess.ensure('acme');
+  expect(bound).toEqual([
+    {
+      namespace: 'acme',
+      name: ROLE,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: ROLE },
+      subjects: [{ kind: 'ServiceAccount', namespace: 'sluice-system', name: 'sluice-controller' }],
+    },
+  ]);
+  expect(state.access).toBe('readable');
+  await secretAccess.ensure('acme');
+  expect(bound).toHaveLength(1);
+});
+
+test('a binding has 5 s to take effect, until the refusal is reported', async () => {
+  const { clock, secretAccess, state } = start('forbidden');
+  state.grants = false;
+  await expect(secretAccess.ensure('acme')).rejects.toMatchObject({ reason: 'CacheBehind' });
+  expect(() => secretAccess.assertRead('acme')).toThrow(/CacheBehind/);
+  await clock.advance(5_000);
+  await expect(secretAccess.ensure('acme')).rejects.toThrow(SecretsForbiddenError);
+  expect(() => secretAccess.assertRead('acme')).toThrow(`binds the ClusterRole ${ROLE} to ${USER}`);
+});
+
+test('a controller that is not allowed to bind reports at once which RoleBinding to add', async () => {
+  const { secretAccess, state, asked } = start('forbidden');
+  state.refusal = REFUSED;
+  await expect(secretAccess.ensure('acme')).rejects.toThrow(
+    /cannot read the Secrets of namespace acme: .*may not bind\. Add a RoleBinding to this namespace/,
+  );
+  // The administrator who made the binding removes it.
+  await secretAccess.revoke('acme');
+  expect(asked).toEqual(['close acme', `unbind ${ROLE}`]);
+});
+
+test('routes are only held back until the Secrets were read', () => {
+  for (const access of ['closed', 'readable'] as const) start(access).secretAccess.assertRead('acme');
+  expect(() => start('pending').secretAccess.assertRead('acme')).toThrow(/CacheBehind/);
+});
+
+test('a new leader binds whatever is refused, and never fails', async () => {
+  const { secretAccess, state, bound } = start('forbidden');
+  await secretAccess.ensureAll();
+  expect([bound.length, state.access]).toEqual([1, 'readable']);
+  const refused = start('forbidden');
+  refused.state.refusal = REFUSED;
+  await refused.secretAccess.ensureAll();
+  expect(refused.state.access).toBe('forbidden');
+});

@@ -1,0 +1,161 @@
+import { FIELD_MANAGER } from '../../api/well-known.ts';
+import { readOwnUser, subjectOf } from '../../kube/access/own-user.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import { cacheBehind, isKubeError } from '../../kube/kube-error.ts';
+import type { NamespacedViews } from '../../kube/namespaced-views.ts';
+import { ROLE_BINDINGS } from '../../kube/resource.ts';
+import type { Clock } from '../../time/clock.ts';
+import type { Caches } from '../caches/caches.ts';
+import type { SecretObject } from '../caches/secret-caches.ts';
+import type { KeySource } from '../engine/keyed-controller.ts';
+import { ReconcileError } from '../engine/outcome.ts';
+import { ownsNamespace } from './context.ts';
+
+/**
+ * How long the API server may take to grant what a new RoleBinding says, in milliseconds. Until then, a refusal is not
+ * reported.
+ */
+const GRANTED_WITHIN_MS = 5_000;
+
+/** Number of namespaces to bind concurrently when a term begins. */
+const BOUND_AT_ONCE = 16;
+
+/** Thrown if the API server forbids reading the Secrets of a workspace's namespace. */
+export class SecretsForbiddenError extends ReconcileError {
+  override readonly name = 'SecretsForbiddenError';
+}
+
+/** SecretAccess gives this process access to the Secrets of each workspace. */
+export interface SecretAccess {
+  /** Grants access if the API server refuses it. @throws SecretsForbiddenError, or KubeError if it isn't granted yet */
+  readonly ensure: (workspace: string) => Promise<void>;
+  /** Grants access to every workspace that the API server refuses. Never rejects. */
+  readonly ensureAll: () => Promise<void>;
+  /** Removes the access to a workspace that is being deleted. */
+  readonly revoke: (workspace: string) => Promise<void>;
+  /** Throws the errors of `ensure` if the Secrets of the workspace have never been read. */
+  readonly assertRead: (workspace: string) => void;
+  /** Whether the caches have the Secrets of a namespace. */
+  readonly wasRead: (namespace: string) => boolean;
+  /** Emits each workspace whose access changes. */
+  readonly sources: readonly KeySource[];
+}
+
+/** Access of a process that can read the Secrets of the whole cluster. */
+export const CLUSTER_SECRET_ACCESS: SecretAccess = {
+  ensure: async () => {},
+  ensureAll: async () => {},
+  revoke: async () => {},
+  assertRead: () => {},
+  wasRead: () => true,
+  sources: [],
+};
+
+/** Keeps track of how long each namespace has been forbidden. */
+function trackForbidden(views: NamespacedViews<SecretObject>, clock: Pick<Clock, 'nowMs'>) {
+  /** In milliseconds of the monotonic clock. */
+  const since = new Map<string, number>();
+  views.onAccess(namespace => {
+    if (views.access(namespace) !== 'forbidden') since.delete(namespace);
+    else if (!since.has(namespace)) since.set(namespace, clock.nowMs());
+  });
+  return {
+    names: (): string[] => [...since.keys()],
+    forMs: (namespace: string): number => clock.nowMs() - (since.get(namespace) ?? clock.nowMs()),
+    forget: (namespace: string) => since.delete(namespace),
+  };
+}
+
+/** Returns the error that tells which RoleBinding is missing. */
+function secretsForbidden(facts: { namespace: string; role: string; user: string | undefined; cause: unknown }): Error {
+  const { namespace, role, user = 'the user of the controller', cause } = facts;
+  const reason = isKubeError(cause) ? `: ${cause.message}` : '';
+  const message = `Sluice cannot read the Secrets of namespace ${namespace}${reason}. Add a RoleBinding to this namespace that binds the ClusterRole ${role} to ${user}`;
+  return new SecretsForbiddenError('SecretsForbidden', message, { cause });
+}
+
+/**
+ * Creates the access of a process that can only read Secrets where a RoleBinding lets it. The leader writes this binding
+ * into the namespace of each workspace, unless an administrator already has.
+ *
+ * @param role name of the ClusterRole, which the RoleBinding has as well
+ */
+export function createSecretAccess(deps: {
+  readonly client: Pick<KubeClient, 'create' | 'apply' | 'remove'>;
+  readonly views: NamespacedViews<SecretObject>;
+  readonly caches: Pick<Caches, 'Workspace' | 'namespaces' | 'ingressKeys'>;
+  readonly role: string;
+  readonly clock: Pick<Clock, 'nowMs'>;
+}): SecretAccess {
+  const { client, views, caches, role, clock } = deps;
+  const forbidden = trackForbidden(views, clock);
+  let user: string | undefined;
+
+  function close(namespace: string): void {
+    views.close(namespace);
+    forbidden.forget(namespace);
+  }
+
+  const follow = (name: string) => (ownsNamespace(caches, name) ? views.open(name) : close(name));
+  caches.Workspace.subscribe((_change, name) => follow(name));
+  caches.namespaces.subscribe((_change, name) => follow(name));
+
+  function refusal(namespace: string, cause?: unknown): Error {
+    if (cause === undefined && forbidden.forMs(namespace) < GRANTED_WITHIN_MS)
+      return cacheBehind(`secrets of ${namespace}`);
+    return secretsForbidden({ namespace, role, user, cause });
+  }
+
+  async function bind(namespace: string): Promise<void> {
+    user ??= await readOwnUser(client);
+    const binding = {
+      roleRef: { apiGroup: ROLE_BINDINGS.group, kind: 'ClusterRole', name: role },
+      subjects: [subjectOf(user)],
+    };
+    try {
+      const options = { fieldManager: FIELD_MANAGER.controller, force: true };
+      await client.apply(ROLE_BINDINGS, { namespace, name: role }, binding, options);
+    } catch (error) {
+      if (isKubeError(error, 403) || isKubeError(error, 422)) throw refusal(namespace, error);
+      throw error;
+    }
+    await views.retry(namespace);
+  }
+
+  return {
+    async ensure(namespace) {
+      if (views.access(namespace) !== 'forbidden') return;
+      await bind(namespace);
+      if (views.access(namespace) === 'forbidden') throw refusal(namespace);
+    },
+    async ensureAll() {
+      const names = forbidden.names().values();
+      const work = async () => {
+        for (const name of names) await bind(name).catch(() => {});
+      };
+      await Promise.all(Array.from({ length: BOUND_AT_ONCE }, work));
+    },
+    async revoke(namespace) {
+      close(namespace);
+      try {
+        await client.remove(ROLE_BINDINGS, { namespace, name: role });
+      } catch (error) {
+        // Without this permission, the administrator creates and removes the RoleBindings.
+        if (!isKubeError(error, 403)) throw error;
+      }
+    },
+    assertRead(workspace) {
+      const access = views.access(workspace);
+      if (access === 'closed' || views.wasRead(workspace)) return;
+      throw access === 'forbidden' ? refusal(workspace) : cacheBehind(`secrets of ${workspace}`);
+    },
+    wasRead: views.wasRead,
+    sources: [
+      {
+        reflector: caches.ingressKeys,
+        keys: () => [],
+        subscribe: add => views.onAccess(add),
+      },
+    ],
+  };
+}

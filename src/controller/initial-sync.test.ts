@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { cacheBehind } from '../kube/kube-error.ts';
+import { SecretsForbiddenError } from './context/secret-access.ts';
+import { OutageError } from './engine/outcome.ts';
+import { syncEveryTenant } from './initial-sync.ts';
+import type { TermState } from './term.ts';
+
+const forbidden = new SecretsForbiddenError('SecretsForbidden', 'no binding');
+const away = new OutageError('RedisUnavailable', 'Redis does not answer');
+
+/** Applies tenants that fail as given. */
+function syncAll(failures: Readonly<Record<string, Error | undefined>>) {
+  const enqueued: string[] = [];
+  const state: TermState = {
+    term: { signal: new AbortController().signal } as TermState['term'],
+    over: new AbortController().signal,
+    epoch: 1,
+    held: undefined,
+    applied: false,
+    failure: undefined,
+  };
+  const deps = {
+    terms: { fence: () => 1 },
+    control: { markClusterReady: async () => {} },
+    tenants: {
+      sync: async (name: string) => {
+        if (failures[name] !== undefined) throw failures[name];
+      },
+    },
+    enqueueTenant: (name: string) => enqueued.push(name),
+    log: { error: () => {} },
+  };
+  const done = syncEveryTenant(
+    deps as unknown as Parameters<typeof syncEveryTenant>[0],
+    state,
+    new Set(Object.keys(failures)),
+  );
+  return { done, enqueued, state };
+}
+
+test('a term begins although no tenant has Secrets that can be read, and tries them again', async () => {
+  const { done, enqueued, state } = syncAll({ a: forbidden, b: cacheBehind('secrets of b') });
+  await done;
+  expect(enqueued).toEqual(['a', 'b']);
+  expect(state.applied).toBe(true);
+});
+
+test('a term does not begin if all tenants fail, some of them because of Redis', async () => {
+  await expect(syncAll({ a: forbidden, b: away }).done).rejects.toBe(away);
+  const { done, enqueued } = syncAll({ a: undefined, b: away });
+  await done;
+  expect(enqueued).toEqual(['b']);
+});

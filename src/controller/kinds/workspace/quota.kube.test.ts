@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { QUOTA_NAME } from '../../../api/well-known.ts';
+import { connect, type KubeClient } from '../../../kube/client.ts';
+import type { AnyObject } from '../../../kube/object.ts';
+import { NAMESPACES, RESOURCE_QUOTAS } from '../../../kube/resource.ts';
+import { createLogger } from '../../../telemetry/log.ts';
+import { createWorkspaceQuotas, type Quota } from './quota.ts';
+
+const PREFIX = `quota-${process.pid}`;
+const log = createLogger({ level: 'silent' });
+let client: KubeClient;
+let count = 0;
+
+beforeAll(() => {
+  client = connect({ kubeconfig: inject('kubeconfig') });
+});
+
+afterAll(async () => {
+  for (let n = 1; n <= count; n++) await client.remove(NAMESPACES, { name: `${PREFIX}-${n}` });
+  await client.close();
+});
+
+async function makeNamespace(): Promise<string> {
+  const name = `${PREFIX}-${++count}`;
+  await client.create(NAMESPACES, { name }, {});
+  return name;
+}
+
+type QuotaObject = AnyObject & { readonly spec: { readonly hard: Quota } };
+
+const read = async (namespace: string) => client.get<QuotaObject>(RESOURCE_QUOTAS, { namespace, name: QUOTA_NAME });
+/** Writes the quota as a new leader would. */
+const write = (namespace: string, quota: Quota | undefined) =>
+  createWorkspaceQuotas({ client, quota, log }).ensure(namespace);
+
+test('writes the limits, and removes those that are no longer configured', async () => {
+  const namespace = await makeNamespace();
+  await write(namespace, { 'count/activations.sluice.dev': '10', 'count/packages.sluice.dev': '5' });
+  await write(namespace, { 'count/activations.sluice.dev': '20' });
+  expect((await read(namespace))?.spec.hard).toEqual({ 'count/activations.sluice.dev': '20' });
+});
+
+test('keeps what an administrator has changed or added', async () => {
+  const namespace = await makeNamespace();
+  await write(namespace, { 'count/activations.sluice.dev': '10', 'count/packages.sluice.dev': '5' });
+  const hard = { 'count/activations.sluice.dev': '99', 'count/blocks.sluice.dev': '7' };
+  await client.mergePatch(RESOURCE_QUOTAS, { namespace, name: QUOTA_NAME }, { spec: { hard } });
+  await write(namespace, { 'count/activations.sluice.dev': '20', 'count/packages.sluice.dev': '6' });
+  expect((await read(namespace))?.spec.hard).toEqual({ ...hard, 'count/packages.sluice.dev': '6' });
+});
+
+test('writes once, until the namespace is forgotten', async () => {
+  const namespace = await makeNamespace();
+  const quotas = createWorkspaceQuotas({ client, quota: { 'count/packages.sluice.dev': '5' }, log });
+  await quotas.ensure(namespace);
+  await client.remove(RESOURCE_QUOTAS, { namespace, name: QUOTA_NAME });
+  await quotas.ensure(namespace);
+  expect(await read(namespace)).toBeUndefined();
+  quotas.forget(namespace);
+  await quotas.ensure(namespace);
+  expect(await read(namespace)).toBeDefined();
+});
+
+test('writes none without a default, and survives a refusal', async () => {
+  const namespace = await makeNamespace();
+  await write(namespace, undefined);
+  await write(namespace, {});
+  await write(namespace, { 'count/packages.sluice.dev': 'many' });
+  expect(await read(namespace)).toBeUndefined();
+});

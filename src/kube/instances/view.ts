@@ -1,0 +1,69 @@
+import type { Logger } from '../../telemetry/log.ts';
+import { createHandlers } from '../reflected.ts';
+import type { Reflector } from '../reflector.ts';
+
+/** The visible objects of a cache, which look like a cache of their own. */
+export type View<P> = Reflector<P> & {
+  /** Reports all objects of a namespace as added or deleted, after they have become visible or invisible. */
+  readonly turn: (namespace: string, visible: boolean) => void;
+};
+
+/**
+ * Returns a view of a cache, limited to the values for which the filter returns true. Values are filtered when they are
+ * read, so nothing is stored twice.
+ *
+ * @param createFilter called for each read of more than one value, so that a filter can remember its last answer
+ */
+export function createView<P>(
+  reflector: Reflector<P>,
+  createFilter: () => (value: P) => boolean,
+  log: Logger,
+): View<P> {
+  const { store } = reflector;
+  const handlers = createHandlers<P>(log);
+  const visible = (value: P | undefined): P | undefined =>
+    value !== undefined && createFilter()(value) ? value : undefined;
+
+  reflector.subscribe((_change, key, old, current) => {
+    const [before, after] = [visible(old), visible(current)];
+    if (before === undefined && after === undefined) return;
+    handlers.notify(before === undefined ? 'added' : after === undefined ? 'deleted' : 'updated', key, before, after);
+  });
+
+  function* values(): Generator<P> {
+    const filter = createFilter();
+    for (const value of store.values()) if (filter(value)) yield value;
+  }
+
+  function* keys(): Generator<string> {
+    const filter = createFilter();
+    for (const key of store.keys()) if (filter(store.get(key) as P)) yield key;
+  }
+
+  function size(): number {
+    let count = 0;
+    for (const _ of values()) count++;
+    return count;
+  }
+
+  return {
+    ...reflector,
+    store: {
+      get: key => visible(store.get(key)),
+      keys,
+      values,
+      size,
+      byIndex: (index, entry) => store.byIndex(index, entry).filter(createFilter()),
+      keysByIndex: (index, entry) =>
+        store.keysByIndex(index, entry).filter(key => visible(store.get(key)) !== undefined),
+    },
+    subscribe: handlers.subscribe,
+    turn: (namespace, isVisible) => {
+      for (const key of store.keysByIndex('namespace', namespace)) {
+        const value = store.get(key);
+        if (isVisible) handlers.notify('added', key, undefined, value);
+        else handlers.notify('deleted', key, value, undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import type { KubeClient, Selection, Waiting } from './client.ts';
+import { isExpired, KubeError, NO_ANSWER } from './kube-error.ts';
+import type { AnyObject } from './object.ts';
+import { collectionPath, type Resource } from './resource.ts';
+import type { Transport } from './transport.ts';
+
+export type List = <T, P>(
+  resource: Resource,
+  project: (object: T) => P,
+  options?: Selection &
+    Waiting & {
+      /** Number of objects in a chunk. Defaults to 500. */
+      readonly limit?: number;
+      /**
+       * Whether to receive the objects as a stream from the server's watch cache, if the server supports it. This takes
+       * much less of its memory than chunks, which it reads from etcd. Objects changed meanwhile may be newer than the
+       * rest. Defaults to false.
+       */
+      readonly streamed?: boolean;
+    },
+) => Promise<{ readonly items: P[]; readonly resourceVersion: string }>;
+
+type ListPage<T> = {
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  readonly items: readonly T[] | null;
+};
+
+/** Number of objects per list chunk. Same default as client-go. */
+const PAGE = 500;
+
+/** Content types for requests that only return metadata. See "Metadata-only fetches" in the Kubernetes API concepts. */
+export const METADATA = { list: metadataAs('PartialObjectMetadataList'), watch: metadataAs('PartialObjectMetadata') };
+
+/** Annotation of the bookmark after which a watch continues with changes. See "Streaming lists" there. */
+export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
+
+/** Number of attempts at a list that expires between two chunks. */
+const LIST_TRIES = 3;
+
+/** A streamed list without data for this long is given up. In milliseconds. */
+const STREAM_INACTIVITY_MS = 30_000;
+
+function metadataAs(kind: string): string {
+  // Accept nothing but this type, so that a server not supporting it returns 406 instead of the full data.
+  return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
+}
+
+/**
+ * Creates a client's list function. A streamed list that fails is made in chunks instead, like in client-go, and a
+ * server that refuses the first one is not asked again.
+ */
+export function createList(call: Transport['call'], watch: KubeClient['watch']): List {
+  const listChunks = createChunkedList(call);
+  let isRefused = false;
+  return async (resource, project, options = {}) => {
+    if (!options.streamed || isRefused) return await listChunks(resource, project, options);
+    try {
+      return await listStream(watch, resource, project, options);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      isRefused = error instanceof KubeError && (error.status === 400 || error.status === 422);
+      return await listChunks(resource, project, options);
+    }
+  };
+}
+
+/** Lists by a watch that begins with all objects. Changes made in the meantime arrive among them. */
+async function listStream<T, P>(
+  watch: KubeClient['watch'],
+  resource: Resource,
+  project: (object: T) => P,
+  { namespace, labelSelector, fieldSelector, metadataOnly, signal }: Selection & Waiting,
+): Promise<{ items: P[]; resourceVersion: string }> {
+  const found = new Map<string, P>();
+  const selection = { namespace, labelSelector, fieldSelector, metadataOnly, signal };
+  const options = { ...selection, sendInitialEvents: true, inactivityMs: STREAM_INACTIVITY_MS };
+  for await (const { type, object } of watch<AnyObject>(resource, options)) {
+    const { uid, annotations, resourceVersion } = object.metadata;
+    if (type === 'DELETED') found.delete(uid);
+    else if (type !== 'BOOKMARK') found.set(uid, project(object as T));
+    else if (annotations?.[INITIAL_EVENTS_END] === 'true') return { items: [...found.values()], resourceVersion };
+  }
+  const path = collectionPath(resource, namespace);
+  throw new KubeError({
+    call: `LIST ${path}`,
+    status: NO_ANSWER,
+    reason: 'MalformedAnswer',
+    detail: 'ended too early',
+  });
+}
+
+/** Creates a function that lists in chunks. If a list expires between two chunks, it will be started again. */
+function createChunkedList(call: Transport['call']): List {
+  return async (resource, project, options = {}) => {
+    const { namespace, labelSelector, fieldSelector, metadataOnly, limit = PAGE, signal, timeoutMs } = options;
+    type Item = Parameters<typeof project>[0];
+
+    async function listOnce() {
+      const items: ReturnType<typeof project>[] = [];
+      let next: string | undefined;
+      for (;;) {
+        const page: ListPage<Item> = await call({
+          method: 'GET',
+          path: collectionPath(resource, namespace),
+          query: { labelSelector, fieldSelector, limit: `${limit}`, continue: next },
+          accept: metadataOnly ? METADATA.list : undefined,
+          compressed: true,
+          signal,
+          timeoutMs,
+        });
+        for (const item of page.items ?? []) items.push(project(item));
+        next = page.metadata.continue;
+        if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
+      }
+    }
+
+    for (let tries = 1; ; tries++) {
+      try {
+        return await listOnce();
+      } catch (error) {
+        if (!isExpired(error) || tries === LIST_TRIES) throw error;
+      }
+    }
+  };
+}

@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest';
+import { createManualClock } from '../../test/support/manual-clock.ts';
+import { createLogger } from '../telemetry/log.ts';
+import type { KubeClient, Selection } from './client.ts';
+import { KubeError } from './kube-error.ts';
+import { createNamespacedViews } from './namespaced-views.ts';
+import type { AnyObject } from './object.ts';
+import type { Resource } from './resource.ts';
+import type { WatchEvent } from './watch-stream.ts';
+
+const THINGS: Resource = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', namespaced: true };
+const FORBIDDEN = new KubeError({ call: 'GET things', status: 403, reason: 'Forbidden', detail: 'no' });
+
+type Thing = AnyObject & { readonly color: string };
+const thing = (namespace: string, name: string, color: string, version = 1): Thing => ({
+  metadata: { namespace, name, uid: name, resourceVersion: `${version}` },
+  color,
+});
+
+/** Starts two views, of red and of green things. The server answers with what is in `things`. */
+function start() {
+  const things = new Map<string, Thing[]>();
+  const forbidden = new Set<string>();
+  const watches = new Map<string, { push: (event: WatchEvent<Thing>) => void; fail: (error: unknown) => void }>();
+  const lists: string[] = [];
+  const client = {
+    list: async (_resource: Resource, project: (object: never) => unknown, { namespace = '' }: Selection) => {
+      lists.push(namespace);
+      if (forbidden.has(namespace)) throw FORBIDDEN;
+      return { items: (things.get(namespace) ?? []).map(item => project(item as never)), resourceVersion: '1' };
+    },
+    watch: async function* (_resource: Resource, options: Selection & { readonly signal?: AbortSignal }) {
+      for (;;) {
+        const next = Promise.withResolvers<WatchEvent<Thing>>();
+        watches.set(options.namespace ?? '', { push: next.resolve, fail: next.reject });
+        options.signal?.addEventListener('abort', () => next.reject(options.signal?.reason));
+        yield (await next.promise) as never;
+      }
+    },
+  } as unknown as Pick<KubeClient, 'list' | 'watch'>;
+  const clock = createManualClock();
+  const ready = Promise.withResolvers<void>();
+  const views = createNamespacedViews<Thing>({
+    client,
+    resource: THINGS,
+    ready: ready.promise,
+    clock,
+    log: createLogger({ level: 'silent' }),
+  });
+  const viewOf = (color: string) =>
+    views.view(object => (object.color === color ? object.metadata.name : undefined), { name: name => [name] });
+  const [red, green] = [viewOf('red'), viewOf('green')];
+  const changes: string[] = [];
+  red.subscribe((change, key, old, current) => changes.push(`red ${change} ${key} ${old}→${current}`));
+  green.subscribe((change, key, old, current) => changes.push(`green ${change} ${key} ${old}→${current}`));
+  const accesses: string[] = [];
+  views.onAccess(namespace => accesses.push(`${namespace} ${views.access(namespace)}`));
+  const stop = new AbortController();
+  const running = Promise.all([red.run(stop.signal), green.run(stop.signal)]);
+  const end = () => (stop.abort(), running);
+  return { things, forbidden, watches, lists, clock, ready, views, red, green, changes, accesses, end };
+}
+
+test('keeps each object in its view, with one list for each namespace', async () => {
+  const server = start();
+  server.things.set('a', [thing('a', 'rose', 'red'), thing('a', 'fern', 'green'), thing('a', 'stone', 'grey')]);
+  server.things.set('b', [thing('b', 'moss', 'green')]);
+  for (const namespace of ['a', 'b', 'a']) server.views.open(namespace);
+  await server.clock.advance(0);
+  expect(server.lists).toEqual(['a', 'b']);
+  expect([...server.red.store.keys()]).toEqual(['a/rose']);
+  expect([...server.green.store.keys()]).toEqual(['a/fern', 'b/moss']);
+  expect(server.green.store.byIndex('name', 'moss')).toEqual(['moss']);
+
+  // An object that turns leaves the one view for the other.
+  server.watches.get('a')?.push({ type: 'MODIFIED', object: thing('a', 'fern', 'red', 2) });
+  await server.clock.advance(0);
+  expect(server.changes.slice(3)).toEqual(['red added a/fern undefined→fern', 'green deleted a/fern fern→undefined']);
+  await server.end();
+});
+
+test('a namespace that is closed takes its objects along', async () => {
+  const server = start();
+  server.things.set('a', [thing('a', 'rose', 'red')]);
+  server.views.open('a');
+  await server.clock.advance(0);
+  server.views.close('a');
+  expect([server.red.store.size(), server.views.access('a'), server.views.wasRead('a')]).toEqual([0, 'closed', false]);
+  expect(server.changes.at(-1)).toBe('red deleted a/rose rose→undefined');
+  await server.end();
+});
+
+test('is synced once each namespace has an answer, although one is forbidden', async () => {
+  const server = start();
+  server.forbidden.add('b');
+  server.views.open('a');
+  server.views.open('b');
+  await server.clock.advance(0);
+  expect(server.red.hasSynced()).toBe(false);
+  server.ready.resolve();
+  await server.red.synced;
+  expect(server.accesses.toSorted()).toEqual(['a readable', 'b forbidden']);
+  expect([server.views.wasRead('a'), server.views.wasRead('b')]).toEqual([true, false]);
+  await server.end();
+});
+
+test('a relist does not wait for a forbidden namespace, and finds out what has been granted', async () => {
+  const server = start();
+  server.forbidden.add('a');
+  server.things.set('a', [thing('a', 'rose', 'red')]);
+  server.views.open('a');
+  await server.clock.advance(0);
+  const listed = server.lists.length;
+  await server.red.relist();
+  expect(server.lists.length).toBe(listed + 1);
+  server.forbidden.clear();
+  await server.views.retry('a');
+  expect([server.views.access('a'), [...server.red.store.keys()]]).toEqual(['readable', ['a/rose']]);
+  await server.end();
+});
+
+test('keeps what it has read when a namespace becomes forbidden', async () => {
+  const server = start();
+  server.things.set('a', [thing('a', 'rose', 'red')]);
+  server.views.open('a');
+  await server.clock.advance(0);
+  server.forbidden.add('a');
+  server.watches.get('a')?.fail(FORBIDDEN);
+  await server.clock.advance(0);
+  expect([server.views.access('a'), server.views.wasRead('a')]).toEqual(['forbidden', true]);
+  expect([...server.red.store.keys()]).toEqual(['a/rose']);
+  // It is asked for again, ever less often.
+  await server.clock.advance(600_000);
+  expect(server.lists.length).toBeLessThan(25);
+  await server.end();
+});

@@ -1,0 +1,122 @@
+import type { Logger } from '../telemetry/log.ts';
+import { aborted, type Clock } from '../time/clock.ts';
+import type { KubeClient } from './client.ts';
+import { createNamespaceWatch, type NamespaceAccess, type NamespaceWatch } from './namespace-watch.ts';
+import type { AnyObject } from './object.ts';
+import { createHandlers } from './reflected.ts';
+import type { Reflector } from './reflector.ts';
+import type { Resource } from './resource.ts';
+import { createStore, type Indexers } from './store.ts';
+
+/** NamespacedViews caches a resource in some namespaces only, for a process that may not list it everywhere. */
+export interface NamespacedViews<T extends AnyObject> {
+  /**
+   * Creates a cache of the objects for which `project` returns a value. All views share one watch for each namespace.
+   * Call this before the first `open`.
+   */
+  readonly view: <P>(project: (object: T) => P | undefined, indexers?: Indexers<P>) => Reflector<P>;
+  /** Starts to watch a namespace. This is a no-op if it is open. */
+  readonly open: (namespace: string) => void;
+  /** Ends the watch of a namespace, and removes its objects from the views. */
+  readonly close: (namespace: string) => void;
+  readonly access: (namespace: string) => NamespaceAccess;
+  /** Whether the namespace has ever been listed since it was opened. */
+  readonly wasRead: (namespace: string) => boolean;
+  /** Calls `handler` with each namespace whose access changes. Returns a function to unsubscribe. */
+  readonly onAccess: (handler: (namespace: string) => void) => () => void;
+  /** Lists the namespace again now, rather than after the current backoff. Resolves as well if this is forbidden. */
+  readonly retry: (namespace: string) => Promise<void>;
+}
+
+/** The parts of objects that one view caches. */
+type View = {
+  readonly project: (object: AnyObject) => unknown;
+  readonly put: (key: string, old: unknown, current: unknown) => void;
+};
+
+function createView<P>(project: (object: never) => P | undefined, indexers: Indexers<P>, log: Logger) {
+  const store = createStore<P>(indexers);
+  const { subscribe, notify } = createHandlers<P>(log);
+  const put = (key: string, old: P | undefined, current: P | undefined) => {
+    if (current !== undefined) store.set(key, current);
+    else if (old !== undefined) store.remove(key);
+    else return;
+    notify(old === undefined ? 'added' : current === undefined ? 'deleted' : 'updated', key, old, current);
+  };
+  return { view: { project, put } as View, store, subscribe };
+}
+
+/** @param ready resolves once the namespaces that exist at the start are open */
+export function createNamespacedViews<T extends AnyObject>(options: {
+  readonly client: Pick<KubeClient, 'list' | 'watch'>;
+  readonly resource: Resource;
+  readonly fieldSelector?: string;
+  readonly ready: Promise<unknown>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}): NamespacedViews<T> {
+  const { resource, clock, log } = options;
+  const views: View[] = [];
+  const opened = new Map<string, NamespaceWatch>();
+  const listeners = new Set<(namespace: string) => void>();
+  let running: Promise<void> | undefined;
+  let stopped = false;
+  let hasSynced = false;
+  const synced = options.ready
+    .then(() => Promise.all([...opened.values()].map(({ settled }) => settled)))
+    .then(() => {
+      hasSynced = true;
+    });
+
+  function open(namespace: string): void {
+    if (stopped || opened.has(namespace)) return;
+    const watch = createNamespaceWatch({
+      ...options,
+      namespace,
+      project: object => views.map(({ project }) => project(object)),
+      onChange: (key, old, current) => views.forEach(({ put }, index) => put(key, old?.[index], current?.[index])),
+      onAccess: () => {
+        for (const listener of listeners) listener(namespace);
+      },
+    });
+    opened.set(namespace, watch);
+  }
+
+  /** Every view has it, and one of them is enough. */
+  function run(signal: AbortSignal): Promise<void> {
+    running ??= aborted(signal).then(async () => {
+      stopped = true;
+      await Promise.all([...opened.values()].map(({ stop }) => stop()));
+    });
+    return running;
+  }
+
+  const lastHeardMs = () => {
+    const heard = [...opened.values()].flatMap(watch => watch.lastHeardMs() ?? []);
+    return Math.min(clock.nowMs(), ...heard);
+  };
+  const relist = async () => {
+    await Promise.all([...opened.values()].map(watch => watch.relist()));
+  };
+
+  return {
+    view<P>(project: (object: T) => P | undefined, indexers: Indexers<P> = {}) {
+      const { view, store, subscribe } = createView<P>(project, indexers, log);
+      views.push(view);
+      return { resource, store, subscribe, run, synced, hasSynced: () => hasSynced, lastHeardMs, relist };
+    },
+    open,
+    close(namespace) {
+      const watch = opened.get(namespace);
+      opened.delete(namespace);
+      watch?.close();
+    },
+    access: namespace => opened.get(namespace)?.access() ?? 'closed',
+    wasRead: namespace => opened.get(namespace)?.wasRead() === true,
+    onAccess(handler) {
+      listeners.add(handler);
+      return () => listeners.delete(handler);
+    },
+    retry: async namespace => opened.get(namespace)?.relist(),
+  };
+}

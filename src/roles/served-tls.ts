@@ -1,0 +1,19 @@
+import { endOf } from '../tls/pem-files.ts';
+import { type Certificate, followCertificate, type ServedCertificate } from '../tls/served-certificate.ts';
+import type { Parts } from './parts.ts';
+
+/** Keeps the certificate of a server up to date with its files. Returns a function to stop this. */
+export function followServedCertificate(
+  { log, certificates }: Pick<Parts, 'log' | 'certificates'>,
+  role: 'ingress' | 'facade',
+  served: ServedCertificate | undefined,
+  server: { readonly useCertificate: (certificate: Certificate) => void },
+): () => void {
+  if (served === undefined) return () => {};
+  const following = followCertificate({ served, onChange: server.useCertificate, log: log.child({ role }) });
+  certificates.watch(role, {
+    endMs: () => endOf(following.current().cert),
+    rejected: () => following.problem() !== undefined,
+  });
+  return following.stop;
+}

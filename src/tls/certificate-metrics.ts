@@ -1,0 +1,65 @@
+import { Gauge, type Registry } from '../telemetry/metrics.ts';
+import { createSampler } from '../telemetry/sampler.ts';
+
+/** Certificates that Sluice depends on. */
+export const CERTIFICATE_USES = ['redis', 'redis_client', 'smtp', 'ingress', 'facade'] as const;
+export type CertificateUse = (typeof CERTIFICATE_USES)[number];
+
+interface CertificateSource {
+  /** Returns when the certificate ends, in milliseconds since 1970. Undefined if unknown. */
+  readonly endMs: () => Promise<number | undefined> | number | undefined;
+  /** Whether the files of the certificate cannot be used. Left out if there are no files. */
+  readonly rejected?: () => boolean;
+}
+
+export interface CertificateMetrics {
+  /** Adds a certificate. Replaces an earlier one for the same use. */
+  readonly watch: (use: CertificateUse, source: CertificateSource) => void;
+}
+
+/** Certificates last for days, and asking for one opens a connection. */
+const SAMPLE_EVERY_MS = 600_000;
+const PATIENCE_MS = 1_000;
+
+/** Registers when certificates end, and whether their files can be used. */
+export function createCertificateMetrics(registry: Registry): CertificateMetrics {
+  const registers = [registry];
+  const labelNames = ['use'] as const;
+  const sources = new Map<CertificateUse, CertificateSource>();
+  const samplers = new Map<CertificateUse, ReturnType<typeof createSampler<number | undefined>>>();
+  new Gauge({
+    name: 'sluice_certificate_expiry_timestamp_seconds',
+    help: 'When a certificate expires, in seconds since 1970, by use: redis and smtp (shown by the servers), redis_client, ingress, and facade (own certificates). Updated roughly every 10 minutes when the process is scraped, using a new connection to the server. Will be NaN without TLS, or if unknown.',
+    labelNames,
+    registers,
+    async collect() {
+      for (const use of CERTIFICATE_USES) {
+        this.set({ use }, ((await samplers.get(use)?.read()) ?? Number.NaN) / 1_000);
+      }
+    },
+  });
+  new Gauge({
+    name: 'sluice_certificate_rejected',
+    help: 'Whether the files of an own certificate currently cannot be used, so that the previous certificate still is (1) or not (0), by use.',
+    labelNames,
+    registers,
+    collect() {
+      for (const use of CERTIFICATE_USES) this.set({ use }, sources.get(use)?.rejected?.() === true ? 1 : 0);
+    },
+  });
+  return {
+    watch(use, source) {
+      sources.set(use, source);
+      const look = async () => source.endMs();
+      samplers.set(
+        use,
+        createSampler({
+          look,
+          everyMs: SAMPLE_EVERY_MS,
+          patienceMs: PATIENCE_MS,
+          monotonicMs: () => performance.now(),
+        }),
+      );
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+
+/** A file that is named by an environment variable. */
+export interface NamedFile {
+  readonly variable: string;
+  readonly path: string | undefined;
+}
+
+/** Reads a file that must not be empty. If it cannot be used, returns undefined and adds why to `problems`. */
+export function readText({ variable, path }: NamedFile, problems: string[]): string | undefined {
+  if (path === undefined) return undefined;
+  try {
+    const text = readFileSync(path, 'utf8');
+    if (text.trim() !== '') return text;
+    problems.push(`${variable}: ${path} is empty`);
+  } catch (error) {
+    problems.push(`${variable}: ${(error as NodeJS.ErrnoException).code ?? 'cannot read the file'}: ${path}`);
+  }
+  return undefined;
+}
+
+/** Reads a PEM file with one certificate or more, in the same way as `readText`. */
+export function readCertificates(file: NamedFile, problems: string[]): string | undefined {
+  const text = readText(file, problems);
+  if (text === undefined) return undefined;
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  if (blocks.length > 0 && blocks.every(isCertificate)) return text;
+  problems.push(`${file.variable}: ${file.path} must contain certificates in PEM format (-----BEGIN CERTIFICATE-----)`);
+  return undefined;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).serialNumber !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** Checks that a key in PEM belongs to the first certificate, if there is one, and adds what is wrong to `problems`. */
+export function checkKey(
+  key: string,
+  certificates: string | undefined,
+  files: { readonly key: NamedFile; readonly certificates: NamedFile },
+  problems: string[],
+): void {
+  const { variable, path } = files.key;
+  try {
+    const privateKey = createPrivateKey(key);
+    if (certificates === undefined || new X509Certificate(certificates).checkPrivateKey(privateKey)) return;
+    problems.push(`${variable}: ${path} is not the key of the first certificate in ${files.certificates.path}`);
+  } catch {
+    problems.push(
+      `${variable}: ${path} must contain a private key in PEM format, not encrypted (-----BEGIN PRIVATE KEY-----)`,
+    );
+  }
+}
+
+/** Returns when the first certificate in PEM ends, in milliseconds since 1970. */
+export function endOf(certificates: string): number {
+  return Date.parse(new X509Certificate(certificates).validTo);
+}

@@ -1,0 +1,153 @@
+import { copyFile, writeFile } from 'node:fs/promises';
+import { Agent, request as httpsRequest } from 'node:https';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
+import { pino } from 'pino';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { type Authority, createAuthority } from '../../test/support/redis/certificates.ts';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { createHttpServer } from '../http/server.ts';
+import { createRegistry } from '../telemetry/metrics.ts';
+import { createCertificateMetrics } from './certificate-metrics.ts';
+import { endOf } from './pem-files.ts';
+import { followCertificate, readCertificate } from './served-certificate.ts';
+
+const LIMITS = {
+  headerBytes: 16_384,
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 5_000,
+  connectionTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 60_000,
+  drainTimeoutMs: 100,
+};
+const SOON = { timeout: 20_000, interval: 20 };
+
+let folder: string;
+let authority: Authority;
+
+beforeEach(async () => {
+  const made = await temporaryFolder('served');
+  onTestFinished(made.remove);
+  folder = made.path;
+  authority = await createAuthority(folder);
+});
+
+const served = () => ({
+  certificates: { variable: 'SLUICE_INGRESS_CERT_FILE', path: join(folder, 'tls.crt') },
+  key: { variable: 'SLUICE_INGRESS_KEY_FILE', path: join(folder, 'tls.key') },
+});
+
+/** Puts a certificate with this name where the server reads it, with the key of another one if there is `key`. */
+async function place(name: string, key = name): Promise<void> {
+  const files = await authority.issue(name, 'IP:127.0.0.1', `DNS:${name}.example`);
+  const other = key === name ? files : await authority.issue(key);
+  await copyFile(files.cert, join(folder, 'tls.crt'));
+  await copyFile(other.key, join(folder, 'tls.key'));
+}
+
+/** Starts a server whose certificate follows its files. */
+async function serve() {
+  const files = served();
+  const first = readCertificate(files, []);
+  if (first === undefined) throw new Error('there is no certificate');
+  const server = createHttpServer({
+    limits: LIMITS,
+    certificate: first,
+    factsOfNoRoute: () => ({}),
+    sendProblem: reply => void reply.code(404).send(),
+    onError: (_error, _request, reply) => void reply.code(500).send(),
+  });
+  server.app.get('/', async () => 'served');
+  const lines: { readonly level: number; readonly msg: string; readonly detail?: string }[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line) as never) });
+  const following = followCertificate({ served: { files, first }, onChange: server.useCertificate, log, everyMs: 20 });
+  const port = await server.listen(0, '127.0.0.1');
+  onTestFinished(async () => {
+    following.stop();
+    await server.close();
+  });
+  return { port, lines, following };
+}
+
+/** Sends a request, and returns the answer and the name in the certificate of the connection. */
+async function call(port: number, agent?: Agent) {
+  const { ca } = authority;
+  const { readFile } = await import('node:fs/promises');
+  const options = { port, host: '127.0.0.1', ca: await readFile(ca), agent: agent ?? false };
+  return new Promise<{ readonly body: string; readonly name: unknown; readonly socket: TLSSocket }>(
+    (resolve, reject) => {
+      httpsRequest(options, response => {
+        const socket = response.socket as TLSSocket;
+        const name = socket.getPeerCertificate().subject?.CN;
+        text(response).then(body => resolve({ body, name, socket }), reject);
+      })
+        .once('error', reject)
+        .end();
+    },
+  );
+}
+
+test('a new certificate is served once its files are there, and connections that are open stay', async () => {
+  await place('first');
+  const { port, lines } = await serve();
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  onTestFinished(() => agent.destroy());
+  const before = await call(port, agent);
+  expect(before).toMatchObject({ body: 'served', name: 'first' });
+  await place('second');
+  await vi.waitFor(async () => expect((await call(port)).name).toBe('second'), SOON);
+  const after = await call(port, agent);
+  expect(after.body).toBe('served');
+  expect(after.socket).toBe(before.socket);
+  expect(lines.filter(({ msg }) => msg === 'serving a new certificate').length).toBeGreaterThan(0);
+});
+
+test('while the files cannot be used, the last certificate is served, and the log and the metric say so', async () => {
+  await place('first');
+  const { port, lines, following } = await serve();
+  const registry = createRegistry();
+  createCertificateMetrics(registry).watch('ingress', {
+    endMs: () => endOf(following.current().cert),
+    rejected: () => following.problem() !== undefined,
+  });
+  const metrics = async () => (await registry.metrics()).split('\n').filter(line => line.includes('use="ingress"'));
+  const end = endOf(following.current().cert) / 1_000;
+  expect(end - Date.now() / 1_000).toBeGreaterThan(86_400);
+  expect(await metrics()).toEqual([
+    `sluice_certificate_expiry_timestamp_seconds{use="ingress"} ${end}`,
+    'sluice_certificate_rejected{use="ingress"} 0',
+  ]);
+
+  await place('second', 'stranger');
+  await vi.waitFor(() => expect(following.problem()).toContain('is not the key of the first certificate'), SOON);
+  expect(await call(port)).toMatchObject({ body: 'served', name: 'first' });
+  expect((await metrics())[1]).toBe('sluice_certificate_rejected{use="ingress"} 1');
+  const warnings = () => lines.filter(({ level }) => level === 40);
+  expect(warnings().at(-1)).toMatchObject({
+    msg: 'the new certificate cannot be used; still serving the last one',
+    detail: expect.stringContaining('SLUICE_INGRESS_KEY_FILE'),
+  });
+
+  await writeFile(join(folder, 'tls.crt'), 'nothing');
+  await vi.waitFor(() => expect(following.problem()).toContain('must contain certificates in PEM format'), SOON);
+  expect((await call(port)).name).toBe('first');
+  const told = warnings().length;
+
+  await place('third');
+  await vi.waitFor(async () => expect((await call(port)).name).toBe('third'), SOON);
+  expect(following.problem()).toBeUndefined();
+  expect((await metrics())[1]).toBe('sluice_certificate_rejected{use="ingress"} 0');
+  // Once for each problem, however often the files were read: at most one more while the files were replaced.
+  expect(warnings().length).toBeLessThanOrEqual(told + 1);
+});
+
+test('a client without TLS gets no answer from the program behind', async () => {
+  await place('first');
+  const { port } = await serve();
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  expect(await text(socket)).not.toContain('served');
+  expect((await call(port)).body).toBe('served');
+});

@@ -1,0 +1,73 @@
+import type { Logger } from '../telemetry/log.ts';
+import { checkKey, type NamedFile, readCertificates, readText } from './pem-files.ts';
+
+/** A certificate, followed by any intermediate certificates, and its key, in PEM. */
+export interface Certificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** The files of a certificate for a server, and what they contained at the start. */
+export interface ServedCertificate {
+  readonly files: { readonly certificates: NamedFile; readonly key: NamedFile };
+  readonly first: Certificate;
+}
+
+/** Reads both files. If they cannot be used, returns undefined and adds what needs to change to `problems`. */
+export function readCertificate(files: ServedCertificate['files'], problems: string[]): Certificate | undefined {
+  const found: string[] = [];
+  const cert = readCertificates(files.certificates, found);
+  const key = readText(files.key, found);
+  if (key !== undefined) checkKey(key, cert, files, found);
+  problems.push(...found);
+  return found.length > 0 || cert === undefined || key === undefined ? undefined : { cert, key };
+}
+
+interface Following {
+  /** Returns the certificate that is served. */
+  readonly current: () => Certificate;
+  /** Returns why the files cannot be used now. Undefined if they can. */
+  readonly problem: () => string | undefined;
+  readonly stop: () => void;
+}
+
+/** A new certificate is served after at most this time. */
+const READ_EVERY_MS = 5_000;
+
+/**
+ * Reads the files again every five seconds, and calls `onChange` with each new certificate. While the files cannot be
+ * used, for example because only one of them has been replaced, the last usable certificate stays.
+ */
+export function followCertificate(options: {
+  readonly served: ServedCertificate;
+  readonly onChange: (certificate: Certificate) => void;
+  readonly log: Logger;
+  readonly everyMs?: number;
+}): Following {
+  const { served, onChange, log, everyMs = READ_EVERY_MS } = options;
+  let current = served.first;
+  let problem: string | undefined;
+
+  function look(): void {
+    const problems: string[] = [];
+    const found = readCertificate(served.files, problems);
+    try {
+      if (found !== undefined && (found.cert !== current.cert || found.key !== current.key)) {
+        onChange(found);
+        current = found;
+        log.info({ file: served.files.certificates.path }, 'serving a new certificate');
+      }
+    } catch (error) {
+      problems.push(`${served.files.certificates.variable}: ${(error as Error).message}`);
+    }
+    const now = problems.length === 0 ? undefined : problems.join('; ');
+    if (now !== undefined && now !== problem) {
+      log.warn({ detail: now }, 'the new certificate cannot be used; still serving the last one');
+    }
+    problem = now;
+  }
+
+  const timer = setInterval(look, everyMs);
+  timer.unref();
+  return { current: () => current, problem: () => problem, stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,158 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connect, type KubeClient } from '../../../src/kube/client.ts';
+import { ROLE_BINDINGS, SECRETS } from '../../../src/kube/resource.ts';
+import { applyPermissions, kubeconfigOf } from '../../support/kubernetes/permissions.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { refusal } from '../support/accounts.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE, type Running, SUBSCRIPTION, settle } from '../support/small-world.ts';
+import { apply, kubectl, stream, tenant } from '../support/world.ts';
+
+// The controller has the rights of config/rbac with the component, and its Secrets only by RoleBindings.
+const ROLE = 'sluice-workspace-secrets';
+const RIGHTS = join(import.meta.dirname, '..', '..', '..', 'config/components/namespaced-secrets/rights.yaml');
+const HEADER = { name: 'endpoint', key: 'token' };
+const ACCOUNT = { kind: 'ServiceAccount', namespace: 'sluice-system', name: 'sluice-controller' };
+
+let installed: Installation;
+let world: Running;
+let controller: Sluice;
+/** Has the token of the controller. */
+let client: KubeClient;
+
+async function startController(): Promise<void> {
+  const kubeconfig = await kubeconfigOf(installed.cluster, 'sluice-controller');
+  controller = await installed.start({ role: 'controller', kubeconfig, env: { SLUICE_SECRETS_ROLE: ROLE } });
+}
+
+const bindings = (namespace: string) =>
+  kubectl(installed.cluster, ['get', 'rolebinding', '-n', namespace, '-o', 'jsonpath={.items[*].metadata.name}']);
+const ready = (workspace: string, is = 'True/NamespaceReady') =>
+  world.observer.until(['Workspace', workspace, undefined, 'Ready', is]);
+
+beforeAll(async () => {
+  installed = await install();
+  await applyPermissions(installed.cluster);
+  await kubectl(installed.cluster, ['apply', '--server-side', '-f', RIGHTS]);
+  await kubectl(installed.cluster, ['delete', 'clusterrolebinding', ROLE]);
+  client = connect({ kubeconfig: await kubeconfigOf(installed.cluster, 'sluice-controller') });
+  // What an installation has when it changes to this access: a workspace with its Secrets.
+  await apply(installed.cluster, [
+    ...tenant('ada'),
+    {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: HEADER.name, namespace: 'ada' },
+      stringData: { [HEADER.key]: 'Bearer one' },
+    },
+  ]);
+  await startController();
+  const [ingress] = await Promise.all(
+    (['ingress', 'router', 'dispatcher'] as const).map(role => installed.start({ role, kubeconfig: '/nowhere' })),
+  );
+  const headers = [{ name: 'Authorization', valueFrom: { secretKeyRef: HEADER } }];
+  world = await settle(installed, { partners: ['ada'], groupKeys: ['key'], endpoint: { headers } });
+  publish = world.publisherOf(ingress as Sluice).publish;
+});
+
+let publish: (sample: ReturnType<typeof makeSample>) => Promise<unknown>;
+
+afterAll(async () => {
+  await client?.close();
+  await world?.close();
+  await installed?.stop();
+});
+
+async function arrives(id: string, authorization: string): Promise<void> {
+  await publish(makeSample(id, 'key', id));
+  await world.receiver.arrival(id, 'ada');
+  const attempt = world.receiver.attempts.findLast(each => each.id === id);
+  expect(attempt?.headers['authorization']).toBe(authorization);
+}
+
+it('an event that needs Secrets of two namespaces is delivered', async () => {
+  await arrives('first', 'Bearer one');
+  expect([await bindings(PRODUCER), await bindings('ada')]).toEqual([ROLE, ROLE]);
+  const mirrored = await client.get(SECRETS, { namespace: 'ada', name: `${SUBSCRIPTION}-signing` });
+  expect(mirrored).toMatchObject({ type: 'sluice.dev/signing' });
+});
+
+it('a Secret that changes is noticed, and a signing secret is mended', async () => {
+  const change = { stringData: { [HEADER.key]: 'Bearer two' } };
+  const patch = ['patch', 'secret', HEADER.name, '-n', 'ada', '--type=merge', '-p', JSON.stringify(change)];
+  await kubectl(installed.cluster, patch);
+  let count = 0;
+  const isNew = async () => {
+    const id = `second.${count++}`;
+    await publish(makeSample(id, 'key', id));
+    await world.receiver.arrival(id, 'ada');
+    return world.receiver.attempts.findLast(each => each.id === id)?.headers['authorization'] === 'Bearer two';
+  };
+  await eventually('the new value', isNew, { withinMs: 15_000, everyMs: 200 });
+  const signing = { namespace: 'ada', name: `${SUBSCRIPTION}-signing` };
+  const uid = (await client.get(SECRETS, signing))?.metadata.uid;
+  await kubectl(installed.cluster, ['delete', 'secret', signing.name, '-n', 'ada']);
+  const isBack = async () => ![undefined, uid].includes((await client.get(SECRETS, signing))?.metadata.uid);
+  await eventually('it is back', isBack, { withinMs: 15_000 });
+});
+
+it('the controller cannot read Secrets elsewhere, nor bind itself there', async () => {
+  await kubectl(installed.cluster, ['create', 'namespace', 'elsewhere']);
+  await kubectl(installed.cluster, ['create', 'secret', 'generic', 'theirs', '-n', 'elsewhere', '--from-literal=a=b']);
+  const theirs = { namespace: 'elsewhere', name: 'theirs' };
+  expect(await refusal(client.get(SECRETS, theirs))).toMatch(/^403 .*cannot get resource "secrets"/);
+  expect(await refusal(client.list(SECRETS, object => object))).toMatch(/^403 .*at the cluster scope/);
+  const bind = (namespace: string, name: string, role: string, subject: object = ACCOUNT) => {
+    const roleRef = { apiGroup: ROLE_BINDINGS.group, kind: 'ClusterRole', name: role };
+    const options = { fieldManager: 'test', force: true };
+    return refusal(client.apply(ROLE_BINDINGS, { namespace, name }, { roleRef, subjects: [subject] }, options));
+  };
+  expect(await bind('elsewhere', ROLE, ROLE)).toMatch(/^403 .*only bind roles in namespaces with the label/);
+  expect(await bind('elsewhere', 'another', ROLE)).toMatch(/^403 .*cannot (create|patch) resource "rolebindings"/);
+  const other = { ...ACCOUNT, name: 'sluice-facade' };
+  expect(await bind('ada', ROLE, ROLE, other)).toMatch(/^403 .*only bind roles to its own service account/);
+  await kubectl(installed.cluster, ['label', 'namespace', 'elsewhere', 'sluice.dev/workspace=elsewhere']);
+  expect(await bind('elsewhere', ROLE, 'cluster-admin')).toMatch(/^403 /);
+});
+
+it('a binding that is removed is made again by the next leader', async () => {
+  await kubectl(installed.cluster, ['delete', 'rolebinding', ROLE, '-n', 'ada']);
+  await controller.stop();
+  await startController();
+  await eventually('it is back', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
+  await arrives('after', 'Bearer two');
+});
+
+it('deleting a workspace removes its binding', async () => {
+  await apply(installed.cluster, tenant('short'));
+  await ready('short');
+  expect(await bindings('short')).toBe(ROLE);
+  await world.observer.remove('Workspace', 'short');
+  await world.observer.untilGone(['Workspace', 'short', undefined], 15_000);
+  expect(await bindings('short')).toBe('');
+});
+
+it('a workspace without a RoleBinding reports this, and others continue to work', async () => {
+  await kubectl(installed.cluster, ['delete', 'clusterrolebinding', 'sluice-controller-bindings']);
+  await apply(installed.cluster, [...tenant('alone'), stream('alone', QUEUE)]);
+  await ready('alone', 'False/SecretsForbidden');
+  const path = 'jsonpath={.status.conditions[?(@.type=="Ready")].message}';
+  expect(await kubectl(installed.cluster, ['get', 'workspace', 'alone', '-o', path])).toMatch(
+    /cannot read the Secrets of namespace alone: .*binds the ClusterRole sluice-workspace-secrets to system:serviceaccount:sluice-system:sluice-controller$/s,
+  );
+  // A new leader sees it from the start.
+  await controller.stop();
+  await startController();
+  await apply(installed.cluster, [stream(PRODUCER, 'another')]);
+  await world.observer.until(['CatalogStream', 'another', PRODUCER, 'Ready', 'True/QueueReady']);
+  await arrives('meanwhile', 'Bearer two');
+  await ready('alone', 'False/SecretsForbidden');
+
+  const bind = ['create', 'rolebinding', ROLE, '-n', 'alone', `--clusterrole=${ROLE}`];
+  await kubectl(installed.cluster, [...bind, '--serviceaccount=sluice-system:sluice-controller']);
+  await ready('alone');
+  await world.observer.until(['CatalogStream', QUEUE, 'alone', 'Ready', 'True/QueueReady']);
+});

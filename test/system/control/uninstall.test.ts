@@ -1,0 +1,120 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { FINALIZER } from '../../../src/api/well-known.ts';
+import { WITH_FINALIZER } from '../../../src/kube/access/rights.ts';
+import { eventually } from '../support/deadline.ts';
+import { makeSample } from '../support/publisher.ts';
+import { PRODUCER, QUEUE } from '../support/small-world.ts';
+import { useSmallWorld } from '../support/use-small-world.ts';
+import { apply, kubectl, pkg } from '../support/world.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const LEASE = ['lease', 'sluice-controller', '--namespace=sluice-system'];
+
+/** An event that fails stays undelivered for longer than any test takes. */
+const endpoint = { retrySchedule: Array.from({ length: 16 }, () => '10s') };
+const world = useSmallWorld({ partners: ['ada'], groupKeys: ['key'], endpoint, controllerManager: true });
+
+/** Runs `sluice uninstall` beside the roles. */
+function uninstall(args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+  const all = {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    KUBECONFIG: world.cluster.kubeconfig,
+    SLUICE_REDIS_URL: world.redis.url,
+    ...env,
+  };
+  return new Promise<{ readonly code: number; readonly stdout: string }>(resolve => {
+    execFile(join(ROOT, 'bin', 'sluice'), ['uninstall', ...args], { env: all }, (error, stdout, stderr) =>
+      resolve({ code: Number(error?.code ?? 0), stdout: stdout + stderr }),
+    );
+  });
+}
+
+/** Names of the objects that have, or do not have, the finalizer. */
+async function finalizers(): Promise<{ readonly held: readonly string[]; readonly free: readonly string[] }> {
+  const kinds = WITH_FINALIZER.map(kind => `${kind}.sluice.dev`).join(',');
+  const { items } = JSON.parse(await kubectl(world.cluster, ['get', kinds, '--all-namespaces', '-o', 'json'])) as {
+    readonly items: readonly { readonly kind: string; readonly metadata: { name: string; finalizers?: string[] } }[];
+  };
+  const named = (has: boolean) =>
+    items
+      .filter(({ metadata }) => (metadata.finalizers ?? []).includes(FINALIZER) === has)
+      .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  return { held: named(true), free: named(false) };
+}
+
+const holder = () => kubectl(world.cluster, ['get', ...LEASE, '-o', 'jsonpath={.spec.holderIdentity}']);
+
+describe('sluice uninstall', () => {
+  it('leaves the objects of another installation alone', async () => {
+    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 20_000 });
+    const { code, stdout } = await uninstall([], { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system' });
+    expect(stdout).toContain('There is nothing to do');
+    expect(code).toBe(0);
+    expect((await finalizers()).free).toEqual([]);
+  });
+
+  it('refuses while there are undelivered events, and changes nothing', async () => {
+    await apply(world.cluster, [pkg(PRODUCER, 'all', [QUEUE])]);
+    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 20_000 });
+    world.receiver.behave(() => 500);
+    expect((await world.publisher.post(makeSample('late', 'key', 'late'))).status).toBe(202);
+    const leader = await holder();
+    const { code, stdout } = await uninstall();
+    expect(code).toBe(1);
+    expect(stdout).toContain(`Streams with undelivered events: 1: ${PRODUCER}/${QUEUE}\nNothing was changed`);
+    expect((await finalizers()).free).toEqual([]);
+    expect(await holder()).toBe(leader);
+  });
+
+  it('removes the finalizers if told to, and the running controller does not add them again', async () => {
+    const { held } = await finalizers();
+    const { code, stdout } = await uninstall(['--ignore-undelivered']);
+    expect(stdout).toContain(`Finalizers removed: ${held.length}`);
+    expect(code).toBe(0);
+    expect((await finalizers()).free).toEqual(held);
+    expect((await world.sluice.logLines()).map(({ msg }) => msg)).toContain('lost the Lease');
+    expect(await holder()).toMatch(/^uninstall_/);
+    // A change that a leader would reconcile.
+    await kubectl(world.cluster, ['annotate', 'workspaces.sluice.dev', PRODUCER, 'changed=true']);
+    expect((await finalizers()).held).toEqual([]);
+  });
+
+  it('a controller that is installed later adds them again, and delivers the event', async () => {
+    world.receiver.behave(() => 204);
+    await world.sluice.restart();
+    await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 90_000 });
+    await eventually('the delivery', async () => world.receiver.attempts.some(({ id }) => id === 'late'), {
+      withinMs: 30_000,
+    });
+  });
+
+  it('without Redis, and while the leader is stopped, it goes by the statuses', async () => {
+    const without = { SLUICE_REDIS_URL: 'redis://127.0.0.1:1' };
+    const backlog = [
+      'get',
+      'subscription.sluice.dev',
+      '-n',
+      'ada',
+      '-o',
+      'jsonpath={.items[0].status.delivery.backlog}',
+    ];
+    await eventually('an empty backlog', async () => (await kubectl(world.cluster, backlog)) === '0', {
+      withinMs: 60_000,
+    });
+    await world.sluice.kill('SIGSTOP');
+    const { code, stdout } = await uninstall([], without);
+    expect(stdout).toMatch(/Redis cannot be read.*ECONNREFUSED/);
+    expect(code).toBe(0);
+  });
+
+  it('afterwards nothing hangs without a controller: neither the namespaces nor the kinds', async () => {
+    await world.sluice.kill();
+    expect((await finalizers()).held).toEqual([]);
+    await kubectl(world.cluster, ['delete', '-f', join(ROOT, 'crds'), '--timeout=60s']);
+    await kubectl(world.cluster, ['delete', 'namespace', PRODUCER, 'ada', '--timeout=60s']);
+    expect((await uninstall()).stdout).toContain('There is nothing to do');
+  });
+});

@@ -1,0 +1,153 @@
+import { copyFile, readFile } from 'node:fs/promises';
+import { get } from 'node:https';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { tenantId } from '../../../src/core/ids/ids.ts';
+import { freePort } from '../../support/free-port.ts';
+import { type Issuer, startIssuer } from '../../support/issuer.ts';
+import { type MailServer, startMailServer } from '../../support/mail/mail-server.ts';
+import { type OtlpReceiver, startOtlpReceiver } from '../../support/otlp-receiver.ts';
+import { type CertificateFiles, createAuthority, tlsArguments } from '../../support/redis/certificates.ts';
+import { DOCUMENTED, type RedisServer, startRedis } from '../../support/redis/server.ts';
+import type { Sluice } from '../../support/sluice.ts';
+import { type TemporaryFolder, temporaryFolder } from '../../support/temporary-folder.ts';
+import { eventually } from '../support/deadline.ts';
+import { type Installation, install } from '../support/installation.ts';
+import { apply, integration, tenant } from '../support/world.ts';
+
+/** A private authority has signed the certificates of everything that Sluice connects to, and its own. */
+let folder: TemporaryFolder;
+let ca: string;
+let installed: Installation;
+let redis: RedisServer;
+let issuer: Issuer;
+let mail: MailServer;
+let collector: OtlpReceiver;
+let own: CertificateFiles;
+let next: CertificateFiles;
+let env: Readonly<Record<string, string>>;
+
+const WITHIN = { withinMs: 60_000 };
+
+beforeAll(async () => {
+  folder = await temporaryFolder('certificates');
+  const authority = await createAuthority(folder.path);
+  ca = authority.ca;
+  const server = await authority.issue('server', 'IP:127.0.0.1', 'DNS:localhost');
+  const pem = { cert: await readFile(server.cert, 'utf8'), key: await readFile(server.key, 'utf8') };
+  own = await authority.issue('first', 'IP:127.0.0.1');
+  next = await authority.issue('second', 'IP:127.0.0.1');
+  const tlsPort = await freePort();
+  [installed, redis, issuer, mail, collector] = await Promise.all([
+    install(),
+    startRedis({ appendonly: true, extra: [...DOCUMENTED, ...tlsArguments(tlsPort, ca, server, 'no')] }),
+    startIssuer(0, server),
+    startMailServer({ more: { secure: true, ...pem } }),
+    startOtlpReceiver(pem),
+  ]);
+  await replace(own);
+  env = {
+    SLUICE_REDIS_URL: `rediss://127.0.0.1:${tlsPort}`,
+    ...issuer.env,
+    SLUICE_SMTP_URL: `smtps://127.0.0.1:${mail.port}`,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_BSP_SCHEDULE_DELAY: '200',
+    ...files('INGRESS'),
+    ...files('FACADE'),
+  };
+});
+
+afterAll(async () => {
+  await installed?.stop();
+  await Promise.all([redis?.stop(), issuer?.close(), mail?.close(), collector?.close()]);
+  await folder?.remove();
+});
+
+const files = (role: string) => ({
+  [`SLUICE_${role}_CERT_FILE`]: join(folder.path, 'tls.crt'),
+  [`SLUICE_${role}_KEY_FILE`]: join(folder.path, 'tls.key'),
+});
+
+async function replace({ cert, key }: CertificateFiles): Promise<void> {
+  await copyFile(cert, join(folder.path, 'tls.crt'));
+  await copyFile(key, join(folder.path, 'tls.key'));
+}
+
+const invite = (producer: string, partner: string) =>
+  integration(producer, partner, { workspace: undefined, invitedEmail: `${partner}@partner.example` });
+const mailsTo = (partner: string) => mail.received.filter(({ to }) => to.includes(`${partner}@partner.example`)).length;
+
+/** Sends a request over TLS, and returns the status and the name in the certificate. */
+async function call(url: string, path: string, token = '') {
+  const options = { ca: await readFile(ca), headers: { authorization: `Bearer ${token}` }, agent: false };
+  return new Promise<{ readonly status: number | undefined; readonly name: unknown }>((resolve, reject) => {
+    get(new URL(path, url.replace('http:', 'https:')), options, response => {
+      const name = (response.socket as TLSSocket).getPeerCertificate().subject?.CN;
+      buffer(response).then(() => resolve({ status: response.statusCode, name }), reject);
+    }).once('error', reject);
+  });
+}
+
+const catalogOf = (producer: string) => `/waas/producer/${tenantId(producer)}/catalog`;
+const readyz = async ({ opsUrl }: Sluice) => (await fetch(`${opsUrl}/readyz`)).text();
+
+it('with NODE_EXTRA_CA_CERTS, the authority is trusted for Redis, identity provider, mail server and collector', async () => {
+  const sluice = await installed.start({ env: { ...env, NODE_EXTRA_CA_CERTS: ca } });
+  const owner = { owners: [{ issuer: issuer.url, subject: 'ada', role: 'Owner' }], plan: 'Metered' };
+  await apply(installed.cluster, [...tenant('shop', owner), invite('shop', 'trusting')]);
+  const token = await issuer.token({ sub: 'ada' });
+  await eventually(
+    'the facade knows the workspace',
+    async () => (await call(sluice.facadeUrl, catalogOf('shop'), token)).status === 200,
+    WITHIN,
+  );
+  await eventually('the invitation is sent', async () => mailsTo('trusting') === 1, WITHIN);
+  await eventually('spans arrive', async () => collector.requests.length > 0, WITHIN);
+
+  const inTwoDays = Date.now() / 1_000 + 2 * 86_400;
+  for (const use of ['redis', 'smtp', 'ingress', 'facade']) {
+    const seen = async () => sluice.metric('sluice_certificate_expiry_timestamp_seconds', { use });
+    await eventually(`the certificate for ${use} is seen`, async () => (await seen()) > 0, WITHIN);
+    expect(Math.abs((await seen()) - inTwoDays)).toBeLessThan(3_600);
+  }
+
+  expect(await call(sluice.ingressUrl, '/')).toEqual({ status: 404, name: 'first' });
+  await replace(next);
+  for (const url of [sluice.ingressUrl, sluice.facadeUrl]) {
+    await eventually('the new certificate is served', async () => (await call(url, '/')).name === 'second', WITHIN);
+  }
+  await copyFile(own.key, join(folder.path, 'tls.key'));
+  const rejected = () => sluice.metric('sluice_certificate_rejected', { use: 'ingress' });
+  await eventually('the wrong key is seen', async () => (await rejected()) === 1, WITHIN);
+  expect((await call(sluice.ingressUrl, '/')).name).toBe('second');
+  expect(await readyz(sluice)).toBe('ok\n');
+  await replace(own);
+  await eventually('it can be used again', async () => (await rejected()) === 0, WITHIN);
+  await sluice.stop();
+});
+
+it('without it, each of them is refused', async () => {
+  const waiting = await installed.start({ role: 'router', unready: true, env });
+  await eventually(
+    'Redis is refused',
+    async () => (await readyz(waiting).catch(() => '')).includes('Set SLUICE_REDIS_CA_FILE'),
+    WITHIN,
+  );
+  const exported = collector.requests.length;
+  const sluice = await installed.start({ env: { ...env, SLUICE_REDIS_CA_FILE: ca } });
+  await apply(installed.cluster, [invite('shop', 'doubting')]);
+  const token = await issuer.token({ sub: 'ada' });
+  expect((await call(sluice.facadeUrl, catalogOf('shop'), token)).status).toBe(503);
+  const told = async (msg: string) => (await sluice.logLines()).some(line => line['msg'] === msg);
+  await eventually(
+    'the collector is refused',
+    async () => told('cannot export spans: check OTEL_EXPORTER_OTLP_ENDPOINT and the collector'),
+    WITHIN,
+  );
+  const failed = () => sluice.metric('sluice_controller_invitation_mails_total', { result: 'failed' });
+  await eventually('the mail server is refused', async () => (await failed()) > 0, WITHIN);
+  expect(mailsTo('doubting')).toBe(0);
+  expect(collector.requests).toHaveLength(exported);
+});

@@ -1,0 +1,68 @@
+import { instanceFields } from '../../../src/api/instance.ts';
+import { KINDS } from '../../../src/api/kinds/kinds.ts';
+import type { Cluster } from '../../support/kubernetes/cluster.ts';
+import type { Receiver } from './receiver.ts';
+import { activation, ingressKey, integration, kubectl, type Manifest, stream, subscription } from './world.ts';
+
+/** The installations of the cluster: the default one, and one with a name. */
+export type Instance = '' | 'blue';
+const NAMES = { '': 'plain', blue: 'blue' } as const;
+export const shopOf = (instance: Instance) => `${NAMES[instance]}-shop`;
+export const partnerOf = (instance: Instance) => `${NAMES[instance]}-partner`;
+export const keyOf = (instance: Instance) => `an-ingress-key-of-${shopOf(instance)}`;
+
+/** An account and a workspace, both owned by Ada of the issuer. The controller makes the namespace. */
+export function workspaceOf(
+  instance: Instance,
+  issuer: { readonly url: string },
+  name: string,
+  account = name,
+): Manifest[] {
+  const { apiVersion } = stream('', '');
+  const owners = [{ issuer: issuer.url, subject: 'ada', role: 'Owner' }];
+  const more = instanceFields(instance);
+  return [
+    { apiVersion, kind: 'Account', metadata: { name: account }, spec: { owners, plan: 'Metered', ...more } },
+    { apiVersion, kind: 'Workspace', metadata: { name }, spec: { account, ...more } },
+  ];
+}
+
+/** What is in the two workspaces of an installation. */
+export function goodsOf(instance: Instance, receiver: Pick<Receiver, 'urlOf'>): Manifest[] {
+  const [shop, partner] = [shopOf(instance), partnerOf(instance)];
+  return [
+    stream(shop, 'orders'),
+    ingressKey(shop, keyOf(instance)),
+    integration(shop, partner),
+    subscription(partner, shop, 'orders', { url: receiver.urlOf(partner) }),
+    activation(shop, partner, 'key'),
+  ];
+}
+
+interface Listed {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly resourceVersion: string };
+  readonly involvedObject?: { readonly name: string };
+}
+
+/** Returns the version of all that an installation's tenants have, Events and Secrets included. Each write moves one. */
+export async function versionsOf(cluster: Cluster, instance: Instance): Promise<Record<string, string>> {
+  const kinds = [
+    ...Object.values(KINDS).map(({ plural }) => `${plural}.sluice.dev`),
+    'secrets',
+    'namespaces',
+    'events',
+  ];
+  const output = await kubectl(cluster, ['get', kinds.join(), '--all-namespaces', '-o=json']);
+  const isTheirs = ({ metadata, involvedObject }: Listed) =>
+    [metadata.name, metadata.namespace, involvedObject?.name].some(
+      name => name === shopOf(instance) || name === partnerOf(instance),
+    );
+  const items = (JSON.parse(output) as { readonly items: readonly Listed[] }).items.filter(isTheirs);
+  return Object.fromEntries(
+    items.map(({ kind, metadata }) => [
+      `${kind} ${metadata.namespace ?? ''}/${metadata.name}`,
+      metadata.resourceVersion,
+    ]),
+  );
+}

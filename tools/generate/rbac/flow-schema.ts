@@ -1,0 +1,40 @@
+import type { Installation } from '../installation.ts';
+import { describedMetadata } from '../manifests/metadata.ts';
+
+/** Above the FlowSchemas of Kubernetes for other service accounts, below those for its own leader election. */
+const PRECEDENCE = 300;
+
+/**
+ * Returns the FlowSchema that puts the requests for the controller's Lease into the priority level for leader election.
+ * Otherwise, a flood of requests of others could make the API server answer them too late, and the leader would lose
+ * its Lease.
+ */
+export function leaseFlowSchema(installation: Installation): object {
+  const { prefix, namespace, accountOf } = installation;
+  return {
+    apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+    kind: 'FlowSchema',
+    metadata: describedMetadata(installation, {
+      name: `${prefix}-leases`,
+      description: 'Keeps requests for the Lease of the controller apart from those of others.',
+    }),
+    spec: {
+      priorityLevelConfiguration: { name: 'leader-election' },
+      matchingPrecedence: PRECEDENCE,
+      distinguisherMethod: { type: 'ByUser' },
+      rules: [
+        {
+          subjects: [{ kind: 'ServiceAccount', serviceAccount: { name: accountOf('controller'), namespace } }],
+          resourceRules: [
+            {
+              apiGroups: ['coordination.k8s.io'],
+              resources: ['leases'],
+              verbs: ['get', 'create', 'update'],
+              namespaces: [namespace],
+            },
+          ],
+        },
+      ],
+    },
+  };
+}
