@@ -1,6 +1,7 @@
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { ROLES } from '../src/config/config.ts';
 import { ENVIRONMENT } from '../src/config/environment.ts';
 import { driftedFiles, OUT_OF_DATE, renderAll } from '../tools/generate/generate.ts';
@@ -11,9 +12,11 @@ const ROOT = join(import.meta.dirname, '..');
 /** Written by hand. */
 const BY_HAND = [
   'config/samples/**',
+  'config/argocd/sample{,/**}',
   'charts/sluice/templates/{NOTES.txt,_helpers.tpl,root-key,secrets,validate}{,.yaml}',
+  'charts/sluice/templates/tests{,/delivery.yaml}',
 ];
-const MONITORING_BY_HAND = 'charts/sluice/templates/monitoring/{dashboard,prometheus-rule}.yaml';
+const MONITORING_BY_HAND = 'charts/sluice/templates/monitoring/{dashboard,kube-state-metrics,prometheus-rule}.yaml';
 
 test('the manifests and the chart are what make generate writes, and no others', async () => {
   const generated = await renderAll();
@@ -30,6 +33,12 @@ function foldersOf(path: string): string[] {
   const parts = path.split('/').slice(0, -1);
   return parts.map((_, i) => parts.slice(0, i + 1).join('/'));
 }
+
+test('kubectl apply -k config/samples applies the same files as with -f', () => {
+  const folder = join(ROOT, 'config', 'samples');
+  const { resources } = parse(readFileSync(join(folder, 'Kustomization'), 'utf8')) as { resources: string[] };
+  expect(resources).toEqual(globSync('*.yaml', { cwd: folder }).toSorted());
+});
 
 test('each variable comes from the ConfigMap, a Secret or the pod', () => {
   expect([...CONFIGURED, ...ELSEWHERE].toSorted()).toEqual(Object.keys(ENVIRONMENT).toSorted());

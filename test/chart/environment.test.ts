@@ -28,6 +28,10 @@ beforeAll(async () => {
     SLUICE_REDIS_CA_FILE: authority.ca,
     SLUICE_REDIS_CERT_FILE: client.cert,
     SLUICE_REDIS_KEY_FILE: client.key,
+    SLUICE_INGRESS_CERT_FILE: client.cert,
+    SLUICE_INGRESS_KEY_FILE: client.key,
+    SLUICE_FACADE_CERT_FILE: client.cert,
+    SLUICE_FACADE_KEY_FILE: client.key,
   };
 });
 
@@ -104,7 +108,12 @@ test('the roles read what the values say', async () => {
   });
   expect(controller?.mail).toMatchObject({ acceptUrl: 'https://app.example.com/i', plainText: false });
   expect(controller?.queueMaxBytes).toBe(1_073_741_824_000);
+  expect(controller?.workspaceQuota).toEqual({
+    'count/activations.sluice.dev': '10000',
+    'count/packages.sluice.dev': '100',
+  });
   expect(ingress).toMatchObject({ shutdownDelayMs: 20_000, rootKey: undefined, mail: undefined });
   expect(ingress?.tracing).toMatchObject({ sampler: { parentBased: true, ratio: 0.05 } });
   expect(dispatcher?.allowedNetworks).toEqual(['10.8.0.0/16']);
+  for (const role of [controller, facade, ingress, dispatcher]) expect(role?.instance).toBe('blue');
 });

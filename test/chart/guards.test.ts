@@ -1,9 +1,11 @@
 import { pino } from 'pino';
 import { beforeAll, describe, expect, test } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import { checkRedis } from '../../src/redis/check.ts';
 import { connectRedis } from '../../src/redis/client.ts';
 import { startRedis } from '../support/redis/server.ts';
 import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { buildOverlays, REQUIRED_OVERLAY } from './support/kustomize.ts';
 import { VALUE_SETS } from './support/value-sets.ts';
 
 let helm: Helm;
@@ -31,13 +33,12 @@ describe('the NetworkPolicies', () => {
     );
   }
 
-  test('let only the controller and the facade connect to the API server', async () => {
+  test('let only the controller, the facade and the uninstall Job connect to the API server', async () => {
     const rules = await egress();
     const toPort = (port: number) =>
       Object.keys(rules).filter(role => rules[role]?.some(({ ports = [] }) => ports.some(each => each.port === port)));
-    expect(toPort(6443)).toEqual(expect.arrayContaining(['controller', 'facade']));
-    expect(toPort(6443)).toHaveLength(2);
-    expect(toPort(6379)).toHaveLength(5);
+    expect(toPort(6443).toSorted()).toEqual(['controller', 'facade', 'uninstall']);
+    expect(toPort(6379).toSorted()).toEqual(['controller', 'dispatcher', 'facade', 'ingress', 'router', 'uninstall']);
   });
 
   test('let only the dispatcher connect to any port, and not inside of the cluster', async () => {
@@ -64,9 +65,20 @@ test('whoever may view a namespace does not see the addresses in Integrations', 
 
 interface StatefulSet extends Manifest {
   readonly spec: {
-    readonly template: { readonly spec: { readonly containers: readonly { readonly args: readonly string[] }[] } };
+    readonly template: {
+      readonly spec: { readonly containers: readonly { readonly image: string; readonly args: readonly string[] }[] };
+    };
   };
 }
+
+test('Redis for evaluation has the image that belongs to Sluice, unless another one is set', async () => {
+  const imageOf = (objects: readonly Manifest[]) =>
+    (objects.filter(({ kind }) => kind === 'StatefulSet') as StatefulSet[])[0]?.spec.template.spec.containers[0]?.image;
+  expect(imageOf(await render('evaluation'))).toBe(`registry.example.com/sluice-redis:${packageJson.version}`);
+  expect(imageOf(await render('all in one'))).toBe('registry.example.com/redis:8.2');
+  const ofKustomize = await buildOverlays({ resources: ['evaluation'], ...REQUIRED_OVERLAY });
+  expect(imageOf(ofKustomize)).toBe(imageOf(await render('evaluation')));
+});
 
 test('Redis for evaluation has the settings that the roles ask for', async () => {
   const objects = await render('evaluation');

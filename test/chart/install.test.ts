@@ -14,8 +14,8 @@ let helm: Helm;
 let folder: TemporaryFolder;
 
 /** Starts a cluster of its own: the kinds and the roles have the same names in every installation. */
-async function begin(): Promise<void> {
-  [cluster, helm, folder] = await Promise.all([startCluster(), openHelm(), temporaryFolder('install')]);
+async function begin(options: Parameters<typeof startCluster>[0] = {}): Promise<void> {
+  [cluster, helm, folder] = await Promise.all([startCluster(options), openHelm(), temporaryFolder('install')]);
 }
 
 async function end(): Promise<void> {
@@ -50,7 +50,7 @@ interface Secret {
 }
 
 describe('a release under another name and namespace', () => {
-  beforeAll(begin);
+  beforeAll(() => begin());
   afterAll(end);
 
   const values = { ...REQUIRED, rootKey: {} };
@@ -84,7 +84,9 @@ describe('a release under another name and namespace', () => {
 
   test('what is uninstalled leaves the kinds and the root key', async () => {
     outputOf(await cluster.kubectl(['get', 'deployments', '-n=events']));
-    const { code } = await helm(['uninstall', 'blue', '--namespace=events'], { kubeconfig: cluster.kubeconfig });
+    // Nothing runs the Job of the hook here.
+    const uninstall = ['uninstall', 'blue', '--no-hooks', '--namespace=events'];
+    const { code } = await helm(uninstall, { kubeconfig: cluster.kubeconfig });
     expect(code).toBe(0);
     expect((await rootKey()).data).toEqual(first.data);
     expect((await kubectl('get', 'crd', '-o=name')).trim().split('\n')).toHaveLength(8);
@@ -130,22 +132,52 @@ async function runShell(commands: string): Promise<string> {
   return outputOf({ stdout, stderr, code });
 }
 
-describe.each(['Evaluate', 'Install with Helm', 'Install with kubectl'])('docs/install.md: %s', section => {
-  beforeAll(async () => {
-    await begin();
-    const binaries = await ensureBinaries(['helm', 'kubectl']);
-    for (const name of ['helm', 'kubectl'] as const) await symlink(binaries[name], join(folder.path, name));
-    for (const name of ['charts', 'config', 'crds']) {
-      await cp(join(ROOT, name), join(folder.path, 'project', name), { recursive: true });
-    }
-  });
+/** Sections of the page, and how many blocks of commands follow the first one. */
+const SECTIONS = {
+  Evaluate: 0,
+  'Install with Helm': 6,
+  'Install with one file': 2,
+  'Install with kubectl': 2,
+} as const;
+
+/** What the commands use. `make` runs the generator. */
+const PROJECT = [
+  'Makefile',
+  'bin',
+  'charts',
+  'config',
+  'crds',
+  'package-lock.json',
+  'package.json',
+  'src',
+  'test/support',
+  'tools/generate',
+];
+
+/** Starts a cluster, and provides helm, kubectl, and a copy of the project folder for the commands of the page. */
+async function beginReading(options: Parameters<typeof startCluster>[0] = {}): Promise<void> {
+  await begin(options);
+  const binaries = await ensureBinaries(['helm', 'kubectl']);
+  for (const name of ['helm', 'kubectl'] as const) await symlink(binaries[name], join(folder.path, name));
+  for (const name of PROJECT) {
+    await cp(join(ROOT, name), join(folder.path, 'project', name), { recursive: true });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(folder.path, 'project', 'node_modules'));
+}
+
+describe.each(Object.entries(SECTIONS))('docs/install.md: %s', (section, following) => {
+  beforeAll(() => beginReading());
   afterAll(end);
 
   test('its commands work, one after the other', async () => {
-    const [install = '', ...others] = commandsOf(section);
-    const told = await runShell(install);
+    const all = commandsOf(section);
+    // The first block installs, or the second one, if the first one writes what it installs.
+    const installing = all.findIndex(commands => /^(kubectl apply|helm install)/m.test(commands));
+    const told: string[] = [];
+    for (const commands of all.slice(0, installing + 1)) told.push(await runShell(commands));
     // What Helm prints after an installation.
-    expect(told.includes('is for evaluation only')).toBe(section === 'Evaluate');
+    expect(told.join('').includes('is for evaluation only')).toBe(section === 'Evaluate');
+    const others = all.slice(installing + 1);
     const accounts = await kubectl('get', 'serviceaccounts', '-n=sluice-system', '-o=name');
     expect(accounts).toContain('serviceaccount/sluice-controller');
     expect(await kubectl('get', 'deployments', '-n=sluice-system', '-o=name')).toContain(
@@ -153,6 +185,35 @@ describe.each(['Evaluate', 'Install with Helm', 'Install with kubectl'])('docs/i
     );
     if (section !== 'Evaluate') await isRefused('sluice-system:sluice-facade');
     for (const commands of others) await runShell(commands);
-    expect(others.length).toBe({ Evaluate: 0, 'Install with Helm': 4, 'Install with kubectl': 2 }[section]);
+    expect(all).toHaveLength(following + 1);
+  }, 300_000);
+});
+
+describe('docs/install.md: Two installations in one cluster', () => {
+  // Deleted namespaces stay Terminating without it.
+  beforeAll(() => beginReading({ controllerManager: true }));
+  afterAll(end);
+
+  const restOfFirst = () => kubectl('get', 'clusterroles,validatingadmissionpolicies,crds', '-o=name');
+
+  test('a second release comes and goes beside the first', async () => {
+    const [first = ''] = commandsOf('Install with Helm');
+    const [install = '', create = '', remove = '', ...others] = commandsOf('Two installations in one cluster');
+    expect(others).toEqual([]);
+    await runShell(first);
+    const before = await restOfFirst();
+    expect(await runShell(install)).toContain('spec.instance: blue');
+    for (const account of ['sluice-system:sluice-facade', 'blue-system:blue-sluice-facade']) await isRefused(account);
+    await runShell(create);
+    await kubectl('create', 'namespace', 'initech');
+    await kubectl('label', 'namespace', 'initech', 'sluice.dev/instance=blue', 'sluice.dev/workspace=initech');
+    const other = { metadata: { name: 'acme' }, apiVersion: 'sluice.dev/v1alpha1', kind: 'Workspace' };
+    const stdin = JSON.stringify({ ...other, spec: { account: 'acme' } });
+    outputOf(await cluster.kubectl(['create', '-f', '-'], { stdin }));
+    await runShell(remove);
+    // Without a kubelet, the Job before it would not run.
+    await runShell('helm uninstall blue --no-hooks --namespace blue-system');
+    expect((await kubectl('get', 'workspaces,accounts', '-o=name')).trim()).toBe('workspace.sluice.dev/acme');
+    expect(await restOfFirst()).toBe(before);
   }, 300_000);
 });

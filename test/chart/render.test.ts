@@ -36,10 +36,35 @@ test('the chart with its defaults and config/default are the same objects', asyn
     renderChart(helm, REQUIRED),
     buildOverlays({ resources: ['default'], ...REQUIRED_OVERLAY }),
   ]);
+  const ofRelease = ofChart.filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined);
   // Helm creates the namespace by a flag.
   const expected = byName(ofKustomize.filter(({ kind }) => kind !== 'Namespace'));
   expect(Object.keys(expected).length).toBeGreaterThan(40);
-  expect(byName(ofChart)).toEqual(expected);
+  expect(byName(ofRelease)).toEqual(expected);
+});
+
+test('the hook of the chart and config/uninstall are the same objects', async () => {
+  const [ofChart, ofKustomize] = await Promise.all([
+    renderChart(helm, REQUIRED),
+    buildOverlays({ resources: ['uninstall'], images: REQUIRED_OVERLAY.images }),
+  ]);
+  const hooks = ofChart.filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === 'pre-delete');
+  const expected = byName(ofKustomize);
+  expect(Object.keys(expected)).toHaveLength(6);
+  expect(byName(hooks)).toEqual(expected);
+  // Whoever may remove finalizers is there before the Job that does so.
+  const weights = hooks.map(({ kind, metadata }) => [kind, Number(metadata.annotations?.['helm.sh/hook-weight'])]);
+  expect(weights.toSorted(([, a], [, b]) => Number(a) - Number(b)).at(-1)).toEqual(['Job', 5]);
+});
+
+test('the Job of the hook ignores undelivered events only if told to', async () => {
+  const argsOf = async (uninstall: object) => {
+    const objects = await renderChart(helm, { ...REQUIRED, uninstall });
+    return ofKind<Workload>(objects, 'Job').map(({ spec }) => spec.template.spec.containers[0]?.args);
+  };
+  expect(await argsOf({})).toEqual([['uninstall']]);
+  expect(await argsOf({ ignoreUndelivered: true })).toEqual([['uninstall', '--ignore-undelivered']]);
+  expect(await argsOf({ enabled: false })).toEqual([]);
 });
 
 test('the linter finds nothing', async () => {
@@ -94,7 +119,7 @@ describe('a release under another name and namespace', () => {
     expect(objects.every(({ metadata }) => [undefined, 'events'].includes(metadata.namespace))).toBe(true);
   });
 
-  test.each(Object.entries(VALUE_SETS).filter(([, values]) => values['mode'] !== 'all'))(
+  test.each(Object.entries(VALUE_SETS))(
     '%s: the policies hold the accounts of the pods that get a token',
     async (_, values) => {
       const objects = await renderChart(helm, values, elsewhere);
@@ -112,11 +137,11 @@ describe('a release under another name and namespace', () => {
 });
 
 describe.each(Object.entries(VALUE_SETS))('%s', (_, values) => {
-  test('every Service, budget and policy selects the pods of one Deployment', async () => {
+  test('every Service, budget and policy selects the pods of one workload', async () => {
     const objects = await renderChart(helm, values);
-    const pods = [...ofKind<Workload>(objects, 'Deployment'), ...ofKind<Workload>(objects, 'StatefulSet')].map(
-      ({ spec }) => spec.template.metadata.labels ?? {},
-    );
+    const pods = ['Deployment', 'StatefulSet', 'Job']
+      .flatMap(kind => ofKind<Workload>(objects, kind))
+      .map(({ spec }) => spec.template.metadata.labels ?? {});
     const selectors = [
       ...ofKind(objects, 'Service').map(({ spec }) => (spec as { selector: object }).selector),
       ...ofKind<Workload>(objects, 'PodDisruptionBudget').map(({ spec }) => spec.selector.matchLabels),
@@ -150,7 +175,9 @@ test('values reach the pods', async () => {
     SLUICE_LOG_LEVEL: 'info',
     SLUICE_SHUTDOWN_DELAY_SECONDS: '20',
     SLUICE_QUEUE_MAX_BYTES: '1073741824000',
+    SLUICE_INSTANCE: 'blue',
     SLUICE_ALLOWED_NETWORKS: '10.8.0.0/16',
+    SLUICE_WORKSPACE_QUOTA: '{"count/activations.sluice.dev":"10000","count/packages.sluice.dev":100}',
     SLUICE_OIDC_ISSUERS: 'https://a.example.com,https://b.example.com',
     SLUICE_OIDC_AUDIENCE: 'sluice',
     SLUICE_OIDC_ALGORITHMS: 'ES256',

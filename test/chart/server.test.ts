@@ -8,7 +8,7 @@ import { buildOverlays, REQUIRED_OVERLAY } from './support/kustomize.ts';
 import { VALUE_SETS } from './support/value-sets.ts';
 
 const NAMESPACE = 'chart-dry-run';
-const APIS = ['monitoring.coreos.com/v1', 'gateway.networking.k8s.io/v1'];
+const APIS = ['monitoring.coreos.com/v1', 'gateway.networking.k8s.io/v1', 'cert-manager.io/v1'];
 
 let helm: Helm;
 let kubectl: Kubectl;
@@ -35,7 +35,7 @@ interface WithPods extends Manifest {
 /** Returns the pods that the controllers of Kubernetes would create. */
 function podsOf(objects: readonly Manifest[]): object[] {
   return (objects as readonly WithPods[])
-    .filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')
+    .filter(({ kind }) => ['Deployment', 'StatefulSet', 'Job'].includes(kind))
     .map(({ metadata, spec }) => ({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -92,7 +92,12 @@ describe('what kustomize builds', () => {
       {
         ...elsewhere,
         resources: ['evaluation'],
-        components: ['components/monitoring', 'components/network-policy', 'components/gateway'],
+        components: [
+          'components/monitoring',
+          'components/network-policy',
+          'components/gateway',
+          'components/namespaced-secrets',
+        ],
         ...REQUIRED_OVERLAY,
       },
       { components: ['components/namespace'] },
@@ -103,11 +108,13 @@ describe('what kustomize builds', () => {
     expect(kinds).toEqual(expect.arrayContaining(['PodMonitor', 'PrometheusRule', 'NetworkPolicy', 'HTTPRoute']));
     const text = JSON.stringify(rest);
     expect(text).toContain(`system:serviceaccount:${NAMESPACE}:sluice-facade`);
-    expect(text).not.toContain('sluice-system:');
+    expect(text).not.toContain('sluice-system');
   });
 });
 
 test('a chart for another cluster has no objects of an API that is not there', async () => {
-  const objects = await renderChart(helm, VALUE_SETS['monitoring'] ?? {});
-  expect(objects.filter(({ apiVersion }) => APIS.includes(apiVersion))).toEqual([]);
+  for (const name of ['monitoring', 'certificates']) {
+    const objects = await renderChart(helm, VALUE_SETS[name] ?? {});
+    expect(objects.filter(({ apiVersion }) => APIS.includes(apiVersion))).toEqual([]);
+  }
 });

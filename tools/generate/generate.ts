@@ -5,9 +5,11 @@ import { GROUP } from '../../src/api/group-version.ts';
 import { KINDS } from '../../src/api/kinds/kinds.ts';
 import { describeCrd } from '../../src/kube/crds.ts';
 import { renderAlerts } from './alerts/alerts.ts';
+import { renderArgocd } from './argocd/argocd.ts';
 import { renderChart } from './chart/chart.ts';
 import { renderDashboards } from './dashboards/dashboards.ts';
 import { renderDocs } from './docs/docs.ts';
+import { renderKubeStateMetrics } from './kube-state-metrics/kube-state-metrics.ts';
 import { renderKustomize } from './kustomize/kustomize.ts';
 import { renderRbac } from './rbac/rbac.ts';
 
@@ -51,8 +53,10 @@ export async function renderAll(): Promise<GeneratedFile[]> {
   return [
     ...manifests,
     ...monitoring,
+    ...renderKubeStateMetrics(),
     ...renderChart(monitoring),
     ...renderKustomize(manifests),
+    ...renderArgocd(),
     ...(await renderDocs()),
   ];
 }

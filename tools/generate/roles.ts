@@ -1,11 +1,19 @@
 import { NEEDS_OIDC, NEEDS_ROOT_KEY, ROLES, type Role } from '../../src/config/config.ts';
-import { CONTROLLER_RULES, FACADE_RULES, LEASE_RULES, type PolicyRule } from '../../src/kube/access/rights.ts';
+import {
+  CONTROLLER_RULES,
+  FACADE_RULES,
+  LEASE_RULES,
+  type PolicyRule,
+  SECRETS_RULES,
+} from '../../src/kube/access/rights.ts';
 
 /** Rights of a role in Kubernetes. A role without them gets no token. */
 interface RoleRights {
   /** Purpose of the ServiceAccount. */
   readonly purpose: string;
   readonly cluster: { readonly description: string; readonly rules: readonly PolicyRule[] };
+  /** A further ClusterRole, with a name of its own. It is bound in the whole cluster, or where Sluice is used. */
+  readonly bindable?: { readonly name: string; readonly description: string; readonly rules: readonly PolicyRule[] };
   /** Rights in the namespace of the installation only. */
   readonly namespace?: { readonly description: string; readonly rules: readonly PolicyRule[] };
 }
@@ -56,6 +64,12 @@ const DEFINITIONS: Readonly<Record<Role, Definition>> = {
         description:
           'The permissions of the controller. Admission policies restrict these permissions to finalizers, revoked activations and the Secrets of the controller.',
         rules: CONTROLLER_RULES,
+      },
+      bindable: {
+        name: 'workspace-secrets',
+        description:
+          'The permissions of the controller for Secrets. They are granted in the whole cluster, or only in the namespaces of workspaces.',
+        rules: SECRETS_RULES,
       },
       namespace: {
         description: 'The permission to use the Lease for leader election of the controller.',

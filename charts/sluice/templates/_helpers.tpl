@@ -29,6 +29,12 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "sluice.redisImage" -}}
+{{- with .Values.image -}}
+{{- $.Values.redis.embedded.image | default (printf "%s/%s-redis:%s" .registry .repository (.tag | default $.Chart.AppVersion)) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* A value as a string. Numbers are written in full. */}}
 {{- define "sluice.text" -}}
 {{- if kindIs "string" . -}}{{- quote . -}}{{- else -}}{{- toJson . | quote -}}{{- end -}}
@@ -44,6 +50,12 @@
 
 {{- define "sluice.smtpSecret" -}}
 {{- .Values.smtp.existingSecret | default (printf "%s-smtp" (include "sluice.prefix" .)) -}}
+{{- end -}}
+
+{{/* Hash of the certificates that are trusted. Empty without a cluster, in which case pods do not restart. */}}
+{{- define "sluice.trustChecksum" -}}
+{{- $found := lookup "v1" "ConfigMap" .Release.Namespace .Values.trust.configMap -}}
+{{- dig "data" "ca.crt" "" $found | sha256sum -}}
 {{- end -}}
 
 {{/* Labels of the templates that are written by hand. */}}

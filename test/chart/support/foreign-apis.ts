@@ -11,11 +11,12 @@ const FILES: Readonly<Record<string, readonly string[]>> = {
   'github.com/prometheus-operator/prometheus-operator': ['podmonitors', 'prometheusrules'].map(
     plural => `example/prometheus-operator-crd/monitoring.coreos.com_${plural}.yaml`,
   ),
+  'github.com/cert-manager/cert-manager': ['deploy/crds/crd-certificates.yaml'],
   'sigs.k8s.io/gateway-api': ['config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'],
 };
 
 /**
- * Returns the CustomResourceDefinitions of the Prometheus Operator and the Gateway API, from the versions that
+ * Returns the CustomResourceDefinitions of the Prometheus Operator, cert-manager and the Gateway API, from the versions that
  * test/support/kubernetes/apis/go.mod locks.
  */
 export async function foreignApis(): Promise<Manifest[]> {
@@ -26,5 +27,9 @@ export async function foreignApis(): Promise<Manifest[]> {
     const { Dir: folder } = JSON.parse(stdout) as { Dir: string };
     return Promise.all(paths.map(path => readFile(join(folder, path), 'utf8')));
   });
-  return (await Promise.all(files)).flat(2).flatMap(parseObjects);
+  const objects = (await Promise.all(files)).flat(2).flatMap(parseObjects);
+  // Those of cert-manager have labels that its chart would fill in.
+  return objects.map(
+    ({ metadata: { name, annotations = {} }, ...rest }) => ({ ...rest, metadata: { name, annotations } }) as Manifest,
+  );
 }

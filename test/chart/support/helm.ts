@@ -71,11 +71,13 @@ interface Rendering {
   readonly apis?: readonly string[];
 }
 
-/** Renders the chart without a cluster. */
+/** Renders the chart without a cluster. Leaves out what `helm test` creates, which has namespaces of its own. */
 export async function renderChart(helm: Helm, values: ValueSet, options: Rendering = {}): Promise<Manifest[]> {
   const { release = 'sluice', namespace = 'sluice-system', apis = [] } = options;
   const flags = apis.map(api => `--api-versions=${api}`);
   return parseObjects(
-    outputOf(await helm(['template', release, CHART, `--namespace=${namespace}`, ...flags], { values })),
+    outputOf(
+      await helm(['template', release, CHART, '--skip-tests', `--namespace=${namespace}`, ...flags], { values }),
+    ),
   );
 }

@@ -9,7 +9,7 @@ import { REQUIRED } from './value-sets.ts';
 
 /** Returns what an overlay says that installs what REQUIRED says to the chart. */
 export const REQUIRED_OVERLAY = {
-  images: [{ name: 'sluice', newName: `${REQUIRED.image.registry}/sluice` }],
+  images: ['sluice', 'sluice-redis'].map(name => ({ name, newName: `${REQUIRED.image.registry}/${name}` })),
   configMapGenerator: [
     {
       name: 'sluice-config',

@@ -8,6 +8,7 @@ export const REQUIRED = {
   oidc: { issuers: ['https://login.example.com'], audience: 'sluice' },
 };
 
+const ISSUER = { name: 'internal', kind: 'ClusterIssuer' };
 const GATEWAY = [{ name: 'public', namespace: 'gateways' }];
 
 /** Installations of different shapes, by name. */
@@ -15,7 +16,7 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
   minimal: REQUIRED,
   evaluation: {
     ...REQUIRED,
-    redis: { embedded: { enabled: true, image: 'registry.example.com/redis:8.2', storageClassName: 'local' } },
+    redis: { embedded: { enabled: true, storageClassName: 'local' } },
     controller: { replicas: 1 },
     facade: { replicas: 1 },
   },
@@ -26,7 +27,9 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     oidc: { issuers: ['https://a.example.com', 'https://b.example.com'], audience: 'sluice', algorithms: ['ES256'] },
     smtp: { existingSecret: 'mail', from: 'Sluice <sluice@example.com>', invitationUrl: 'https://app.example.com/i' },
     allowedNetworks: ['10.8.0.0/16'],
+    instance: 'blue',
     limits: { queueMaxBytes: 1_073_741_824_000 },
+    workspaces: { defaultQuota: { 'count/activations.sluice.dev': '10000', 'count/packages.sluice.dev': 100 } },
     shutdownDelaySeconds: 20,
     networkPolicy: { enabled: true },
     tracing: { endpoint: 'http://collector:4318', sampler: 'parentbased_traceidratio', samplerArg: '0.05' },
@@ -70,6 +73,20 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
     ingress: { expose: { type: 'HTTPRoute', host: 'events.example.com', parentRefs: GATEWAY } },
     facade: { expose: { type: 'HTTPRoute', host: 'api.example.com', parentRefs: GATEWAY } },
   },
+  certificates: {
+    ...REQUIRED,
+    redis: { url: 'rediss://redis.example.com:6379', tls: { clientSecret: 'redis-client', clientIssuerRef: ISSUER } },
+    trust: { configMap: 'authorities' },
+    ingress: {
+      tls: { secretName: 'events-tls', issuerRef: ISSUER },
+      service: { type: 'LoadBalancer', port: 443 },
+    },
+    facade: {
+      tls: { secretName: 'api-tls', issuerRef: ISSUER },
+      expose: { type: 'Ingress', host: 'api.example.com' },
+    },
+    networkPolicy: { enabled: true },
+  },
   'without the facade': { ...REQUIRED, oidc: {}, facade: { enabled: false } },
   monitoring: {
     ...REQUIRED,
@@ -77,15 +94,20 @@ export const VALUE_SETS: Readonly<Record<string, ValueSet>> = {
       podMonitor: { enabled: true, labels: { release: 'prometheus' } },
       prometheusRule: { enabled: true, runbookUrl: 'https://runbooks.example.com/sluice' },
       dashboards: { enabled: true },
+      kubeStateMetrics: { enabled: true, labels: { team: 'platform' } },
     },
   },
   'all in one': {
     ...REQUIRED,
     mode: 'all',
     smtp: { url: 'smtp://mail.example.com' },
+    trust: { configMap: 'authorities' },
+    ingress: { tls: { secretName: 'events-tls' } },
+    facade: { tls: { secretName: 'api-tls' } },
     networkPolicy: { enabled: true },
     redis: { embedded: { enabled: true, image: 'registry.example.com/redis:8.2' } },
   },
+  'namespaced secrets': { ...REQUIRED, secrets: { access: 'namespaced' } },
   'rights for everybody': { ...REQUIRED, rbac: { aggregate: true }, crds: { keep: false }, fullnameOverride: 'events' },
 };
 
@@ -113,7 +135,6 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     { ...REQUIRED, redis: { url: 'redis+sentinel://sentinel:26379' } },
     /redis\+sentinel:\/\/host:port,host:port\/<master name>/,
   ],
-  ['no image of Redis', { ...REQUIRED, redis: { embedded: { enabled: true } } }, /redis\.embedded\.image is required/],
   ['no root key', { ...REQUIRED, rootKey: {} }, /rootKey\.existingSecret is required, because Helm cannot look into/],
   ['no identity provider', { ...REQUIRED, oidc: {} }, /oidc\.issuers and oidc\.audience are required for the REST API/],
   [
@@ -127,6 +148,16 @@ export const REFUSALS: readonly (readonly [name: string, values: ValueSet, sente
     /smtp\.url and smtp\.existingSecret are set, but there can only be one mail server/,
   ],
   ['a sender without a server', { ...REQUIRED, smtp: { from: 'a@b.example' } }, /no effect without a mail server/],
+  [
+    'an issuer without a Secret',
+    { ...REQUIRED, ingress: { tls: { issuerRef: ISSUER } } },
+    /ingress\.tls\.issuerRef is set, but ingress\.tls\.secretName is not/,
+  ],
+  [
+    'an issuer for Redis without a Secret',
+    { ...REQUIRED, redis: { url: 'rediss://redis:6379', tls: { clientIssuerRef: ISSUER } } },
+    /redis\.tls\.clientIssuerRef is set, but redis\.tls\.clientSecret is not/,
+  ],
   ['no host', { ...REQUIRED, ingress: { expose: { type: 'Ingress' } } }, /ingress\.expose\.host is required if/],
   [
     'a route without a gateway',

@@ -4,15 +4,18 @@ import { KINDS } from '../../../src/api/kinds/kinds.ts';
 import { VERSION } from '../../../src/config/version.ts';
 import { describeCrd } from '../../../src/kube/crds.ts';
 import type { GeneratedFile } from '../generate.ts';
+import { redisClientCertificate, servedCertificate } from '../manifests/certificates.ts';
 import { podMonitor } from '../manifests/monitoring.ts';
 import { networkPolicyOf, redisNetworkPolicy } from '../manifests/network-policies.ts';
 import { redisObjects } from '../manifests/redis.ts';
 import { httpRouteOf, ingressOf, serviceOf } from '../manifests/services.ts';
 import { configMap } from '../manifests/settings.ts';
+import { uninstallNetworkPolicy, uninstallObjects } from '../manifests/uninstall.ts';
 import { workloadObjects } from '../manifests/workloads.ts';
 import { stringifyOne } from '../manifests/yaml.ts';
-import { serviceAccountsOf } from '../rbac/permissions.ts';
-import { describeRights, serviceAccount } from '../rbac/rbac.ts';
+import { SHIPPED_POLICIES, type ShippedPolicy } from '../rbac/admission.ts';
+import { roleForBindings, secretsRoleOf, serviceAccountsOf } from '../rbac/permissions.ts';
+import { admissionPolicy, describeRights, roleAndBinding, serviceAccount } from '../rbac/rbac.ts';
 import { ALL_IN_ONE, ROLE_DEFINITIONS, WORKLOADS, type Workload } from '../roles.ts';
 import { HELM_TARGET } from './helm-target.ts';
 import { block, expression, renderTemplate } from './template.ts';
@@ -32,7 +35,6 @@ export function renderChart(others: readonly GeneratedFile[]): GeneratedFile[] {
     { path: `${FOLDER}/values.yaml`, text: `# ${ORIGIN}\n${renderValues()}` },
     { path: `${FOLDER}/values.schema.json`, text: renderSchema() },
     { path: `${FOLDER}/README.md`, text: renderReadme() },
-    { path: `${FOLDER}/files/alerts.yaml`, text: textOf('config/alerts/sluice.yaml') },
     { path: `${FOLDER}/files/dashboard.json`, text: textOf('config/dashboards/sluice.json') },
     template('config', [configMap(HELM_TARGET)]),
     ...crds(),
@@ -45,6 +47,8 @@ export function renderChart(others: readonly GeneratedFile[]): GeneratedFile[] {
       [redisNetworkPolicy(HELM_TARGET)],
       'and $.Values.redis.embedded.enabled $.Values.networkPolicy.enabled',
     ),
+    ...certificateTemplates(),
+    ...uninstallTemplates(),
     template(
       'monitoring/pod-monitor',
       [podMonitor(HELM_TARGET)],
@@ -98,13 +102,46 @@ function crds(): GeneratedFile[] {
 const conditionOf = (name: Workload['name']) => (name === 'facade' ? '$.Values.facade.enabled' : undefined);
 
 function rights(): GeneratedFile[] {
-  const { 'service-accounts': _, users = [], ...files } = describeRights(HELM_TARGET);
+  const { 'service-accounts': _, 'admission-policies': __, users = [], ...files } = describeRights(HELM_TARGET);
   return [
     template('rights/users', users.map(aggregated)),
+    ...SHIPPED_POLICIES.map(policy =>
+      template(`rights/policies/${policy.name}`, admissionPolicy(policy, HELM_TARGET), conditionOfPolicy(policy)),
+    ),
     ...Object.entries(files).map(([name, objects]) =>
-      template(`rights/${name}`, objects, conditionOf(name as Workload['name'])),
+      template(
+        `rights/${name}`,
+        objects.filter(object => !bindsSecrets(object)),
+        conditionOf(name as Workload['name']),
+      ),
+    ),
+    template(
+      'rights/secrets-cluster',
+      Object.values(files).flat().filter(bindsSecrets),
+      'eq $.Values.secrets.access "cluster"',
+    ),
+    template(
+      'rights/secrets-namespaced',
+      roleAndBinding(roleForBindings(HELM_TARGET), HELM_TARGET),
+      NAMESPACED_SECRETS,
     ),
   ];
+}
+
+function bindsSecrets(object: object): boolean {
+  const { kind, metadata } = object as { kind: string; metadata: { name: string } };
+  return kind === 'ClusterRoleBinding' && metadata.name === secretsRoleOf(HELM_TARGET);
+}
+
+const NAMESPACED_SECRETS = 'eq $.Values.secrets.access "namespaced"';
+
+/** Condition of a policy, if it can be left out. The controller and the facade share an account in the mode `all`. */
+function conditionOfPolicy({ role, apart, namespacedSecrets }: ShippedPolicy): string | undefined {
+  if (namespacedSecrets) return NAMESPACED_SECRETS;
+  const shared = 'and (eq $.Values.mode "all") $.Values.facade.enabled';
+  if (role === 'all') return shared;
+  if (role === 'facade') return apart ? 'and (eq $.Values.mode "roles") $.Values.facade.enabled' : conditionOf(role);
+  return apart ? `not (${shared})` : undefined;
 }
 
 /** Roles of Kubernetes that each role for users is added to. */
@@ -146,6 +183,39 @@ function serviceTemplates(role: Workload): GeneratedFile[] {
     template(`services/${name}`, [serviceOf(role, port, HELM_TARGET)], also),
     template(`services/${name}-ingress`, [ingressOf(role, port, HELM_TARGET)], exposedAs('Ingress')),
     template(`services/${name}-route`, [httpRouteOf(role, port, HELM_TARGET)], exposedAs('HTTPRoute')),
+  ];
+}
+
+/** Optional: the Secrets can also be created in another way. */
+function certificateTemplates(): GeneratedFile[] {
+  const wanted = (issuerRef: string) =>
+    `and $.Values.${issuerRef} ($.Capabilities.APIVersions.Has "cert-manager.io/v1")`;
+  const facade = `${wanted('facade.tls.issuerRef')} ${conditionOf('facade')}`;
+  return [
+    template('certificates/ingress', [servedCertificate('ingress', HELM_TARGET)], wanted('ingress.tls.issuerRef')),
+    template('certificates/facade', [servedCertificate('facade', HELM_TARGET)], facade),
+    template('certificates/redis-client', [redisClientCertificate(HELM_TARGET)], wanted('redis.tls.clientIssuerRef')),
+  ];
+}
+
+/** Hooks are created by weight. They are removed if all of them succeed; otherwise, the Job stays to be looked at. */
+function uninstallTemplates(): GeneratedFile[] {
+  const asHook = (object: object, weight: number) => {
+    const { metadata } = object as { metadata: { annotations?: object } };
+    const annotations = {
+      ...metadata.annotations,
+      'helm.sh/hook': 'pre-delete',
+      'helm.sh/hook-weight': String(weight),
+      'helm.sh/hook-delete-policy': 'before-hook-creation,hook-succeeded',
+      'helm.sh/hook-output-log-policy': 'hook-succeeded,hook-failed',
+    };
+    return { ...object, metadata: { ...metadata, annotations } };
+  };
+  const objects = uninstallObjects(HELM_TARGET);
+  const policy = asHook(uninstallNetworkPolicy(HELM_TARGET), 0);
+  return [
+    template('uninstall/job', objects.map(asHook), '$.Values.uninstall.enabled'),
+    template('uninstall/network-policy', [policy], 'and $.Values.uninstall.enabled $.Values.networkPolicy.enabled'),
   ];
 }
 

@@ -15,6 +15,7 @@ export const HELM_TARGET: Target = {
   instance: expression('$.Release.Name'),
   accountOf: role => expression(`include "sluice.account" (list $ "${role}")`),
   image: expression('include "sluice.image" $ | quote'),
+  redisImage: expression('include "sluice.redisImage" $ | quote'),
   componentOf: role => expression(`include "sluice.component" (list $ "${role}")`),
   secretOf: subject => helper(SECRETS[subject]),
   // JSON writes large numbers in full, and quotes strings.
@@ -22,13 +23,19 @@ export const HELM_TARGET: Target = {
     if (as === 'joined') return expression(`join "," ${valueAt(path)} | quote`);
     return as === 'text' ? expression(`include "sluice.text" ${valueAt(path)}`) : expression(`toJson ${valueAt(path)}`);
   },
+  choose: (path, yes, no) => expression(`ternary "${yes}" "${no}" (not (empty ${valueAt(path)}))`),
   tree: path => tree(valueAt(path)),
   when: (path, fields) => block(`if ${valueAt(path)}`, fields),
+  whenIs: (path, is, fields) => block(`if eq ${valueAt(path)} "${is}"`, fields),
   itemsWhen: (path, items) => [block(`if ${valueAt(path)}`, items)],
   each: (path, item) => [block(`range ${valueAt(path)}`, [item(expression('toJson .'))])],
   spread: path => [itemsOf(valueAt(path))],
   merge: path => fieldsOf(valueAt(path)),
   graceSeconds: expression(`add ${STOP_SECONDS} (int64 $.Values.shutdownDelaySeconds)`),
-  checksums: { 'checksum/config': checksumOf('config.yaml'), 'checksum/secrets': checksumOf('secrets.yaml') },
+  checksums: {
+    'checksum/config': checksumOf('config.yaml'),
+    'checksum/secrets': checksumOf('secrets.yaml'),
+    ...block('if $.Values.trust.configMap', { 'checksum/trust': helper('sluice.trustChecksum') }),
+  },
   smtpOptional: expression('not (or $.Values.smtp.url $.Values.smtp.existingSecret)'),
 };

@@ -19,7 +19,7 @@ export function tree(code: string): string {
 let count = 0;
 
 /** Returns fields inside of a block, e.g. `if $.Values.x`. */
-export function block(head: string, fields: object): object {
+export function block(head: string, fields: object | readonly unknown[]): object {
   return { [`${OPEN}block ${++count} ${head}${CLOSE}`]: fields };
 }
 

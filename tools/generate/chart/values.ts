@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DEFAULT_INSTANCE, INSTANCE } from '../../../src/api/instance.ts';
 import { ENVIRONMENT, SIGNING_ALGORITHMS } from '../../../src/config/environment.ts';
 import { TRACING_ENVIRONMENT } from '../../../src/config/tracing-environment.ts';
 import { ALL_IN_ONE, WORKLOADS, type Workload } from '../roles.ts';
@@ -9,6 +10,9 @@ const tracingMeaning = (variable: string) => TRACING_ENVIRONMENT[variable]?.mean
 
 /** A network in CIDR notation, e.g. 10.0.0.0/8. The roles check the numbers. */
 const NETWORK = /^[0-9a-fA-F.:]+\/[0-9]{1,3}$/;
+
+/** Empty for the default installation. */
+const INSTANCE_OR_DEFAULT = new RegExp(`^(${INSTANCE.source.slice(1, -1)})?$`);
 
 const image = section('Image of Sluice.', {
   registry: text(
@@ -41,6 +45,18 @@ const service = section('Service of the role.', {
   annotations: openObject('Annotations of the Service.'),
 });
 
+const issuerRef = (certificate: string) =>
+  openObject(
+    `Issuer of cert-manager, e.g. {name: internal, kind: ClusterIssuer}. If set, a Certificate is created for ${certificate}.`,
+  );
+
+const tls = section('Certificate of the role itself. Without it, the role serves plain HTTP.', {
+  secretName: text(
+    'Secret that has the certificate in the keys tls.crt and tls.key. The role then only accepts TLS, and uses a new certificate within two minutes, without a restart. Set service.port to 443 as well. An Ingress or a Gateway in front needs to be told to use TLS.',
+  ),
+  issuerRef: issuerRef('this Secret, which includes the names of the Service and expose.host'),
+});
+
 const isFacade = ({ name }: Workload) => name === 'facade';
 
 function workload(of: Workload) {
@@ -71,7 +87,7 @@ function workload(of: Workload) {
     extraEnv: openList('Environment variables, e.g. [{name: NODE_EXTRA_CA_CERTS, value: /etc/ca/ca.crt}].'),
     extraVolumes: openList('Volumes of the pods.'),
     extraVolumeMounts: openList('Mounts of these volumes.'),
-    ...(of.name !== 'all' && of.serves.length > 0 ? { service, expose } : {}),
+    ...(of.name !== 'all' && of.serves.length > 0 ? { service, tls, expose } : {}),
   });
 }
 
@@ -85,6 +101,7 @@ const redis = section('Redis. Set one of url, existingSecret, and embedded.enabl
     caSecret: text('Secret that has the certificates of the authorities in the key ca.crt.'),
     clientSecret: text('Secret that has a client certificate in the keys tls.crt and tls.key.'),
     serverName: text(meaningOf('SLUICE_REDIS_SERVER_NAME')),
+    clientIssuerRef: issuerRef('clientSecret, with the start of all names as common name'),
   }),
   sentinel: section('Access to the Sentinels, if it differs from the access to Redis.', {
     username: text(meaningOf('SLUICE_REDIS_SENTINEL_USERNAME')),
@@ -92,7 +109,9 @@ const redis = section('Redis. Set one of url, existingSecret, and embedded.enabl
   }),
   embedded: section('A single Redis without replicas, for evaluation only.', {
     enabled: z.boolean().default(false).describe('Whether to install Redis beside Sluice.'),
-    image: text('Image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Required if enabled.'),
+    image: text(
+      'Image with redis-server 7.0 or later, e.g. registry.example.com/redis:8.2. Defaults to the image that make image builds: the registry and the repository of Sluice, followed by -redis and the tag.',
+    ),
     storage: text('Size of the volume.', '8Gi'),
     storageClassName: text('Class of the volume. Defaults to the default class of the cluster.'),
     maxmemory: text('Memory limit of Redis itself, e.g. 800mb. It should be below limits.memory.', '400mb'),
@@ -129,11 +148,35 @@ const monitoring = section('Objects for Prometheus and Grafana. They are only cr
   }),
   prometheusRule: section('Alerts.', {
     enabled: z.boolean().default(false).describe('Whether to create a PrometheusRule.'),
-    runbookUrl: text('Address of the runbooks, to which # and the alert are added.', 'https://sluice.dev/runbooks'),
+    job: text('Value of the label job of the metrics, if they are not scraped by the PodMonitor of this chart.', '', {
+      regex: /^[^"\\\s]*$/,
+      rule: 'must not contain quotes, backslashes or spaces',
+    }),
+    runbookUrl: text(
+      'Address of the runbooks, to which # and the alert are added. The page is also in files/runbooks.md of this chart.',
+      'https://sluice.dev/runbooks',
+    ),
     labels: openObject('Labels by which Prometheus selects the PrometheusRule.'),
   }),
+  kubeStateMetrics: section('Configuration for kube-state-metrics, with metrics about every object of Sluice.', {
+    enabled: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether to create a ConfigMap with the file config.yaml for --custom-resource-state-config-file. One is enough for several releases.',
+      ),
+    namespace: text(
+      'Namespace of kube-state-metrics, which mounts the ConfigMap. Defaults to the namespace of the release.',
+    ),
+    labels: openObject('Labels of the ConfigMap.'),
+  }),
   dashboards: section('Dashboard for Grafana.', {
-    enabled: z.boolean().default(false).describe('Whether to create a ConfigMap with the dashboard.'),
+    enabled: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether to create a ConfigMap with the dashboard. It shows any installation, so one per Grafana is enough.',
+      ),
     labels: openObject('Labels by which the sidecar of Grafana finds the ConfigMap.', { grafana_dashboard: '1' }),
   }),
 });
@@ -151,7 +194,7 @@ export const Values = z.strictObject({
     .enum(['roles', 'all'])
     .default('roles')
     .describe(
-      'roles runs a Deployment for each role. all runs all roles in one Deployment, for which the admission policies do not apply.',
+      'roles runs a Deployment for each role. all runs all roles in one Deployment, whose service account has the rights of the controller and of the facade.',
     ),
   crds: section('CustomResourceDefinitions.', {
     enabled: z.boolean().default(true).describe('Whether to install and upgrade them.'),
@@ -166,6 +209,14 @@ export const Values = z.strictObject({
       .default(false)
       .describe(
         'Whether to add the access to Sluice to the roles admin, edit and view of Kubernetes. view never includes Integrations.',
+      ),
+  }),
+  secrets: section('Access of the controller to Secrets.', {
+    access: z
+      .enum(['cluster', 'namespaced'])
+      .default('cluster')
+      .describe(
+        'cluster lets the controller read the Secrets of all namespaces. namespaced only lets it read those of workspaces, by a RoleBinding that it creates in each of their namespaces. This is meant for up to 200 workspaces.',
       ),
   }),
   redis,
@@ -185,6 +236,11 @@ export const Values = z.strictObject({
       .default(30)
       .describe(meaningOf('SLUICE_OIDC_CLOCK_TOLERANCE_SECONDS')),
   }),
+  trust: section('Certificate authorities that are trusted in addition to the public ones.', {
+    configMap: text(
+      'ConfigMap that has their certificates in the key ca.crt. It applies to Redis (unless redis.tls.caSecret is set), to the identity providers, the mail server, the collector, and the endpoints of partners. It is only read when a pod starts. helm upgrade restarts the pods if it has changed.',
+    ),
+  }),
   smtp: section('Mail server for invitations.', {
     url: text(meaningOf('SLUICE_SMTP_URL'), '', {
       regex: /^(smtps?:\/\/[^/\s]+\/?)?$/,
@@ -196,8 +252,17 @@ export const Values = z.strictObject({
     invitationUrl: text(meaningOf('SLUICE_INVITATION_URL')),
   }),
   allowedNetworks: list(z.string().regex(NETWORK), meaningOf('SLUICE_ALLOWED_NETWORKS')),
+  instance: text(meaningOf('SLUICE_INSTANCE'), DEFAULT_INSTANCE, {
+    regex: INSTANCE_OR_DEFAULT,
+    rule: 'must be empty, or up to 32 lowercase letters, digits and hyphens',
+  }),
   limits: section('Limits.', {
     queueMaxBytes: z.int().min(1_048_576).default(1_073_741_824).describe(meaningOf('SLUICE_QUEUE_MAX_BYTES')),
+  }),
+  workspaces: section('Workspaces.', {
+    defaultQuota: openObject(
+      'Limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller writes them to the ResourceQuota sluice in its namespace. Limits that you have changed there are kept.',
+    ),
   }),
   logLevel: ENVIRONMENT.SLUICE_LOG_LEVEL.describe(meaningOf('SLUICE_LOG_LEVEL')),
   shutdownDelaySeconds: z
@@ -219,6 +284,20 @@ export const Values = z.strictObject({
   }),
   networkPolicy,
   monitoring,
+  uninstall: section('Job that removes the finalizers of Sluice before helm uninstall removes the controller.', {
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe(
+        'Whether to run the Job. Without it, delete all custom resources before you uninstall Sluice, because they and their namespaces cannot be deleted afterwards.',
+      ),
+    ignoreUndelivered: z
+      .boolean()
+      .default(false)
+      .describe('Whether to uninstall Sluice even if there are undelivered events.'),
+    nodeSelector: openObject('Labels of the nodes to run on.'),
+    tolerations: openList('Tolerations of the pod.'),
+  }),
   ...(Object.fromEntries([...WORKLOADS, ALL_IN_ONE].map(each => [each.name, workload(each)])) as Record<
     Workload['name'],
     ReturnType<typeof workload>

@@ -16,6 +16,7 @@ import { createRedisMetrics, registerRedisGauges } from '../../../src/redis/redi
 import { registerBacklogMetrics, registerWorkMetrics } from '../../../src/redis/work-metrics.ts';
 import { createRegistry, type Registry } from '../../../src/telemetry/metrics.ts';
 import { registerProcessMetrics, registerRoleHealth } from '../../../src/telemetry/process-metrics.ts';
+import { createCertificateMetrics } from '../../../src/tls/certificate-metrics.ts';
 import { type Row, table } from '../markdown.ts';
 
 /** A Redis that never answers: only descriptions of metrics are rendered, no values. */
@@ -36,6 +37,7 @@ const REGISTER: Readonly<Record<string, (registry: Registry) => unknown>> = {
     createRedisMetrics(registry);
     registerRedisGauges(registry, AWAY);
     registerWorkMetrics(registry, SOURCES);
+    createCertificateMetrics(registry);
   },
   'Controller and facade': createKubeMetrics,
   controller: registry => {

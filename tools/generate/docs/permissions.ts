@@ -1,15 +1,20 @@
 import { NEVER_SENT_SECRET_TYPES } from '../../../src/api/well-known.ts';
 import { DEFAULT_INSTALLATION } from '../installation.ts';
+import { rolesOfUninstall } from '../manifests/uninstall.ts';
 import { escapeMarkup, type Row, table } from '../markdown.ts';
 import { SHIPPED_POLICIES } from '../rbac/admission.ts';
 import {
   type PolicyRule,
+  roleForBindings,
   rolesOfAccount,
   rolesOfUsers,
   type ShippedRole,
+  secretsRoleOf,
   serviceAccountsOf,
 } from '../rbac/permissions.ts';
 import { ROLE_DEFINITIONS } from '../roles.ts';
+
+const NAMESPACED = `By default, the ClusterRole \`${secretsRoleOf(DEFAULT_INSTALLATION)}\` is bound in the whole cluster, because the controller watches the Secrets of all workspaces. To limit it to the namespaces of workspaces, set \`secrets.access=namespaced\` in the Helm chart, or add the component \`config/components/namespaced-secrets\` to your overlay. The controller then creates a RoleBinding with the name of the ClusterRole in the namespace of each workspace, and removes it when the workspace is deleted. It needs the ClusterRole below, and the policy \`${DEFAULT_INSTALLATION.prefix}-controller-bindings\` makes sure that it cannot bind itself anywhere else. If you would rather not grant this, remove the ClusterRoleBinding \`${roleForBindings(DEFAULT_INSTALLATION).name}\` and create the RoleBindings yourself. If the Secrets of a workspace cannot be read, it reports the reason \`SecretsForbidden\`, and other workspaces are not affected. Each namespace needs its own watch, so we recommend this for up to 200 workspaces.`;
 
 /** Renders docs/permissions.md: the shipped roles and admission policies. */
 export function renderPermissions(): string {
@@ -33,11 +38,17 @@ export function renderPermissions(): string {
       ]),
     ),
     ...ofAccounts.flatMap(describeRole),
-    'When evaluating Sluice, you may want to run all roles in a single process using `sluice all`. Such a process needs the combined permissions of the controller and facade, which the policies below do not allow for either service account. In this case, create a separate service account and bind both ClusterRoles as well as the Role to it, or use the Helm chart with `mode=all`.',
+    '### Secrets by namespace',
+    NAMESPACED,
+    ...describeRole(roleForBindings(DEFAULT_INSTALLATION)),
+    'When evaluating Sluice, you may want to run all roles in a single process. The Helm chart does this with `mode=all`: the service account `sluice-all` is then bound to the roles of both the controller and the facade, and most of the policies below apply to it. `sluice-all-objects` replaces the two policies that would not let both of them work. If you run `sluice all` without the chart, you need to create such a service account and its policies yourself.',
+    '## Uninstalling',
+    'The service account `sluice-uninstall` and these permissions only exist while Sluice is [being uninstalled](install.md#uninstall).',
+    ...rolesOfUninstall(DEFAULT_INSTALLATION).flatMap(describeRole),
     '## Limits beyond RBAC',
-    'Further limits are enforced by ValidatingAdmissionPolicies, each with a binding that denies requests. Every policy is specific to a single service account, so administrators and tenants are not affected.',
+    'Further limits are enforced by ValidatingAdmissionPolicies, each with a binding that denies requests. Policies are specific to the service accounts of Sluice, so administrators and tenants are not affected.',
     table(['Policy', 'Limits', 'Rules'], SHIPPED_POLICIES.map(policyRow)),
-    `Within these limits, the facade's service account can access all workspaces. To ensure that callers of \`/waas\` only get access to their own objects, the facade checks the owners of Workspaces and Accounts. The controller, meanwhile, can list all Secrets in the cluster. It needs this permission to watch ingress keys and signing secrets, because RBAC does not distinguish between types of Secrets. Only digests and mirrors of these Secrets are kept, and for all others just the metadata is requested. If a Subscription header refers to a Secret in the same namespace, the controller will read that Secret and keep the fields being referred to. This means that anyone with write access to Subscriptions is able to send the namespace's Secrets to an endpoint, much like anyone who can create pods is able to mount them. The exception to this are Secrets of the types ${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Headers set through \`/waas\` cannot refer to Secrets at all.`,
+    `Within these limits, the facade's service account can access all workspaces. To ensure that callers of \`/waas\` only get access to their own objects, the facade checks the owners of Workspaces and Accounts. The controller, meanwhile, can list all Secrets in the cluster, unless it reads them [by namespace](#secrets-by-namespace). It needs this permission to watch ingress keys and signing secrets, because RBAC does not distinguish between types of Secrets. Only digests and mirrors of these Secrets are kept, and for all others just the metadata is requested (by namespace, all Secrets are read, but only their names and versions are kept). If a Subscription header refers to a Secret in the same namespace, the controller will read that Secret and keep the fields being referred to. This means that anyone with write access to Subscriptions is able to send the namespace's Secrets to an endpoint, much like anyone who can create pods is able to mount them. The exception to this are Secrets of the types ${NEVER_SENT_SECRET_TYPES.map(type => `\`${type}\``).join(', ')}. Headers set through \`/waas\` cannot refer to Secrets at all.`,
   ].join('\n\n');
 }
 
@@ -56,8 +67,9 @@ function ruleRow({ apiGroups, resources, resourceNames, verbs }: PolicyRule): Ro
   return [`\`${resources.join('`, `')}\`${group}${only}`, verbs.join(', ')];
 }
 
-function policyRow({ name, role, validations }: (typeof SHIPPED_POLICIES)[number]): Row {
+function policyRow({ name, role, apart, validations }: (typeof SHIPPED_POLICIES)[number]): Row {
   const rules = validations.map(({ message }) => message);
   const { prefix, accountOf } = DEFAULT_INSTALLATION;
-  return [`\`${prefix}-${name}\``, `\`${accountOf(role)}\``, rules.join('; ')];
+  const accounts = apart || role === 'all' ? [role] : [role, 'all' as const];
+  return [`\`${prefix}-${name}\``, accounts.map(each => `\`${accountOf(each)}\``).join(', '), rules.join('; ')];
 }

@@ -9,16 +9,21 @@ import { createPlainTarget } from '../manifests/plain-target.ts';
 import { redisObjects } from '../manifests/redis.ts';
 import { httpRouteOf, serviceOf } from '../manifests/services.ts';
 import { configMap } from '../manifests/settings.ts';
+import { uninstallObjects } from '../manifests/uninstall.ts';
 import { workloadObjects } from '../manifests/workloads.ts';
 import { stringifyAll } from '../manifests/yaml.ts';
+import { SHIPPED_POLICIES } from '../rbac/admission.ts';
+import { roleForBindings, secretsRoleOf } from '../rbac/permissions.ts';
+import { admissionPolicy, roleAndBinding } from '../rbac/rbac.ts';
 import { ROLE_DEFINITIONS, WORKLOADS } from '../roles.ts';
+import { receiverObjects } from './receiver.ts';
 
 const ORIGIN = '# Generated from tools/generate/manifests by tools/generate/generate.ts. Change it there.\n';
 const BASE = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' };
 const COMPONENT = { apiVersion: 'kustomize.config.k8s.io/v1alpha1', kind: 'Component' };
 
 /** Values of config/default. The names of images are replaced by an overlay, which has a registry. */
-const target = createPlainTarget(Values.parse({ image: { tag: VERSION }, redis: { embedded: { image: 'redis' } } }));
+const target = createPlainTarget(Values.parse({ image: { tag: VERSION } }));
 
 /**
  * Renders the folders for kustomize. Those that `kubectl apply -f` reads as well have their kustomization in a file
@@ -33,6 +38,9 @@ export function renderKustomize(others: readonly GeneratedFile[]): GeneratedFile
     ...networkPolicyFolder(),
     ...gatewayFolder(),
     namespaceFolder(),
+    ...uninstallFolder(),
+    ...namespacedSecretsFolder(),
+    ...quickstartFolder(),
   ];
 }
 
@@ -122,7 +130,7 @@ function gatewayFolder(): GeneratedFile[] {
   ];
 }
 
-/** The namespace is also inside of the admission policies, where kustomize does not look for it. */
+/** The namespace is also inside of the admission policies and the FlowSchema, where kustomize does not look for it. */
 function namespaceFolder(): GeneratedFile {
   const limited = ROLE_DEFINITIONS.filter(({ rights }) => rights !== undefined);
   const replacements = limited.map(({ name }) => ({
@@ -138,7 +146,69 @@ function namespaceFolder(): GeneratedFile {
         // system:serviceaccount:<namespace>:<name>
         options: { delimiter: ':', index: 2 },
       },
+      ...(name === 'controller'
+        ? [
+            {
+              select: { kind: 'FlowSchema', name: `${DEFAULT_INSTALLATION.prefix}-leases` },
+              fieldPaths: [
+                'spec.rules.0.subjects.0.serviceAccount.namespace',
+                'spec.rules.0.resourceRules.0.namespaces.0',
+              ],
+            },
+          ]
+        : []),
     ],
   }));
   return file('config/components/namespace/kustomization.yaml', { ...COMPONENT, replacements });
+}
+
+/** Runs once, before or after Sluice is removed. Without the namespace, which also has the root key. */
+function uninstallFolder(): GeneratedFile[] {
+  const at = 'config/uninstall';
+  return [
+    file(`${at}/kustomization.yaml`, { ...BASE, resources: ['job.yaml'] }),
+    file(`${at}/job.yaml`, ...uninstallObjects(target)),
+  ];
+}
+
+/** Replaces the access to the Secrets of the whole cluster by bindings in the namespaces of workspaces. */
+function namespacedSecretsFolder(): GeneratedFile[] {
+  const at = 'config/components/namespaced-secrets';
+  const role = secretsRoleOf(DEFAULT_INSTALLATION);
+  const policies = SHIPPED_POLICIES.filter(({ namespacedSecrets }) => namespacedSecrets);
+  const removed = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name: role },
+    $patch: 'delete',
+  };
+  const { prefix, namespace } = DEFAULT_INSTALLATION;
+  const variable = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: `${prefix}-config`, namespace },
+    data: { SLUICE_SECRETS_ROLE: role },
+  };
+  return [
+    file(`${at}/kustomization.yaml`, {
+      ...COMPONENT,
+      resources: ['rights.yaml'],
+      patches: [removed, variable].map(patch => ({ patch: stringifyAll([patch]) })),
+    }),
+    file(
+      `${at}/rights.yaml`,
+      ...policies.flatMap(policy => admissionPolicy(policy, DEFAULT_INSTALLATION)),
+      ...roleAndBinding(roleForBindings(DEFAULT_INSTALLATION), DEFAULT_INSTALLATION),
+    ),
+  ];
+}
+
+/** The samples, with a receiver in the cluster. */
+function quickstartFolder(): GeneratedFile[] {
+  const at = 'config/quickstart';
+  return [
+    file(`${at}/kustomization.yaml`, { ...BASE, resources: ['../samples', 'receiver.yaml'] }),
+    // The program stays readable if no line is folded.
+    { path: `${at}/receiver.yaml`, text: ORIGIN + stringifyAll(receiverObjects(), 0) },
+  ];
 }

@@ -11,7 +11,10 @@ const PORTS: Readonly<Record<Exclude<Connection, 'internet'>, string>> = {
 };
 
 /** Returns the NetworkPolicy of a role, which denies what it does not list. */
-export function networkPolicyOf(workload: Workload, target: Target): object {
+export function networkPolicyOf(
+  workload: Pick<Workload, 'serves' | 'connects'> & { readonly name: string },
+  target: Target,
+): object {
   const tcp = (port: unknown) => ({ protocol: 'TCP', port });
   const toPorts = (path: string) => ({ ports: target.each(path, tcp) });
   const others = workload.connects.filter((to): to is Exclude<Connection, 'internet'> => to !== 'internet');

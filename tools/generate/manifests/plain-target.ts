@@ -16,6 +16,7 @@ export function createPlainTarget(values: Values): Target {
   return {
     ...DEFAULT_INSTALLATION,
     image: `${values.image.repository}:${values.image.tag}`,
+    redisImage: `${values.image.repository}-redis:${values.image.tag}`,
     componentOf: role => role,
     secretOf: subject => `${DEFAULT_INSTALLATION.prefix}-${subject}`,
     value: (path, { as } = {}) => {
@@ -24,7 +25,9 @@ export function createPlainTarget(values: Values): Target {
       return as === 'text' ? String(value) : value;
     },
     tree: at,
+    choose: (path, yes, no) => (isSet(path) ? yes : no),
     when: (path, fields) => (isSet(path) ? fields : {}),
+    whenIs: (path, is, fields) => (at(path) === is ? fields : {}),
     itemsWhen: (path, items) => (isSet(path) ? items : []),
     each: (path, item) => (at(path) as readonly unknown[]).map(item),
     spread: path => at(path) as readonly unknown[],

@@ -46,8 +46,9 @@ export function redisFileMounts(target: Target): readonly unknown[] {
   );
 }
 
-export function redisFileVolumes(target: Target): readonly unknown[] {
+/** @param more fields of each Secret, e.g. whether it is optional */
+export function redisFileVolumes(target: Target, more: object = {}): readonly unknown[] {
   return REDIS_FILES.flatMap(({ name, value }) =>
-    target.itemsWhen(value, [{ name, secret: { secretName: target.value(value) } }]),
+    target.itemsWhen(value, [{ name, secret: { secretName: target.value(value), ...more } }]),
   );
 }

@@ -3,7 +3,7 @@ import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
 
 const PORT = 6379;
-/** The image is the user's own, so its user is set here. */
+/** Images that are not from this repository may have another user. */
 const USER = 65_532;
 
 /** Returns the settings that docs/configuration.md requires, as arguments of redis-server. */
@@ -77,7 +77,7 @@ function podSpec(target: Target): object {
     containers: [
       {
         name: 'redis',
-        image: target.value('redis.embedded.image', { as: 'text' }),
+        image: target.redisImage,
         command: ['redis-server'],
         args: settings(target),
         ports: [{ name: 'redis', containerPort: PORT }],

@@ -1,5 +1,6 @@
 import type { ServedPort, Workload } from '../roles.ts';
 import { labelsOf } from './metadata.ts';
+import { tlsSecretOf } from './served-files.ts';
 import type { Target } from './target.ts';
 
 type Named = Pick<Workload, 'name'>;
@@ -19,7 +20,14 @@ export function serviceOf({ name }: Named, port: ServedPort, target: Target): ob
       type: target.value(`${name}.service.type`),
       ipFamilyPolicy: 'PreferDualStack',
       selector: labelsOf(target, target.componentOf(name)),
-      ports: [{ name: 'http', port: target.value(`${name}.service.port`), targetPort: port.name, appProtocol: 'http' }],
+      ports: [
+        {
+          name: 'http',
+          port: target.value(`${name}.service.port`),
+          targetPort: port.name,
+          appProtocol: target.choose(tlsSecretOf(name), 'https', 'http'),
+        },
+      ],
     },
   };
 }

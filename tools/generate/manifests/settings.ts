@@ -1,6 +1,8 @@
 import type { ENVIRONMENT } from '../../../src/config/environment.ts';
+import { secretsRoleOf } from '../rbac/permissions.ts';
 import { labelsOf } from './metadata.ts';
 import { REDIS_FILES } from './redis-files.ts';
+import { SERVED_FILES } from './served-files.ts';
 import type { Format, Target } from './target.ts';
 
 type Variable = keyof typeof ENVIRONMENT;
@@ -14,7 +16,9 @@ const SETTINGS: Readonly<Partial<Record<Variable, readonly [path: string, as: Fo
 
 /** Variables that are only set if they are not empty, each with its group. */
 const OPTIONAL: typeof SETTINGS = {
+  SLUICE_INSTANCE: ['instance', 'text'],
   SLUICE_ALLOWED_NETWORKS: ['allowedNetworks', 'joined'],
+  SLUICE_WORKSPACE_QUOTA: ['workspaces.defaultQuota', 'text'],
   SLUICE_REDIS_SERVER_NAME: ['redis.tls.serverName', 'text'],
   SLUICE_REDIS_SENTINEL_USERNAME: ['redis.sentinel.username', 'text'],
   SLUICE_OIDC_ISSUERS: ['oidc.issuers', 'joined'],
@@ -38,6 +42,7 @@ export const ELSEWHERE: readonly Variable[] = [
   'SLUICE_REDIS_URL',
   ...REDIS_FILES.flatMap(({ files }) => Object.keys(files) as Variable[]),
   'SLUICE_SMTP_URL',
+  ...SERVED_FILES,
   'SLUICE_ROOT_KEY_FILE',
   'SLUICE_NAMESPACE',
   'SLUICE_INGRESS_PORT',
@@ -46,7 +51,11 @@ export const ELSEWHERE: readonly Variable[] = [
 ];
 
 /** Variables in the ConfigMap. */
-export const CONFIGURED = [...Object.keys(SETTINGS), ...Object.keys(OPTIONAL)] as readonly Variable[];
+export const CONFIGURED = [
+  ...Object.keys(SETTINGS),
+  ...Object.keys(OPTIONAL),
+  'SLUICE_SECRETS_ROLE',
+] as readonly Variable[];
 
 const format = (as: Format['as']): Format => (as === undefined ? {} : { as });
 
@@ -64,6 +73,7 @@ export function configMap(target: Target): object {
     data: Object.assign(
       Object.fromEntries(required),
       ...optional,
+      target.whenIs('secrets.access', 'namespaced', { SLUICE_SECRETS_ROLE: secretsRoleOf(target) }),
       target.when('tracing.endpoint', Object.fromEntries(tracing)),
     ),
   };

@@ -12,6 +12,8 @@ export interface Format {
  */
 export interface Target extends Installation {
   readonly image: string;
+  /** Image of the Redis for evaluation. */
+  readonly redisImage: string;
   /** Returns the value of the label `app.kubernetes.io/component` on the pods that run a role. */
   readonly componentOf: (role: string) => string;
   /** Returns the name of a Secret that may be the user's own. */
@@ -20,10 +22,14 @@ export interface Target extends Installation {
   readonly value: (path: string, format?: Format) => unknown;
   /** Returns a list or an object with everything in it. */
   readonly tree: (path: string) => unknown;
+  /** Returns one of two words: `yes` if the value is neither empty nor false. */
+  readonly choose: (path: string, yes: string, no: string) => unknown;
   /** Returns fields that are only there if the value is neither empty nor false. */
   readonly when: (path: string, fields: object) => object;
+  /** Returns fields that are only there if the value is this text. */
+  readonly whenIs: (path: string, is: string, fields: object) => object;
   /** Returns items that are only there if the value is neither empty nor false. */
-  readonly itemsWhen: (path: string, items: readonly object[]) => readonly unknown[];
+  readonly itemsWhen: (path: string, items: readonly unknown[]) => readonly unknown[];
   /** Returns one item for each item of a list. */
   readonly each: (path: string, item: (value: unknown) => unknown) => readonly unknown[];
   /** Returns the items of a list, to go among others. */

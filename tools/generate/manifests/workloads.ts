@@ -1,6 +1,14 @@
 import { OPS_PORT, type Workload } from '../roles.ts';
 import { labelsOf } from './metadata.ts';
 import { redisFileMounts, redisFileVariables, redisFileVolumes } from './redis-files.ts';
+import {
+  servedFileMounts,
+  servedFileVariables,
+  servedFileVolumes,
+  trustMounts,
+  trustVariables,
+  trustVolumes,
+} from './served-files.ts';
 import type { Target } from './target.ts';
 
 const ROOT_KEY_FOLDER = '/etc/sluice/root-key';
@@ -79,6 +87,8 @@ function podSpec(workload: Workload, target: Target): object {
     volumes: [
       ...(workload.rootKey ? [rootKey] : []),
       ...redisFileVolumes(target),
+      ...servedFileVolumes(workload, target),
+      ...trustVolumes(target),
       ...target.spread(at('extraVolumes')),
     ],
   };
@@ -101,18 +111,23 @@ function container(workload: Workload, target: Target): object {
     volumeMounts: [
       ...(workload.rootKey ? [{ name: 'root-key', mountPath: ROOT_KEY_FOLDER, readOnly: true }] : []),
       ...redisFileMounts(target),
+      ...servedFileMounts(workload, target),
+      ...trustMounts(target),
       ...target.spread(at('extraVolumeMounts')),
     ],
   };
 }
 
-function environment({ token, rootKey, mail }: Workload, target: Target): unknown[] {
+function environment(workload: Workload, target: Target): unknown[] {
+  const { token, rootKey, mail } = workload;
   const urlIn = (name: string, optional: object = {}) => ({
     valueFrom: { secretKeyRef: { name, key: 'url', ...optional } },
   });
   return [
     { name: 'SLUICE_REDIS_URL', ...urlIn(target.secretOf('redis')) },
     ...redisFileVariables(target),
+    ...servedFileVariables(workload, target),
+    ...trustVariables(target),
     ...(token ? [{ name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } }] : []),
     ...(rootKey ? [{ name: 'SLUICE_ROOT_KEY_FILE', value: `${ROOT_KEY_FOLDER}/root.key` }] : []),
     ...(mail

@@ -1,0 +1,93 @@
+import { beforeAll, expect, test } from 'vitest';
+import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { VALUE_SETS } from './support/value-sets.ts';
+
+let helm: Helm;
+
+beforeAll(async () => {
+  helm = await openHelm();
+});
+
+interface Deployment extends Manifest {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly [
+          {
+            readonly env: readonly { readonly name: string; readonly value?: string }[];
+            readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+          },
+        ];
+        readonly volumes: readonly { readonly name: string; readonly [source: string]: unknown }[];
+      };
+    };
+  };
+}
+
+/** Returns the file behind each variable of a pod: its volume's source, and its name in there. */
+function filesOf(objects: readonly Manifest[], name: string): Record<string, readonly [source: object, file: string]> {
+  const deployment = objects.find(
+    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === name,
+  ) as Deployment;
+  const { containers, volumes } = deployment.spec.template.spec;
+  const [{ env, volumeMounts }] = containers;
+  return Object.fromEntries(
+    env.flatMap(variable => {
+      const mount = volumeMounts.find(({ mountPath }) => variable.value?.startsWith(`${mountPath}/`));
+      if (mount === undefined) return [];
+      const { name: _, ...source } = volumes.find(volume => volume.name === mount.name) ?? { name: '' };
+      return [[variable.name, [source, variable.value?.slice(mount.mountPath.length + 1) ?? '']]];
+    }),
+  );
+}
+
+test.each([
+  ['certificates', 'sluice-ingress', 'sluice-facade'],
+  ['all in one', 'sluice-all', 'sluice-all'],
+])('a role that serves TLS has its Secret, and each role the authorities: %s', async (set, ingress, facade) => {
+  const objects = await renderChart(helm, VALUE_SETS[set] ?? {});
+  const secret = (secretName: string) => ({ secret: { secretName } });
+  expect(filesOf(objects, ingress)).toMatchObject({
+    SLUICE_INGRESS_CERT_FILE: [secret('events-tls'), 'tls.crt'],
+    SLUICE_INGRESS_KEY_FILE: [secret('events-tls'), 'tls.key'],
+  });
+  expect(filesOf(objects, facade)).toMatchObject({
+    SLUICE_FACADE_CERT_FILE: [secret('api-tls'), 'tls.crt'],
+    SLUICE_FACADE_KEY_FILE: [secret('api-tls'), 'tls.key'],
+  });
+  const deployments = objects.filter(({ kind }) => kind === 'Deployment');
+  for (const { metadata } of deployments) {
+    const { NODE_EXTRA_CA_CERTS: trusted } = filesOf(objects, metadata.name);
+    expect(trusted).toEqual([
+      { configMap: { name: 'authorities', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+      'ca.crt',
+    ]);
+  }
+  const protocols = objects
+    .filter(({ kind }) => kind === 'Service')
+    .map(({ spec }) => (spec as { ports: { appProtocol?: string }[] }).ports[0]?.appProtocol);
+  expect(protocols.filter(protocol => protocol === 'https')).toHaveLength(2);
+});
+
+test('a role has no certificate of another one', async () => {
+  const objects = await renderChart(helm, VALUE_SETS['certificates'] ?? {});
+  for (const name of ['controller', 'facade', 'router', 'dispatcher']) {
+    expect(JSON.stringify(filesOf(objects, `sluice-${name}`))).not.toContain('events-tls');
+  }
+});
+
+test('cert-manager is asked for the certificates that have an issuer', async () => {
+  const place = { release: 'blue', namespace: 'events', apis: ['cert-manager.io/v1'] };
+  const objects = await renderChart(helm, VALUE_SETS['certificates'] ?? {}, place);
+  const certificates = objects.filter(({ kind }) => kind === 'Certificate');
+  const issuerRef = { name: 'internal', kind: 'ClusterIssuer' };
+  expect(certificates.map(({ spec }) => spec)).toMatchObject([
+    {
+      secretName: 'api-tls',
+      dnsNames: ['blue-sluice-facade', 'blue-sluice-facade.events', 'blue-sluice-facade.events.svc', 'api.example.com'],
+      issuerRef,
+    },
+    { secretName: 'events-tls', issuerRef },
+    { secretName: 'redis-client', commonName: 'blue-sluice', usages: ['digital signature', 'client auth'], issuerRef },
+  ]);
+});

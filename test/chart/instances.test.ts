@@ -1,0 +1,82 @@
+import { beforeAll, expect, test } from 'vitest';
+import { KINDS } from '../../src/api/kinds/kinds.ts';
+import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { REQUIRED } from './support/value-sets.ts';
+
+/** Kinds of Kubernetes in the chart that have no namespace. */
+const OF_CLUSTER = [
+  'ClusterRole',
+  'ClusterRoleBinding',
+  'CustomResourceDefinition',
+  'FlowSchema',
+  'ValidatingAdmissionPolicy',
+  'ValidatingAdmissionPolicyBinding',
+];
+
+let helm: Helm;
+/** The release that brings the CustomResourceDefinitions, and one beside it. */
+let releases: readonly [first: Manifest[], second: Manifest[]];
+
+beforeAll(async () => {
+  helm = await openHelm();
+  const values = { ...REQUIRED, rbac: { aggregate: true } };
+  const beside = { ...values, instance: 'blue', crds: { enabled: false } };
+  releases = await Promise.all([
+    renderChart(helm, values),
+    renderChart(helm, beside, { release: 'blue', namespace: 'blue-system' }),
+  ]);
+});
+
+const keyOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+const ofKind = (objects: readonly Manifest[], kind: string) => objects.filter(object => object.kind === kind);
+
+test('two releases have no object in common', () => {
+  const [first, second] = releases.map(objects => objects.map(keyOf));
+  expect(second?.length).toBeGreaterThan(20);
+  expect(first?.filter(key => second?.includes(key))).toEqual([]);
+});
+
+test('what has no namespace is named after its release', () => {
+  const [first, second] = releases;
+  for (const object of [...first, ...second]) {
+    expect(OF_CLUSTER.includes(object.kind), keyOf(object)).toBe(object.metadata.namespace === undefined);
+  }
+  const names = second.flatMap(({ metadata }) => (metadata.namespace === undefined ? [metadata.name] : []));
+  expect(names.filter(name => !name.startsWith('blue-sluice-'))).toEqual([]);
+});
+
+test('only the first has the kinds', () => {
+  const crds = releases.map(objects => ofKind(objects, 'CustomResourceDefinition').length);
+  expect(crds).toEqual([Object.keys(KINDS).length, 0]);
+});
+
+test('the policies of each limit its own service accounts, and grant only to them', () => {
+  for (const [objects, namespace] of [
+    [releases[0], 'sluice-system'],
+    [releases[1], 'blue-system'],
+  ] as const) {
+    const policies = ofKind(objects, 'ValidatingAdmissionPolicy');
+    expect(policies.length).toBeGreaterThan(0);
+    for (const policy of policies) {
+      const users = [...JSON.stringify(policy).matchAll(/system:serviceaccount:([^:']+):/g)].map(([, found]) => found);
+      expect(new Set(users)).toEqual(new Set([namespace]));
+    }
+    for (const binding of ofKind(objects, 'ClusterRoleBinding')) {
+      const subjects = binding['subjects'] as readonly { readonly namespace?: string }[];
+      for (const subject of subjects) expect(subject.namespace).toBe(namespace);
+    }
+  }
+});
+
+test('only the second has a name, which all of its pods read', () => {
+  const [first, second] = releases.map(
+    objects =>
+      objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.endsWith('-config'))?.['data'],
+  );
+  expect(first).not.toHaveProperty('SLUICE_INSTANCE');
+  expect(second).toMatchObject({ SLUICE_INSTANCE: 'blue' });
+});
+
+test.each(['Blue', 'b'.repeat(33), '-blue', 'blue_green'])('a name that is none is refused: %s', async instance => {
+  await expect(renderChart(helm, { ...REQUIRED, instance })).rejects.toThrow(/instance.*does not match pattern/s);
+});

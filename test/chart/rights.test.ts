@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import {
+  bindingRules,
+  CONTROLLER_RULES,
+  FACADE_RULES,
+  LEASE_RULES,
+  type PolicyRule,
+  SECRETS_RULES,
+} from '../../src/kube/access/rights.ts';
+import { connect, type KubeClient } from '../../src/kube/client.ts';
+import { kubeconfigOf } from '../support/kubernetes/permissions.ts';
+import { outputOf } from './support/helm.ts';
+import { type InstalledRights, installRights, linesOf, listRights } from './support/rights.ts';
+import { VALUE_SETS } from './support/value-sets.ts';
+
+interface Account {
+  readonly role: string;
+  /** Rights in the whole cluster, and those that are only added in the namespace of the release. */
+  readonly everywhere: readonly PolicyRule[];
+  readonly inside?: readonly PolicyRule[];
+}
+
+/** The service accounts with a token, by set of values. */
+const ACCOUNTS: Readonly<Record<string, readonly Account[]>> = {
+  minimal: [
+    { role: 'controller', everywhere: [...CONTROLLER_RULES, ...SECRETS_RULES], inside: LEASE_RULES },
+    { role: 'facade', everywhere: FACADE_RULES },
+    { role: 'router', everywhere: [] },
+  ],
+  'all in one': [
+    {
+      role: 'all',
+      everywhere: [...CONTROLLER_RULES, ...SECRETS_RULES, ...FACADE_RULES],
+      inside: LEASE_RULES,
+    },
+  ],
+  'namespaced secrets': [
+    {
+      role: 'controller',
+      everywhere: [...CONTROLLER_RULES, ...bindingRules('rights-namespaced-secrets-workspace-secrets')],
+      inside: LEASE_RULES,
+    },
+    { role: 'facade', everywhere: FACADE_RULES },
+  ],
+};
+
+describe.each(Object.entries(ACCOUNTS))('%s: kubectl auth can-i --list', (name, accounts) => {
+  const release = `rights-${name.replaceAll(' ', '-')}`;
+  const clients: KubeClient[] = [];
+  let rights: InstalledRights;
+  /** What every service account may do. */
+  let anybody: string[];
+
+  beforeAll(async () => {
+    rights = await installRights(inject('kubeconfig'), release, VALUE_SETS[name] ?? {});
+    outputOf(await rights.kubectl(['create', 'serviceaccount', 'anybody', '-n', release]));
+    const client = connect({ kubeconfig: await kubeconfigOf({ kubectl: rights.kubectl }, 'anybody', release) });
+    clients.push(client);
+    anybody = await listRights(client, release);
+  });
+
+  afterAll(async () => {
+    await Promise.all(clients.map(client => client.close()));
+  });
+
+  test.each(accounts)('$role has the rights in the list, and no others', async ({ role, everywhere, inside = [] }) => {
+    const client = await rights.open(role);
+    clients.push(client);
+    const own = async (namespace: string) =>
+      (await listRights(client, namespace)).filter(line => !anybody.includes(line));
+    expect(await own('default')).toEqual(linesOf(everywhere));
+    expect(await own(release)).toEqual(linesOf([...everywhere, ...inside]));
+  });
+
+  test('requests for the Lease are apart from those of others', async () => {
+    const [{ role } = { role: '' }] = accounts;
+    const kubeconfig = await kubeconfigOf({ kubectl: rights.kubectl }, `${release}-${role}`, release);
+    /** Returns the FlowSchema of a request. */
+    const schemaOf = async (...args: string[]) => {
+      const { stderr } = await rights.kubectl([`--kubeconfig=${kubeconfig}`, '-v=8', 'get', ...args]);
+      const [, uid = ''] = /x-kubernetes-pf-flowschema-uid: (\S+)/i.exec(stderr) ?? [];
+      const all = outputOf(
+        await rights.kubectl([
+          'get',
+          'flowschemas',
+          '-o',
+          'jsonpath={range .items[*]}{.metadata.uid}={.metadata.name} {end}',
+        ]),
+      );
+      return all
+        .split(' ')
+        .find(each => each.startsWith(uid))
+        ?.split('=')[1];
+    };
+    await expect
+      .poll(() => schemaOf('lease', 'sluice-controller', '-n', release), { timeout: 20_000 })
+      .toBe(`${release}-leases`);
+    expect(await schemaOf('workspaces')).toBe('service-accounts');
+  });
+});

@@ -1,0 +1,102 @@
+import { LEASE_RULES, UNINSTALL_RULES } from '../../../src/kube/access/rights.ts';
+import type { Installation } from '../installation.ts';
+import type { ShippedRole } from '../rbac/permissions.ts';
+import { roleAndBinding, serviceAccount } from '../rbac/rbac.ts';
+import { labelsOf } from './metadata.ts';
+import { networkPolicyOf } from './network-policies.ts';
+import { redisFileMounts, redisFileVariables, redisFileVolumes } from './redis-files.ts';
+import type { Target } from './target.ts';
+import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
+
+const DESCRIPTION = 'Removes the finalizers of Sluice from all custom resources.';
+
+/** Less than the 5 minutes that Helm waits by default. */
+const DEADLINE_SECONDS = 270;
+/** How long the log of a failed Job can be read. */
+const KEEP_SECONDS = 86_400;
+
+/** Returns the roles of the service account that runs `sluice uninstall`. */
+export function rolesOfUninstall({ prefix, namespace }: Installation): readonly ShippedRole[] {
+  const bound = { name: `${prefix}-uninstall`, serviceAccount: `${prefix}-uninstall` };
+  return [
+    {
+      ...bound,
+      description: 'The permission to remove finalizers. It is only granted while Sluice is being uninstalled.',
+      rules: UNINSTALL_RULES,
+    },
+    {
+      ...bound,
+      namespace,
+      description: 'The permission to take the Lease away from the controller, which would add the finalizers again.',
+      rules: LEASE_RULES,
+    },
+  ];
+}
+
+/** Returns what runs `sluice uninstall` once, in the order in which it is to be created. The Job is the last one. */
+export function uninstallObjects(target: Target): readonly object[] {
+  const name = `${target.prefix}-uninstall`;
+  const account = { name, description: DESCRIPTION, token: true };
+  return [
+    serviceAccount(account, target),
+    ...rolesOfUninstall(target).flatMap(role => roleAndBinding(role, target)),
+    job(name, target),
+  ];
+}
+
+/** Returns the NetworkPolicy of the Job. */
+export function uninstallNetworkPolicy(target: Target): object {
+  return networkPolicyOf({ name: 'uninstall', serves: [], connects: ['kubernetes'] }, target);
+}
+
+function job(name: string, target: Target): object {
+  const labels = labelsOf(target, 'uninstall');
+  const annotations = { 'kubernetes.io/description': DESCRIPTION };
+  return {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name, namespace: target.namespace, labels, annotations },
+    spec: {
+      // A refusal would be the same again.
+      backoffLimit: 0,
+      activeDeadlineSeconds: DEADLINE_SECONDS,
+      ttlSecondsAfterFinished: KEEP_SECONDS,
+      template: {
+        metadata: { labels },
+        spec: {
+          restartPolicy: 'Never',
+          serviceAccountName: name,
+          enableServiceLinks: false,
+          securityContext: POD_SECURITY,
+          ...target.when('imagePullSecrets', { imagePullSecrets: target.tree('imagePullSecrets') }),
+          ...target.when('uninstall.nodeSelector', { nodeSelector: target.tree('uninstall.nodeSelector') }),
+          ...target.when('uninstall.tolerations', { tolerations: target.tree('uninstall.tolerations') }),
+          containers: [container(target)],
+          volumes: redisFileVolumes(target, { optional: true }),
+        },
+      },
+    },
+  };
+}
+
+/** What belongs to Redis is optional, because it may have been removed first. */
+function container(target: Target): object {
+  const url = { name: target.secretOf('redis'), key: 'url', optional: true };
+  return {
+    name: 'sluice',
+    image: target.image,
+    imagePullPolicy: target.value('image.pullPolicy'),
+    args: ['uninstall', ...target.itemsWhen('uninstall.ignoreUndelivered', ['--ignore-undelivered'])],
+    envFrom: [{ configMapRef: { name: `${target.prefix}-config`, optional: true } }],
+    env: [
+      { name: 'SLUICE_REDIS_URL', valueFrom: { secretKeyRef: url } },
+      ...redisFileVariables(target),
+      { name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+    ],
+    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
+    // The reason for a refusal is in the status of the pod.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    securityContext: CONTAINER_SECURITY,
+    volumeMounts: redisFileMounts(target),
+  };
+}
