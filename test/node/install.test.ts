@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { tenantId } from '../../src/core/ids/ids.ts';
 import { buildImage } from '../../tools/image/build.ts';
@@ -13,6 +15,7 @@ import { nodeRefusal } from '../support/node-cluster/requirements.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
 import { eventually } from '../system/support/deadline.ts';
 import { activation, ingressKey, integration, stream, subscription, tenant } from '../system/support/world.ts';
+import { KUBECTL_COMMANDS, REDIS_COMMANDS } from '../telemetry/first-steps.ts';
 
 const refusal = nodeRefusal();
 const KEY = 'an-ingress-key-of-the-shop';
@@ -164,6 +167,16 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
     expect(headers['webhook-signature']).toContain(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
   });
 
+  test('passes helm test, which leaves nothing behind', { timeout: 300_000 }, async () => {
+    const run = await openHelm();
+    const options = { kubeconfig: node.kubeconfig };
+    const { stdout, stderr } = await run(['test', 'sluice', '--timeout=4m', '--namespace', NAMESPACE], options);
+    expect(stdout, stderr).toMatch(/TEST SUITE: +test-sluice\n(.*\n){2}Phase: +Succeeded/);
+    // Helm writes the log of the pod to standard error.
+    expect(stderr).toContain('An event of test-sluice/test was accepted by http://sluice-ingress.sluice-system:80');
+    expect(await kubectl(['get', 'namespaces,workspaces,accounts,pods', '-A', '-o', 'name'])).not.toContain('test');
+  });
+
   test('is limited by its admission policies, with the rights of its own service accounts', async () => {
     const port = await kubectl([
       'get',
@@ -182,10 +195,22 @@ describe.skipIf(refusal !== undefined)('Sluice on a node', () => {
     expect(stderr).toContain("ValidatingAdmissionPolicy 'sluice-controller-secrets'");
   });
 
+  test.each(KUBECTL_COMMANDS)('a runbook can begin with %s', async command => {
+    const [, ...args] = command.split(' ');
+    // Throws if it fails.
+    await kubectl(args);
+  });
+
+  test.each(REDIS_COMMANDS)('a runbook can begin with %s', async command => {
+    const [program = '', ...args] = command.split(' ');
+    const at = ['-e', '-h', node.network.host, '-p', `${REDIS_PORT}`];
+    const { stdout } = await promisify(execFile)(program, [...at, ...args], { timeout: 30_000 });
+    expect(stdout).not.toMatch(/^(\(error\)|ERR)/);
+  });
+
   test('leaves no namespace behind when it is removed as documented', { timeout: 240_000 }, async () => {
-    await kubectl(['delete', 'waas', '--all', '--all-namespaces', '--timeout=60s']);
-    await kubectl(['delete', 'waas-admin', '--all', '--timeout=60s']);
     await helm(['uninstall', 'sluice', '--wait', '--timeout=2m']);
+    await kubectl(['delete', '-f', join(ROOT, 'crds'), '--timeout=60s']);
     await kubectl(['delete', 'namespace', 'shop', 'ada', NAMESPACE, '--timeout=90s']);
     const left = await kubectl(['get', 'namespaces', '-o', 'name']);
     expect(left).not.toMatch(/shop|ada|sluice/);

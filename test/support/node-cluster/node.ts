@@ -74,8 +74,17 @@ export type Node = {
    * @param name for an OCI image whose index names only a tag, such as `localhost/sluice`
    */
   readonly importImage: (path: string, name?: string) => Promise<ImportedImage[]>;
-  /** Lets containerd pull by plain HTTP from a registry. @param host such as `10.200.0.1:5000` */
-  readonly trustRegistry: (host: string) => Promise<void>;
+  /**
+   * Lets containerd pull from a registry.
+   *
+   * @param host such as `10.200.0.1:5000`
+   * @param ca path of its certificate authority; default: plain HTTP
+   */
+  readonly trustRegistry: (host: string, ca?: string) => Promise<void>;
+  /** Kills the API server. Pods keep running. */
+  readonly killApiServer: () => Promise<void>;
+  /** Starts the API server again, and resolves once it is ready. */
+  readonly restartApiServer: () => Promise<void>;
   /** Ends all processes and Pods at once, and removes all files. Safe to call twice. */
   readonly stop: () => Promise<void>;
 };
@@ -110,10 +119,14 @@ async function startComponents(machine: Machine, binaries: Readonly<Record<Binar
   await writeCredentials(files, [admin, ...credentials]);
   await writeSettings({ files, network, cgroup: machine.name, plugins: pluginFolder() ?? '' });
 
+  let apiServer: ChildProcess;
+  const startApiServer = async (): Promise<void> => {
+    apiServer = start('kube-apiserver', apiServerArguments(files, network));
+    await ready(apiServer, 'kube-apiserver', async () => (await httpsStatus(`${url}/readyz`, admin.token)) === 200);
+  };
   const startApi = async (): Promise<void> => {
     start('etcd', etcdArguments(files));
-    const server = start('kube-apiserver', apiServerArguments(files, network));
-    await ready(server, 'kube-apiserver', async () => (await httpsStatus(`${url}/readyz`, admin.token)) === 200);
+    await startApiServer();
     const ca = await readFile(files.authority, 'utf8');
     const write = (path: string, { token }: Credential) =>
       writeFile(path, formatKubeconfig(url, ca, token), { mode: 0o600 });
@@ -139,9 +152,18 @@ async function startComponents(machine: Machine, binaries: Readonly<Record<Binar
     kubectl,
     containerdSocket: files.containerdSocket,
     importImage: (path, name) => importImage(files.containerdSocket, path, name),
-    trustRegistry: host => trustRegistry(files, host),
+    trustRegistry: (host, ca) => trustRegistry(files, host, ca),
+    killApiServer: () => killInside(apiServer),
+    restartApiServer: startApiServer,
     stop: machine.stop,
   };
+}
+
+/** Kills a program of the node. `nsenter` is its parent, which passes no signals on. */
+async function killInside({ pid, exited }: ChildProcess): Promise<void> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  for (const child of children.trim().split(/\s+/)) process.kill(Number(child), 'SIGKILL');
+  await exited;
 }
 
 function ready(child: ChildProcess, name: string, probe: () => Promise<boolean>): Promise<void> {
@@ -196,10 +218,11 @@ async function writeCredentials(files: NodeFiles, credentials: readonly Credenti
 }
 
 /** containerd reads the file at each pull. */
-async function trustRegistry({ registries }: NodeFiles, host: string): Promise<void> {
-  const url = JSON.stringify(`http://${host}`);
+async function trustRegistry({ registries }: NodeFiles, host: string, ca?: string): Promise<void> {
+  const url = JSON.stringify(`${ca === undefined ? 'http' : 'https'}://${host}`);
+  const authority = ca === undefined ? '' : `ca = ${JSON.stringify(ca)}\n`;
   await mkdir(join(registries, host), { recursive: true });
   // Without the table, containerd 1.6 uses https in spite of `server`.
-  const text = `server = ${url}\n\n[host.${url}]\ncapabilities = ["pull", "resolve"]\n`;
+  const text = `server = ${url}\n\n[host.${url}]\ncapabilities = ["pull", "resolve"]\n${authority}`;
   await writeFile(join(registries, host, 'hosts.toml'), text);
 }

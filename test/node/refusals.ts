@@ -1,0 +1,74 @@
+import { expect } from 'vitest';
+import { QUOTA_NAME } from '../../src/api/well-known.ts';
+import { SHIPPED_POLICIES } from '../../tools/generate/rbac/admission.ts';
+import type { Platform } from './platform.ts';
+
+const ACCOUNT = {
+  apiVersion: 'sluice.dev/v1alpha1',
+  kind: 'Account',
+  metadata: { name: 'never-stored' },
+  spec: { plan: 'Metered', owners: [{ issuer: 'https://issuer.example', subject: 'nobody', role: 'Owner' }] },
+};
+
+/** A namespace that belongs to no workspace. */
+const NAMESPACE = 'default';
+const APPLY = ['apply', '--server-side', '--force-conflicts', '-f=-', `-n=${NAMESPACE}`];
+
+const QUOTA = {
+  apiVersion: 'v1',
+  kind: 'ResourceQuota',
+  metadata: { name: QUOTA_NAME },
+  spec: { hard: { pods: '1' } },
+};
+
+const bindingOf = (prefix: string) => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'RoleBinding',
+  metadata: { name: `${prefix}-workspace-secrets` },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: `${prefix}-workspace-secrets` },
+});
+
+/** Policies of separate service accounts. */
+const POLICIES = SHIPPED_POLICIES.filter(({ role }) => role !== 'all');
+
+type Forbidden = { readonly args: readonly string[]; readonly object?: (prefix: string) => object };
+
+const merge = (patch: object) => ['--type=merge', `-p=${JSON.stringify(patch)}`];
+
+/** For each policy, a write that RBAC allows its account and that it must refuse. config/samples are applied. */
+const FORBIDDEN: Readonly<Record<string, Forbidden>> = {
+  'controller-objects': {
+    args: ['patch', 'catalogstream.sluice.dev/orders', '-n=acme', ...merge({ spec: { description: 'Other' } })],
+  },
+  'controller-deletions': { args: ['delete', 'activation.sluice.dev/globex-customer-42', '-n=acme'] },
+  'controller-secrets': { args: ['create', 'secret', 'generic', 'theirs', '-n=acme'] },
+  'controller-quotas': { args: APPLY, object: () => QUOTA },
+  'controller-bindings': { args: APPLY, object: bindingOf },
+  'facade-metadata': {
+    args: ['patch', 'catalogstream.sluice.dev/orders', '-n=acme', ...merge({ metadata: { finalizers: [] } })],
+  },
+  'facade-workspaces': {
+    args: [
+      'patch',
+      'workspace.sluice.dev/acme',
+      ...merge({ metadata: { annotations: { 'sluice.dev/paused': 'true' } } }),
+    ],
+  },
+  'facade-accounts': { args: ['create', '-f', '-'], object: () => ACCOUNT },
+};
+
+/** Tries, as dry runs, what each admission policy of an installation with namespaced access to Secrets must refuse. */
+export async function expectRefusals(
+  { node }: Platform,
+  { prefix, namespace }: { readonly prefix: string; readonly namespace: string },
+): Promise<void> {
+  expect(Object.keys(FORBIDDEN)).toEqual(POLICIES.map(({ name }) => name));
+  for (const { name, role } of POLICIES) {
+    const { args = [], object } = FORBIDDEN[name] ?? {};
+    const as = `--as=system:serviceaccount:${namespace}:${prefix}-${role}`;
+    const stdin = object === undefined ? {} : { stdin: JSON.stringify(object(prefix)) };
+    const { code, stderr } = await node.kubectl([...args, '--dry-run=server', as], stdin);
+    expect([name, stderr]).toEqual([name, expect.stringContaining(`ValidatingAdmissionPolicy '${prefix}-${name}'`)]);
+    expect(code).toBe(1);
+  }
+}

@@ -1,0 +1,199 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { tenantId } from '../../src/core/ids/ids.ts';
+import { buildImage } from '../../tools/image/build.ts';
+import { CHART, openHelm, outputOf, ROOT } from '../chart/support/helm.ts';
+import { buildOverlays } from '../chart/support/kustomize.ts';
+import { type ChildProcess, startChild } from '../support/child-process.ts';
+import { type Node, startNode } from '../support/node-cluster/node.ts';
+import { nodeRefusal } from '../support/node-cluster/requirements.ts';
+import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
+import { eventually } from '../system/support/deadline.ts';
+import { activation, ingressKey, integration, stream, subscription, tenant } from '../system/support/world.ts';
+import { signalProcesses } from './signal.ts';
+
+const KEY = 'an-ingress-key-of-the-shop';
+const REDIS_PORT = 6379;
+const HOOKS_PORT = 8080;
+const NAMESPACE = 'sluice-system';
+const ROLES = ['controller', 'ingress', 'router', 'dispatcher'];
+/** Time for each removal to end, in seconds. */
+const WITHIN_SECONDS = 180;
+const WAIT = `--timeout=${WITHIN_SECONDS}s`;
+
+/** Installs Sluice and removes it in each order. Nothing may hang, whichever part goes first. */
+describe.skipIf(nodeRefusal() !== undefined)('removing', { timeout: 400_000 }, () => {
+  let node: Node;
+  let folder: TemporaryFolder;
+  let redis: ChildProcess;
+  let hooks: Server;
+  let installations = 0;
+
+  async function kubectl(args: readonly string[], objects?: readonly object[]): Promise<string> {
+    const list = { apiVersion: 'v1', kind: 'List', items: objects };
+    return outputOf(await node.kubectl(args, objects === undefined ? {} : { stdin: JSON.stringify(list) }));
+  }
+
+  /** Runs helm in the namespace of Sluice. */
+  async function tryHelm(args: readonly string[], values?: object) {
+    const run = await openHelm();
+    const options = { kubeconfig: node.kubeconfig, ...(values === undefined ? {} : { values: values as {} }) };
+    return run([...args, '--namespace', NAMESPACE], options);
+  }
+  const helm = async (args: readonly string[], values?: object) => outputOf(await tryHelm(args, values));
+
+  const uninstallRelease = () => helm(['uninstall', 'sluice', '--wait', '--timeout=3m']);
+  const deleteKinds = () => kubectl(['delete', '-f', join(ROOT, 'crds'), '--ignore-not-found', WAIT]);
+  const deleteTenants = () => kubectl(['delete', 'namespace', 'shop', 'ada', '--ignore-not-found', WAIT]);
+  const deleteNamespace = () => kubectl(['delete', 'namespace', NAMESPACE, '--ignore-not-found', WAIT]);
+
+  function startRedis(): ChildProcess {
+    const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--maxmemory-policy', 'noeviction'];
+    const address = ['--bind', node.network.host, '--port', `${REDIS_PORT}`, '--protected-mode', 'no'];
+    const files = ['--dir', folder.path, '--appenddirname', `append-${++installations}`, '--save', ''];
+    return startChild({
+      command: 'redis-server',
+      args: [...address, ...settings, ...files],
+      log: join(folder.path, `redis-${installations}.log`),
+    });
+  }
+
+  const values = () => ({
+    image: { registry: 'localhost', pullPolicy: 'Never' },
+    redis: { url: `redis://${node.network.host}:${REDIS_PORT}` },
+    facade: { enabled: false },
+    allowedNetworks: [`${node.network.host}/32`],
+    ...Object.fromEntries(ROLES.map(role => [role, { replicas: 1 }])),
+  });
+
+  /** Publishes an event that its endpoint refuses for as long as the test takes. */
+  async function publishFailing(): Promise<void> {
+    const service = ['get', 'service', 'sluice-ingress', '-n', NAMESPACE, '-o', 'jsonpath={.spec.clusterIP}'];
+    const url = `http://${await kubectl(service)}/events/${tenantId('shop')}/orders`;
+    const headers = { authorization: `Bearer ${KEY}`, 'x-sluice-group-key': 'customer-42' };
+    const publish = async () => (await fetch(url, { method: 'POST', headers, body: '{}' })).status === 202;
+    await eventually('ingress accepts the event', publish, { withinMs: 60_000 });
+  }
+
+  beforeAll(async () => {
+    folder = await temporaryFolder('removal');
+    const image = join(folder.path, 'image');
+    [node] = await Promise.all([startNode(), buildImage(ROOT, image)]);
+    await node.importImage(image, 'localhost/sluice');
+    hooks = createServer((_request, response) => response.writeHead(500).end());
+    await once(hooks.listen(HOOKS_PORT, node.network.host), 'listening');
+  });
+
+  afterAll(async () => {
+    hooks?.close();
+    await node?.stop();
+    await redis?.stop();
+    await folder?.remove();
+  });
+
+  beforeEach(async () => {
+    redis = startRedis();
+    await helm(['install', 'sluice', CHART, '--create-namespace', '--wait', '--timeout=4m'], values());
+    const url = `http://${node.network.host}:${HOOKS_PORT}/hooks`;
+    await kubectl(
+      ['apply', '--server-side', '-f', '-'],
+      [
+        ...tenant('shop'),
+        ...tenant('ada'),
+        stream('shop', 'orders'),
+        ingressKey('shop', KEY),
+        integration('shop', 'ada'),
+        activation('shop', 'ada', 'customer-42'),
+        subscription('ada', 'shop', 'orders', { url, retrySchedule: ['1h'] }),
+      ],
+    );
+    await kubectl(['wait', WAIT, '--for=condition=Live', 'subscription.sluice.dev/shop-orders', '-n', 'ada']);
+    await kubectl(['wait', WAIT, '--for=condition=Effective', 'activations.sluice.dev', '--all', '-n', 'shop']);
+  }, 600_000);
+
+  afterEach(async () => {
+    await redis.stop();
+    // What a release leaves whose namespace was deleted first.
+    const kinds = 'clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings';
+    await kubectl(['delete', kinds, '-l', 'app.kubernetes.io/name=sluice']);
+  });
+
+  /** Removes in this order, each step at once after the one before, and expects that nothing is left. */
+  async function removeBy(...steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+    const beganMs = performance.now();
+    for (const step of steps) await step();
+    const seconds = (performance.now() - beganMs) / 1_000;
+    console.log(`${expect.getState().currentTestName}: removed within ${seconds.toFixed(0)} s`);
+    expect(await kubectl(['get', 'namespaces', '-o', 'name'])).not.toMatch(/shop|ada|sluice/);
+    expect(await kubectl(['get', 'crds', '-o', 'name'])).toBe('');
+    expect(seconds).toBeLessThan(WITHIN_SECONDS);
+  }
+
+  test('the release first', async () => {
+    await removeBy(uninstallRelease, deleteTenants, deleteKinds, deleteNamespace);
+  });
+
+  test('Redis first', async () => {
+    await removeBy(() => redis.stop(), uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
+  });
+
+  test('the namespaces of the tenants first', async () => {
+    // The controller creates the namespace of a Workspace again.
+    await removeBy(deleteTenants, uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
+  });
+
+  test('the kinds first, while events are undelivered', async () => {
+    await publishFailing();
+    await removeBy(deleteKinds, deleteTenants, uninstallRelease, deleteNamespace);
+  });
+
+  test('the namespace of Sluice first: the command takes the finalizers off', async () => {
+    await removeBy(
+      deleteNamespace,
+      // The first deletions wait for a controller that is gone.
+      () => kubectl(['delete', 'namespace', 'shop', 'ada', '--wait=false']),
+      () => kubectl(['delete', '-f', join(ROOT, 'crds'), '--wait=false']),
+      () => kubectl(['create', 'namespace', NAMESPACE]),
+      runCommand,
+      deleteTenants,
+      deleteKinds,
+      deleteNamespace,
+    );
+  });
+
+  test('the release while a stream drains, which is refused without --ignore-undelivered', async () => {
+    await publishFailing();
+    await kubectl(['delete', 'catalogstream.sluice.dev', 'orders', '-n', 'shop', '--wait=false']);
+    await kubectl([
+      'wait',
+      WAIT,
+      '--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Draining',
+      'catalogstream.sluice.dev/orders',
+      '-n',
+      'shop',
+    ]);
+    const refused = await tryHelm(['uninstall', 'sluice', '--wait', '--timeout=3m']);
+    expect(refused.code).not.toBe(0);
+    expect(refused.stdout + refused.stderr).toContain('Streams with undelivered events: 1: shop/orders');
+    expect(
+      await kubectl(['get', 'pods', '-n', NAMESPACE, '--field-selector=status.phase=Running', '-o', 'name']),
+    ).toMatch(/controller.*\n.*dispatcher.*\n.*ingress.*\n.*router/);
+    const command = ['/usr/bin/node', '/app/src/sluice.ts', 'uninstall', '--ignore-undelivered'];
+    await kubectl(['exec', '-n', NAMESPACE, 'deployment/sluice-controller', '--', ...command]);
+    await removeBy(uninstallRelease, deleteTenants, deleteKinds, deleteNamespace);
+  });
+
+  test('the release while the leader is stopped', async () => {
+    await signalProcesses(node, ['src/sluice.ts', 'controller'], 'SIGSTOP');
+    await removeBy(uninstallRelease, deleteKinds, deleteTenants, deleteNamespace);
+  });
+
+  /** Runs what docs/install.md says for an installation without Helm, with the image of this test. */
+  async function runCommand(): Promise<void> {
+    const images = [{ name: 'sluice', newName: 'localhost/sluice' }];
+    await kubectl(['apply', '--server-side', '-f', '-'], await buildOverlays({ resources: ['uninstall'], images }));
+    await kubectl(['wait', WAIT, '--for=condition=Complete', 'job/sluice-uninstall', '-n', NAMESPACE]);
+  }
+});
