@@ -8,26 +8,27 @@ TEST_ALL := $(NODE) test/support/test-all.ts
 # Virtual environment of Python, for packages that are not in npm; .gitignore lists it.
 SCHEMATHESIS := .cache/schemathesis
 
-.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale test-node generate docs image run bench
+.PHONY: help packages setup check test test-api test-model test-mutants test-repeat test-scale test-node test-outages test-gitops generate docs image run bench install-files
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 packages: ## install what Sluice needs, if missing: Node, packages, Redis
 	@test/support/node/install.sh
 	@test/support/node/install-packages.sh
 	@test/support/redis/install.sh
 
-setup: packages ## install what the tests need as well: promtool, CloudEvents SDKs
+setup: packages ## install what the tests need as well: promtool, CloudEvents SDKs, a container registry
 	@test/support/prometheus/install.sh
 	@test/support/cloudevents/install.sh
+	@test/support/registry/install.sh
 
 check: setup ## run types, lint, format and unit tests (under a minute)
 	@$(TEST_ALL) types lint format unit
 
-test: ## run all tests: check, then tests with Redis, with Kubernetes, and of the whole system
+test: ## run all tests: check, then tests with Redis, with Kubernetes, and of the whole system; WITH=node adds a real node
 	@$(MAKE) --no-print-directory setup || { echo '0 passed, 1 failed'; exit 1; }
-	@$(TEST_ALL)
+	@$(TEST_ALL) all $(WITH)
 
 test-model: setup ## run random histories against the reference model: STEPS=20000 SEED=1, or REPLAY=… of a failure
 	@STEPS='$(STEPS)' SEED='$(SEED)' REPLAY='$(REPLAY)' $(NODE) node_modules/vitest/vitest.mjs run --project redis test/model
@@ -47,12 +48,21 @@ test-mutants: setup ## break critical code on purpose and list every break that 
 test-repeat: setup ## one test file many times, to find tests that are not steady: FILE=part/of/its/path N=20
 	@$(NODE) test/support/repeat.ts '$(FILE)' '$(or $(N),20)'
 
-test-scale: setup ## test one workspace with 100,000 activations and 10,000 subscriptions: SCALE=1 (half an hour) or less
-	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale test/scale/tenant
+test-scale: setup ## test 100,000 activations and 10,000 subscriptions, and 500 draining streams: SCALE=1 (half an hour) or less
+	@SCALE='$(or $(SCALE),1)' $(NODE) node_modules/vitest/vitest.mjs run --project scale --project large test/scale/tenant test/scale/draining
 
-test-node: packages ## start a real node with kubelet and containerd, and run Pods on it (root; a minute)
+test-node: packages ## start a real node with kubelet and containerd, and install and remove Sluice on it; SHORT=1 does so once (root)
 	@test/support/node-cluster/install.sh
-	@$(NODE) node_modules/vitest/vitest.mjs run --project node
+	@test/support/registry/install.sh
+	@$(NODE) node_modules/vitest/vitest.mjs run --project node $(if $(SHORT),test/node/install.test.ts)
+
+test-outages: setup ## take Redis, then the API server away from Pods on a real node, for two minutes each (root; 8 minutes)
+	@test/support/node-cluster/install.sh
+	@$(NODE) node_modules/vitest/vitest.mjs run --project outages
+
+test-gitops: packages ## run the real Argo CD and the waiter of Helm 4 on Sluice's objects: IDLE_MINUTES=3 (the first run builds them: 8 min)
+	@test/gitops/install.sh
+	@IDLE_MINUTES='$(IDLE_MINUTES)' $(NODE) node_modules/vitest/vitest.mjs run --project gitops
 
 generate: packages ## write the generated files: CRDs, RBAC, alerts, dashboard, docs
 	@$(NODE) tools/generate/generate.ts
@@ -61,9 +71,12 @@ docs: packages ## build the documentation site into dist/site
 	@tools/site/install.sh
 	@$(NODE) tools/site/node_modules/vitepress/bin/vitepress.js build tools/site
 
-image: ## build the container image into dist/image, for amd64 and arm64; needs no container engine
+image: ## build the container images of Sluice and Redis into dist, for amd64 and arm64; needs no container engine
 	@test/support/node/install.sh
 	@$(NODE) tools/image/main.ts
+
+install-files: packages ## write dist/install.yaml, and another file with a Redis for evaluation: REGISTRY=registry.example.com
+	@$(NODE) tools/generate/install-files.ts '$(REGISTRY)'
 
 run: packages ## run Sluice on this machine, with a Kubernetes API and Redis; Ctrl-C stops it
 	@PATH="$(CURDIR)/bin:$$PATH" exec python3 test/support/foreground.py bin/node test/support/run.ts

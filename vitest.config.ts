@@ -42,6 +42,7 @@ const LONGEST = [
 const WAITING = [
   'control/converge',
   'control/paused',
+  'control/uninstall',
   'delivery/backlog',
   'delivery/delivery-status',
   'failure/drift',
@@ -53,6 +54,9 @@ const GIVEN_REDIS = process.env.TEST_REDIS_URL ?? process.env.TEST_REDIS_CLUSTER
 
 /** Files that need the machine for themselves: they run after all others, one after the other. */
 const ALONE = ['test/scale/tenant.test.ts', 'test/scale/turns.test.ts', 'test/system/failure/barrier.test.ts'];
+
+/** Files that only `make test-scale` runs. */
+const LARGE = ['test/scale/draining.test.ts'];
 
 /** The files of a worker share a process: most of them would take longer to load what they test than to test it. */
 const SHARED = { isolate: false };
@@ -83,7 +87,13 @@ export default defineConfig({
           name: 'unit',
           ...SHARED,
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', 'test/{system,e2e,chart,image,node}/**', ...ALONE],
+          exclude: [
+            '**/*.redis.test.ts',
+            '**/*.kube.test.ts',
+            'test/{system,e2e,chart,image,node,gitops}/**',
+            ...ALONE,
+            ...LARGE,
+          ],
           // Exhaustive and random tests take seconds, more on a machine that others use as well.
           testTimeout: 30_000,
           // One less than there are cores would be one alone on a small machine.
@@ -164,12 +174,40 @@ export default defineConfig({
       },
       {
         test: {
+          name: 'large',
+          include: LARGE,
+          ...SYSTEM,
+          maxWorkers: 1,
+        },
+      },
+      {
+        test: {
           name: 'node',
-          include: ['test/node/**/*.test.ts'],
+          include: ['test/node/*.test.ts'],
           testTimeout: 120_000,
           // The first start builds the binaries.
           hookTimeout: 900_000,
           // A node uses both cores while it starts.
+          maxWorkers: 1,
+        },
+      },
+      {
+        test: {
+          name: 'outages',
+          include: ['test/node/long/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 900_000,
+          maxWorkers: 1,
+        },
+      },
+      {
+        test: {
+          name: 'gitops',
+          include: ['test/gitops/**/*.test.ts'],
+          testTimeout: 600_000,
+          // Argo CD is built at the first run.
+          hookTimeout: 1_800_000,
+          // Those with a cluster and an Argo CD use both cores.
           maxWorkers: 1,
         },
       },

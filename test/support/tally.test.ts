@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addTallies, formatTally, tallyCommand, tallyVitest, type VitestReport } from './tally.ts';
+import { addTallies, formatTally, tallyCommand, tallySkipped, tallyVitest, type VitestReport } from './tally.ts';
 
 function reportOf(...statuses: string[]): VitestReport {
   const assertionResults = statuses.map((status, index) => ({
@@ -37,6 +37,12 @@ test('a run without a report is a failure, whatever its exit code', () => {
 
 test('a run that ends badly although every test passed is a failure', () => {
   expect(formatTally(tallyVitest('redis', reportOf('passed'), 1))).toBe('1 passed, 1 failed');
+});
+
+test('a suite that was not run is counted, with its reason', () => {
+  const tally = tallySkipped('node', 'a node needs root');
+  expect(formatTally(tally)).toBe('0 passed, 0 failed, 1 skipped');
+  expect(tally.notes).toEqual(['SKIPPED node: a node needs root']);
 });
 
 test('a suite without tests is a failure', () => {

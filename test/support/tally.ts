@@ -27,6 +27,11 @@ export function tallyCommand(name: string, exitCode: number): Tally {
     : { passed: 0, failed: 1, skipped: 0, notes: [`FAILED ${name}: exit code ${exitCode}`] };
 }
 
+/** Returns the result of a suite that was not run. */
+export function tallySkipped(suite: string, reason: string): Tally {
+  return { passed: 0, failed: 0, skipped: 1, notes: [`SKIPPED ${suite}: ${reason}`] };
+}
+
 /**
  * Counts a vitest run. Each failure outside of a test counts as one: a file that could not be loaded, a missing report,
  * or a run that failed for another reason (an unhandled error, a set-up, no tests).

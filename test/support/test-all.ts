@@ -1,12 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nodeRefusal } from './node-cluster/requirements.ts';
 import { stopOnSignal } from './stop-signal.ts';
-import { addTallies, formatTally, type Tally, tallyCommand, tallyVitest, type VitestReport } from './tally.ts';
+import {
+  addTallies,
+  formatTally,
+  type Tally,
+  tallyCommand,
+  tallySkipped,
+  tallyVitest,
+  type VitestReport,
+} from './tally.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /**
  * Runs the suites of the arguments, or all, one after the other; `waiting` runs beside `redis`, `kube`, and `system`.
+ * `all` stands for all of them but `node`, the short form of `make test-node`. It runs if nothing has failed, and the
+ * machine can run a node.
  * The last line is the sum: `N passed, N failed`. The exit code is 0 only if nothing failed.
  */
 
@@ -20,11 +31,14 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
 
 const PROJECTS = ['unit', 'redis', 'kube', 'chart', 'image', 'system', 'waiting', 'scale'];
 
+/** The file of the short form of `make test-node`. */
+const SHORT_NODE = 'test/node/install.test.ts';
+
 /** The suites that leave enough of the machine to `waiting`. `scale` needs all of it. */
 const BESIDE_WAITING = ['redis', 'kube', 'chart', 'image', 'system'];
 
 const LONGER =
-  'Longer, on demand: make bench, make test-api, make test-model, make test-mutants, make test-node, make test-scale';
+  'Longer, on demand: make bench, make test-api, make test-gitops, make test-model, make test-mutants, make test-node, make test-outages, make test-scale';
 
 const running = new Set<ChildProcess>();
 
@@ -49,11 +63,11 @@ function run(command: string, args: readonly string[], output: 'inherit' | numbe
   });
 }
 
-async function runProject(project: string, output?: number): Promise<Tally> {
+async function runProject(project: string, output?: number, files: readonly string[] = []): Promise<Tally> {
   const file = join(folder.path, `${project}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${file}`];
   const vitest = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
-  const exitCode = await run(process.execPath, [vitest, 'run', '--project', project, ...reporters], output);
+  const exitCode = await run(process.execPath, [vitest, 'run', '--project', project, ...files, ...reporters], output);
   const report: VitestReport | undefined = await readFile(file, 'utf8').then(JSON.parse, () => undefined);
   return tallyVitest(project, report, exitCode);
 }
@@ -71,6 +85,13 @@ async function runUnseen(project: string): Promise<() => Promise<Tally>> {
   };
 }
 
+async function runNode(): Promise<Tally> {
+  const isFailed = addTallies(tallies).failed > 0;
+  const reason = isFailed ? 'another suite failed' : nodeRefusal();
+  if (reason === undefined) return runProject('node', undefined, [SHORT_NODE]);
+  return tallySkipped('node', `${reason}. Sluice was not installed on a real node`);
+}
+
 async function runSuite(name: string): Promise<Tally> {
   console.log(`\n== ${name}`);
   const started = performance.now();
@@ -78,14 +99,16 @@ async function runSuite(name: string): Promise<Tally> {
   let tally: Tally;
   if (program !== undefined) tally = tallyCommand(name, await run(join(ROOT, 'node_modules', '.bin', program), args));
   else if (name === 'waiting' && waiting !== undefined) tally = await waiting();
-  else tally = await runProject(name);
+  else tally = name === 'node' ? await runNode() : await runProject(name);
   console.log(`== ${name}: ${formatTally(tally)} (${((performance.now() - started) / 1_000).toFixed(1)} s)`);
   return tally;
 }
 
-const known = [...Object.keys(CHECKS), ...PROJECTS];
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : known;
-const unknown = wanted.filter(name => !known.includes(name));
+const all = [...Object.keys(CHECKS), ...PROJECTS];
+const known = [...all, 'node', 'all'];
+const given = process.argv.length > 2 ? process.argv.slice(2) : ['all'];
+const wanted = given.flatMap(name => (name === 'all' ? all : [name]));
+const unknown = given.filter(name => !known.includes(name));
 if (unknown.length > 0) {
   console.error(`unknown suite ${unknown.join(', ')}; use ${known.join(', ')}`);
   process.exit(2);

@@ -29,7 +29,9 @@ const server = createServer(async (request, response) => {
   // Verify the raw bytes before you parse the body.
   if (!verify(process.env.SIGNING_SECRET, request.headers, Buffer.concat(parts))) return response.writeHead(401).end();
   // Store request.headers['webhook-id'] here to detect duplicate events.
+  console.log(`verified ${request.headers['webhook-id']}`);
   response.writeHead(204).end();
 });
 
-server.listen(Number(process.env.PORT ?? 9797), '127.0.0.1', () => console.log('listening'));
+const { PORT = '9797', HOST = '127.0.0.1' } = process.env;
+server.listen(Number(PORT), HOST, () => console.log('listening'));

@@ -1,15 +1,28 @@
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { type BuildOrder, buildBinaries } from './build.ts';
+
+const run = promisify(execFile);
 
 /** The families of tools. Each has a separate go.mod beside this file, because they pin different k8s.io versions. */
 const FAMILIES = {
   kube: { folder: join(import.meta.dirname, 'kube'), module: 'k8s.io/kubernetes' },
   etcd: { folder: join(import.meta.dirname, 'etcd'), module: 'go.etcd.io/etcd/server/v3' },
   coredns: { folder: join(import.meta.dirname, 'coredns'), module: 'github.com/coredns/coredns' },
+  'kube-state-metrics': {
+    folder: join(import.meta.dirname, 'kube-state-metrics'),
+    module: 'k8s.io/kube-state-metrics/v2',
+  },
   helm: { folder: join(import.meta.dirname, 'helm'), module: 'helm.sh/helm/v3' },
+  helm4: { folder: join(import.meta.dirname, 'helm4'), module: 'helm.sh/helm/v4' },
+  argocd: { folder: join(import.meta.dirname, 'argocd'), module: 'github.com/argoproj/argo-cd/v3' },
 } as const;
+
+type Family = keyof typeof FAMILIES;
 
 const BINARIES = {
   etcd: { family: 'etcd', package: 'go.etcd.io/etcd/server/v3' },
@@ -17,11 +30,18 @@ const BINARIES = {
   kubectl: { family: 'kube', package: 'k8s.io/kubernetes/cmd/kubectl' },
   'kube-controller-manager': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-controller-manager' },
   helm: { family: 'helm', package: 'helm.sh/helm/v3/cmd/helm' },
+  'kube-state-metrics': { family: 'kube-state-metrics', package: 'k8s.io/kube-state-metrics/v2' },
   'kube-scheduler': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-scheduler' },
   kubelet: { family: 'kube', package: 'k8s.io/kubernetes/cmd/kubelet' },
   'kube-proxy': { family: 'kube', package: 'k8s.io/kubernetes/cmd/kube-proxy' },
   // A main package beside the go.mod: CoreDNS with few of its plugins.
   coredns: { family: 'coredns', package: '.' },
+  helm4: { family: 'helm4', package: 'helm.sh/helm/v4/cmd/helm' },
+  // One binary for all of Argo CD, which chooses its role by the name that it is started with.
+  argocd: { family: 'argocd', package: 'github.com/argoproj/argo-cd/v3/cmd' },
+  // Programs beside the go.mod that judge many objects in one process.
+  'argocd-health': { family: 'argocd', package: './health' },
+  kstatus: { family: 'helm4', package: './kstatus' },
 } as const;
 
 export type Binary = keyof typeof BINARIES;
@@ -35,7 +55,7 @@ export class MissingBinaries extends Error {
 }
 
 /** Reads the version of a family, such as `v1.36.3`, from its go.mod, the only place that has it. */
-function versionOf(family: keyof typeof FAMILIES, module: string = FAMILIES[family].module): string {
+function versionOf(family: Family, module: string = FAMILIES[family].module): string {
   const { folder } = FAMILIES[family];
   const words = readFileSync(join(folder, 'go.mod'), 'utf8')
     .split('\n')
@@ -50,12 +70,20 @@ function versionOf(family: keyof typeof FAMILIES, module: string = FAMILIES[fami
   return version;
 }
 
+/** The symbols of a family that the linker sets to values. */
+const SYMBOLS: Partial<Record<Family, (version: string) => Record<string, string>>> = {
+  kube: kubeSymbols,
+  helm: helmSymbols,
+  helm4: version => ({ 'helm.sh/helm/v4/internal/version.version': version }),
+  argocd: version => ({ 'github.com/argoproj/argo-cd/v3/common.version': version.slice(1) }),
+};
+
 /**
- * Sets the version in the linker: Kubernetes is `v0.0.0` otherwise, and clients compare versions. Helm would render for
- * Kubernetes 1.20 instead of the version of its client.
+ * Sets the version in the linker: Kubernetes is `v0.0.0` otherwise, and clients compare versions. Helm 3 would render
+ * for Kubernetes 1.20 instead of the version of its client.
  */
-function linkerFlags(family: keyof typeof FAMILIES, version: string): string {
-  const symbols = family === 'kube' ? kubeSymbols(version) : family === 'helm' ? helmSymbols() : {};
+function linkerFlags(family: Family, version: string): string {
+  const symbols = SYMBOLS[family]?.(version) ?? {};
   return ['-s -w', ...Object.entries(symbols).map(([name, value]) => `-X ${name}=${value}`)].join(' ');
 }
 
@@ -94,13 +122,34 @@ function pathOf(binary: Binary): string {
 function orderFor(binary: Binary): BuildOrder {
   const { family, package: goPackage } = BINARIES[binary];
   const version = versionOf(family);
+  const { folder } = FAMILIES[family];
   return {
     name: binary,
     goPackage,
-    module: FAMILIES[family].folder,
+    module: folder,
     linkerFlags: linkerFlags(family, version),
-    target: join(cacheFolder(), family, version, binary),
+    target: join(cacheFolder(), family, version, ...hashOf(join(folder, goPackage)), binary),
   };
+}
+
+/** Returns a folder for what is built from a main.go beside the go.mod, which may change without the version. */
+function hashOf(goPackage: string): string[] {
+  const main = join(goPackage, 'main.go');
+  return existsSync(main) ? [createHash('sha256').update(readFileSync(main)).digest('hex').slice(0, 8)] : [];
+}
+
+/**
+ * Returns the folder of the source of a family, in the module cache of Go, for files that its binary needs beside it.
+ * Nothing may be written there.
+ *
+ * @throws if Go is absent or cannot get the module
+ */
+export async function moduleFolder(family: Family): Promise<string> {
+  const { folder, module } = FAMILIES[family];
+  const env = { ...process.env, GOTOOLCHAIN: 'local' };
+  // `download` gets what is missing, which `list` does not.
+  const { stdout } = await run('go', ['mod', 'download', '-json', module], { cwd: folder, env });
+  return (JSON.parse(stdout) as { Dir: string }).Dir;
 }
 
 /** Returns whether a binary exists already. */

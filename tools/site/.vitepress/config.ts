@@ -62,9 +62,10 @@ export default defineConfig({
       {
         text: 'For operators',
         items: [
+          page('Quickstart', '/quickstart'),
           page('Installation', '/install'),
           page('Kinds', '/kinds'),
-          page('Container image', '/image'),
+          page('Container images', '/image'),
           page('Configuration', '/configuration'),
           page('Permissions', '/permissions'),
           page('Metrics', '/metrics'),
