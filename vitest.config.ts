@@ -153,7 +153,7 @@ export default defineConfig({
           include: ['test/system/**/*.test.ts', 'test/e2e/**/*.test.ts'],
           exclude: ['**/*.redis.test.ts', '**/*.kube.test.ts', ...ALONE, ...WAITING],
           ...SYSTEM,
-          maxWorkers: 3,
+          maxWorkers: 4,
         },
       },
       {
