@@ -1,5 +1,10 @@
 import { readFile } from 'node:fs/promises';
 
+/** Memory limit of the controller at the size that is promised, MiB. */
+export const CONTAINER_MIB = 512;
+/** Node takes half of a container's memory for its heap; without a limit it would rather take memory than collect. */
+export const AS_IN_A_CONTAINER = { NODE_OPTIONS: `--max-old-space-size=${CONTAINER_MIB / 2}` };
+
 /** Resident memory of a process, MiB: now, and at most since it began. NaN where there is no /proc. */
 export interface ResidentMiB {
   readonly now: number;

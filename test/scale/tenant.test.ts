@@ -22,18 +22,14 @@ import {
   subscriptionName,
   type Wanted,
 } from './population.ts';
-import { readResident } from './process-memory.ts';
+import { AS_IN_A_CONTAINER, CONTAINER_MIB, readResident } from './process-memory.ts';
 import { type CommandRecorder, recordCommands } from './redis-commands.ts';
 
 /** Of the size that is promised for one tenant: 1 for all of it (`make test-scale`). */
 const SHARE = Number(process.env.SCALE ?? 0.1);
 const SIZE: Size = { activations: 100_000 * SHARE, subscriptions: 10_000 * SHARE };
-/** Of the controller at the full size, MiB. */
-const CONTAINER_MIB = 512;
 /** The same at this size: an empty controller takes less than half of it. */
 const MOST_MEMORY_MIB = (CONTAINER_MIB / 2) * (1 + SHARE);
-/** Node takes half of a container's memory for its heap; without a limit it would rather take memory than collect. */
-const AS_IN_A_CONTAINER = { NODE_OPTIONS: `--max-old-space-size=${CONTAINER_MIB / 2}` };
 /** Of a step. */
 const MOST_MS = 240_000 + 3_600_000 * SHARE;
 /** What is counted may meet a look at all of Redis, which comes once a minute: the least of so many counts. */

@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { publicId, tenantId } from '../../src/core/ids/ids.ts';
 import { connect, type KubeClient } from '../../src/kube/client.ts';
+import { type Issuer, startIssuer } from '../support/issuer.ts';
 import type { Sluice } from '../support/sluice.ts';
+import { ownedTenant } from '../system/rest/support/facade-world.ts';
 import { type Installation, install } from '../system/support/installation.ts';
 import { type Observer, observe } from '../system/support/observer.ts';
-import { activation, activationName, apply, integration, tenant } from '../system/support/world.ts';
+import { createRestClient, type RestClient } from '../system/support/rest-client.ts';
+import { activation, activationName, apply, integration } from '../system/support/world.ts';
 import { createAll, type Wanted } from './population.ts';
+import { AS_IN_A_CONTAINER, CONTAINER_MIB, readResident } from './process-memory.ts';
 
-/** Activations that one tenant applies at once. SCALE=1 for as many as a large one has. */
+/** Activations that one tenant applies at once. SCALE=1 for as many as a large one has: the size that is promised. */
 const MANY = 40_000 * Number(process.env.SCALE ?? 0.1);
 const LOUD = 'loud';
 const QUIET = 'quiet';
@@ -15,15 +20,19 @@ let installed: Installation;
 let client: KubeClient;
 let observer: Observer;
 let sluice: Sluice;
+let issuer: Issuer;
+let owner: RestClient;
 
 beforeAll(async () => {
-  installed = await install();
+  [installed, issuer] = await Promise.all([install(), startIssuer()]);
   client = connect({ kubeconfig: installed.cluster.kubeconfig });
   observer = observe(installed.cluster.kubeconfig);
-  sluice = await installed.start({ role: 'controller' });
+  sluice = await installed.start({ role: 'controller', env: AS_IN_A_CONTAINER });
+  const facade = await installed.start({ role: 'facade', env: { ...issuer.env, ...AS_IN_A_CONTAINER } });
+  owner = createRestClient(facade.facadeUrl, await issuer.token({ sub: 'olga' }));
   await apply(
     installed.cluster,
-    [LOUD, QUIET].flatMap(name => [...tenant(name), integration(name, name)]),
+    [LOUD, QUIET].flatMap(name => [...ownedTenant(issuer, name, 'olga'), integration(name, name)]),
   );
   for (const name of [LOUD, QUIET]) await observer.until(['Integration', name, name, 'Ready', 'True/Active']);
 });
@@ -32,6 +41,7 @@ afterAll(async () => {
   await observer?.close();
   await client?.close();
   await installed?.stop();
+  await issuer?.close();
 });
 
 const waiting = () => sluice.metric('workqueue_depth', { name: 'activation' });
@@ -46,7 +56,26 @@ async function applyOne(groupKey: string): Promise<{ tookMs: number; reconciles:
   return { tookMs: performance.now() - beganMs, reconciles: (await reconciled()) - before };
 }
 
-it(`applies the activation of a tenant while another one has applied ${MANY}`, { timeout: 600_000 }, async () => {
+/** Opens and closes a group key of the quiet tenant over REST until nothing of the loud one waits. */
+async function changeWhileWaiting(): Promise<{ statuses: number[]; slowestMs: number }> {
+  const wanted = {
+    producerTenantPublicId: tenantId(QUIET),
+    groupKey: 'over-rest',
+    integrationPublicId: publicId('Integration', QUIET, QUIET),
+  };
+  const statuses: number[] = [];
+  let slowestMs = 0;
+  for (let round = 0; round === 0 || (await waiting()) > 0; round++) {
+    for (const method of ['POST', 'DELETE'] as const) {
+      const beganMs = performance.now();
+      statuses.push((await owner.call(method, '/waas/activations', wanted)).status);
+      slowestMs = Math.max(slowestMs, performance.now() - beganMs);
+    }
+  }
+  return { statuses, slowestMs };
+}
+
+it(`applies the activation of a tenant while another one has applied ${MANY}`, { timeout: 3_600_000 }, async () => {
   const alone = await applyOne('alone');
   const wanted = Array.from(
     { length: MANY },
@@ -67,4 +96,13 @@ it(`applies the activation of a tenant while another one has applied ${MANY}`, {
   expect(ahead).toBeGreaterThan(MANY / 20);
   expect(await waiting()).toBeGreaterThan(0);
   expect(beside.reconciles).toBeLessThan(ahead / 2);
+
+  // A change that is not in force within 5 s is answered with 503.
+  const { statuses, slowestMs } = await changeWhileWaiting();
+  expect(await reconciled()).toBeGreaterThanOrEqual(MANY);
+  console.log(`${statuses.length} changes over REST meanwhile, the slowest took ${Math.round(slowestMs)} ms`);
+  expect(new Set(statuses)).toEqual(new Set([200, 204]));
+  const { most } = await readResident(sluice.pid);
+  console.log(`controller: ${Math.round(most)} MiB resident at most`);
+  if (process.platform === 'linux') expect(most).toBeLessThan(CONTAINER_MIB);
 });
