@@ -41,7 +41,8 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
   const cluster = await isCluster(url, access);
   const create = () => {
     if (cluster) return createCluster(url, access);
-    const single = new Redis({ ...optionsOf(url), ...FAIL_FAST, retryStrategy: reconnectDelayMs, ...access.options() });
+    const options = { ...optionsOf(url, access), ...FAIL_FAST, retryStrategy: reconnectDelayMs, ...access.options() };
+    const single = new Redis(options);
     access.keepFresh(single.options);
     return single;
   };
@@ -49,7 +50,7 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
 }
 
 /** Returns the address of a Redis, or of the Sentinels that know it. */
-function optionsOf({ nodes, tls, sentinel }: RedisUrl): Options {
+function optionsOf({ nodes, tls, sentinel }: RedisUrl, access: RedisAccess): Options {
   // After a failover, the former master takes no writes: a new connection finds its successor.
   const reconnectOnError = (error: Error) => error.message.startsWith('READONLY');
   if (sentinel === undefined) return { ...(nodes[0] as RedisNode), reconnectOnError };
@@ -61,7 +62,12 @@ function optionsOf({ nodes, tls, sentinel }: RedisUrl): Options {
     // Sentinels announce a failover: a master that hangs keeps its connections open.
     failoverDetector: true,
     sentinelRetryStrategy: reconnectDelayMs,
-    sentinelReconnectStrategy: reconnectDelayMs,
+    sentinelReconnectStrategy(this: RedisOptions, times: number) {
+      // ioredis copies these options when it connects to a Sentinel, and then calls this as a method of its copy.
+      const { sentinelUsername: username, sentinelPassword: password, sentinelTLS: tls } = access.options();
+      Object.assign(this, { username, password, tls });
+      return reconnectDelayMs(times);
+    },
     sentinelCommandTimeout: FAIL_FAST.commandTimeout,
     reconnectOnError,
   };
@@ -104,7 +110,7 @@ async function isCluster(url: RedisUrl, access: RedisAccess): Promise<boolean> {
 /** Asks the master for its database. ioredis does not say why a Sentinel cannot be reached, so ask them when it fails. */
 async function askMaster(url: RedisUrl, db: number, access: RedisAccess): Promise<void> {
   try {
-    await ask({ ...optionsOf(url), ...access.options() }, probe => probe.select(db));
+    await ask({ ...optionsOf(url, access), ...access.options() }, probe => probe.select(db));
   } catch (error) {
     if (!(error as Error).message.includes('sentinel')) throw error;
     const { tls, sentinelUsername: username, sentinelPassword: password } = access.options();

@@ -3,7 +3,7 @@ import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../test/support/free-port.ts';
 import { createAuthority, tlsArguments } from '../../test/support/redis/certificates.ts';
 import { startSentinels } from '../../test/support/redis/sentinel.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis/server.ts';
+import { type RedisServer, redisCommand, startRedis } from '../../test/support/redis/server.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { type LateRedis, openRedis } from './late-client.ts';
@@ -140,6 +140,19 @@ test('Sentinels, master and replica with TLS, a client certificate, a database a
   await redis.client.call('set', 'a', '1');
   expect(await master.command('INFO', 'keyspace')).toContain('db3:keys=1');
   await vi.waitFor(() => expect(heard).toEqual(['listening']), SOON);
+
+  // Those who wait for a failover connect to a Sentinel again after its password was changed.
+  const [port] = sentinels.ports as [number];
+  const waiting = async () => {
+    const clients = String(await redisCommand(port, 'CLIENT', 'LIST')).split('\n');
+    return clients.filter(line => line.includes(' user=watcher ') && line.includes(' sub=1 ')).length;
+  };
+  await vi.waitFor(async () => expect(await waiting()).toBe(2), SOON);
+  await redisCommand(port, 'ACL', 'SETUSER', 'watcher', 'resetpass', '>changed');
+  await redisCommand(port, 'CLIENT', 'KILL', 'USER', 'watcher');
+  expect(await waiting()).toBe(0);
+  writeFileSync(sentinelPasswordFile, 'changed\n');
+  await vi.waitFor(async () => expect(await waiting()).toBe(2), SOON);
 
   await master.kill();
   await vi.waitFor(async () => expect(await redis.client.call('get', 'a')).toBe('1'), SOON);
