@@ -76,12 +76,12 @@ export async function connectRedis(
   log: Logger,
   metrics?: RedisMetrics,
 ): Promise<RedisClient> {
-  const { cluster, create } = await findRedis(typeof settings === 'string' ? { url: settings } : settings, log);
-  const redis = create();
+  const connections = await findRedis(typeof settings === 'string' ? { url: settings } : settings, log);
+  const redis = connections.create();
   const connectionError = followConnectionErrors(redis);
   const reconnects: (() => void)[] = [];
   let connectedOnce = false;
-  const subscribers: (Redis | Cluster)[] = [];
+  const subscribers: Redis[] = [];
   let sent = 0;
   redis.on('error', error => log.debug({ err: error }, 'redis connection error'));
   redis.on('ready', () => {
@@ -162,7 +162,7 @@ export async function connectRedis(
   }
 
   return {
-    cluster,
+    cluster: connections.cluster,
     run: (name, keys, args) => evaluate(name, keys, args, false),
     runBuffers: (name, keys, args) => evaluate(name, keys, args, true),
     call: (command, key, ...args) => {
@@ -180,7 +180,7 @@ export async function connectRedis(
       return watch(Promise.all(targets.map(node => node.call(command, ...args) as Promise<Reply>)));
     },
     subscribe: (channels, onMessage, onLost) => {
-      const listening = create();
+      const listening = connections.createSubscriber(redis);
       subscribers.push(listening);
       listening.on('error', error => log.debug({ err: error }, 'redis subscriber error'));
       listening.on('message', onMessage);

@@ -10,6 +10,13 @@ export interface RedisConnections {
   readonly cluster: boolean;
   /** Creates a client that is not connected yet, with the same options as every other one. */
   readonly create: () => Redis | Cluster;
+  /**
+   * Creates a client for subscriptions that is not connected yet. It is ready again after each time that messages may
+   * have been missed.
+   *
+   * @param commands a client made by `create`, which knows the nodes of a Cluster
+   */
+  readonly createSubscriber: (commands: Redis | Cluster) => Redis;
 }
 
 /** Replies keep their shapes of RESP2. */
@@ -39,14 +46,18 @@ export async function findRedis(settings: RedisSettings, log: Logger): Promise<R
   const url = parseRedisUrl(settings.url);
   const access = createRedisAccess(settings, log);
   const cluster = await isCluster(url, access);
-  const create = () => {
-    if (cluster) return createCluster(url, access);
+  const createSingle = () => {
     const options = { ...optionsOf(url, access), ...FAIL_FAST, retryStrategy: reconnectDelayMs, ...access.options() };
     const single = new Redis(options);
     access.keepFresh(single.options);
     return single;
   };
-  return { cluster, create };
+  return {
+    cluster,
+    create: () => (cluster ? createCluster(url, access) : createSingle()),
+    createSubscriber: commands =>
+      commands instanceof Cluster ? createClusterSubscriber(url, access, commands) : createSingle(),
+  };
 }
 
 /** Returns the address of a Redis, or of the Sentinels that know it. */
@@ -87,6 +98,32 @@ function createCluster(url: RedisUrl, access: RedisAccess): Cluster {
   });
   cluster.on('+node', (node: Redis) => access.keepFresh(node.options));
   return cluster;
+}
+
+/**
+ * Creates a connection for subscriptions to any node of a Cluster, since each of them has the messages of all. The
+ * subscriber of ioredis would connect again without a pause for as long as access is denied or the nodes are away.
+ */
+function createClusterSubscriber(url: RedisUrl, access: RedisAccess, commands: Cluster): Redis {
+  const chooseNode = (): RedisNode => {
+    const known = commands.nodes().map(({ options: { host = '', port = 0 } }) => ({ host, port }));
+    const nodes = [...known, ...url.nodes];
+    return nodes[Math.floor(Math.random() * nodes.length)] as RedisNode;
+  };
+  const subscriber: Redis = new Redis({
+    ...chooseNode(),
+    ...FAIL_FAST,
+    ...access.options(),
+    retryStrategy: times => {
+      Object.assign(subscriber.options, chooseNode());
+      return reconnectDelayMs(times);
+    },
+  });
+  access.keepFresh(subscriber.options);
+  commands.on('-node', ({ options: { host, port } }: Redis) => {
+    if (host === subscriber.options.host && port === subscriber.options.port) subscriber.disconnect(true);
+  });
+  return subscriber;
 }
 
 /** Asks one of the addresses whether it is a member of a Cluster (`INFO cluster`), until one answers or all refused. */
