@@ -1,7 +1,7 @@
 import { Counter, type Registry } from '../../telemetry/metrics.ts';
 
 /** Why a Kubernetes Event was dropped. */
-const DROPPED = ['object_limit', 'process_limit', 'queue_full', 'rejected'] as const;
+const DROPPED = ['object_limit', 'workspace_limit', 'process_limit', 'queue_full', 'rejected'] as const;
 export type DroppedEvent = (typeof DROPPED)[number];
 
 export type EventMetrics = { readonly dropped: (reason: DroppedEvent) => void };
@@ -9,7 +9,7 @@ export type EventMetrics = { readonly dropped: (reason: DroppedEvent) => void };
 export function createEventMetrics(registry: Registry): EventMetrics {
   const dropped = new Counter({
     name: 'sluice_controller_events_dropped_total',
-    help: 'Number of Kubernetes Events that were not recorded, by reason: object_limit (too many for one object), process_limit (too many for all objects), queue_full (too many waiting to be sent), or rejected (the API server refused the Event or did not answer).',
+    help: 'Number of Kubernetes Events that were not recorded, by reason: object_limit (too many for one object), workspace_limit (too many for the objects of one workspace), process_limit (too many for all objects), queue_full (too many waiting to be sent), or rejected (the API server refused the Event or did not answer).',
     labelNames: ['reason'] as const,
     registers: [registry],
   });

@@ -7,9 +7,9 @@ import { createLogger } from '../../telemetry/log.ts';
 import { createEventRecorder } from './event-recorder.ts';
 
 const STREAMS: Resource = { group: 'x', version: 'v1', kind: 'Stream', plural: 'streams', namespaced: true };
-const stream = (name: string) => ({
+const stream = (name: string, namespace = 'ns') => ({
   resource: STREAMS,
-  metadata: { name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '7' },
+  metadata: { name, namespace, uid: `uid-${name}`, resourceVersion: '7' },
 });
 const note = (message: string) => ({ type: 'Normal' as const, reason: 'Drained', message });
 
@@ -89,12 +89,12 @@ describe('event recorder', () => {
     expect(sent).toHaveLength(27);
   });
 
-  it('lets all objects together have 500 at once, then 50 a second', async () => {
+  it('lets the objects of a workspace have 500 at once, then 50 a second', async () => {
     const { clock, sent, recorder, dropped } = createRecorder();
     for (let i = 0; i < 600; i++) recorder.record(stream(`s${i}`), note('empty'));
     await recorder.flush();
     expect(sent).toHaveLength(500);
-    expect(dropped).toEqual(Array.from({ length: 100 }, () => 'process_limit'));
+    expect(dropped).toEqual(Array.from({ length: 100 }, () => 'workspace_limit'));
     await clock.advance(1_000);
     for (let i = 0; i < 60; i++) recorder.record(stream(`t${i}`), note('empty'));
     await recorder.flush();
@@ -105,6 +105,37 @@ describe('event recorder', () => {
     for (let i = 0; i < 480; i++) recorder.record(stream(`u${i}`), note('empty'));
     await recorder.flush();
     expect(sent).toHaveLength(550 + 25 + 475);
+  });
+
+  it('drops no Event of a workspace because of the flood of another one', async () => {
+    const { clock, sent, recorder } = createRecorder();
+    const sentOf = (namespace: string) => sent.filter(([, name]) => name.namespace === namespace).length;
+    for (let second = 0; second < 60; second++) {
+      for (let i = 0; i < 600; i++) recorder.record(stream(`${second}-${i}`, 'loud'), note('empty'));
+      for (let i = 0; i < 5; i++) recorder.record(stream(`q${second}-${i}`, 'quiet'), note('empty'));
+      await recorder.flush();
+      await clock.advance(1_000);
+    }
+    expect(sentOf('quiet')).toBe(300);
+    // All that is left: 500 at once, and 50 a second of which the other one needs 5.
+    expect(sentOf('loud')).toBeGreaterThan(500 + 59 * 40);
+    expect(sentOf('loud')).toBeLessThanOrEqual(500 + 59 * 50);
+  });
+
+  it('divides what there is between workspaces, and never exceeds the limit for all', async () => {
+    const { clock, sent, recorder, dropped } = createRecorder();
+    const namespaces = Array.from({ length: 40 }, (_, i) => `ns-${i}`);
+    for (let second = 0; second <= 100; second++) {
+      for (let i = 0; i < 30; i++) {
+        for (const each of namespaces) recorder.record(stream(`${each}-${second}-${i}`, each), note('empty'));
+      }
+      await recorder.flush();
+      await clock.advance(1_000);
+    }
+    expect(sent.length).toBeLessThanOrEqual(1_000 + 100 * 50);
+    const counts = namespaces.map(namespace => sent.filter(([, name]) => name.namespace === namespace).length);
+    expect(Math.max(...counts)).toBeLessThan(2 * Math.min(...counts));
+    expect(new Set(dropped)).toEqual(new Set(['workspace_limit']));
   });
 
   it('counts what it drops, by reason', async () => {

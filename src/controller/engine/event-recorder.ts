@@ -6,6 +6,7 @@ import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import { createExpiringMap } from '../../time/expiring-map.ts';
 import type { DroppedEvent, EventMetrics } from './event-metrics.ts';
+import { createSharedBucket, isShareUsed } from './event-shares.ts';
 import type { EventNote } from './outcome.ts';
 
 /** The object an Event is about. */
@@ -27,16 +28,20 @@ const SAME_EVENT_MS = 600_000;
 const BURST = 25;
 const REFILL_MS = 300_000;
 /**
- * All objects together may have a burst of 500 Events, followed by 50 per second, which is the rate of a kubelet
- * (eventRecordQPS). The burst covers an apply of a few hundred objects. client-go has no such limit, but a change that
- * affects every object, such as an outage, would otherwise create as many Events as there are objects.
+ * All objects together may have a burst of 1,000 Events, followed by 50 per second, which is the rate of a kubelet
+ * (eventRecordQPS). One workspace may have half of the burst, which covers an apply of a few hundred objects. client-go
+ * has no such limit, but a change that affects every object, such as an outage, would otherwise create as many Events as
+ * there are objects.
  */
-const PROCESS_BURST = 500;
+const PROCESS_BURST = 1_000;
 const PROCESS_PER_MS = 50 / 1_000;
 /** Cache size, same as in client-go. When full, the oldest entries are dropped. */
 const MOST_REMEMBERED = 4_096;
-/** Maximum number of Events waiting to be sent. Beyond this limit, new Events will be dropped. */
-const MOST_PENDING = 1_000;
+/**
+ * Maximum number of Events waiting to be sent, of which one workspace may have half. Beyond this limit, new Events will
+ * be dropped.
+ */
+const MOST_PENDING = 2_000;
 /** Maximum number of characters in an Event message, as defined in core/v1. */
 const LONGEST_MESSAGE = 1_024;
 /** Namespace used for Events on cluster-scoped objects. */
@@ -61,21 +66,22 @@ function createSpamFilter({ nowMs }: Pick<Clock, 'nowMs'>): (uid: string) => boo
   };
 }
 
-/** Creates a token bucket for all Events of the process. */
-function createProcessBucket({ nowMs }: Pick<Clock, 'nowMs'>) {
-  let tokens = PROCESS_BURST;
-  let filledMs = nowMs();
-  return {
-    isEmpty(): boolean {
-      const now = nowMs();
-      tokens = Math.min(PROCESS_BURST, tokens + (now - filledMs) * PROCESS_PER_MS);
-      filledMs = now;
-      return tokens < 1;
-    },
-    take(): void {
-      tokens--;
-    },
+/** Counts the Events of each workspace that are waiting to be sent. */
+function createPendingCounts() {
+  const counts = new Map<string, number>();
+  let total = 0;
+  const add = (workspace: string, change: 1 | -1) => {
+    const count = (counts.get(workspace) ?? 0) + change;
+    total += change;
+    if (count === 0) counts.delete(workspace);
+    else counts.set(workspace, count);
   };
+  return { add, isFull: (workspace: string) => isShareUsed(counts.get(workspace) ?? 0, total, MOST_PENDING) };
+}
+
+/** Returns the workspace that an object belongs to. Workspaces have the name of their namespace. */
+function workspaceOf({ metadata }: Regarding): string {
+  return metadata.namespace ?? metadata.name;
 }
 
 /** Returns a reference to the Event's object, in core/v1 format. */
@@ -100,21 +106,22 @@ export function createEventRecorder(options: {
 }): EventRecorder {
   const { client, clock, log, metrics, component, instance, random = Math.random } = options;
   const mayRecord = createSpamFilter(clock);
-  const bucket = createProcessBucket(clock);
+  const bucket = createSharedBucket(PROCESS_BURST, PROCESS_PER_MS, clock);
+  const pending = createPendingCounts();
   const seen = createExpiringMap<{ readonly name: string; readonly count: number }>({
     ttlMs: SAME_EVENT_MS,
     entries: MOST_REMEMBERED,
     nowMs: clock.nowMs,
   });
-  let pending = 0;
   let chain = Promise.resolve();
 
   /** Returns why an Event for the given UID has to be dropped, if so. */
-  function limitReached(uid: string): DroppedEvent | undefined {
-    if (pending >= MOST_PENDING) return 'queue_full';
+  function limitReached(workspace: string, uid: string): DroppedEvent | undefined {
+    if (pending.isFull(workspace)) return 'queue_full';
     if (bucket.isEmpty()) return 'process_limit';
+    if (bucket.isShareTaken(workspace)) return 'workspace_limit';
     if (!mayRecord(uid)) return 'object_limit';
-    bucket.take();
+    bucket.take(workspace);
     return undefined;
   }
 
@@ -147,13 +154,14 @@ export function createEventRecorder(options: {
 
   return {
     record: (object, note) => {
-      const limit = limitReached(object.metadata.uid);
+      const workspace = workspaceOf(object);
+      const limit = limitReached(workspace, object.metadata.uid);
       if (limit !== undefined) {
         metrics.dropped(limit);
         log.debug({ reason: note.reason, object: object.metadata.name, limit }, 'dropped an Event');
         return;
       }
-      pending++;
+      pending.add(workspace, 1);
       // Events must be sent in sequence, since the count of an Event can only be patched once it has been created.
       chain = chain
         .then(() => send(object, note))
@@ -161,7 +169,7 @@ export function createEventRecorder(options: {
           metrics.dropped('rejected');
           log.debug({ err, reason: note.reason }, 'cannot record an Event');
         })
-        .finally(() => pending--);
+        .finally(() => pending.add(workspace, -1));
     },
     flush: () => chain,
   };

@@ -1,0 +1,59 @@
+import type { Clock } from '../../time/clock.ts';
+
+/** How often tokens are given back at most, in milliseconds. */
+const REFILL_EVERY_MS = 100;
+/** A workspace with fewer tokens counts as one without any, so that the bucket only knows those that are active. */
+const FEWEST = 0.5;
+
+/**
+ * Whether somebody has used up a share: as much as is left for everybody else. This is half of the capacity for one
+ * alone, a third each for two, and so on. Therefore, there is always something left for those who have used little.
+ */
+export function isShareUsed(own: number, total: number, capacity: number): boolean {
+  return own >= capacity - total;
+}
+
+/** SharedBucket is a token bucket for all workspaces. */
+export interface SharedBucket {
+  readonly isEmpty: () => boolean;
+  /** Whether this workspace has taken its share, while there are tokens for others. */
+  readonly isShareTaken: (workspace: string) => boolean;
+  readonly take: (workspace: string) => void;
+}
+
+/** Creates a bucket of `capacity` tokens that is refilled with `perMs` tokens per millisecond. */
+export function createSharedBucket(capacity: number, perMs: number, { nowMs }: Pick<Clock, 'nowMs'>): SharedBucket {
+  /** Tokens by workspace that have not been refilled, at most twice as many workspaces as there are tokens. */
+  const taken = new Map<string, number>();
+  let total = 0;
+  let filledMs = nowMs();
+
+  /** Gives tokens back in proportion to what was taken. */
+  function refill(): void {
+    const elapsedMs = nowMs() - filledMs;
+    if (elapsedMs < REFILL_EVERY_MS) return;
+    filledMs += elapsedMs;
+    const before = total;
+    total = Math.max(0, before - elapsedMs * perMs);
+    for (const [workspace, tokens] of taken) {
+      const left = (tokens * total) / before;
+      if (left < FEWEST) taken.delete(workspace);
+      else taken.set(workspace, left);
+    }
+  }
+
+  return {
+    isEmpty: () => {
+      refill();
+      return total > capacity - 1;
+    },
+    isShareTaken: workspace => {
+      refill();
+      return isShareUsed(taken.get(workspace) ?? 0, total, capacity);
+    },
+    take: workspace => {
+      taken.set(workspace, (taken.get(workspace) ?? 0) + 1);
+      total++;
+    },
+  };
+}
