@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { ROLES } from '../src/config/config.ts';
 import { ENVIRONMENT } from '../src/config/environment.ts';
 import { driftedFiles, OUT_OF_DATE, renderAll } from '../tools/generate/generate.ts';
@@ -47,3 +47,35 @@ test('each variable comes from the ConfigMap, a Secret or the pod', () => {
 test('each role has manifests', () => {
   expect(ROLE_DEFINITIONS.map(({ name }) => name)).toEqual(ROLES);
 });
+
+test('no process is restarted while it waits or is slow: it has 5 minutes to start, and a minute to answer', () => {
+  const workloads = globSync('config/default/*.yaml', { cwd: ROOT }).flatMap(path =>
+    parseAllDocuments(readFileSync(join(ROOT, path), 'utf8')).flatMap(document => {
+      const { kind, spec } = document.toJS() as {
+        kind: string;
+        spec: { template: { spec: { containers: Probed[] } } };
+      };
+      return kind === 'Deployment' ? spec.template.spec.containers : [];
+    }),
+  );
+  expect(workloads).toHaveLength(ROLES.length);
+  for (const { startupProbe, livenessProbe } of workloads) {
+    // This path never depends on Redis or the API server.
+    for (const { httpGet } of [startupProbe, livenessProbe]) expect(httpGet.path).toBe('/healthz');
+    expect(startupProbe.periodSeconds * startupProbe.failureThreshold).toBeGreaterThanOrEqual(300);
+    expect(livenessProbe.periodSeconds * livenessProbe.failureThreshold).toBeGreaterThanOrEqual(60);
+    for (const { timeoutSeconds } of [startupProbe, livenessProbe]) expect(timeoutSeconds).toBe(15);
+  }
+});
+
+interface Probe {
+  readonly httpGet: { readonly path: string };
+  readonly periodSeconds: number;
+  readonly timeoutSeconds: number;
+  readonly failureThreshold: number;
+}
+
+interface Probed {
+  readonly startupProbe: Probe;
+  readonly livenessProbe: Probe;
+}

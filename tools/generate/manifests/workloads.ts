@@ -138,13 +138,15 @@ function environment(workload: Workload, target: Target): unknown[] {
 
 /**
  * Returns the probes. Only the process itself decides about a restart: a role waits for Redis and the API server for as
- * long as they are away, and restarting it would not bring them back.
+ * long as they are away, and restarting it would not bring them back. A process that is slow because its node is busy
+ * would only become slower by a restart. It has 5 minutes to start, and then the time that kubeadm gives to the control
+ * plane of Kubernetes, and cert-manager to its controller.
  */
 function probes(): object {
   const get = (path: string) => ({ httpGet: { path, port: 'ops' } });
   return {
-    startupProbe: { ...get('/healthz'), periodSeconds: 1, failureThreshold: 60 },
-    livenessProbe: { ...get('/healthz'), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 },
+    startupProbe: { ...get('/healthz'), periodSeconds: 1, timeoutSeconds: 15, failureThreshold: 300 },
+    livenessProbe: { ...get('/healthz'), periodSeconds: 10, timeoutSeconds: 15, failureThreshold: 8 },
     readinessProbe: { ...get('/readyz'), periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 2 },
   };
 }
