@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { CONDITION, CONDITION_MEANING, REASON } from './condition-reasons.ts';
 import { Condition } from './conditions.ts';
@@ -28,4 +30,14 @@ it.each(reasons)('$kind $type $reason may stand in a condition and has a meaning
   const condition = { type, reason, status: 'True', message: '', observedGeneration: 1 };
   expect(Condition.safeParse({ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }).success).toBe(true);
   expect(meaning).toMatch(/.\.$/);
+});
+
+it('has no reason that no code sets', () => {
+  const src = join(import.meta.dirname, '..');
+  const code = globSync('{controller,core}/**/*.ts', { cwd: src })
+    .filter(file => !file.endsWith('.test.ts'))
+    .map(file => readFileSync(join(src, file), 'utf8'))
+    .join('\n');
+  const words = new Set(code.match(/\w+/g));
+  expect(reasons.filter(({ reason }) => !words.has(reason))).toEqual([]);
 });

@@ -17,8 +17,6 @@ const EVERY_KIND = {
     SecretsForbidden:
       'False: The controller is not allowed to read the Secrets of this namespace, so its routes stay as they are. Only possible if Secrets are read by namespace (SLUICE_SECRETS_ROLE).',
     ReconcileFailed: 'Reconciliation failed due to an unexpected error. It will be retried with exponential backoff.',
-    InvalidObject:
-      'The stored object violates a validation rule that should have been enforced by the API server. Edit the object to resolve this.',
   },
   Reconciling: {
     Progressing: 'This generation is currently being processed.',
@@ -26,11 +24,6 @@ const EVERY_KIND = {
     Draining: 'The object is being deleted, and the controller is waiting for its queue to drain.',
   },
   Stalled: {
-    InvalidObject: 'The stored object violates a validation rule. Edit the object to resolve this.',
-    NamespaceNotAdopted:
-      'The namespace exists but is missing the label for this workspace, which must be added by an administrator.',
-    NameConflict: 'This name is already taken by another object. Rename one of them to resolve this.',
-    Duplicate: 'An older object already serves the same purpose. One of the two should be deleted.',
     WaitingForWorkspace:
       'This namespace has not been owned by any Workspace for five minutes. Reconciliation will resume once the Workspace is created.',
   },
@@ -47,7 +40,6 @@ export const CONDITION_MEANING = {
     Ready: {
       ...EVERY_KIND.Ready,
       QueueReady: 'True: The stream has been applied and its queue is accepting events.',
-      NameConflict: 'False: The queue name is already in use by another stream in the workspace.',
       Draining:
         'False: The stream is being deleted. New events are rejected while the remaining events in its queue are delivered.',
     },
@@ -160,6 +152,8 @@ export const CONDITION_MEANING = {
     Stalled: {
       ...EVERY_KIND.Stalled,
       WaitingForStream: missing('stream'),
+      Duplicate:
+        'There is already an older Subscription for the same integration and stream. One of the two should be deleted.',
       StreamDeprecated: 'The stream is deprecated. Either publish it again or delete the Subscription to resolve this.',
     },
     Live: {
@@ -207,10 +201,16 @@ export const CONDITION_MEANING = {
       PauseIgnored:
         'True: Equivalent to NamespaceReady, except that the annotation sluice.dev/paused is set to something other than "true" and is therefore ignored.',
       NamespaceNotAdopted: 'False: The namespace exists but is missing the label sluice.dev/workspace=<name>.',
+      NamespaceTerminating: 'Unknown: The namespace is being deleted. It will be created again as soon as it is gone.',
       WaitingForAccount:
         'Unknown, False: The referenced account could not be found. Changes from Unknown to False after five minutes.',
     },
-    Stalled: { ...EVERY_KIND.Stalled, WaitingForAccount: missing('account') },
+    Stalled: {
+      ...EVERY_KIND.Stalled,
+      WaitingForAccount: missing('account'),
+      NamespaceNotAdopted:
+        'The namespace exists but is missing the label for this workspace, which must be added by an administrator.',
+    },
     DataPlaneReachable: {
       RedisUnavailable:
         'False: No response from Redis for one minute. Ingress is not accepting events and changes are delayed, although objects that were already applied keep their conditions.',
@@ -243,6 +243,9 @@ type Names<T> = { readonly [K in keyof T]: K };
 function namesOf<T extends object>(table: T): Names<T> {
   return Object.fromEntries(Object.keys(table).map(name => [name, name])) as Names<T>;
 }
+
+/** A reason of the Ready condition, of any kind. */
+export type ReadyReason = { [K in keyof Meanings]: keyof Meanings[K]['Ready'] }[keyof Meanings];
 
 type ReasonTables = { readonly [K in keyof Meanings]: { readonly [C in keyof Meanings[K]]: Names<Meanings[K][C]> } };
 

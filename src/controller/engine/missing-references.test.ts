@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { READY, startKind, type Thing } from '../../../test/support/controller/kind-caches.ts';
+import type { ReadyReason } from '../../api/condition-reasons.ts';
 import { waiting, waitingForReference } from './outcome.ts';
 
 const MINUTE_MS = 60_000;
@@ -7,7 +8,7 @@ const MINUTE_MS = 60_000;
 /** A kind whose objects name what they wait for: `human` waits for no object, `found` for nothing. */
 async function judge({ spec }: Thing) {
   if (spec.say === 'found') return { conditions: [READY] };
-  const reason = `WaitingFor${spec.say}`;
+  const reason = `WaitingFor${spec.say}` as ReadyReason;
   return spec.say === 'human' ? waiting(reason, 'not yet') : waitingForReference(reason, 'not yet');
 }
 

@@ -1,3 +1,4 @@
+import type { ReadyReason } from '../../api/condition-reasons.ts';
 import type { DesiredCondition } from './conditions.ts';
 
 /**
@@ -44,7 +45,7 @@ export type Finalization<Status = object> =
  * to True. It is up to the caller to ensure that the object will be reconciled again, via a watch or `requeueAfterMs`.
  */
 export function waiting<Status = object>(
-  reason: string,
+  reason: ReadyReason,
   message: string,
   more: Partial<Outcome<Status>> = {},
 ): Outcome<Status> {
@@ -63,7 +64,7 @@ export function waiting<Status = object>(
  * minutes.
  */
 export function waitingForReference<Status = object>(
-  reason: string,
+  reason: ReadyReason,
   message: string,
   more: Partial<Outcome<Status>> = {},
 ): Outcome<Status> {

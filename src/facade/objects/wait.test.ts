@@ -120,9 +120,9 @@ test('a failure that only an edit can fix is answered at once, with the reason',
   const { see, wait } = setUp();
   const promise = wait('Block', block('u1', 2));
   see(block('u1', 2, ['Stalled', 'True', 1, 'Old']));
-  see(block('u1', 2, ['Stalled', 'True', 2, 'NameConflict']));
+  see(block('u1', 2, ['Stalled', 'True', 2, 'Duplicate']));
   await expect(promise).rejects.toMatchObject({
     code: 'not_reconcilable',
-    message: expect.stringContaining('NameConflict'),
+    message: expect.stringContaining('Duplicate'),
   });
 });

@@ -55,30 +55,6 @@ export const COMMON = [
     conditions: { Ready: 'False ReconcileFailed', Reconciling: 'True Retrying' },
   },
   {
-    name: 'invalid-object',
-    health: 'Degraded',
-    by: ['Stalled'],
-    conditions: { Ready: 'False InvalidObject', Stalled: 'True InvalidObject' },
-  },
-  {
-    name: 'namespace-not-adopted',
-    health: 'Degraded',
-    by: ['Stalled'],
-    conditions: { Ready: 'False InvalidObject', Stalled: 'True NamespaceNotAdopted' },
-  },
-  {
-    name: 'name-conflict',
-    health: 'Degraded',
-    by: ['Stalled'],
-    conditions: { Ready: 'False InvalidObject', Stalled: 'True NameConflict' },
-  },
-  {
-    name: 'duplicate',
-    health: 'Degraded',
-    by: ['Stalled'],
-    conditions: { Ready: 'False InvalidObject', Stalled: 'True Duplicate' },
-  },
-  {
     name: 'draining',
     health: 'Progressing',
     conditions: { Ready: 'False RedisUnavailable', Reconciling: 'True Draining' },

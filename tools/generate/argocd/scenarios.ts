@@ -48,6 +48,11 @@ export const SCENARIOS: { readonly [K in KindName]: readonly Scenario<K>[] } = {
       conditions: { Ready: 'False NamespaceNotAdopted', Stalled: 'True NamespaceNotAdopted' },
     },
     {
+      name: 'namespace-terminating',
+      health: 'Progressing',
+      conditions: { Ready: 'Unknown NamespaceTerminating', Reconciling: 'True Progressing' },
+    },
+    {
       name: 'waiting-for-account',
       health: 'Progressing',
       conditions: { Ready: 'Unknown WaitingForAccount', Reconciling: 'True Progressing' },
@@ -98,12 +103,6 @@ export const SCENARIOS: { readonly [K in KindName]: readonly Scenario<K>[] } = {
       health: 'Healthy',
       by: ['Published'],
       conditions: { Ready: 'True QueueReady', Published: 'False Deprecated' },
-    },
-    {
-      name: 'name-of-others',
-      health: 'Degraded',
-      by: ['Stalled'],
-      conditions: { Ready: 'False NameConflict', Stalled: 'True NameConflict' },
     },
     {
       name: 'unpublished-without-workspace',

@@ -58,6 +58,7 @@ describe('workspace', () => {
   test.each([
     [{}, ['Ready=True/NamespaceReady']],
     [{ namespace: 'foreign' }, ['Ready=False/NamespaceNotAdopted', 'Stalled=True/NamespaceNotAdopted']],
+    [{ namespace: 'terminating' }, ['Ready=Unknown/NamespaceTerminating', 'Reconciling=True/Progressing']],
     [{ accountExists: false }, ['Ready=Unknown/WaitingForAccount', 'Reconciling=True/Progressing']],
     [{ pauseValue: 'false' }, ['Ready=True/NamespaceReady']],
     [{ pauseValue: 'yes' }, ['Ready=True/PauseIgnored']],

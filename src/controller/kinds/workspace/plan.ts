@@ -111,7 +111,7 @@ export function planWorkspace(facts: WorkspaceFacts): Outcome<WorkspaceStatus> {
     };
   }
   if (facts.namespace === 'terminating') {
-    return waiting(CONDITION.Workspace.Reconciling, `namespace ${name} is being deleted`, {
+    return waiting(reasons.NamespaceTerminating, `namespace ${name} is being deleted`, {
       status,
       requeueAfterMs: 5_000,
     });
