@@ -119,7 +119,7 @@ export const ENVIRONMENT = {
     })
     .optional()
     .describe(
-      'Limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller writes them to the ResourceQuota sluice in the namespace of each workspace, when a workspace is created and when a controller becomes the leader. Limits that you have changed there are kept. If omitted, no quotas are written, and existing ones stay as they are.',
+      'Limits for each workspace, as a JSON object such as {"count/activations.sluice.dev": "10000"}. The controller writes them to the ResourceQuota sluice in the namespace of each workspace. Limits that you have changed there are kept. Within two minutes, it restores limits that you have removed, or the whole quota. If omitted, no quotas are written, and existing ones stay as they are.',
     ),
   SLUICE_OIDC_ISSUERS: list
     .refine(issuers => issuers.every(isIssuer), {

@@ -41,8 +41,8 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
   ours(['Activation'], ['delete']),
   core('namespaces', [...READ, 'create']),
   core('events', ['create', 'patch']),
-  // By server-side apply, for which RBAC can restrict the `create` verb to a name as well.
-  { ...core('resourcequotas', ['create', 'patch']), resourceNames: [QUOTA_NAME] },
+  // RBAC can restrict `create` to a name for server-side apply, and `list` for a field selector with the name.
+  { ...core('resourcequotas', ['list', 'create', 'patch']), resourceNames: [QUOTA_NAME] },
   {
     apiGroups: ['apiextensions.k8s.io'],
     resources: ['customresourcedefinitions'],

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { FINALIZER } from '../../../src/api/well-known.ts';
+import { FINALIZER, QUOTA_NAME } from '../../../src/api/well-known.ts';
 import { controllerProbe } from '../../../src/kube/access/policy-probes.ts';
 import type { AnyObject } from '../../../src/kube/object.ts';
-import { EVENTS, LEASES, NAMESPACES, SECRETS } from '../../../src/kube/resource.ts';
+import { EVENTS, LEASES, NAMESPACES, RESOURCE_QUOTAS, SECRETS } from '../../../src/kube/resource.ts';
 import {
   type Accounts,
   applying,
@@ -123,6 +123,14 @@ describe('what is not of the kinds', () => {
     await at.admin.create(SECRETS, name, data);
     const changing = at.controller.mergePatch(SECRETS, name, { data: { secret: 'eQ==' } });
     expect(await refusal(changing)).toMatch(/^403 .*only write Secrets of the types/);
+  });
+
+  it('lists the quotas of its own name, in all namespaces, and no others', async () => {
+    const toName = ({ metadata }: AnyObject) => metadata.name;
+    const fieldSelector = `metadata.name=${QUOTA_NAME}`;
+    const { items } = await at.controller.list(RESOURCE_QUOTAS, toName, { fieldSelector });
+    expect(items.filter(name => name !== QUOTA_NAME)).toEqual([]);
+    expect(await refusal(at.controller.list(RESOURCE_QUOTAS, toName))).toMatch(/^403 .*cannot list/);
   });
 
   it('makes namespaces and deletes none', async () => {

@@ -261,7 +261,7 @@ export const Values = z.strictObject({
   }),
   workspaces: section('Workspaces.', {
     defaultQuota: openObject(
-      'Limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller writes them to the ResourceQuota sluice in its namespace. Limits that you have changed there are kept.',
+      'Limits for each workspace, e.g. {count/activations.sluice.dev: "10000"}. The controller writes them to the ResourceQuota sluice in its namespace. Limits that you have changed there are kept, and those that you remove are restored.',
     ),
   }),
   logLevel: ENVIRONMENT.SLUICE_LOG_LEVEL.describe(meaningOf('SLUICE_LOG_LEVEL')),

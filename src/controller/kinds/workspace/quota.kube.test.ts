@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createManualClock } from '../../../../test/support/manual-clock.ts';
 import { QUOTA_NAME } from '../../../api/well-known.ts';
 import { connect, type KubeClient } from '../../../kube/client.ts';
 import type { AnyObject } from '../../../kube/object.ts';
 import { NAMESPACES, RESOURCE_QUOTAS } from '../../../kube/resource.ts';
 import { createLogger } from '../../../telemetry/log.ts';
-import { createWorkspaceQuotas, type Quota } from './quota.ts';
+import { createRegistry } from '../../../telemetry/metrics.ts';
+import { createControllerMetrics } from '../../engine/controller-metrics.ts';
+import { createQuotaRepair, createWorkspaceQuotas, type Quota } from './quota.ts';
 
 const PREFIX = `quota-${process.pid}`;
+const SOON = { timeout: 10_000 };
 const log = createLogger({ level: 'silent' });
 let client: KubeClient;
 let count = 0;
@@ -59,6 +63,50 @@ test('writes once, until the namespace is forgotten', async () => {
   quotas.forget(namespace);
   await quotas.ensure(namespace);
   expect(await read(namespace)).toBeDefined();
+});
+
+test('one that is deleted or has lost a limit is back within two minutes, and no other one is written', async () => {
+  const quota = { 'count/activations.sluice.dev': '10', 'count/packages.sluice.dev': '5' };
+  const [deleted, reduced, changed, intact, lost] = [
+    await makeNamespace(),
+    await makeNamespace(),
+    await makeNamespace(),
+    await makeNamespace(),
+    await makeNamespace(),
+  ] as const;
+  const written: (string | undefined)[] = [];
+  const apply: KubeClient['apply'] = (resource, name, ...rest) => {
+    written.push(name.namespace);
+    return client.apply(resource, name, ...rest);
+  };
+  const quotas = createWorkspaceQuotas({ client: { list: client.list, apply }, quota, log });
+  for (const namespace of [deleted, reduced, changed, intact, lost]) await quotas.ensure(namespace);
+  const change = (namespace: string, limit: string | null) => {
+    const hard = { 'count/packages.sluice.dev': limit };
+    return client.mergePatch(RESOURCE_QUOTAS, { namespace, name: QUOTA_NAME }, { spec: { hard } });
+  };
+  await Promise.all([change(reduced, null), change(changed, '99')]);
+  for (const namespace of [deleted, lost]) await client.remove(RESOURCE_QUOTAS, { namespace, name: QUOTA_NAME });
+  written.splice(0);
+
+  const clock = createManualClock();
+  const metrics = createControllerMetrics(createRegistry())('quota');
+  const stop = new AbortController();
+  const repair = createQuotaRepair({ name: 'quota', clock, log, metrics }, quotas, namespace => namespace !== lost);
+  const running = repair.run(stop.signal, stop.signal);
+  const hard = async (namespace: string) => (await read(namespace))?.spec.hard;
+  await expect.poll(() => hard(deleted), SOON).toEqual(quota);
+  await expect.poll(() => hard(reduced), SOON).toEqual(quota);
+  expect(await hard(changed)).toEqual({ ...quota, 'count/packages.sluice.dev': '99' });
+  expect(written).toEqual([deleted, reduced]);
+
+  await client.remove(RESOURCE_QUOTAS, { namespace: intact, name: QUOTA_NAME });
+  await expect.poll(clock.pendingTimers, SOON).toBe(1);
+  await clock.advance(120_000);
+  await expect.poll(() => hard(intact), SOON).toEqual(quota);
+  stop.abort();
+  await running;
+  expect(written).toEqual([deleted, reduced, intact]);
 });
 
 test('writes none without a default, and survives a refusal', async () => {

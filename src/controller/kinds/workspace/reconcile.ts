@@ -56,7 +56,7 @@ function planAway(
   return { status: fields, conditions: [...kept, ...reachability(facts)], requeueAfterMs: AWAY_CHECK_MS };
 }
 
-type WorkspaceContext = Context & { readonly quotas: WorkspaceQuotas };
+type WorkspaceContext = Context & { readonly quotas: Pick<WorkspaceQuotas, 'ensure' | 'forget'> };
 
 export function reconcileWorkspace(context: WorkspaceContext) {
   return async (workspace: Cached<'Workspace'>): Promise<Outcome<WorkspaceStatus>> => {
