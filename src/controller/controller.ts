@@ -64,7 +64,7 @@ function createCachesWith(options: ControllerOptions) {
     log,
   });
   const { caches, confirm } = createCaches({ ...options, secretViews: views });
-  const secretAccess = createSecretAccess({ client, views, caches, role, clock });
+  const secretAccess = createSecretAccess({ client, views, caches, role, clock, log });
   void Promise.all([caches.Workspace.synced, caches.namespaces.synced]).then(() => known.resolve());
   return { caches, confirm, secretAccess };
 }
@@ -228,6 +228,7 @@ export function createController(options: ControllerOptions): ControllerRole {
     prepare: async (term, over) => {
       await Promise.race([basis.secretAccess.ensureAll(), aborted(over)]);
       await leading.begin(term, over);
+      basis.secretAccess.watchBindings(over);
       subscriptions.begin(over);
       auditPass.begin(over);
     },

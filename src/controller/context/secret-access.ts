@@ -3,19 +3,16 @@ import { readOwnUser, subjectOf } from '../../kube/access/own-user.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { cacheBehind, isKubeError } from '../../kube/kube-error.ts';
 import type { NamespacedViews } from '../../kube/namespaced-views.ts';
+import type { ObjectName } from '../../kube/object.ts';
 import { ROLE_BINDINGS } from '../../kube/resource.ts';
+import type { Logger } from '../../telemetry/log.ts';
 import type { Clock } from '../../time/clock.ts';
 import type { Caches } from '../caches/caches.ts';
 import type { SecretObject } from '../caches/secret-caches.ts';
 import type { KeySource } from '../engine/keyed-controller.ts';
 import { ReconcileError } from '../engine/outcome.ts';
+import { APPLIED_WITHIN_MS, createBindingWatch } from './binding-watch.ts';
 import { ownsNamespace } from './context.ts';
-
-/**
- * How long the API server may take to grant what a new RoleBinding says, in milliseconds. Until then, a refusal is not
- * reported.
- */
-const GRANTED_WITHIN_MS = 5_000;
 
 /** Number of namespaces to bind concurrently when a term begins. */
 const BOUND_AT_ONCE = 16;
@@ -31,6 +28,8 @@ export interface SecretAccess {
   readonly ensure: (workspace: string) => Promise<void>;
   /** Grants access to every workspace that the API server refuses. Never rejects. */
   readonly ensureAll: () => Promise<void>;
+  /** Notices within seconds, until `over` is aborted, if a RoleBinding is removed or changed. */
+  readonly watchBindings: (over: AbortSignal) => void;
   /** Removes the access to a workspace that is being deleted. */
   readonly revoke: (workspace: string) => Promise<void>;
   /** Throws the errors of `ensure` if the Secrets of the workspace have never been read. */
@@ -45,6 +44,7 @@ export interface SecretAccess {
 export const CLUSTER_SECRET_ACCESS: SecretAccess = {
   ensure: async () => {},
   ensureAll: async () => {},
+  watchBindings: () => {},
   revoke: async () => {},
   assertRead: () => {},
   wasRead: () => true,
@@ -74,6 +74,15 @@ function secretsForbidden(facts: { namespace: string; role: string; user: string
   return new SecretsForbiddenError('SecretsForbidden', message, { cause });
 }
 
+async function unbind(client: Pick<KubeClient, 'remove'>, name: ObjectName): Promise<void> {
+  try {
+    await client.remove(ROLE_BINDINGS, name);
+  } catch (error) {
+    // Without this permission, the administrator creates and removes the RoleBindings.
+    if (!isKubeError(error, 403)) throw error;
+  }
+}
+
 /**
  * Creates the access of a process that can only read Secrets where a RoleBinding lets it. The leader writes this binding
  * into the namespace of each workspace, unless an administrator already has.
@@ -81,11 +90,12 @@ function secretsForbidden(facts: { namespace: string; role: string; user: string
  * @param role name of the ClusterRole, which the RoleBinding has as well
  */
 export function createSecretAccess(deps: {
-  readonly client: Pick<KubeClient, 'create' | 'apply' | 'remove'>;
+  readonly client: Pick<KubeClient, 'create' | 'apply' | 'remove' | 'list' | 'watch'>;
   readonly views: NamespacedViews<SecretObject>;
   readonly caches: Pick<Caches, 'Workspace' | 'namespaces' | 'ingressKeys'>;
   readonly role: string;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly clock: Clock;
+  readonly log: Logger;
 }): SecretAccess {
   const { client, views, caches, role, clock } = deps;
   const forbidden = trackForbidden(views, clock);
@@ -101,7 +111,8 @@ export function createSecretAccess(deps: {
   caches.namespaces.subscribe((_change, name) => follow(name));
 
   function refusal(namespace: string, cause?: unknown): Error {
-    if (cause === undefined && forbidden.forMs(namespace) < GRANTED_WITHIN_MS)
+    // The API server may not know a new RoleBinding yet.
+    if (cause === undefined && forbidden.forMs(namespace) < APPLIED_WITHIN_MS)
       return cacheBehind(`secrets of ${namespace}`);
     return secretsForbidden({ namespace, role, user, cause });
   }
@@ -135,14 +146,10 @@ export function createSecretAccess(deps: {
       };
       await Promise.all(Array.from({ length: BOUND_AT_ONCE }, work));
     },
+    watchBindings: createBindingWatch(deps),
     async revoke(namespace) {
       close(namespace);
-      try {
-        await client.remove(ROLE_BINDINGS, { namespace, name: role });
-      } catch (error) {
-        // Without this permission, the administrator creates and removes the RoleBindings.
-        if (!isKubeError(error, 403)) throw error;
-      }
+      await unbind(client, { namespace, name: role });
     },
     assertRead(workspace) {
       const access = views.access(workspace);

@@ -54,15 +54,18 @@ export const CONTROLLER_RULES: readonly PolicyRule[] = [
 /** Permissions for Secrets, which the controller needs in the whole cluster or in the namespaces of workspaces. */
 export const SECRETS_RULES: readonly PolicyRule[] = [core('secrets', [...READ, 'create', 'patch'])];
 
+const RBAC = ['rbac.authorization.k8s.io'];
+
 /**
  * Returns the cluster-wide permissions of a controller that binds `role` in the namespaces of workspaces. The verb
- * `create` is limited to this name as well, because the controller writes the RoleBinding by server-side apply.
+ * `create` is limited to this name as well, because the controller writes the RoleBinding by server-side apply, and so
+ * are `list` and `watch`, because it selects them by their name.
  */
 export function bindingRules(role: string): readonly PolicyRule[] {
-  const apiGroups = ['rbac.authorization.k8s.io'];
+  const verbs = ['list', 'watch', 'create', 'patch', 'delete'];
   return [
-    { apiGroups, resources: ['rolebindings'], resourceNames: [role], verbs: ['create', 'patch', 'delete'] },
-    { apiGroups, resources: ['clusterroles'], resourceNames: [role], verbs: ['bind'] },
+    { apiGroups: RBAC, resources: ['rolebindings'], resourceNames: [role], verbs },
+    { apiGroups: RBAC, resources: ['clusterroles'], resourceNames: [role], verbs: ['bind'] },
   ];
 }
 

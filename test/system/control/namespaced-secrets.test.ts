@@ -121,6 +121,12 @@ it('the controller cannot read Secrets elsewhere, nor bind itself there', async 
 it('a binding that is removed is made again by the next leader', async () => {
   await kubectl(installed.cluster, ['delete', 'rolebinding', ROLE, '-n', 'ada']);
   await controller.stop();
+it('a binding that is removed is made again while the controller runs', async () => {
+  await kubectl(installed.cluster, ['delete', 'rolebinding', ROLE, '-n', 'ada']);
+  await eventually('it is back', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
+  await arrives('meanwhile-bound', 'Bearer two');
+});
+
   await startController();
   await eventually('it is back', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
   await arrives('after', 'Bearer two');

@@ -1,0 +1,52 @@
+import type { KubeClient } from '../../kube/client.ts';
+import type { NamespacedViews } from '../../kube/namespaced-views.ts';
+import type { AnyObject } from '../../kube/object.ts';
+import { createReflector } from '../../kube/reflector.ts';
+import { ROLE_BINDINGS } from '../../kube/resource.ts';
+import type { Logger } from '../../telemetry/log.ts';
+import type { Backoff } from '../../time/backoff.ts';
+import { type Clock, sleep } from '../../time/clock.ts';
+
+/** How long the API server may take until it applies a change of a RoleBinding, in milliseconds. */
+export const APPLIED_WITHIN_MS = 5_000;
+
+const BACKOFF: Backoff = { firstMs: 200, mostMs: 60_000 };
+
+/**
+ * Watches the RoleBindings of a name, and tries to read the namespace of each one that changes. Otherwise, it would take
+ * minutes until a missing permission is noticed, because the API server only checks it when a watch begins.
+ *
+ * @returns a function that watches until its signal is aborted
+ */
+export function createBindingWatch(deps: {
+  readonly client: Pick<KubeClient, 'list' | 'watch'>;
+  readonly views: Pick<NamespacedViews<AnyObject>, 'access' | 'retry'>;
+  readonly role: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+}): (over: AbortSignal) => void {
+  const { client, views, role, clock } = deps;
+
+  async function check(namespace: string, isNew: boolean, over: AbortSignal): Promise<void> {
+    await sleep(clock, APPLIED_WITHIN_MS, over);
+    const access = views.access(namespace);
+    if (over.aborted || access === 'closed' || (isNew && access !== 'forbidden')) return;
+    await views.retry(namespace);
+  }
+
+  return over => {
+    const reflector = createReflector<AnyObject, true>({
+      client,
+      resource: ROLE_BINDINGS,
+      metadataOnly: true,
+      fieldSelector: `metadata.name=${role}`,
+      project: () => true,
+      onChange: (change, key) => void check(key.slice(0, key.indexOf('/')), change === 'added', over),
+      backoff: BACKOFF,
+      clock,
+      // If an administrator creates the RoleBindings, it is no error that the controller cannot list them.
+      log: deps.log.child({}, { level: 'error' }),
+    });
+    void reflector.run(over);
+  };
+}
