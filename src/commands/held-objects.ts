@@ -26,34 +26,34 @@ async function listKind(client: Pick<KubeClient, 'list'>, kind: KindName, signal
   }
 }
 
-/**
- * Lists the objects that have the finalizer, and that an installation is responsible for.
- *
- * @param instance name of the installation
- */
-export async function listHeldObjects(
-  client: Pick<KubeClient, 'list'>,
-  instance: string,
-  signal: AbortSignal,
-): Promise<HeldObject[]> {
+/** Reads which installation is responsible for each namespace. */
+async function readInstances(client: Pick<KubeClient, 'list'>, signal: AbortSignal) {
   const toHome = ({ metadata }: Item) =>
     [metadata.name, metadata.labels?.[INSTANCE_LABEL] ?? DEFAULT_INSTANCE] as const;
   const labelled = await client.list(NAMESPACES, toHome, { labelSelector: INSTANCE_LABEL, signal });
   const homes = new Map(labelled.items);
   const workspaces = new Map((await listKind(client, 'Workspace', signal)).map(each => [each.metadata.name, each]));
-  const isOurs = ({ metadata: { namespace }, spec = {} }: HeldObject): boolean => {
-    if (namespace === undefined) return instanceOf({ spec }) === instance;
+  const instanceOfNamespace = (namespace: string): string => {
     const { spec: assigned } = workspaces.get(namespace) ?? {};
-    return (
-      instanceFor(assigned && { spec: assigned }, { instance: homes.get(namespace) ?? DEFAULT_INSTANCE }) === instance
-    );
+    return instanceFor(assigned && { spec: assigned }, { instance: homes.get(namespace) ?? DEFAULT_INSTANCE });
   };
+  return { workspaces: [...workspaces.values()], instanceOfNamespace };
+}
+
+/** Lists the objects that have the finalizer, by the installation that is responsible for them. */
+export async function listHeldObjects(
+  client: Pick<KubeClient, 'list'>,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, readonly HeldObject[]>> {
+  const { workspaces, instanceOfNamespace } = await readInstances(client, signal);
   const held: HeldObject[] = [];
   for (const kind of WITH_FINALIZER) {
-    const objects = kind === 'Workspace' ? [...workspaces.values()] : await listKind(client, kind, signal);
-    held.push(...objects.filter(object => hasFinalizer(object) && isOurs(object)));
+    const objects = kind === 'Workspace' ? workspaces : await listKind(client, kind, signal);
+    held.push(...objects.filter(hasFinalizer));
   }
-  return held;
+  return Map.groupBy(held, ({ metadata: { namespace }, spec = {} }) =>
+    namespace === undefined ? instanceOf({ spec }) : instanceOfNamespace(namespace),
+  );
 }
 
 function pick(kind: string, { metadata, spec, status }: Item): HeldObject {
@@ -83,8 +83,9 @@ export async function removeFinalizers(
   signal: AbortSignal,
 ): Promise<number> {
   let removed = 0;
+  const list = async () => (await listHeldObjects(client, signal)).get(instance) ?? [];
   for (let pass = 1; pass <= PASSES; pass++) {
-    const left = await listHeldObjects(client, instance, signal);
+    const left = await list();
     if (left.length === 0) return removed;
     const work = left.values();
     const worker = async () => {
@@ -95,7 +96,7 @@ export async function removeFinalizers(
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
   }
-  const left = (await listHeldObjects(client, instance, signal)).length;
+  const left = (await list()).length;
   if (left === 0) return removed;
   throw new Error(`${left} custom resources got their finalizer back. Stop all controllers of Sluice, and try again`);
 }

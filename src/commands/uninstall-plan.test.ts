@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type HeldObject, planUninstall, undeliveredByStatus } from './uninstall-plan.ts';
+import { describeNothing, type HeldObject, planUninstall, undeliveredByStatus } from './uninstall-plan.ts';
 
 const meta = (namespace: string, name: string) => ({ namespace, name, uid: name, resourceVersion: '1' });
 
@@ -27,6 +27,31 @@ describe('statuses name the streams with undelivered events', () => {
   test('once each, sorted', () => {
     const objects = [stream('orders', 'Draining'), subscription('orders', '1+'), subscription('invoices', '1+')];
     expect(undeliveredByStatus(objects)).toEqual(['shop/invoices', 'shop/orders']);
+  });
+});
+
+describe('without a finalizer to remove', () => {
+  const nothing = (name: string) => `No custom resource of ${name} has a finalizer of Sluice. There is nothing to do.`;
+
+  test('there is nothing to do', () => {
+    expect(describeNothing('', new Map())).toEqual([nothing('the installation without a name')]);
+  });
+
+  test('the installations that have some are named, with the variables to set', () => {
+    const held = new Map([
+      ['green', [1]],
+      ['blue', [1, 2]],
+    ]);
+    const after = 'and set SLUICE_NAMESPACE to the namespace of its controller.';
+    expect(describeNothing('', held)).toEqual([
+      nothing('the installation without a name'),
+      `Custom resources of the installation blue with a finalizer: 2. To remove these, set SLUICE_INSTANCE=blue, ${after}`,
+      `Custom resources of the installation green with a finalizer: 1. To remove these, set SLUICE_INSTANCE=green, ${after}`,
+    ]);
+    expect(describeNothing('red', new Map([['', [1]]]))).toEqual([
+      nothing('the installation red'),
+      `Custom resources of the installation without a name with a finalizer: 1. To remove these, unset SLUICE_INSTANCE, ${after}`,
+    ]);
   });
 });
 

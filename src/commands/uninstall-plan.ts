@@ -1,4 +1,5 @@
 import type { DeliveryStatus } from '../api/delivery-status.ts';
+import { DEFAULT_INSTANCE } from '../api/instance.ts';
 import type { ObjectMeta } from '../kube/object.ts';
 
 /** A custom resource that has the finalizer of Sluice. */
@@ -38,6 +39,24 @@ export function undeliveredByStatus(objects: readonly HeldObject[]): string[] {
     }
   }
   return [...streams].toSorted();
+}
+
+const nameOf = (instance: string): string =>
+  instance === DEFAULT_INSTANCE ? 'the installation without a name' : `the installation ${instance}`;
+
+/**
+ * Returns the lines to print if an installation has no objects with a finalizer. They name the installations that have
+ * some, because the name of this one may be missing.
+ */
+export function describeNothing(instance: string, held: ReadonlyMap<string, readonly unknown[]>): string[] {
+  const others = [...held].filter(([other]) => other !== instance).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return [
+    `No custom resource of ${nameOf(instance)} has a finalizer of Sluice. There is nothing to do.`,
+    ...others.map(([other, objects]) => {
+      const setting = other === DEFAULT_INSTANCE ? 'unset SLUICE_INSTANCE' : `set SLUICE_INSTANCE=${other}`;
+      return `Custom resources of ${nameOf(other)} with a finalizer: ${objects.length}. To remove these, ${setting}, and set SLUICE_NAMESPACE to the namespace of its controller.`;
+    }),
+  ];
 }
 
 /**

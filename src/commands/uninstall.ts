@@ -10,7 +10,7 @@ import type { Command } from './commands.ts';
 import { listHeldObjects, removeFinalizers } from './held-objects.ts';
 import { takeLease } from './lease-takeover.ts';
 import { findUndelivered } from './undelivered.ts';
-import { planUninstall } from './uninstall-plan.ts';
+import { describeNothing, planUninstall } from './uninstall-plan.ts';
 
 const USAGE = 'sluice uninstall [--ignore-undelivered]';
 
@@ -35,12 +35,13 @@ export const uninstall: Command = async (argv, env) => {
   const { SLUICE_INSTANCE: instance } = data;
   const { signal } = new AbortController();
   try {
-    const held = await listHeldObjects(client, instance, signal);
+    const all = await listHeldObjects(client, signal);
+    const held = all.get(instance) ?? [];
     const name = { namespace: leaseNamespace(data.SLUICE_NAMESPACE, client.namespace), name: LEASE_NAME };
     const leases = createLeaseStore(client, name);
     if (held.length === 0) {
       await takeLease(leases, systemClock, signal, false);
-      print(['No custom resource has a finalizer of Sluice. There is nothing to do.']);
+      print(describeNothing(instance, all));
       return 0;
     }
     const settings = redisProblems.length === 0 ? redis && { ...redis, instance } : undefined;

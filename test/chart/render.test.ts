@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { CHART, type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { parse } from 'yaml';
+import { CHART, type Helm, type Manifest, openHelm, ROOT, renderChart } from './support/helm.ts';
 import { buildOverlays, REQUIRED_OVERLAY } from './support/kustomize.ts';
 import { REFUSALS, REQUIRED, VALUE_SETS } from './support/value-sets.ts';
 
@@ -65,6 +68,24 @@ test('the Job of the hook ignores undelivered events only if told to', async () 
   expect(await argsOf({})).toEqual([['uninstall']]);
   expect(await argsOf({ ignoreUndelivered: true })).toEqual([['uninstall', '--ignore-undelivered']]);
   expect(await argsOf({ enabled: false })).toEqual([]);
+});
+
+test('docs/install.md: the Job takes the changes for undelivered events, and for another installation', async () => {
+  const page = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
+  const [, section = ''] = page.split('\n### Remove the finalizers\n');
+  const blocks = [...(section.split('\n## ')[0] ?? '').matchAll(/```yaml\n([\s\S]*?)```/g)];
+  const jobs = await Promise.all(
+    blocks.map(async ([, text = '']) =>
+      ofKind<Workload>(await buildOverlays({ resources: ['uninstall'], ...(parse(text) as object) }), 'Job'),
+    ),
+  );
+  expect(jobs).toHaveLength(2);
+  const [[ignoring], [ofBlue]] = jobs as [Workload[], Workload[]];
+  expect(ignoring?.spec.template.spec.containers[0]?.args).toEqual(['uninstall', '--ignore-undelivered']);
+  expect(ofBlue?.metadata.namespace).toBe('blue-system');
+  expect(ofBlue?.spec.template.spec.containers[0]).toMatchObject({
+    env: expect.arrayContaining([{ name: 'SLUICE_INSTANCE', value: 'blue' }]) as unknown,
+  });
 });
 
 test('the linter finds nothing', async () => {

@@ -52,6 +52,9 @@ describe('sluice uninstall', () => {
     await eventually('all finalizers', async () => (await finalizers()).free.length === 0, { withinMs: 20_000 });
     const { code, stdout } = await uninstall([], { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system' });
     expect(stdout).toContain('There is nothing to do');
+    expect(stdout).toMatch(
+      /installation without a name with a finalizer: \d+\. To remove these, unset SLUICE_INSTANCE/,
+    );
     expect(code).toBe(0);
     expect((await finalizers()).free).toEqual([]);
   });
