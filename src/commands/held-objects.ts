@@ -6,7 +6,7 @@ import { WITH_FINALIZER } from '../kube/access/rights.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { instanceFor } from '../kube/instances/responsibility.ts';
 import { isKubeError, isStale } from '../kube/kube-error.ts';
-import { NAMESPACES, resourceOf } from '../kube/resource.ts';
+import { NAMESPACES, ROLE_BINDINGS, resourceOf } from '../kube/resource.ts';
 import type { HeldObject } from './uninstall-plan.ts';
 
 /** Objects whose finalizer is removed at the same time. */
@@ -54,6 +54,24 @@ export async function listHeldObjects(
   return Map.groupBy(held, ({ metadata: { namespace }, spec = {} }) =>
     namespace === undefined ? instanceOf({ spec }) : instanceOfNamespace(namespace),
   );
+}
+
+/**
+ * Removes the RoleBindings by which a controller reads Secrets, in the namespaces of its installation.
+ *
+ * @param role their name, which is that of the ClusterRole
+ */
+export async function removeRoleBindings(
+  client: Pick<KubeClient, 'list' | 'remove'>,
+  { instance, role }: { readonly instance: string; readonly role: string },
+  signal: AbortSignal,
+): Promise<number> {
+  const { instanceOfNamespace } = await readInstances(client, signal);
+  const selection = { fieldSelector: `metadata.name=${role}`, metadataOnly: true, signal };
+  const { items } = await client.list(ROLE_BINDINGS, ({ metadata }: Item) => metadata.namespace ?? '', selection);
+  const ours = items.filter(namespace => instanceOfNamespace(namespace) === instance);
+  for (const namespace of ours) await client.remove(ROLE_BINDINGS, { namespace, name: role }, {}, { signal });
+  return ours.length;
 }
 
 function pick(kind: string, { metadata, spec, status }: Item): HeldObject {

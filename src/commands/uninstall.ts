@@ -1,13 +1,14 @@
 import { ConfigError, readKubernetes, readVariables } from '../config/config.ts';
 import { readRedis } from '../config/redis-environment.ts';
-import { connect } from '../kube/client.ts';
+import { connect, type KubeClient } from '../kube/client.ts';
+import { isKubeError } from '../kube/kube-error.ts';
 import { createLeaseStore, LEASE_NAME } from '../kube/lease.ts';
 import { leaseNamespace } from '../kube/lease-namespace.ts';
 import { createLogger } from '../telemetry/log.ts';
 import { systemClock } from '../time/clock.ts';
 import { parseCommandLine, print } from './command-line.ts';
 import type { Command } from './commands.ts';
-import { listHeldObjects, removeFinalizers } from './held-objects.ts';
+import { listHeldObjects, removeFinalizers, removeRoleBindings } from './held-objects.ts';
 import { takeLease } from './lease-takeover.ts';
 import { findUndelivered } from './undelivered.ts';
 import { describeNothing, planUninstall } from './uninstall-plan.ts';
@@ -16,8 +17,8 @@ const USAGE = 'sluice uninstall [--ignore-undelivered]';
 
 /**
  * Removes the finalizer of Sluice from all custom resources of this installation, so that they, their namespaces and their
- * CustomResourceDefinitions can be deleted without a controller. Returns 1, and changes nothing, if there are undelivered
- * events.
+ * CustomResourceDefinitions can be deleted without a controller. Also removes the RoleBindings of the controller. Returns
+ * 1, and changes nothing, if there are undelivered events.
  *
  * The objects themselves and the data in Redis stay as they are. A controller that is installed later adds the
  * finalizers again.
@@ -42,6 +43,7 @@ export const uninstall: Command = async (argv, env) => {
     if (held.length === 0) {
       await takeLease(leases, systemClock, signal, false);
       print(describeNothing(instance, all));
+      print(await unbind(client, data, signal));
       return 0;
     }
     const settings = redisProblems.length === 0 ? redis && { ...redis, instance } : undefined;
@@ -51,8 +53,25 @@ export const uninstall: Command = async (argv, env) => {
     if (!proceeds) return 1;
     const renew = await takeLease(leases, systemClock, signal, true);
     print([`Finalizers removed: ${await removeFinalizers(client, instance, renew, signal)}`]);
+    print(await unbind(client, data, signal));
     return 0;
   } finally {
     await client.close();
   }
 };
+
+/** Removes the RoleBindings of the controller, if it has any. Returns the lines to print. */
+async function unbind(
+  client: KubeClient,
+  { SLUICE_INSTANCE: instance, SLUICE_SECRETS_ROLE: role }: NonNullable<ReturnType<typeof readVariables>>,
+  signal: AbortSignal,
+): Promise<string[]> {
+  if (role === undefined) return [];
+  try {
+    const removed = await removeRoleBindings(client, { instance, role }, signal);
+    return removed === 0 ? [] : [`RoleBindings removed: ${removed}`];
+  } catch (error) {
+    if (!isKubeError(error, 403)) throw error;
+    return [`RoleBindings with the name ${role} cannot be removed: ${error.message}`];
+  }
+}

@@ -76,11 +76,18 @@ export const LEASE_RULES: readonly PolicyRule[] = [
   { ...LEASE, resourceNames: [LEASE_NAME], verbs: ['get', 'update'] },
 ];
 
-/** Cluster-wide permissions of `sluice uninstall`, which also has LEASE_RULES. */
-export const UNINSTALL_RULES: readonly PolicyRule[] = [
-  ours(WITH_FINALIZER, ['list', 'patch']),
-  core('namespaces', ['list']),
-];
+/**
+ * Returns the cluster-wide permissions of `sluice uninstall`, which also has LEASE_RULES.
+ *
+ * @param role ClusterRole that the controller may have bound in the namespaces of workspaces
+ */
+export function uninstallRules(role: string): readonly PolicyRule[] {
+  return [
+    ours(WITH_FINALIZER, ['list', 'patch']),
+    core('namespaces', ['list']),
+    { apiGroups: RBAC, resources: ['rolebindings'], resourceNames: [role], verbs: ['list', 'delete'] },
+  ];
+}
 
 /** Cluster-wide permissions of the facade. */
 export const FACADE_RULES: readonly PolicyRule[] = [

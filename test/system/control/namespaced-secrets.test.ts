@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, type KubeClient } from '../../../src/kube/client.ts';
 import { ROLE_BINDINGS, SECRETS } from '../../../src/kube/resource.ts';
@@ -13,7 +15,8 @@ import { apply, kubectl, stream, tenant } from '../support/world.ts';
 
 // The controller has the rights of config/rbac with the component, and its Secrets only by RoleBindings.
 const ROLE = 'sluice-workspace-secrets';
-const RIGHTS = join(import.meta.dirname, '..', '..', '..', 'config/components/namespaced-secrets/rights.yaml');
+const ROOT = join(import.meta.dirname, '..', '..', '..');
+const RIGHTS = join(ROOT, 'config/components/namespaced-secrets/rights.yaml');
 const HEADER = { name: 'endpoint', key: 'token' };
 const ACCOUNT = { kind: 'ServiceAccount', namespace: 'sluice-system', name: 'sluice-controller' };
 
@@ -118,15 +121,15 @@ it('the controller cannot read Secrets elsewhere, nor bind itself there', async 
   expect(await bind('elsewhere', ROLE, 'cluster-admin')).toMatch(/^403 /);
 });
 
-it('a binding that is removed is made again by the next leader', async () => {
-  await kubectl(installed.cluster, ['delete', 'rolebinding', ROLE, '-n', 'ada']);
-  await controller.stop();
 it('a binding that is removed is made again while the controller runs', async () => {
   await kubectl(installed.cluster, ['delete', 'rolebinding', ROLE, '-n', 'ada']);
   await eventually('it is back', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
   await arrives('meanwhile-bound', 'Bearer two');
 });
 
+it('a binding that is removed is made again by the next leader', async () => {
+  await kubectl(installed.cluster, ['delete', 'rolebinding', ROLE, '-n', 'ada']);
+  await controller.stop();
   await startController();
   await eventually('it is back', async () => (await bindings('ada')) === ROLE, { withinMs: 30_000 });
   await arrives('after', 'Bearer two');
@@ -161,4 +164,30 @@ it('a workspace without a RoleBinding reports this, and others continue to work'
   await kubectl(installed.cluster, [...bind, '--serviceaccount=sluice-system:sluice-controller']);
   await ready('alone');
   await world.observer.until(['CatalogStream', QUEUE, 'alone', 'Ready', 'True/QueueReady']);
+});
+
+it('sluice uninstall removes the bindings, and those of no other installation', async () => {
+  await controller.stop();
+  await kubectl(installed.cluster, ['apply', '--server-side', '-f', join(ROOT, 'config/uninstall/job.yaml')]);
+  await kubectl(installed.cluster, ['create', 'namespace', 'theirs']);
+  await kubectl(installed.cluster, ['label', 'namespace', 'theirs', 'sluice.dev/instance=blue']);
+  const bind = ['create', 'rolebinding', ROLE, '-n', 'theirs', `--clusterrole=${ROLE}`];
+  await kubectl(installed.cluster, [...bind, '--serviceaccount=theirs:sluice-controller']);
+  const bound = async () => {
+    const names = ['get', 'rolebindings', '--all-namespaces', `--field-selector=metadata.name=${ROLE}`];
+    return (await kubectl(installed.cluster, [...names, '-o', 'jsonpath={.items[*].metadata.namespace}'])).split(' ');
+  };
+  const before = await bound();
+  expect(before).toEqual(expect.arrayContaining([PRODUCER, 'ada', 'alone', 'theirs']));
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: process.env['HOME'],
+    KUBECONFIG: await kubeconfigOf(installed.cluster, 'sluice-uninstall'),
+    SLUICE_NAMESPACE: 'sluice-system',
+    SLUICE_REDIS_URL: installed.redis.url,
+    SLUICE_SECRETS_ROLE: ROLE,
+  };
+  const uninstall = promisify(execFile)(join(ROOT, 'bin', 'sluice'), ['uninstall', '--ignore-undelivered'], { env });
+  expect((await uninstall).stdout).toContain(`RoleBindings removed: ${before.length - 1}`);
+  expect(await bound()).toEqual(['theirs']);
 });

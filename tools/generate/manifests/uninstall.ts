@@ -1,6 +1,6 @@
-import { LEASE_RULES, UNINSTALL_RULES } from '../../../src/kube/access/rights.ts';
+import { LEASE_RULES, uninstallRules } from '../../../src/kube/access/rights.ts';
 import type { Installation } from '../installation.ts';
-import type { ShippedRole } from '../rbac/permissions.ts';
+import { type ShippedRole, secretsRoleOf } from '../rbac/permissions.ts';
 import { roleAndBinding, serviceAccount } from '../rbac/rbac.ts';
 import { labelsOf } from './metadata.ts';
 import { networkPolicyOf } from './network-policies.ts';
@@ -8,7 +8,8 @@ import { redisFileMounts, redisFileVariables, redisFileVolumes } from './redis-f
 import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
 
-const DESCRIPTION = 'Removes the finalizers of Sluice from all custom resources.';
+const DESCRIPTION =
+  'Removes the finalizers of Sluice from all custom resources, and the RoleBindings of the controller.';
 
 /** Less than the 5 minutes that Helm waits by default. */
 const DEADLINE_SECONDS = 270;
@@ -16,13 +17,15 @@ const DEADLINE_SECONDS = 270;
 const KEEP_SECONDS = 86_400;
 
 /** Returns the roles of the service account that runs `sluice uninstall`. */
-export function rolesOfUninstall({ prefix, namespace }: Installation): readonly ShippedRole[] {
+export function rolesOfUninstall(installation: Installation): readonly ShippedRole[] {
+  const { prefix, namespace } = installation;
   const bound = { name: `${prefix}-uninstall`, serviceAccount: `${prefix}-uninstall` };
   return [
     {
       ...bound,
-      description: 'The permission to remove finalizers. It is only granted while Sluice is being uninstalled.',
-      rules: UNINSTALL_RULES,
+      description:
+        'The permission to remove finalizers, and the RoleBindings of the controller. It is only granted while Sluice is being uninstalled.',
+      rules: uninstallRules(secretsRoleOf(installation)),
     },
     {
       ...bound,
@@ -92,6 +95,7 @@ function container(target: Target): object {
       { name: 'SLUICE_REDIS_URL', valueFrom: { secretKeyRef: url } },
       ...redisFileVariables(target),
       { name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+      { name: 'SLUICE_SECRETS_ROLE', value: secretsRoleOf(target) },
     ],
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
     // The reason for a refusal is in the status of the pod.
