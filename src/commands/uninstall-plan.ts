@@ -83,7 +83,7 @@ export function planUninstall(
     proceeds: false,
     lines: [
       ...lines,
-      'Nothing was changed, because these events would not be delivered anymore. Stop publishing and wait until they are delivered. To uninstall Sluice without delivering them, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat what you did within a minute. The events stay in Redis until it is removed.',
+      'Nothing was changed, because these events would not be delivered anymore. Stop publishing and wait until they are delivered. To uninstall Sluice without delivering them, run sluice uninstall --ignore-undelivered in a pod of the controller, and then repeat what you did, such as helm uninstall, within a minute. The events stay in Redis until it is removed.',
     ],
   };
 }

@@ -82,12 +82,52 @@ describe('a release under another name and namespace', () => {
     );
   });
 
-  test('what is uninstalled leaves the kinds and the root key', async () => {
-    outputOf(await cluster.kubectl(['get', 'deployments', '-n=events']));
-    // Nothing runs the Job of the hook here.
-    const uninstall = ['uninstall', 'blue', '--no-hooks', '--namespace=events'];
-    const { code } = await helm(uninstall, { kubeconfig: cluster.kubeconfig });
+  const releases = async (state: string) => {
+    const list = ['list', '--short', '--namespace=events', state];
+    return outputOf(await helm(list, { kubeconfig: cluster.kubeconfig }));
+  };
+
+  /** Uninstalls the release. Nothing runs the Job of the hook here, so it gets a status by hand. */
+  async function uninstall(outcome: 'Failed' | 'Complete') {
+    const uid = async () => {
+      const args = [
+        'get',
+        'job',
+        'blue-sluice-uninstall',
+        '-n=events',
+        '--ignore-not-found',
+        '-o=jsonpath={.metadata.uid}',
+      ];
+      return kubectl(...args);
+    };
+    const before = await uid();
+    const ended = helm(['uninstall', 'blue', '--namespace=events'], { kubeconfig: cluster.kubeconfig });
+    await expect.poll(uid, { timeout: 30_000 }).not.toMatch(new RegExp(`^(${before})?$`));
+    const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    const conditions = outcome === 'Failed' ? ['FailureTarget', 'Failed'] : ['SuccessCriteriaMet', 'Complete'];
+    const status = {
+      startTime: time,
+      ...(outcome === 'Failed' ? { failed: 1 } : { succeeded: 1, completionTime: time }),
+      conditions: conditions.map(type => ({ type, status: 'True', reason: 'Test', lastTransitionTime: time })),
+    };
+    const patch = JSON.stringify({ status });
+    const patching = ['--subresource=status', '--type=merge', `--patch=${patch}`];
+    await kubectl('patch', 'job', 'blue-sluice-uninstall', '-n=events', ...patching);
+    return ended;
+  }
+
+  test('a refused uninstall removes nothing', async () => {
+    const { code, stderr } = await uninstall('Failed');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('job blue-sluice-uninstall failed');
+    expect(await releases('--uninstalling')).toBe('blue\n');
+    expect(await kubectl('get', 'deployments', '-n=events', '-o=name')).toContain('deployment.apps/blue-sluice-router');
+  });
+
+  test('what is uninstalled, after a refusal, leaves the kinds and the root key', async () => {
+    const { code } = await uninstall('Complete');
     expect(code).toBe(0);
+    expect(await releases('--all')).toBe('');
     expect((await rootKey()).data).toEqual(first.data);
     expect((await kubectl('get', 'crd', '-o=name')).trim().split('\n')).toHaveLength(8);
     const kinds = 'deployments,services,serviceaccounts,configmaps,poddisruptionbudgets';
