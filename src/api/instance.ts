@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { PrinterColumn } from './kind.ts';
 import type { CelRule } from './rules.ts';
 
 /** Maximum length of an instance name, which is a DNS label. */
@@ -28,6 +29,17 @@ export const INSTANCE_IS_IMMUTABLE: CelRule = {
   rule: 'has(self.instance) == has(oldSelf.instance) && (!has(self.instance) || self.instance == oldSelf.instance)',
   message: 'instance is immutable',
   fieldPath: '.instance',
+};
+
+/** Field for field selectors, such as `kubectl get workspaces --field-selector spec.instance=blue`. */
+export const INSTANCE_FIELD = '.spec.instance';
+
+/** Shows the installation, so that one that does not exist can be found: nobody sets the status of its objects. */
+export const INSTANCE_COLUMN: PrinterColumn = {
+  name: 'Instance',
+  type: 'string',
+  jsonPath: INSTANCE_FIELD,
+  description: 'Installation that is responsible for this object. Empty for the installation without a name.',
 };
 
 /** Returns the name of the installation that is responsible for an Account or a Workspace. */

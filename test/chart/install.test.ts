@@ -244,7 +244,7 @@ describe('docs/install.md: Two installations in one cluster', () => {
     const before = await restOfFirst();
     expect(await runShell(install)).toContain('spec.instance: blue');
     for (const account of ['sluice-system:sluice-facade', 'blue-system:blue-sluice-facade']) await isRefused(account);
-    await runShell(create);
+    expect(await runShell(create)).toMatch(/^workspace\.sluice\.dev\/initech +initech .* blue /m);
     await kubectl('create', 'namespace', 'initech');
     await kubectl('label', 'namespace', 'initech', 'sluice.dev/instance=blue', 'sluice.dev/workspace=initech');
     const other = { metadata: { name: 'acme' }, apiVersion: 'sluice.dev/v1alpha1', kind: 'Workspace' };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { statusFields } from '../conditions.ts';
-import { INSTANCE_IS_IMMUTABLE, instanceField } from '../instance.ts';
+import { INSTANCE_COLUMN, INSTANCE_FIELD, INSTANCE_IS_IMMUTABLE, instanceField } from '../instance.ts';
 import { defineKind } from '../kind.ts';
 import { atomicList } from '../lists.ts';
 import { Owner } from '../owner.ts';
@@ -51,6 +51,8 @@ export const Account = defineKind({
   status: AccountStatus,
   columns: [
     { name: 'Plan', type: 'string', jsonPath: '.spec.plan', description: 'Current plan, i.e. Free or Metered.' },
+    INSTANCE_COLUMN,
   ],
+  selectableFields: [INSTANCE_FIELD],
 });
 export type Account = z.infer<typeof Account.schema>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { statusFields } from '../conditions.ts';
-import { INSTANCE_IS_IMMUTABLE, instanceField } from '../instance.ts';
+import { INSTANCE_COLUMN, INSTANCE_FIELD, INSTANCE_IS_IMMUTABLE, instanceField } from '../instance.ts';
 import { defineKind } from '../kind.ts';
 import { atomicList, mapList } from '../lists.ts';
 import { Owner } from '../owner.ts';
@@ -113,6 +113,8 @@ export const Workspace = defineKind({
       jsonPath: `.metadata.annotations.${PAUSED_ANNOTATION.replaceAll('.', String.raw`\.`)}`,
       description: `Value of the annotation ${PAUSED_ANNOTATION}. Changes are not applied while set to true.`,
     },
+    INSTANCE_COLUMN,
   ],
+  selectableFields: [INSTANCE_FIELD],
 });
 export type Workspace = z.infer<typeof Workspace.schema>;
