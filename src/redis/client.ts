@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Cluster, Redis } from 'ioredis';
 import type { Logger } from '../telemetry/log.ts';
 import { findRedis } from './connections.ts';
+import { type NamedCall, type NamedScript, orderCall } from './named-scripts.ts';
 import type { RedisMetrics } from './redis-metrics.ts';
 import type { RedisSettings } from './redis-settings.ts';
 import { type ScriptName, scriptSource } from './scripts.ts';
@@ -17,6 +18,10 @@ export interface RedisClient {
   readonly run: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
   /** The same with bulk strings as Buffers. */
   readonly runBuffers: (name: ScriptName, keys: readonly string[], args: readonly Argument[]) => Promise<Reply>;
+  /** Runs a script that names its keys and arguments, as `run` does. */
+  readonly runNamed: (script: NamedScript, call: NamedCall) => Promise<Reply>;
+  /** The same with bulk strings as Buffers. */
+  readonly runNamedBuffers: (script: NamedScript, call: NamedCall) => Promise<Reply>;
   /** One plain command whose first argument is its key. */
   readonly call: (command: string, key: string, ...args: Argument[]) => Promise<Reply>;
   /** A hash whose field names are ours; empty when it is not there. */
@@ -133,15 +138,14 @@ export async function connectRedis(
     }
   }
 
-  const shas = new Map<ScriptName, string>();
-  async function evaluate(name: ScriptName, keys: readonly string[], args: readonly Argument[], buffers: boolean) {
+  const shas = new Map<string, string>();
+  async function evaluate(source: string, keys: readonly string[], args: readonly Argument[], buffers: boolean) {
     sent++;
     gather();
-    const source = scriptSource(name);
-    let sha = shas.get(name);
+    let sha = shas.get(source);
     if (sha === undefined) {
       sha = createHash('sha1').update(source).digest('hex');
-      shas.set(name, sha);
+      shas.set(source, sha);
     }
     const rest = [keys.length, ...keys, ...args] as const;
     const beganMs = begin();
@@ -163,8 +167,10 @@ export async function connectRedis(
 
   return {
     cluster: connections.cluster,
-    run: (name, keys, args) => evaluate(name, keys, args, false),
-    runBuffers: (name, keys, args) => evaluate(name, keys, args, true),
+    run: (name, keys, args) => evaluate(scriptSource(name), keys, args, false),
+    runBuffers: (name, keys, args) => evaluate(scriptSource(name), keys, args, true),
+    runNamed: (script, call) => evaluate(script.source, ...orderCall(script, call), false),
+    runNamedBuffers: (script, call) => evaluate(script.source, ...orderCall(script, call), true),
     call: (command, key, ...args) => {
       sent++;
       gather();

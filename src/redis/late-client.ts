@@ -108,6 +108,8 @@ export function openRedis(
       },
       run: (...args) => inner?.run(...args) ?? away(),
       runBuffers: (...args) => inner?.runBuffers(...args) ?? away(),
+      runNamed: (...args) => inner?.runNamed(...args) ?? away(),
+      runNamedBuffers: (...args) => inner?.runNamedBuffers(...args) ?? away(),
       call: (...args) => inner?.call(...args) ?? away(),
       readHash: key => inner?.readHash(key) ?? away(),
       callAll: (...args) => inner?.callAll(...args) ?? away(),

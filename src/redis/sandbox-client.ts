@@ -33,10 +33,15 @@ export function createSandboxClient(redis: RedisClient, tenant: string, run: str
       ? ([name, named, args] as const)
       : ([`${name}~` as ScriptName, named, [...args, endsMs]] as const);
   }
+  const refuse = (): never => {
+    throw new Error('a script that names its keys would reach production');
+  };
   return {
     ...redis,
     run: (name, keys, args) => redis.run(...prepare(name, keys, args)),
     runBuffers: (name, keys, args) => redis.runBuffers(...prepare(name, keys, args)),
+    runNamed: refuse,
+    runNamedBuffers: refuse,
     call: (command, key, ...args) => {
       if (!READING.has(command.toLowerCase())) throw new Error(`${command} would write without an end`);
       return redis.call(command, own(key), ...args);

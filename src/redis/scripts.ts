@@ -59,7 +59,7 @@ const sources = new Map<ScriptName, string>();
 
 const USED = 'KEYS, ARGV, redis, string, table, math, ipairs, pairs, tonumber, unpack';
 /** Redis guards what is global: to find it takes as long as most of what is done with it, eight times as long as a local. */
-const LOCALS = `local ${USED} = ${USED} `;
+export const LOCALS = `local ${USED} = ${USED} `;
 
 /**
  * Around a script whose keys are to end: in the same step that writes them, so that none outlives a crash. What ends as it

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs';
+import { LOCALS } from './scripts.ts';
+
+/**
+ * A script that lies beside its only caller and names what it is given:
+ *
+ * - `--@keys meta log ids*` declares its keys, as locals `KEY_META`, `KEY_LOG`; a star, allowed at the last one, declares a
+ *   list, whose first index in KEYS is `FIRST_IDS`.
+ * - `--@args gen limit ...` declares its arguments, as locals `ARG_GEN`, `ARG_LIMIT`; dots at the end allow more of them,
+ *   whose first index in ARGV is `FIRST`.
+ * - `--@include ../lanes/lanes.lua` is replaced by that file.
+ */
+export interface NamedScript {
+  readonly name: string;
+  readonly source: string;
+  readonly keys: readonly string[];
+  /** Name of the list of keys that follows the others. */
+  readonly listedKeys: string | undefined;
+  readonly args: readonly string[];
+  readonly takesMore: boolean;
+}
+
+export interface NamedKeys {
+  readonly [name: string]: unknown;
+}
+
+/** What a script is called with, by the names that it declares. Keys that it does not name are left out. */
+export interface NamedCall {
+  readonly keys: NamedKeys;
+  /** Keys of the list at the end. */
+  readonly listed?: readonly string[];
+  readonly args: Readonly<Record<string, string | number | Buffer>>;
+  readonly more?: readonly (string | number | Buffer)[];
+}
+
+const local = (kind: 'KEY' | 'ARG', name: string) => `${kind}_${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`;
+
+/** Locals for values of a table in Lua, on one line. */
+function namesOf(kind: 'KEY' | 'ARG', names: readonly string[], table: string): string {
+  if (names.length === 0) return '';
+  return `local ${names.map(name => local(kind, name)).join(', ')} = unpack(${table}, 1, ${names.length}) `;
+}
+
+function wordsAfter(mark: string, source: string): string[] {
+  const line = new RegExp(`^--@${mark} (.+)$`, 'm').exec(source)?.[1];
+  return line === undefined ? [] : line.trim().split(/\s+/);
+}
+
+/** Reads a script with named keys and arguments. Its lines keep their numbers as far as its first include. */
+export function readNamedScript(url: URL): NamedScript {
+  const text = readFileSync(url, 'utf8');
+  const keys = wordsAfter('keys', text);
+  const args = wordsAfter('args', text);
+  const listedKeys = keys.at(-1)?.endsWith('*') ? keys.pop()?.slice(0, -1) : undefined;
+  const takesMore = args.at(-1) === '...' && args.pop() !== undefined;
+  const list = listedKeys === undefined ? '' : `local FIRST_${listedKeys.toUpperCase()} = ${keys.length + 1} `;
+  const more = takesMore ? `local FIRST = ${args.length + 1} ` : '';
+  const source = text
+    .replace('\n', `\n${LOCALS}`)
+    .replace(/^--@keys .*$/m, namesOf('KEY', keys, 'KEYS') + list)
+    .replace(/^--@args .*$/m, namesOf('ARG', args, 'ARGV') + more)
+    .replace(/^--@include (\S+)$/gm, (_line, path: string) => readFileSync(new URL(path, url), 'utf8'));
+  const name = url.pathname.replace(/^.*\//, '').replace(/\.lua$/, '');
+  return { name, source, keys, listedKeys, args, takesMore };
+}
+
+/** KEYS and ARGV of a call, in the order in which the script declares them. Throws where the names do not agree. */
+export function orderCall(script: NamedScript, call: NamedCall): [keys: string[], args: (string | number | Buffer)[]] {
+  const fail = (what: string) => new Error(`script ${script.name}: ${what}`);
+  const keys = script.keys.map(name => {
+    const key = call.keys[name];
+    if (typeof key !== 'string') throw fail(`no key ${name}`);
+    return key;
+  });
+  if (call.listed !== undefined) {
+    if (script.listedKeys === undefined) throw fail('takes no list of keys');
+    keys.push(...call.listed);
+  }
+  const args = script.args.map(name => {
+    const value = call.args[name];
+    if (value === undefined) throw fail(`no argument ${name}`);
+    return value;
+  });
+  for (const name in call.args) if (!script.args.includes(name)) throw fail(`takes no argument ${name}`);
+  if (call.more !== undefined) {
+    if (!script.takesMore) throw fail('takes no more arguments');
+    for (const value of call.more) args.push(value);
+  }
+  return [keys, args];
+}
