@@ -46,6 +46,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   'kube/credentials': { rooms: [], packages: ['@kubernetes/client-node', 'js-yaml', 'undici'] },
   kube: { rooms: ['api', 'api/kinds', 'time', 'telemetry', 'kube/credentials'], packages: ['undici'] },
   redis: { rooms: ['api', 'core/*', 'time', 'telemetry', 'tls'], packages: ['ioredis'] },
+  part: { rooms: ['redis'] },
+  'part/lanes': { rooms: [] },
+  'part/records': { rooms: ['part', 'part/lanes'] },
+  'part/log': { rooms: ['core/ids', 'redis', 'part', 'part/lanes'] },
+  'part/gate': { rooms: ['redis', 'part'] },
+  'part/claims': { rooms: ['redis', 'part', 'part/lanes', 'part/records'] },
   config: { rooms: ['api', 'core/delivery', 'core/problems', 'mail', 'redis', 'telemetry', 'tls'], packages: ['zod'] },
 
   'controller/engine': { rooms: ['api', 'kube', 'time', 'telemetry'] },

@@ -18,7 +18,120 @@ function mutantsOf(file: string, list: readonly (readonly [name: string, from: s
   return list.map(([name, from, to]) => ({ name, file, from, to }));
 }
 
+const PART = 'src/part/';
+
+const OF_PARTS: readonly Mutant[] = [
+  ...mutantsOf(`${PART}log/ingest.lua`, [
+    ['a pause routes on', 'and not behind[slot]', ''],
+    ['a subscription that closed is routed to', 'routeOf[slot] == 111 and', 'routeOf[slot] and'],
+    ['what comes passes what waits', 'waitingOf[slot] == NONE and sendOf', 'sendOf'],
+    ['a push goes beyond the limit of claims', ' and flightOf[slot] < limitOf[slot]', ''],
+    ['claims are pushed to who is gone', 'r.untilMs > now and', ''],
+    ['a duplicate is stored again', "if hash ~= '' and known[hash] then", 'if false then'],
+    ['a duplicate within a batch is stored again', '      known[hash] = ref\n', ''],
+    ['a reference is charged twice', 'spent = spent + tokens', 'spent = spent + 2 * tokens'],
+    ['events are routed that nobody paid for', 'or used + spent + tokens > granted', ''],
+    ['activations that are not whole are routed by', "    hold, position = 'gates', tail", '    openLanes()'],
+    ['a claimed lane is not told of what is behind it', "setClaim(lane, '+' .. string.sub(claim, 2))", ''],
+    [
+      'pushes are not counted',
+      'to.held, to.pushed = to.held + pushed, to.pushed + pushed',
+      'to.held = to.held + pushed',
+    ],
+    ['a claim that is pushed is not counted', '    flightOf[slot] = flightOf[slot] + 1\n', ''],
+    ['a lane that waits has no turn', '    giveTurn(slot)\n    waiting = true', '    waiting = true'],
+    ['a batch has no bound', 'if references > REFERENCES and i > 0 then', 'if false then'],
+    ['the log does not say where an event went', ", 'r', table.concat(slots))", ", 'r', '')"],
+  ]),
+  ...mutantsOf(`${PART}log/sender-ids.lua`, [
+    ['an id is known for ever', 'if ref and now - msOf(ref) < DAY_MS then', 'if ref then'],
+  ]),
+  ...mutantsOf(`${PART}claims/completing.lua`, [
+    ['anybody ends an attempt', "(outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER)", 'true'],
+    ['an attempt that ended holds its claim in the count', '      flightOf[slot] = flightOf[slot] - 1\n', ''],
+    ['what is behind is left', '  if flag == CLAIMED then return end\n', '  if flag ~= CUT_OFF then return end\n'],
+    [
+      'what was cut off goes on',
+      "  if flag == CUT_OFF then\n    setState(lane, 'p')\n  elseif waitingOf",
+      '  if waitingOf',
+    ],
+    [
+      'what was cut off is repeated',
+      "  if flag == CUT_OFF then\n    setState(lane, 'p')\n  elseif outcome == 'f' then",
+      "  if outcome == 'f' then",
+    ],
+    [
+      'a lane with more behind it is never left',
+      'elseif waitingOf[slot] == NONE and sendOf[slot] == 111',
+      'elseif sendOf[slot] == 111',
+    ],
+    ['a lane that goes on asks no gate', ' and sendOf[slot] == 111 and paceOf', ' and paceOf'],
+    ['a call does not see what it changed', 'if touched[lane] then writeLanes() end', ''],
+    [
+      'delivered of who was evicted is lost',
+      "elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then",
+      'elseif false then',
+    ],
+    [
+      'what a delivery leaves behind waits for its retry',
+      "  elseif state == 'r' then\n    queueLane(lane, head)\n",
+      '',
+    ],
+    ['who ends an attempt gives no turn', 'if waitingOf[slot] == SOME then giveTurn(slot) end', ''],
+  ]),
+  ...mutantsOf(`${PART}claims/taking.lua`, [
+    ['a deactivated key is claimed', "redis.call('HGET', KEY_OFF, groupOf(lane)) == '1'", 'false'],
+    ['lapsed events are claimed together', 'if lapses > 0 and lapsedHeld then', 'if false then'],
+    ['a retry is early', 'if lapses == 0 and due > now then return retryLane(lane, due) end', ''],
+  ]),
+  ...mutantsOf(`${PART}claims/claiming.lua`, [
+    ['what is not sent to is claimed', 'if sendOf[slot] ~= 111 then return stopSlot(slot) end', ''],
+    ['an open breaker lets all through', 'if isProbing then most = math.min(most, 1) end', ''],
+    ['retries fill the cap', 'free - math.floor(limitOf[slot] / 4)', 'free'],
+    ['a slot at its limit keeps its turn for ever', 'return left and flightOf[slot] < limitOf[slot],', 'return false,'],
+    ['who is stopped is never woken', "if untilMs then redis.call('ZADD'", "if false then redis.call('ZADD'"],
+  ]),
+  ...mutantsOf(`${PART}claims/exchange.lua`, [
+    [
+      'pushed claims are not held',
+      'tonumber(ARG_HELD) - count + pushed - tonumber(ARG_SEEN)',
+      'tonumber(ARG_HELD) - count',
+    ],
+    ['a fifth dispatcher claims', 'not own and others >= MOST_DISPATCHERS', 'false'],
+    ['missing control data are not noticed', "meta[1] ~= '1' and 'CLOSED' or", ''],
+  ]),
+  ...mutantsOf(`${PART}claims/evict.lua`, [
+    ['who is at work is evicted', "if r.untilMs > now then return { 'HELD' } end", ''],
+    ['an evicted claim counts no lapse', 'writeTries(entry, attempts, lapses + 1, due, failed)', ''],
+    ['an evicted claim stays in the count', '  flightOf[slot] = flightOf[slot] - 1\n', ''],
+    ['evicting brings back what was cut off', 'if string.byte(claim) == CUT_OFF then', 'if false then'],
+  ]),
+  ...mutantsOf(`${PART}gate/gate.lua`, [
+    ['a deposed leader writes to a part', "if fence > tonumber(ARG_FENCE) then return { 'FENCED' } end", ''],
+    ['a pause has no position', 'if not position then stand(slot, routed) end', ''],
+    [
+      'a pause of a part that is held back loses what it holds',
+      'local routed = hold and meta[5] or tail',
+      'local routed = tail',
+    ],
+    ['a skip of a part that is held back skips nothing', 'if hold then stand(slot, tail) else', 'if false then else'],
+    ['a deactivated lane waits on', "    setState(key, 'p')\n  end\n  --", '  end\n  --'],
+    ['an attempt under way is not cut off', "setClaim(key, '-' .. string.sub(claim, 2))", ''],
+    ['an attempt under way of an event without order is not cut off', "if open or flight ~= '0' then", 'if open then'],
+    [
+      'an activation wakes no retry at its time',
+      'if lapses == 0 and due > now then\n          retryLane(lane, due)',
+      'if false then\n          retryLane(lane, due)',
+    ],
+    ['an opened subscription waits for the next event', 'if send == 111 then wakeSlot(slot) end', ''],
+  ]),
+  ...mutantsOf(`${PART}records/records.lua`, [
+    ['a full chunk of records is lost', "    redis.call('HSET', KEYS[at], name .. '\\0' .. full, had)\n", ''],
+  ]),
+];
+
 export const MUTANTS: readonly Mutant[] = [
+  ...OF_PARTS,
   ...mutantsOf('src/core/routing/coverage.ts', [
     ['a block of a package covers nothing', 'packages.get(target.name)?.has(stream) === true', 'false'],
     ['a block of a stream covers nothing', 'target.name === stream :', 'false :'],

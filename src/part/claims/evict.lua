@@ -1,0 +1,52 @@
+#!lua flags=allow-oom
+-- Takes the claims of a dispatcher that was not heard of for too long, a slice a call: their lanes wait, and a lapse is
+-- counted for each.
+--@keys meta subs claims lanes pending waiting turns retries tries counts ready channel
+--@args gen dispatcher cursor
+-- Returns {OK, cursor ('0': done), number of claims}, or one word: GONE, HELD (it is at work).
+--@include ../lanes/clock.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/counts.lua
+--@include ../lanes/tries.lua
+--@include ../lanes/message.lua
+--@include ../lanes/ready.lua
+local meta = redis.call('HMGET', KEY_META, 'gen', 'version')
+if meta[1] and meta[1] ~= ARG_GEN then return { 'GONE' } end
+local r = readReady(redis.call('HGET', KEY_READY, ARG_DISPATCHER))
+if r then
+  if r.untilMs > now then return { 'HELD' } end
+  redis.call('HDEL', KEY_READY, ARG_DISPATCHER)
+end
+local page = redis.call('HSCAN', KEY_CLAIMS, ARG_CURSOR, 'COUNT', 256)
+local lanes, slots = {}, {}
+for i = 1, #page[2], 2 do
+  local lane, claim = page[2][i], page[2][i + 1]
+  if string.sub(claim, 17) == ARG_DISPATCHER then
+    lanes[#lanes + 1] = lane
+    slots[#slots + 1] = slotOf(lane)
+    claimOf[lane] = claim
+  end
+end
+readSlots(slots)
+for _, lane in ipairs(lanes) do
+  local slot, claim = slotOf(lane), claimOf[lane]
+  local entry = entryOf(lane, string.sub(claim, 2, 16))
+  local attempts, lapses, due, failed = readTries(triesOf(entry))
+  writeTries(entry, attempts, lapses + 1, due, failed)
+  addEntry(entry)
+  setClaim(lane, false)
+  flightOf[slot] = flightOf[slot] - 1
+  changedCounts[slot] = true
+  if string.byte(claim) == CUT_OFF then
+    setState(lane, 'p')
+  else
+    waitLane(lane, LAPSED, now)
+    if sendOf[slot] ~= 111 then waitingOf[slot] = STOPPED
+    elseif waitingOf[slot] ~= STOPPED then waitingOf[slot] = SOME end
+  end
+  if waitingOf[slot] == SOME then giveTurn(slot) end
+end
+writeLanes()
+writeCounts()
+if #lanes > 0 then redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, 1, 0, meta[2] or '0')) end
+return { 'OK', page[1], #lanes }

@@ -1,0 +1,68 @@
+#!lua flags=allow-oom
+-- Ends attempts of any slots of a part, goes on with their lanes, and claims lanes that wait: all for one dispatcher.
+--@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers ready records*
+--@args gen dispatcher readyMs limit held lapsed seen seenBytes roomBytes most count ...
+-- limit, held: claims that it may hold here, and that it holds, with those that it ends here; lapsed: 1 if one of them
+-- lapsed before. seen, seenBytes: of the pushes that it has read. roomBytes: of pushes that it may not have read yet.
+-- most: claims that it asks for. count: attempts that it ends, as lib completing says, with bodies of answers behind them.
+-- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
+--         waits aside), 1 where more may be claimed at once, version of the rows, slots whose endpoint this disabled,
+--         dispatchers that were not heard of for too long (evict them), hold or '', events as lib message says}.
+--         Words: OK; CLOSED (missing is closed: attempts were ended, nothing is claimed); HELD (four others are at work:
+--         the same); or GONE alone (another generation).
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/counts.lua
+--@include ../lanes/tries.lua
+--@include ../lanes/message.lua
+--@include ../lanes/ready.lua
+--@include ../records/records.lua
+--@include ../../redis/scripts/lib/traffic.lua
+local MOST_DISPATCHERS = 4
+local meta = redis.call('HMGET', KEY_META, 'ready', 'gen', 'version', 'out', 'hold')
+if meta[2] and meta[2] ~= ARG_GEN then return { 'GONE' } end
+local count, limit = tonumber(ARG_COUNT), tonumber(ARG_LIMIT)
+
+local own, lapsed, others = nil, {}, 0
+local all = redis.call('HGETALL', KEY_READY)
+for i = 1, #all, 2 do
+  local r = readReady(all[i + 1])
+  if all[i] == ARG_DISPATCHER then own = r
+  elseif r.untilMs <= now then lapsed[#lapsed + 1] = all[i]
+  else others = others + 1 end
+end
+-- What it holds is what it says, and what was pushed since it looked: that mends itself, whatever was lost.
+local pushed = own and own.pushed or tonumber(ARG_SEEN)
+local bytes = own and own.bytes or tonumber(ARG_SEEN_BYTES)
+local held = math.max(0, tonumber(ARG_HELD) - count + pushed - tonumber(ARG_SEEN))
+local word = meta[1] ~= '1' and 'CLOSED' or not own and others >= MOST_DISPATCHERS and 'HELD' or 'OK'
+local budget = word == 'OK' and math.max(0, math.min(limit - held, tonumber(ARG_MOST))) or 0
+--@include taking.lua
+--@include pace.lua
+--@include health.lua
+--@include answers.lua
+--@include completing.lua
+--@include claiming.lua
+local letters, disabled = complete(FIRST, count)
+writeLanes()
+wakeDue()
+local more = budget > taken and claim() or 0
+writeCounts()
+if delivered + missed > 0 then
+  redis.call('HSET', KEY_META, 'out', counted(meta[4], now, '', delivered, missed, 0))
+end
+if word == 'OK' then
+  local unread = bytes - tonumber(ARG_SEEN_BYTES)
+  local room = math.max(0, tonumber(ARG_ROOM_BYTES) - unread)
+  local untilMs = now + tonumber(ARG_READY_MS)
+  writeReady(ARG_DISPATCHER, {
+    untilMs = untilMs, limit = limit, held = held + taken, pushed = pushed, room = room, bytes = bytes,
+  })
+end
+local due = redis.call('ZRANGE', KEY_RETRIES, 0, 0, 'WITHSCORES')[2] or ''
+if budget > taken and due ~= '' and tonumber(due) <= now then more = 1 end
+return {
+  word, now, pushed, bytes, letters, due, more, meta[3] or '0', table.concat(disabled, ' '), table.concat(lapsed, ' '),
+  meta[5] or '', claimedEvents(),
+}

@@ -1,0 +1,368 @@
+import { describe, expect, test } from 'vitest';
+import { createTestPart, event, READY_MS, START_MS } from '../../../test/support/part/part.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { SubscriptionRow } from '../gate/subscription-row.ts';
+
+onEachRedis(redis => {
+  /** A part with subscriptions that are active for these keys, and a dispatcher. */
+  async function start(subs: Record<string, Partial<SubscriptionRow>> = { a: {} }, groupKeys = ['k', 'l', 'm', 'n']) {
+    const t = createTestPart(redis());
+    await t.setUp(subs, groupKeys);
+    const keyOf = (lane: string) => lane.slice(8).split('\0')[0];
+    return { t, d: t.dispatcher('d1'), keyOf };
+  }
+
+  /** Nothing is open: what could hold anything is empty. */
+  async function expectEmpty(t: ReturnType<typeof createTestPart>) {
+    const { claims, lanes, pending, waiting, retries, tries, off } = t.keys;
+    expect(await redis().call('exists', claims, lanes, pending, waiting, retries, tries, off)).toBe(0);
+  }
+
+  describe('claiming', () => {
+    test('gives what waits, with metadata and bodies, and the time that its age runs from', async () => {
+      const { t, d } = await start();
+      const [ref] = await t.send('k');
+      const answer = await d.exchange();
+      expect(answer).toMatchObject({
+        answer: 'OK',
+        nowMs: START_MS,
+        more: false,
+        answers: [],
+        lapsed: [],
+        disabled: [],
+      });
+      expect(answer.events).toMatchObject([{ ref, groupKey: 'k', meta: '{"s":"/x"}', size: 4 }]);
+      expect(answer.events[0]?.body?.toString()).toBe('body');
+      expect(answer.claims).toEqual([
+        { slot: t.slot('a'), lane: `${t.slot('a')}k`, ref, behind: false, attempts: 0, lapses: 0, replay: undefined },
+      ]);
+      expect((await d.exchange()).claims).toEqual([]);
+    });
+
+    test('of a lane the first event alone, and says that more is behind it', async () => {
+      const { t, d } = await start();
+      const [first] = await t.send('k', 'k', 'l');
+      const { claims } = await d.exchange();
+      expect(claims.map(({ lane, behind }) => [lane.slice(8), behind])).toEqual([
+        ['k', true],
+        ['l', false],
+      ]);
+      expect(claims[0]?.ref).toBe(first);
+    });
+
+    test('lanes by how long they wait, and subscriptions in turn', async () => {
+      const keys = Array.from({ length: 20 }, (_, i) => `g${i}`);
+      const { t, d, keyOf } = await start({ a: { cap: 100 } }, [...keys, 'late']);
+      for (const key of keys.toReversed()) {
+        await t.send(key);
+        t.clock.ms += 1;
+      }
+      expect((await d.exchange(3)).claims.map(({ lane }) => keyOf(lane))).toEqual(['g19', 'g18', 'g17']);
+      await t.setRow('b', { cap: 100 });
+      await t.activate('b', 'late');
+      // The dispatcher has no room: nothing is pushed to it.
+      await d.exchange(0, { limit: 0 });
+      await t.send('late');
+      const slots = (await d.exchange(4)).claims.map(({ slot }) => slot);
+      expect(slots.filter(slot => slot === t.slot('b'))).toHaveLength(1);
+    });
+
+    test('at most twice the cap of a subscription, and no more than the dispatcher asks for or may hold', async () => {
+      const { t, d } = await start({ a: { cap: 1 }, b: {} });
+      await t.send('k', 'l', 'm', 'n');
+      const first = await d.exchange();
+      expect(first.claims.filter(({ slot }) => slot === t.slot('a'))).toHaveLength(2);
+      const other = createTestPart(redis());
+      await other.setUp({ a: { cap: 100 } }, ['k', 'l', 'm', 'n']);
+      await other.send('k', 'l', 'm', 'n');
+      const e = other.dispatcher('d1');
+      expect(await e.exchange(1)).toMatchObject({ claims: { length: 1 }, more: true });
+      expect((await e.exchange(64, { limit: 3 })).claims).toHaveLength(2);
+      expect((await e.exchange(64, { limit: 3 })).claims).toHaveLength(0);
+    });
+
+    test('what its limit held back is claimed when an attempt ends, by whoever comes', async () => {
+      const { t, d } = await start({ a: { cap: 1 } });
+      await t.send('k', 'l', 'm');
+      const { claims } = await d.exchange();
+      expect(claims).toHaveLength(2);
+      expect((await t.dispatcher('d2').exchange()).claims).toHaveLength(0);
+      d.end(claims[0] as (typeof claims)[0]);
+      await d.exchange(0);
+      expect((await t.dispatcher('d2').exchange()).claims).toHaveLength(1);
+    });
+
+    test('an event that is not in the log any more is claimed without one, to be ended', async () => {
+      const { t, d } = await start();
+      await t.send('k');
+      await redis().call('del', t.keys.log);
+      const { events, claims } = await d.exchange();
+      expect(events).toMatchObject([{ groupKey: 'k', size: undefined, body: undefined }]);
+      expect(claims[0]?.lane).toBe(`${t.slot('a')}k`);
+      d.end(claims[0] as (typeof claims)[0], 'expired', { reason: 'retention' });
+      expect((await d.exchange()).answers).toEqual(['done']);
+      expect((await t.counts('a')).slice(3)).toEqual([0, 0, 1]);
+      await expectEmpty(t);
+    });
+
+    test('without order each event is a lane of its own', async () => {
+      const { t, d } = await start({ a: { unordered: true } });
+      const refs = await t.send('k', 'k', 'k');
+      const { claims } = await d.exchange();
+      expect(claims.map(({ lane }) => lane)).toEqual(refs.map(ref => `${t.slot('a')}k\0${ref}`));
+      for (const claim of claims.toReversed()) d.end(claim);
+      expect((await d.exchange()).answers).toEqual(['done', 'done', 'done']);
+      await expectEmpty(t);
+    });
+
+    test('what is not sent to is not claimed, and is when it is sent to again', async () => {
+      const { t, d } = await start();
+      await t.send('k');
+      await t.setRow('a', { send: 'held' });
+      expect((await d.exchange()).claims).toEqual([]);
+      await t.send('l');
+      await t.setRow('a', { send: 'open' });
+      expect((await d.exchange()).claims).toHaveLength(2);
+    });
+  });
+
+  describe('ending', () => {
+    test('delivered: counts, records, and goes on with the lane in the same step', async () => {
+      const { t, d } = await start();
+      const [first = '', second] = await t.send('k', 'k');
+      const [claim] = (await d.exchange()).claims;
+      t.clock.ms += 1_500;
+      d.end(claim as NonNullable<typeof claim>, 'delivered', { reason: '204', latencyMs: 31 });
+      const next = await d.exchange();
+      expect(next.answers).toEqual(['done']);
+      expect(next.claims).toMatchObject([{ ref: second, behind: false }]);
+      expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
+      expect(await t.records(first)).toEqual([
+        {
+          slot: t.slot('a'),
+          outcome: 'delivered',
+          endedMs: START_MS + 1_500,
+          attempts: 1,
+          reason: '204',
+          latencyMs: 31,
+          failed: [],
+        },
+      ]);
+      d.end(next.claims[0] as NonNullable<typeof claim>);
+      await d.exchange();
+      await expectEmpty(t);
+      expect((await t.hash('meta')).out).toMatch(/ 2 0 0$/);
+    });
+
+    test('failed: waits for its retry, and so does what is behind it', async () => {
+      const { t, d } = await start();
+      const [first] = await t.send('k', 'k');
+      const [claim] = (await d.exchange()).claims;
+      d.end(claim as NonNullable<typeof claim>, 'failed', { reason: '500', dueMs: t.clock.ms + 5_000 });
+      expect(await d.exchange()).toMatchObject({ answers: ['done'], claims: [], dueMs: t.clock.ms + 5_000 });
+      await t.send('k');
+      t.clock.ms += 4_999;
+      expect((await d.exchange()).claims).toEqual([]);
+      t.clock.ms += 1;
+      expect((await d.exchange()).claims).toMatchObject([{ ref: first, attempts: 1, lapses: 0, behind: true }]);
+    });
+
+    test('dead: recorded with the attempts before it, and listed', async () => {
+      const { t, d } = await start();
+      const [ref = ''] = await t.send('k');
+      const [claim] = (await d.exchange()).claims;
+      d.end(claim as NonNullable<typeof claim>, 'failed', { reason: 'timeout', latencyMs: 10, dueMs: t.clock.ms + 5 });
+      await d.exchange();
+      t.clock.ms += 10;
+      const [again] = (await d.exchange()).claims;
+      d.end(again as NonNullable<typeof claim>, 'dead', { reason: '500', latencyMs: 20 });
+      await d.exchange();
+      expect(await t.records(ref)).toMatchObject([
+        {
+          outcome: 'dead',
+          attempts: 2,
+          reason: '500',
+          latencyMs: 20,
+          failed: [{ endedMs: START_MS, reason: 'timeout', latencyMs: 10 }],
+        },
+      ]);
+      expect(await t.members('final')).toEqual([t.slot('a') + ref]);
+      expect(await t.counts('a')).toEqual([0, 1, 0, 0, 1, 0]);
+      await expectEmpty(t);
+    });
+
+    test('released: claimed again at once, and no attempt counted', async () => {
+      const { t, d } = await start();
+      await t.send('k');
+      const [claim] = (await d.exchange()).claims;
+      d.end(claim as NonNullable<typeof claim>, 'released');
+      expect((await d.exchange()).claims).toMatchObject([{ ref: claim?.ref, attempts: 0, lapses: 0 }]);
+    });
+
+    test('only of who holds it; delivered of anybody, once', async () => {
+      const { t, d } = await start();
+      const [ref = ''] = await t.send('k', 'l');
+      const [claim] = (await d.exchange()).claims;
+      const e = t.dispatcher('d2');
+      const stale = claim as NonNullable<typeof claim>;
+      for (const outcome of ['failed', 'dead', 'released'] as const) e.end(stale, outcome);
+      expect((await e.exchange(0)).answers).toEqual(['stale', 'stale', 'stale']);
+      e.end(stale);
+      e.end(stale);
+      d.end(stale);
+      expect((await e.exchange(0)).answers).toEqual(['done', 'ended']);
+      expect((await d.exchange(0)).answers).toEqual(['ended']);
+      expect(await t.records(ref)).toHaveLength(1);
+      expect(await t.counts('a')).toEqual([1, 2, 0, 1, 0, 0]);
+    });
+
+    test('delivered by who had it before, while it waits for its retry: what is behind goes on', async () => {
+      const { t, d } = await start();
+      const [, second] = await t.send('k', 'k');
+      const [claim] = (await d.exchange()).claims;
+      d.end(claim as NonNullable<typeof claim>, 'failed', { dueMs: t.clock.ms + 60_000 });
+      await d.exchange();
+      const e = t.dispatcher('d2');
+      e.end(claim as NonNullable<typeof claim>);
+      const answer = await e.exchange();
+      expect(answer).toMatchObject({ answers: ['done'], claims: [{ ref: second }], dueMs: undefined });
+      e.end(answer.claims[0] as NonNullable<typeof claim>);
+      await e.exchange();
+      await expectEmpty(t);
+    });
+
+    test('the same lane twice in one call', async () => {
+      const { t, d } = await start();
+      const [first = '', second = '', third] = await t.send('k', 'k', 'k');
+      await d.exchange();
+      const lane = `${t.slot('a')}k`;
+      for (const ref of [first, second]) d.end({ lane, ref });
+      const answer = await d.exchange();
+      expect(answer.answers).toEqual(['done', 'done']);
+      expect(answer.claims.at(-1)).toMatchObject({ ref: third });
+      expect(await t.counts('a')).toEqual([1, 3, 0, 2, 0, 0]);
+    });
+
+    test('lanes that wait come before the next event of a lane that has its turn', async () => {
+      const { t, d, keyOf } = await start({ a: { cap: 1 } }, ['k', 'l', 'm']);
+      await t.send('k', 'k', 'l', 'm');
+      const { claims } = await d.exchange();
+      expect(claims.map(({ lane }) => keyOf(lane))).toEqual(['k', 'l']);
+      t.clock.ms += 1;
+      d.end(claims[0] as (typeof claims)[0]);
+      expect((await d.exchange()).claims.map(({ lane }) => keyOf(lane))).toEqual(['m']);
+    });
+
+    test('records of many subscriptions lie in chunks, and none is lost', async () => {
+      const names = Array.from({ length: 200 }, (_, i) => `s${i}`);
+      const { t, d } = await start(Object.fromEntries(names.map(name => [name, {}])), ['k']);
+      const [ref = ''] = await t.send('k');
+      for (let left = 200; left > 0; ) {
+        const { claims } = await d.exchange();
+        left -= claims.length;
+        for (const claim of claims) d.end(claim);
+      }
+      await d.exchange();
+      const records = await t.records(ref);
+      expect(new Set(records.map(({ slot }) => slot))).toEqual(new Set(names.map(t.slot)));
+      expect(records).toHaveLength(200);
+      const sizes = await t.chunkSizes(ref);
+      expect(Math.max(...sizes)).toBeLessThan(1_700);
+      expect(sizes.length).toBeGreaterThan(2);
+    });
+
+    test('bodies of failed answers are kept, the last 64 KiB of a subscription', async () => {
+      const { t, d } = await start();
+      await t.send('k');
+      for (let n = 1; n <= 6; n++) {
+        const [claim] = (await d.exchange()).claims;
+        const responseBody = Buffer.alloc(16_000, n);
+        d.end(claim as NonNullable<typeof claim>, 'failed', {
+          dueMs: t.clock.ms,
+          responseBody,
+          responseTruncated: true,
+        });
+      }
+      await d.exchange(0);
+      const head = String(await redis().call('hget', t.keys.answers, t.slot('a')));
+      expect(head).toMatch(/^2 6 64\d\d\d$/);
+      expect(await redis().call('hlen', t.keys.answers)).toBe(5);
+    });
+  });
+
+  describe('retries', () => {
+    test('leave a quarter to first attempts, which come first', async () => {
+      const keys = Array.from({ length: 12 }, (_, i) => `g${i}`);
+      const { t, d, keyOf } = await start({ a: { cap: 4 } }, keys);
+      await t.send(...keys.slice(0, 8));
+      for (const claim of (await d.exchange()).claims) d.end(claim, 'failed', { dueMs: t.clock.ms + 5 });
+      await d.exchange();
+      t.clock.ms += 5;
+      const retries = (await d.exchange()).claims;
+      expect(retries).toHaveLength(6);
+      await t.send(...keys.slice(8));
+      const firsts = (await d.exchange()).claims.map(({ lane }) => keyOf(lane));
+      expect(firsts).toHaveLength(2);
+      for (const key of firsts) expect(keys.slice(8)).toContain(key);
+    });
+  });
+
+  describe('what a dispatcher holds', () => {
+    const readyOf = async (t: ReturnType<typeof createTestPart>, name = 'd1') =>
+      ((await t.hash('ready'))[name] ?? '').split(' ').map(Number);
+
+    test('is what it says, and what was pushed since it looked: it mends itself', async () => {
+      const { t, d } = await start({ a: {} });
+      await d.exchange(0);
+      await t.send('k', 'l');
+      const answer = await d.exchange(0);
+      expect(answer.pushed).toBe(2);
+      expect(await readyOf(t)).toEqual([t.clock.ms + READY_MS, 1_000, 2, 2, expect.any(Number), answer.bytes]);
+      expect(answer.bytes).toBeGreaterThan(0);
+      await d.exchange(0);
+      expect((await readyOf(t))[2]).toBe(0);
+      const own = await t.own('d1');
+      for (const claim of own) d.end(claim, 'released');
+      const { claims } = await d.exchange();
+      expect(claims).toHaveLength(2);
+      expect((await readyOf(t))[2]).toBe(2);
+    });
+
+    test('room in bytes is less what may lie unread', async () => {
+      const { t, d } = await start({ a: {} });
+      await d.exchange(0, { roomBytes: 5_000 });
+      await t.ingest(event('k', { body: Buffer.alloc(1_000) }));
+      const bytes = 5_000 - ((await readyOf(t))[4] as number);
+      expect(bytes).toBe(5_000);
+    });
+
+    test('a fifth dispatcher ends its attempts, and claims nothing until one of the four is gone', async () => {
+      const { t, d } = await start();
+      for (const name of ['d1', 'd2', 'd3', 'd4']) await t.dispatcher(name).exchange(0);
+      await t.send('k');
+      const fifth = t.dispatcher('d5');
+      expect(await fifth.exchange()).toMatchObject({ answer: 'HELD', claims: [] });
+      t.clock.ms += READY_MS;
+      expect(await fifth.exchange()).toMatchObject({ answer: 'OK', lapsed: ['d1', 'd2', 'd3', 'd4'] });
+      expect(d.held.size).toBe(0);
+    });
+
+    test('without control data attempts are ended, and nothing is claimed', async () => {
+      const { t, d } = await start();
+      await t.send('k', 'l');
+      const { claims } = await d.exchange(1);
+      await t.change({ kind: 'meta', field: 'ready', value: '' });
+      d.end(claims[0] as (typeof claims)[0]);
+      expect(await d.exchange()).toMatchObject({ answer: 'CLOSED', answers: ['done'], claims: [] });
+      expect(await t.counts('a')).toEqual([0, 2, 1, 1, 0, 0]);
+    });
+
+    test('another generation is gone', async () => {
+      const { t, d } = await start();
+      await t.gate({ ...t.part, gen: 'gen2' }, 1, [{ kind: 'begin' }]);
+      await expect(d.exchange()).rejects.toThrow('GONE');
+      expect(await t.own('d1')).toEqual([]);
+      expect(await t.evict('d1')).toEqual({ answer: 'GONE' });
+    });
+  });
+});

@@ -1,0 +1,141 @@
+import type { Argument, Reply } from '../../redis/client.ts';
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callForBuffers, type ScriptClient } from '../call.ts';
+import { type Part, partKeys, recordsBucketOf } from '../keys.ts';
+import { msOfRef } from '../lanes/ref.ts';
+import { type AttemptNote, noteText } from '../records/record.ts';
+import { type ClaimedEvent, parseEvents } from './message.ts';
+
+const EXCHANGE = readNamedScript(new URL('exchange.lua', import.meta.url));
+
+/** An attempt that ended, or was given back. */
+export interface Completion extends AttemptNote {
+  readonly lane: string;
+  readonly ref: string;
+  /** gone: answered with 410, which disables the endpoint; the event stays open. released: it was not sent. */
+  readonly outcome: 'delivered' | 'dead' | 'expired' | 'failed' | 'gone' | 'released';
+  /** When a failed one is repeated. */
+  readonly dueMs?: number;
+  /** What a failed one was answered with; at most 16 KiB. */
+  readonly responseBody?: Buffer;
+  readonly responseTruncated?: true;
+}
+
+/** done; ended: it was ended before; stale: another claim holds the event, or none. */
+export type CompletionAnswer = 'done' | 'ended' | 'stale';
+
+/** What a dispatcher says of itself. */
+export interface Holding {
+  readonly dispatcher: string;
+  /** How long it counts as at work without another exchange. */
+  readonly readyMs: number;
+  /** Claims that it may hold in this part. */
+  readonly limit: number;
+  /** Claims that it holds, with those that it ends in this call, and whether one of them lapsed before. */
+  readonly held: number;
+  readonly holdsLapsed: boolean;
+  /** Claims and bytes of the pushes that it has read. */
+  readonly pushed: number;
+  readonly bytes: number;
+  /** Bytes of pushes that may lie unread. */
+  readonly roomBytes: number;
+}
+
+export type ExchangeAnswer =
+  | {
+      /** CLOSED: control data are missing. HELD: four other dispatchers are at work. Nothing is claimed with either. */
+      readonly answer: 'OK' | 'CLOSED' | 'HELD';
+      /** When this was done, ms of the part's clock: the age of the claims runs from here. */
+      readonly nowMs: number;
+      /** Claims and bytes that were ever pushed to the dispatcher. */
+      readonly pushed: number;
+      readonly bytes: number;
+      /** One for each completion. */
+      readonly answers: readonly CompletionAnswer[];
+      /** When the next lane is due; undefined where none waits for its time. */
+      readonly dueMs: number | undefined;
+      /** More can be claimed at once. */
+      readonly more: boolean;
+      readonly version: string;
+      /** Slots whose endpoint this call disabled. */
+      readonly disabled: readonly string[];
+      /** Dispatchers that were not heard of for too long: their claims are to be taken from them. */
+      readonly lapsed: readonly string[];
+      /** Why the part is held back: there is something to advance. */
+      readonly hold: string | undefined;
+      readonly events: readonly ClaimedEvent[];
+    }
+  | { readonly answer: 'GONE' };
+
+/** Ends up to 256 attempts, then claims up to `most`, in one step; either may be none. */
+export type Exchange = (
+  part: Part,
+  holding: Holding,
+  completions: readonly Completion[],
+  most: number,
+) => Promise<ExchangeAnswer>;
+
+const LETTERS = {
+  delivered: 'd',
+  dead: 'x',
+  expired: 'e',
+  failed: 'f',
+  gone: 'g',
+  released: 'r',
+} as const satisfies Record<Completion['outcome'], string>;
+const ANSWERS: Readonly<Record<string, CompletionAnswer>> = { o: 'done', g: 'ended', s: 'stale' };
+
+/** Bodies of answers that one call brings. */
+const ANSWER_BYTES = 256 * 1024;
+
+/** (number of the item, + if it was longer, body)*: the last ones, where they are too many. */
+function bodiesOf(completions: readonly Completion[]): Argument[] {
+  const bodies: Argument[][] = [];
+  let bytes = 0;
+  for (const [at, { responseBody, responseTruncated }] of [...completions.entries()].toReversed()) {
+    if (responseBody === undefined || responseBody.length === 0) continue;
+    bytes += responseBody.length;
+    if (bytes > ANSWER_BYTES) break;
+    bodies.unshift([at, responseTruncated ? '+' : '', responseBody]);
+  }
+  return bodies.flat();
+}
+
+const words = (text: Reply | undefined) => (text as Buffer).toString('latin1').split(' ').filter(Boolean);
+
+export function createExchange(redis: ScriptClient): Exchange {
+  return async function exchange(part, holding, completions, most) {
+    const keys = partKeys(part);
+    const listed: string[] = [];
+    const indexes = new Map<number, number>();
+    const more: Argument[] = [];
+    for (const completion of completions) {
+      const bucket = recordsBucketOf(msOfRef(completion.ref));
+      const index = indexes.get(bucket) ?? listed.push(keys.records(bucket)) - 1;
+      indexes.set(bucket, index);
+      const { lane, ref, outcome, dueMs = 0 } = completion;
+      more.push(lane, ref, LETTERS[outcome], dueMs, index, noteText(completion));
+    }
+    more.push(...bodiesOf(completions));
+    const { dispatcher, readyMs, limit, held, holdsLapsed, pushed, bytes, roomBytes } = holding;
+    const self = { dispatcher, readyMs, limit, held, lapsed: holdsLapsed ? 1 : 0, seen: pushed, seenBytes: bytes };
+    const args = { gen: part.gen, ...self, roomBytes, most, count: completions.length };
+    const [answer, ...rest] = await callForBuffers(redis, EXCHANGE, { keys, listed, args, more });
+    if (answer === 'GONE') return { answer };
+    const [nowMs, claims, total, letters, due, hasMore, version, disabled, lapsed, hold, events] = rest;
+    return {
+      answer: answer as 'OK',
+      nowMs: nowMs as number,
+      pushed: claims as number,
+      bytes: total as number,
+      answers: Array.from((letters as Buffer).toString('latin1'), letter => ANSWERS[letter] as CompletionAnswer),
+      dueMs: (due as Buffer).length === 0 ? undefined : Number(due),
+      more: hasMore === 1,
+      version: (version as Buffer).toString('latin1'),
+      disabled: words(disabled),
+      lapsed: words(lapsed),
+      hold: (hold as Buffer).length === 0 ? undefined : (hold as Buffer).toString('latin1'),
+      events: parseEvents(events as Buffer),
+    };
+  };
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import { createTestPart, READY_MS } from '../../../test/support/part/part.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { Claim } from './message.ts';
+
+onEachRedis(redis => {
+  async function start(keys = ['k', 'l', 'm']) {
+    const t = createTestPart(redis());
+    await t.setUp({ a: { cap: 400 } }, keys);
+    return { t, d: t.dispatcher('d1'), e: t.dispatcher('d2') };
+  }
+
+  describe('evict', () => {
+    test('refuses to take from a dispatcher that is at work', async () => {
+      const { t, d } = await start();
+      await t.send('k');
+      await d.exchange();
+      t.clock.ms += READY_MS - 1;
+      expect(await t.evict('d1')).toEqual({ answer: 'HELD' });
+      expect(await t.own('d1')).toHaveLength(1);
+      t.clock.ms += 1;
+      expect(await t.evict('d1')).toEqual({ answer: 'OK', claims: 1 });
+      expect(await t.own('d1')).toEqual([]);
+      expect(await t.hash('ready')).toEqual({});
+    });
+
+    test('gives the claims to others, with a lapse each, and nobody else loses one', async () => {
+      const { t, d, e } = await start();
+      const [first] = await t.send('k', 'k');
+      await d.exchange(64, { limit: 1 });
+      await t.send('l');
+      await e.exchange();
+      t.clock.ms += READY_MS;
+      await e.exchange(0);
+      expect(await t.evict('d1')).toEqual({ answer: 'OK', claims: 1 });
+      expect((await t.counts('a'))[0]).toBe(1);
+      const { claims } = await e.exchange();
+      expect(claims).toMatchObject([{ ref: first, lapses: 1, attempts: 0, behind: true }]);
+    });
+
+    test('takes all of more than a slice', async () => {
+      const keys = Array.from({ length: 600 }, (_, i) => `g${i}`);
+      const { t, d } = await start(keys);
+      for (let at = 0; at < 600; at += 60) await t.send(...keys.slice(at, at + 60));
+      for (let i = 0; i < 5; i++) await d.exchange(120, { limit: 600 });
+      expect(await t.own('d1')).toHaveLength(600);
+      t.clock.ms += READY_MS;
+      expect(await t.evict('d1')).toEqual({ answer: 'OK', claims: 600 });
+      expect(await t.counts('a')).toEqual([0, 600, 1, 0, 0, 0]);
+    });
+
+    test('a dispatcher holds one event at a time that lapsed before', async () => {
+      const { t, d, e } = await start();
+      await t.send('k', 'l', 'm');
+      await d.exchange();
+      t.clock.ms += READY_MS;
+      await t.evict('d1');
+      const [claim, ...others] = (await e.exchange()).claims;
+      expect(others).toEqual([]);
+      expect((await e.exchange()).claims).toEqual([]);
+      e.end(claim as Claim);
+      expect((await e.exchange()).claims).toMatchObject([{ lapses: 1 }]);
+    });
+
+    test('what was cut off stays parked', async () => {
+      const { t, d, e } = await start();
+      await t.send('k');
+      await d.exchange();
+      await t.deactivate('a', 'k');
+      t.clock.ms += READY_MS;
+      await t.evict('d1');
+      expect((await e.exchange()).claims).toEqual([]);
+      await t.activate('a', 'k');
+      expect((await e.exchange()).claims).toMatchObject([{ lapses: 1 }]);
+    });
+
+    test('who was evicted may still say that it delivered; nothing else', async () => {
+      const { t, d, e } = await start();
+      const [ref = ''] = await t.send('k', 'l');
+      const claims = (await d.exchange()).claims as [Claim, Claim];
+      t.clock.ms += READY_MS;
+      await t.evict('d1');
+      d.end(claims[0]);
+      d.end(claims[1], 'failed', { dueMs: t.clock.ms });
+      expect((await d.exchange(0)).answers).toEqual(['done', 'stale']);
+      expect(await t.records(ref)).toMatchObject([{ outcome: 'delivered' }]);
+      expect((await e.exchange()).claims).toMatchObject([{ lane: claims[1].lane, attempts: 0 }]);
+    });
+  });
+
+  describe('own claims', () => {
+    test('are those that it holds, pushed and answered', async () => {
+      const { t, d, e } = await start();
+      await t.send('k');
+      const { claims } = await d.exchange();
+      await t.send('l');
+      await e.exchange();
+      expect((await t.own('d1')).length + (await t.own('d2')).length).toBe(2);
+      expect(await t.own('d1')).toContainEqual({ lane: claims[0]?.lane, ref: claims[0]?.ref });
+      expect(await t.own('d3')).toEqual([]);
+    });
+  });
+});

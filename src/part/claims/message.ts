@@ -1,0 +1,99 @@
+/** A claim: an attempt that its dispatcher may make. */
+export interface Claim {
+  readonly slot: string;
+  /** What it holds, as `exchange` is told of its end. */
+  readonly lane: string;
+  readonly ref: string;
+  /** More waits behind it in its lane. */
+  readonly behind: boolean;
+  /** Attempts that were made and failed. */
+  readonly attempts: number;
+  /** Claims of this event that lapsed: their dispatcher died, or was away for too long. */
+  readonly lapses: number;
+  readonly replay: string | undefined;
+}
+
+/** An event with its claims, as `lanes/message.lua` writes it. */
+export interface ClaimedEvent {
+  readonly ref: string;
+  readonly groupKey: string;
+  readonly meta: string;
+  /** Bytes of the body; undefined where the event is not in the log: it is a test event, or retention removed it. */
+  readonly size: number | undefined;
+  /** Absent where it is too large to be sent along, and has to be read. */
+  readonly body: Buffer | undefined;
+  readonly claims: readonly Claim[];
+}
+
+/** What is pushed to the dispatchers of a part. */
+export interface Push {
+  /** Whose the claims are; undefined where there are none. */
+  readonly dispatcher: string | undefined;
+  /** Claims and bytes that were ever pushed to it, with these: a difference says that a message was lost. */
+  readonly pushed: number;
+  readonly bytes: number;
+  /** Something waits that nobody has claimed. */
+  readonly waiting: boolean;
+  /** Claimed lanes, of any dispatcher, that have more behind them now. */
+  readonly behind: readonly string[];
+  /** When the claims were made, ms of the part's clock. */
+  readonly nowMs: number;
+  /** Changes with the rows of subscriptions and their endpoints. */
+  readonly version: string;
+  readonly events: readonly ClaimedEvent[];
+}
+
+const CLAIM = /^([^+~:!]+)(\+)?(~)?(?::(\d+):(\d+))?(?:!(.+))?$/;
+
+function parseClaim(text: string, ref: string, groupKey: string): Claim {
+  const [, slot = '', behind, unordered, attempts = '0', lapses = '0', replay] = CLAIM.exec(text) ?? [];
+  const key = slot + groupKey + (replay === undefined ? '' : `\x01${replay}`);
+  const lane = unordered === undefined ? key : `${key}\0${ref}`;
+  return { slot, lane, ref, behind: behind !== undefined, attempts: +attempts, lapses: +lapses, replay };
+}
+
+/** Reads events from `at` to the end. */
+export function parseEvents(text: Buffer, at = 0): ClaimedEvent[] {
+  const events: ClaimedEvent[] = [];
+  for (let from = at; from < text.length; ) {
+    const end = text.indexOf(10, from);
+    const [ref = '', keyBytes, metaBytes, bodyBytes, claims = ''] = text.toString('latin1', from, end).split(' ');
+    const metaAt = end + 1 + Number(keyBytes);
+    const bodyAt = metaAt + Number(metaBytes);
+    const groupKey = text.toString('utf8', end + 1, metaAt);
+    const size = bodyBytes === 'x' ? undefined : Number(bodyBytes);
+    from = bodyAt + Math.max(0, size ?? 0);
+    events.push({
+      ref,
+      groupKey,
+      meta: text.toString('utf8', metaAt, bodyAt),
+      size: size === undefined ? undefined : Math.abs(size),
+      // Nothing, too, has no sign.
+      body: size === undefined || size < 0 ? undefined : text.subarray(bodyAt, from),
+      claims: claims.split(',').map(claim => parseClaim(claim, ref, groupKey)),
+    });
+  }
+  return events;
+}
+
+export function parsePush(text: Buffer): Push {
+  let at = text.indexOf(10) + 1;
+  const [dispatcher, pushed, bytes, waiting, behind, now, version = ''] = text.toString('latin1', 0, at - 1).split(' ');
+  const lanes: string[] = [];
+  for (let left = Number(behind); left > 0; left--) {
+    const from = text.indexOf(32, at) + 1;
+    const end = from + Number(text.toString('latin1', at, from - 1));
+    lanes.push(text.toString('utf8', from, end));
+    at = end;
+  }
+  return {
+    dispatcher: dispatcher === '-' ? undefined : dispatcher,
+    pushed: Number(pushed),
+    bytes: Number(bytes),
+    waiting: waiting === '1',
+    behind: lanes,
+    nowMs: Number(now),
+    version,
+    events: parseEvents(text, at),
+  };
+}

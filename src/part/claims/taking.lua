@@ -1,0 +1,83 @@
+-- Claims the first events of lanes for ARG_DISPATCHER.
+-- Of lapsed claims a dispatcher holds one at a time: what kills it takes no other with it.
+local claimsOf, refs = {}, {}
+local taken, lapsedHeld = 0, ARG_LAPSED == '1'
+local isAnyOff
+
+local function isOff(lane)
+  if isAnyOff == nil then isAnyOff = redis.call('EXISTS', KEY_OFF) == 1 end
+  return isAnyOff and redis.call('HGET', KEY_OFF, groupOf(lane)) == '1'
+end
+
+-- Lets a lane wait whose first event is `entry`; not before that is due.
+local function queueLane(lane, entry)
+  local attempts, lapses, due = readTries(triesOf(entry))
+  local slot = slotOf(lane)
+  if lapses == 0 and due > now then return retryLane(lane, due) end
+  waitLane(lane, lapses > 0 and LAPSED or attempts > 0 and RETRY or FIRST_ATTEMPT, now)
+  if sendOf[slot] ~= 111 then
+    waitingOf[slot] = STOPPED
+  elseif waitingOf[slot] ~= STOPPED then
+    waitingOf[slot] = SOME
+    giveTurn(slot)
+  end
+  changedCounts[slot] = true
+end
+
+-- Claims the first event of a lane, which nobody holds and which may be sent; returns its entry, or nil where there is none
+-- that may.
+local function takeLane(lane, entry, ref, more)
+  if not entry then
+    setState(lane, false)
+    return nil
+  end
+  if isOff(lane) then
+    setState(lane, 'p')
+    return nil
+  end
+  local text = triesOf(entry)
+  local tries = ''
+  if text then
+    local attempts, lapses = readTries(text)
+    if lapses > 0 and lapsedHeld then
+      queueLane(lane, entry)
+      return nil
+    end
+    lapsedHeld = lapsedHeld or lapses > 0
+    tries = string.format(':%.0f:%.0f', attempts, lapses)
+  end
+  local slot = slotOf(lane)
+  redis.call('ZREM', KEY_PENDING, entry)
+  setClaim(lane, (more and '+' or 'c') .. ref .. ARG_DISPATCHER)
+  setState(lane, false)
+  flightOf[slot] = flightOf[slot] + 1
+  changedCounts[slot] = true
+  taken = taken + 1
+  local claims = claimsOf[ref]
+  if not claims then
+    claims = { groupKey = string.sub(groupOf(lane), 9) }
+    claimsOf[ref] = claims
+    refs[#refs + 1] = ref
+  end
+  claims[#claims + 1] = claimText(slot, more, isUnordered(lane), tries, replayOf(lane))
+  return entry
+end
+
+-- Events of what was claimed.
+local function claimedEvents()
+  local texts = {}
+  for i, ref in ipairs(refs) do
+    local id = idOf(ref)
+    local event = redis.call('XRANGE', KEY_LOG, id, id)[1]
+    if event then
+      local fields = event[2]
+      local size = tonumber(fields[6])
+      local body = size <= PUSHED_BODY and redis.call('XRANGE', KEY_BODY, id, id)[1]
+      local text = size > PUSHED_BODY and '-' or body and body[2][2]
+      texts[i] = eventText(ref, fields[2], fields[4], text, size, claimsOf[ref])
+    else
+      texts[i] = eventText(ref, claimsOf[ref].groupKey, '', nil, 0, claimsOf[ref])
+    end
+  end
+  return table.concat(texts)
+end

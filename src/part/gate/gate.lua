@@ -1,0 +1,220 @@
+#!lua flags=allow-oom
+-- The controller's write to a part: all of it at once, or nothing. In force for routing and claims when it answered.
+--@keys meta log keys subs endpoints positions claims lanes pending waiting turns retries tries off counts channel
+--@args fence gen ...
+-- More: (operation, a, b, c)*, of which each is one of
+--   begin               a generation begins: what the one before counted goes. Only as the first
+--   meta   field value  a field that the controller owns; '' removes it
+--   marker              the activations are whole: they may be routed by
+--   row    slot row how row of P:subs. `how`, where it opens: '' goes on where it was, or from now on; behind: stands at the
+--                       tail, and opens when it is caught up; skip: from now on
+--   endpoint slot text  '' removes it
+--   drop   slot         its row and endpoint go; what lies in its lanes is the sweep's
+--   on     slot key since  '' for now, the ref of the tail
+--   off    slot key
+-- Returns {OK, number of changes, ref of the tail, 1 where more has to be unparked: repeat it}, or one word: FENCED (a newer
+--         controller leads), GONE (another generation).
+-- A pause stands at the tail, or where the part is held back; what catches up keeps its position.
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/tries.lua
+--@include ../lanes/message.lua
+--@include activations.lua
+local PROGRESS = { 'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'ids', 'in', 'out', 'version', 'ready' }
+local MOST_UNPARKED = 1000
+local OPEN, PAUSED, CLOSED = 111, 112, 99
+local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'tail', 'hold', 'pos', 'version')
+local fence = tonumber(meta[1] or '0')
+if fence > tonumber(ARG_FENCE) then return { 'FENCED' } end
+if meta[2] ~= ARG_GEN and ARGV[FIRST] ~= 'begin' then return { 'GONE' } end
+if fence < tonumber(ARG_FENCE) then redis.call('HSET', KEY_META, 'fence', ARG_FENCE) end
+local changes, more, woken, rowsChanged = 0, 0, false, false
+if meta[2] ~= ARG_GEN then
+  redis.call('HDEL', KEY_META, unpack(PROGRESS))
+  redis.call('HSET', KEY_META, 'gen', ARG_GEN)
+  meta = { ARG_FENCE, ARG_GEN }
+  changes = 1
+end
+local tail, hold = tailOf(meta[3]), meta[4]
+-- Up to where the part was routed.
+local routed = hold and meta[5] or tail
+
+local function set(key, field, value)
+  if redis.call('HGET', key, field) == (value ~= '' and value) then return false end
+  if value == '' then redis.call('HDEL', key, field) else redis.call('HSET', key, field, value) end
+  changes = changes + 1
+  return true
+end
+
+local function wakeSlot(slot)
+  local count = redis.call('HGET', KEY_COUNTS, slot)
+  if not count then return end
+  local before, waiting, ended = string.match(count, '^(%d+ %d+ )(%d)(.*)$')
+  if waiting == '0' then return end
+  redis.call('HSET', KEY_COUNTS, slot, before .. '1' .. ended)
+  giveTurn(slot)
+  woken = true
+end
+
+local function stand(slot, ref)
+  redis.call('HSET', KEY_POSITIONS, slot, ref)
+end
+
+-- From now on: at the tail, which is where those that are live stand, unless the part is held back.
+local function begin(slot)
+  if hold then stand(slot, tail) else redis.call('HDEL', KEY_POSITIONS, slot) end
+end
+
+local function setRow(slot, row, how)
+  local before = redis.call('HGET', KEY_SUBS, slot)
+  local was, sent = string.byte(before or 'ch', 1, 2)
+  local route, send = string.byte(row, 1, 2)
+  local position = redis.call('HGET', KEY_POSITIONS, slot)
+  if route == CLOSED then
+    if position then redis.call('HDEL', KEY_POSITIONS, slot) end
+  elseif was == CLOSED then
+    if how == 'behind' or route == PAUSED then stand(slot, tail) else begin(slot) end
+  elseif was == OPEN and route == PAUSED then
+    if not position then stand(slot, routed) end
+  elseif was == PAUSED and how == 'skip' then
+    if route == OPEN then begin(slot) else stand(slot, tail) end
+  elseif was == PAUSED and route == OPEN and not hold and position == tail then
+    redis.call('HDEL', KEY_POSITIONS, slot)
+  end
+  if not set(KEY_SUBS, slot, row) then return end
+  rowsChanged = true
+  if route == OPEN and redis.call('HEXISTS', KEY_POSITIONS, slot) == 1 then woken = true end
+  if send == 111 then wakeSlot(slot) end
+end
+
+-- The lists of a group key, how many the first says there are, and which of them has the slot, and where.
+local function readLists(slot, groupKey)
+  local lists = { redis.call('HGET', KEY_KEYS, groupKey) or '' }
+  local groups = groupsOf(lists[1])
+  if groups > 1 then lists[1] = string.sub(lists[1], 1, -SUFFIX - 1) end
+  for number = 2, groups do lists[number] = redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or '' end
+  for number = 1, groups do
+    for at = 1, #lists[number], ENTRY do
+      if string.sub(lists[number], at, at + 7) == slot then return lists, groups, number, at end
+    end
+  end
+  return lists, groups
+end
+
+-- Writes one list, and the first where the number of lists changed.
+local function writeList(groupKey, lists, groups, number)
+  local last = #lists
+  while last > 1 and lists[last] == '' do last = last - 1 end
+  for empty = last + 1, groups do redis.call('HDEL', KEY_KEYS, nameOf(groupKey, empty)) end
+  if number > 1 and number <= last then redis.call('HSET', KEY_KEYS, nameOf(groupKey, number), lists[number]) end
+  if number > 1 and last == groups then return end
+  local first = lists[1] .. (last > 1 and string.format('%03d', last) or '')
+  if first == '' then redis.call('HDEL', KEY_KEYS, groupKey) else redis.call('HSET', KEY_KEYS, groupKey, first) end
+end
+
+-- Lanes that were parked wait again, or for their retry; 1,000 events a call.
+local function unpark(slot, groupKey)
+  local key = slot .. groupKey
+  local mark = redis.call('HGET', KEY_OFF, key)
+  if not mark then return end
+  local from = mark == '1' and '[' .. key .. '\0' or '(' .. string.sub(mark, 2)
+  local seen, asked = {}, {}
+  local members = redis.call('ZRANGEBYLEX', KEY_PENDING, from, '(' .. key .. '\2', 'LIMIT', 0, MOST_UNPARKED)
+  if #members == MOST_UNPARKED then
+    redis.call('HSET', KEY_OFF, key, '2' .. members[MOST_UNPARKED])
+    more = 1
+  else
+    redis.call('HDEL', KEY_OFF, key)
+  end
+  for _, entry in ipairs(members) do
+    local lane = string.sub(entry, 1, -17)
+    if not seen[lane] then asked[#asked + 1] = lane end
+    seen[lane] = true
+    asked[#asked + 1] = entry
+  end
+  readFields(KEY_LANES, asked, stateOf)
+  for _, lane in ipairs(asked) do
+    if stateOf[lane] == 'p' then
+      local entry = headOf(lane)
+      if entry then
+        local attempts, lapses, due = readTries(triesOf(entry))
+        if lapses == 0 and due > now then
+          retryLane(lane, due)
+        else
+          waitLane(lane, lapses > 0 and LAPSED or attempts > 0 and RETRY or FIRST_ATTEMPT, now)
+        end
+      else
+        setState(lane, false)
+      end
+    end
+  end
+  local claim = redis.call('HGET', KEY_CLAIMS, key)
+  if claim and string.byte(claim) == CUT_OFF then setClaim(key, '+' .. string.sub(claim, 2)) end
+  local count = redis.call('HGET', KEY_COUNTS, slot)
+  if count then
+    local before, waiting, ended = string.match(count, '^(%d+ %d+ )(%d)(.*)$')
+    if waiting ~= '2' then redis.call('HSET', KEY_COUNTS, slot, before .. '1' .. ended) end
+    if waiting ~= '2' then giveTurn(slot) end
+    woken = true
+  end
+end
+
+local function activate(slot, groupKey, since)
+  local lists, groups, number = readLists(slot, groupKey)
+  if number then
+    -- A call before this one did not unpark all.
+    if string.byte(redis.call('HGET', KEY_OFF, slot .. groupKey) or '') == 50 then unpark(slot, groupKey) end
+    return
+  end
+  number = 1
+  while lists[number] and #lists[number] >= ENTRY * GROUP do number = number + 1 end
+  lists[number] = (lists[number] or '') .. slot .. (since ~= '' and since or tail)
+  writeList(groupKey, lists, groups, number)
+  changes = changes + 1
+  unpark(slot, groupKey)
+end
+
+local function deactivate(slot, groupKey)
+  local lists, groups, number, at = readLists(slot, groupKey)
+  if not number then return end
+  lists[number] = string.sub(lists[number], 1, at - 1) .. string.sub(lists[number], at + ENTRY)
+  writeList(groupKey, lists, groups, number)
+  changes = changes + 1
+  local key = slot .. groupKey
+  local claim, state = redis.call('HGET', KEY_CLAIMS, key), redis.call('HGET', KEY_LANES, key)
+  if claim then
+    setClaim(key, '-' .. string.sub(claim, 2))
+  elseif state and state ~= 'p' then
+    if state == 'r' then redis.call('ZREM', KEY_RETRIES, key) else unwaited[#unwaited + 1] = waitOf(key, state) end
+    setState(key, 'p')
+  end
+  -- Replays and lanes without order are asked about when they are to be claimed.
+  local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
+  local open = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. key .. '\0', '(' .. key .. '\2', 'LIMIT', 0, 1)[1]
+  if open or flight ~= '0' then redis.call('HSET', KEY_OFF, key, '1') end
+end
+
+for i = FIRST, #ARGV, 4 do
+  local operation, a, b, c = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  if operation == 'meta' then set(KEY_META, a, b)
+  elseif operation == 'marker' then set(KEY_KEYS, '', '1')
+  elseif operation == 'row' then setRow(a, b, c)
+  elseif operation == 'endpoint' then rowsChanged = set(KEY_ENDPOINTS, a, b) or rowsChanged
+  elseif operation == 'drop' then
+    set(KEY_SUBS, a, '')
+    set(KEY_ENDPOINTS, a, '')
+    redis.call('HDEL', KEY_POSITIONS, a)
+    rowsChanged = true
+  elseif operation == 'on' then activate(a, b, c)
+  elseif operation == 'off' then deactivate(a, b)
+  end
+  -- Of one key what comes next reads what this wrote.
+  writeLanes()
+end
+local version = meta[6] or '0'
+if rowsChanged then version = redis.call('HINCRBY', KEY_META, 'version', 1) end
+if woken or rowsChanged then
+  redis.call('SPUBLISH', KEY_CHANNEL, pushHead('-', 0, 0, woken and 1 or 0, 0, version))
+end
+return { 'OK', changes, tail, more }

@@ -1,0 +1,282 @@
+import { describe, expect, test } from 'vitest';
+import { createTestPart, READY_MS, row } from '../../../test/support/part/part.ts';
+import { countCommand } from '../../redis/testing/count-command.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import type { Claim } from '../claims/message.ts';
+import type { SubscriptionRow } from './subscription-row.ts';
+
+onEachRedis(redis => {
+  async function start(fields: Partial<SubscriptionRow> = {}) {
+    const t = createTestPart(redis());
+    await t.setUp({ a: fields, b: {} }, ['k', 'l']);
+    const d = t.dispatcher('d1');
+    const routed = async (name = 'a') => (await t.counts(name))[1];
+    const position = async (name = 'a') => (await t.hash('positions'))[t.slot(name)];
+    return { t, d, routed, position };
+  }
+  const PAUSED = { route: 'paused', send: 'held' } as const;
+
+  describe('a pause', () => {
+    test('stands at the tail: nothing is routed or claimed after its answer, and nobody else is touched', async () => {
+      const { t, d, routed, position } = await start();
+      const [ref] = await t.send('k');
+      const { tail } = await t.setRow('a', PAUSED);
+      expect([tail, await position()]).toEqual([ref, ref]);
+      await t.send('k', 'l');
+      expect(await routed()).toBe(1);
+      expect(await routed('b')).toBe(3);
+      const { claims } = await d.exchange();
+      expect(new Set(claims.map(({ slot }) => slot))).toEqual(new Set([t.slot('b')]));
+    });
+
+    test('of what is behind keeps its position, at its end too', async () => {
+      const { t, routed, position } = await start();
+      const [first] = await t.send('k');
+      await t.setRow('a', PAUSED);
+      await t.send('k');
+      await t.setRow('a', {});
+      await t.send('k');
+      expect(await position()).toBe(first);
+      await t.setRow('a', PAUSED);
+      expect(await position()).toBe(first);
+      expect(await routed()).toBe(1);
+    });
+
+    test('that nothing came in is over at once', async () => {
+      const { t, routed, position } = await start();
+      await t.send('k');
+      await t.setRow('a', PAUSED);
+      await t.setRow('a', {});
+      expect(await position()).toBeUndefined();
+      await t.send('k');
+      expect(await routed()).toBe(2);
+    });
+
+    test('that ends with a skip leaves out what came in it', async () => {
+      const { t, routed, position } = await start();
+      await t.setRow('a', PAUSED);
+      await t.send('k');
+      await t.setRow('a', {}, 'skip');
+      expect(await position()).toBeUndefined();
+      await t.send('k');
+      expect(await routed()).toBe(1);
+    });
+
+    test('while the part is held back stands where it was routed to, and skips to the tail', async () => {
+      const { t, position } = await start();
+      const [before] = await t.send('k');
+      await redis().call('hdel', t.keys.keys, '');
+      const [after] = await t.send('k');
+      await t.setRow('a', PAUSED);
+      expect(await position()).toBe(before);
+      await t.setRow('a', {});
+      expect(await position()).toBe(before);
+      await t.setRow('a', PAUSED);
+      await t.setRow('a', {}, 'skip');
+      expect(await position()).toBe(after);
+    });
+
+    test('of a subscription that closes is forgotten', async () => {
+      const { t, position } = await start();
+      await t.setRow('a', PAUSED);
+      await t.setRow('a', { route: 'closed', send: 'held' });
+      expect(await position()).toBeUndefined();
+      await t.change({ kind: 'drop', slot: t.slot('a') });
+      expect(Object.keys(await t.hash('subs'))).toEqual([t.slot('b')]);
+    });
+  });
+
+  describe('a subscription that is new', () => {
+    test('is routed from now on, or stands at the tail until it is caught up', async () => {
+      const { t, routed, position } = await start();
+      const [ref] = await t.send('k');
+      for (const [name, how] of [['c'], ['e', 'behind']] as const) {
+        await t.setRow(name, {}, how);
+        await t.activate(name, 'k');
+      }
+      expect([await position('c'), await position('e')]).toEqual([undefined, ref]);
+      await t.send('k');
+      expect([await routed('c'), await routed('e')]).toEqual([1, 0]);
+    });
+
+    test('in a part that is held back begins at the tail', async () => {
+      const { t, position } = await start();
+      await redis().call('hdel', t.keys.keys, '');
+      const [ref] = await t.send('k');
+      await t.setRow('c', {});
+      expect(await position('c')).toBe(ref);
+    });
+  });
+
+  describe('a deactivation', () => {
+    test('parks what waits, of this key and this subscription, and activating brings it back', async () => {
+      const { t, d, routed } = await start();
+      await t.send('k', 'l');
+      await t.deactivate('a', 'k');
+      await t.send('k');
+      expect(await routed()).toBe(2);
+      const lanes = (await d.exchange()).claims.map(({ lane }) => lane).toSorted();
+      expect(lanes).toEqual([`${t.slot('a')}l`, `${t.slot('b')}k`, `${t.slot('b')}l`].toSorted());
+      expect(Object.keys(await t.hash('off'))).toEqual([`${t.slot('a')}k`]);
+      await t.activate('a', 'k');
+      expect(await t.hash('off')).toEqual({});
+      expect((await d.exchange()).claims.map(({ lane }) => lane)).toEqual([`${t.slot('a')}k`]);
+    });
+
+    test('lets an attempt that is under way end, and nothing follow it', async () => {
+      const { t, d } = await start();
+      await t.send('k', 'k');
+      const claims = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
+      await t.deactivate('a', 'k');
+      d.end(claims[0] as Claim);
+      expect((await d.exchange()).claims).toEqual([]);
+      await t.activate('a', 'k');
+      expect((await d.exchange()).claims).toHaveLength(1);
+    });
+
+    test('that is taken back during an attempt changes nothing', async () => {
+      const { t, d } = await start();
+      await t.send('k', 'k');
+      const [claim] = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
+      await t.deactivate('a', 'k');
+      await t.activate('a', 'k');
+      d.end(claim as Claim);
+      expect((await d.exchange()).claims).toMatchObject([{ slot: t.slot('a') }]);
+    });
+
+    test.each([
+      ['failed', 'failed'],
+      ['given back', 'released'],
+    ] as const)('parks an attempt that was %s', async (_name, outcome) => {
+      const { t, d } = await start();
+      await t.send('k');
+      const [claim] = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
+      await t.deactivate('a', 'k');
+      d.end(claim as Claim, outcome, { dueMs: t.clock.ms + 1 });
+      t.clock.ms += 10;
+      expect((await d.exchange()).claims).toEqual([]);
+      await t.activate('a', 'k');
+      expect((await d.exchange()).claims).toHaveLength(1);
+    });
+
+    test('and the activation after it bring no retry early', async () => {
+      const { t, d } = await start();
+      await t.send('k');
+      const [claim] = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
+      d.end(claim as Claim, 'failed', { dueMs: t.clock.ms + 5_000 });
+      await d.exchange();
+      await t.deactivate('a', 'k');
+      t.clock.ms += 1_000;
+      await t.activate('a', 'k');
+      expect(await d.exchange()).toMatchObject({ claims: [], dueMs: t.clock.ms + 4_000 });
+      await t.deactivate('a', 'k');
+      t.clock.ms += 4_000;
+      expect((await d.exchange()).claims).toEqual([]);
+      await t.activate('a', 'k');
+      expect((await d.exchange()).claims).toMatchObject([{ attempts: 1 }]);
+    });
+
+    test('holds events without order as well: those that wait, and one under way that fails', async () => {
+      const { t, d } = await start({ unordered: true, cap: 1 });
+      await t.send('k', 'k', 'k');
+      const claims = (await d.exchange()).claims.filter(({ slot }) => slot === t.slot('a'));
+      expect(claims).toHaveLength(2);
+      await t.deactivate('a', 'k');
+      d.end(claims[0] as Claim, 'failed', { dueMs: t.clock.ms });
+      d.end(claims[1] as Claim);
+      t.clock.ms += 1;
+      expect((await d.exchange()).claims).toEqual([]);
+      expect((await d.exchange()).claims).toEqual([]);
+      await t.activate('a', 'k');
+      expect((await d.exchange()).claims).toHaveLength(2);
+    });
+
+    test('of what lapsed holds it, too', async () => {
+      const { t, d } = await start({ unordered: true });
+      await t.send('k');
+      await d.exchange();
+      await t.deactivate('a', 'k');
+      t.clock.ms += READY_MS;
+      await t.evict('d1');
+      const claims = [...(await d.exchange()).claims, ...(await d.exchange()).claims];
+      expect(claims.map(({ slot }) => slot)).toEqual([t.slot('b')]);
+    });
+
+    test('of more than a call unparks is undone by calling again', async () => {
+      const { t, d } = await start({ unordered: true, cap: 2_000 });
+      for (let i = 0; i < 20; i++) await t.send(...Array.from({ length: 60 }, () => 'k'));
+      await t.deactivate('a', 'k');
+      await t.setRow('b', PAUSED);
+      for (let i = 0; i < 25; i++) await d.exchange();
+      expect(Object.values(await t.hash('lanes')).filter(state => state === 'p')).toHaveLength(1_200);
+      expect(await t.activate('a', 'k')).toMatchObject({ changes: 1, more: true });
+      expect(await t.activate('a', 'k')).toMatchObject({ changes: 0, more: false });
+      expect(await t.hash('off')).toEqual({});
+      expect(await t.hash('lanes')).not.toContain('p');
+      expect(d.held.size).toBe(0);
+    });
+  });
+
+  describe('every write', () => {
+    test('is refused from a leader that was deposed, as a whole', async () => {
+      const { t } = await start();
+      const change = { kind: 'row' as const, slot: t.slot('a'), row: row({ cap: 1 }) };
+      expect(await t.gate(t.part, 5, [])).toMatchObject({ answer: 'OK', changes: 0 });
+      expect(await t.gate(t.part, 4, [change])).toEqual({ answer: 'FENCED' });
+      expect(await t.gate(t.part, 5, [change])).toMatchObject({ answer: 'OK', changes: 1 });
+    });
+
+    test('that changes nothing writes nothing', async () => {
+      const { t } = await start();
+      await t.activate('a', 'x');
+      const commands = ['hset', 'hdel', 'zadd', 'zrem', 'spublish'];
+      const count = () => Promise.all(commands.map(command => countCommand(redis(), command)));
+      const before = await count();
+      const answer = await t.change(
+        { kind: 'marker' },
+        { kind: 'meta', field: 'state', value: 'open' },
+        { kind: 'row', slot: t.slot('a'), row: row() },
+        { kind: 'on', slot: t.slot('a'), groupKey: 'x' },
+        { kind: 'off', slot: t.slot('a'), groupKey: 'y' },
+        { kind: 'endpoint', slot: t.slot('a'), sealed: '' },
+      );
+      expect(answer.changes).toBe(0);
+      expect(await count()).toEqual(before);
+    });
+
+    test('changes the version that messages and answers carry, where rows or endpoints change', async () => {
+      const { t, d } = await start();
+      const version = async () => (await d.exchange(0)).version;
+      const first = await version();
+      await t.activate('a', 'x');
+      expect(await version()).toBe(first);
+      await t.change({ kind: 'endpoint', slot: t.slot('a'), sealed: 's' });
+      const second = await version();
+      await t.setRow('a', { cap: 3 });
+      expect(new Set([first, second, await version()]).size).toBe(3);
+    });
+
+    test('of another generation is refused, until that begins: then nothing counts that was', async () => {
+      const { t } = await start();
+      await t.send('k');
+      const next = { ...t.part, gen: 'gen2' };
+      const change = { kind: 'meta' as const, field: 'state' as const, value: 'closing' };
+      expect(await t.gate(next, 1, [change])).toEqual({ answer: 'GONE' });
+      expect(await t.gate(next, 1, [{ kind: 'begin' }, change])).toMatchObject({ answer: 'OK', changes: 2 });
+      const { fence, gen, state, ...others } = await t.hash('meta');
+      expect({ fence, gen, state }).toEqual({ fence: '1', gen: 'gen2', state: 'closing' });
+      expect(Object.keys(others).toSorted()).toEqual(['cfgv', 'maxBytes']);
+    });
+
+    test('of an activation says since when: the last event that it was not in force for', async () => {
+      const { t, routed } = await start();
+      const [ref] = await t.send('x');
+      const { tail } = await t.activate('a', 'x');
+      expect(tail).toBe(ref);
+      expect((await t.hash('keys')).x).toBe(t.slot('a') + ref);
+      await t.activate('a', 'x');
+      await t.send('x');
+      expect(await routed()).toBe(1);
+    });
+  });
+});

@@ -1,0 +1,53 @@
+/** What the controller wants of a subscription, as the scripts read it: `lanes/counts.lua` says where what stands. */
+export interface SubscriptionRow {
+  /** open: events are routed. paused: they wait in the log. closed: it gets none. */
+  readonly route: 'open' | 'paused' | 'closed';
+  /** open: attempts are claimed. held: events wait in their lanes, as of one without an endpoint. */
+  readonly send: 'open' | 'held';
+  readonly unordered: boolean;
+  /** Attempts in flight at once, 1 to 99,999. */
+  readonly cap: number;
+  /** Attempts started in a second, 1 to 99,999; absent for no limit. */
+  readonly maxPerSecond?: number;
+  /** When its owner said that the endpoint works again. */
+  readonly enabledMs?: number;
+  /** Position from which on it is routed. */
+  readonly since: string;
+  /** Version of its configuration. */
+  readonly cfgv: string;
+  readonly integration: string;
+}
+
+const ROUTES = { open: 'o', paused: 'p', closed: 'c' } as const;
+const WORDS = { o: 'open', p: 'paused', c: 'closed' } as const;
+const ROW = /^([opc])([oh])([ou])(\d{5})(\d{5})(\d{13})([0-9a-f]{15})(\S*) (\S*)$/;
+
+const MOST = 99_999;
+
+const digits = (value: number, width: number) => String(value).padStart(width, '0');
+
+export function rowText(row: SubscriptionRow): string {
+  const flags = ROUTES[row.route] + (row.send === 'open' ? 'o' : 'h') + (row.unordered ? 'u' : 'o');
+  const limits = digits(row.cap, 5) + digits(row.maxPerSecond ?? 0, 5) + digits(row.enabledMs ?? 0, 13);
+  const text = `${flags}${limits}${row.since}${row.cfgv} ${row.integration}`;
+  if (!ROW.test(text) || row.cap > MOST || (row.maxPerSecond ?? 0) > MOST)
+    throw new RangeError(`not a subscription: ${text}`);
+  return text;
+}
+
+/** Undefined for what is damaged. */
+export function parseRow(text: string): SubscriptionRow | undefined {
+  const [, route, send, order, cap, pace, enabled, since = '', cfgv = '', integration = ''] = ROW.exec(text) ?? [];
+  if (route === undefined) return undefined;
+  return {
+    route: WORDS[route as 'o'],
+    send: send === 'o' ? 'open' : 'held',
+    unordered: order === 'u',
+    cap: Number(cap),
+    ...(Number(pace) > 0 ? { maxPerSecond: Number(pace) } : {}),
+    ...(Number(enabled) > 0 ? { enabledMs: Number(enabled) } : {}),
+    since,
+    cfgv,
+    integration,
+  };
+}

@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+
+/** A part of a stream: one Redis slot with everything of its events. */
+export interface Part {
+  /** `ten_…` */
+  readonly tenant: string;
+  readonly queue: string;
+  /** Generation of the stream. */
+  readonly gen: string;
+  /** Number of the part within its stream. A stream has one part, number 0, unless it is configured otherwise. */
+  readonly number: number;
+}
+
+export const HOUR_MS = 3_600_000;
+/** Width of the buckets of records. */
+const RECORDS_MS = 6 * HOUR_MS;
+
+/**
+ * Every key of a part. All are in one slot and are declared by the scripts that use them; all but `meta` carry the
+ * generation of the stream, so that a stream that is made again meets nothing of the old one.
+ */
+export function partKeys({ tenant, queue, gen, number }: Part) {
+  const tag = `{q:${tenant}:${queue}:${number}}`;
+  const key = (name: string) => `${tag}:${name}:${gen}`;
+  return {
+    /** HASH, `log/meta.ts`: what the controller wants, and how far the part is. */
+    meta: `${tag}:meta`,
+    /** STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot). */
+    log: key('log'),
+    /** STREAM, same ids: b(ody). */
+    body: key('body'),
+    /** HASH: '' (marker), group key → slots that it is active for, `gate/activations.lua`. */
+    keys: key('keys'),
+    /** HASH: slot → row, `gate/subscription-row.ts`. Written by the controller alone. */
+    subs: key('subs'),
+    /** HASH: slot → endpoint of a subscription, sealed. Written by the controller alone. */
+    endpoints: key('ends'),
+    /** HASH: slot → ref up to which it was routed, of those that are behind. */
+    positions: key('pos'),
+    /** HASH: lane → flag, ref, dispatcher, `lanes/lanes.lua`. */
+    claims: key('cl'),
+    /** HASH: lane → state, `lanes/lanes.lua`. */
+    lanes: key('lane'),
+    /** ZSET by lex: key of a lane, NUL, ref, of what waits; not of claimed events. */
+    pending: key('pend'),
+    /** ZSET by lex: slot, class, due, rest of the lane, of lanes that may be claimed. */
+    waiting: key('wait'),
+    /** ZSET: slot with waiting lanes → when it was served last, ms. */
+    turns: key('turn'),
+    /** ZSET: lane that waits for a retry → due, ms. Also slot and \2 → when it may be served again. */
+    retries: key('retry'),
+    /** HASH: key of a lane, NUL, ref → attempts, lapses, due, failed attempts. */
+    tries: key('try'),
+    /** HASH: slot and group key that was deactivated while something was open there → 1, or 2 and how far it is unparked. */
+    off: key('off'),
+    /** HASH: slot → counters, `lanes/counts.lua`. */
+    counts: key('n'),
+    /** HASH: slot → state of the breaker; `slot:p` → when the bucket of its pace was empty. */
+    health: key('health'),
+    /** ZSET by lex: slot, ref (and `:replay`) of dead and expired ones. */
+    final: key('fin'),
+    /** HASH: what failed attempts were answered with, `claims/answers.lua`. */
+    answers: key('answers'),
+    /** HASH: dispatcher → until, limit, held, pushed, room in bytes, bytes pushed. */
+    ready: key('ready'),
+    /** Channel of pushes. */
+    channel: key('push'),
+    /** HASH: hash of a sender's event id → ref, by the hour of the ref. */
+    ids: (hour: number) => key(`id:${hour}`),
+    /** HASH: ref → records, by six hours of the ref. */
+    records: (bucket: number) => key(`rec:${bucket}`),
+  };
+}
+
+export type PartKeys = ReturnType<typeof partKeys>;
+
+/** Bucket of records of an event that was accepted at `ms`. */
+export function recordsBucketOf(ms: number): number {
+  return Math.floor(ms / RECORDS_MS);
+}
+
+const BASE32HEX = '0123456789abcdefghijklmnopqrstuv';
+
+/** Slot of a subscription within its stream: 8 base32hex characters (40 bits) of a hash. Nothing is given out. */
+export function slotOf(subscription: string, inc: string): string {
+  let bits = createHash('sha256').update(`${subscription}.${inc}`).digest().readUIntBE(0, 5);
+  let slot = '';
+  for (let i = 0; i < 8; i++) {
+    slot = BASE32HEX[bits % 32] + slot;
+    bits = Math.floor(bits / 32);
+  }
+  return slot;
+}
+
+/** Slots of a packed list, 5 bytes each. */
+export function unpackSlots(packed: Buffer): string[] {
+  const slots: string[] = [];
+  for (let at = 0; at < packed.length; at += 5) {
+    slots.push(packed.readUIntBE(at, 5).toString(32).padStart(8, '0'));
+  }
+  return slots;
+}

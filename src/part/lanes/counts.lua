@@ -1,0 +1,69 @@
+-- Rows (P:subs) and counters (P:n) of slots. A row: route (o, p, c), send (o, h), order (o, u), cap (5), pace (5, attempts a
+-- second or 00000), enabled (13, ms), since (15), then what scripts do not read. A slot may have twice its cap of claims:
+-- one is held until its completion is written.
+-- Counters: in flight, routed, waiting, delivered, dead, expired. Waiting says whether lanes of the slot wait. While they do
+-- nothing is pushed, so that nothing passes them:
+--   0  none waits
+--   1  some wait: the slot has a turn, or is at its limit of claims and is given one by what ends
+--   2  the slot is stopped: what starts it again (the gate, a wake-up in P:retry) gives it a turn
+--   3  none waits, but only an exchange may claim: the breaker is open
+local NONE, SOME, STOPPED, ASK = '0', '1', '2', '3'
+local NO_COUNTS = { 0, 0, '0', ' 0 0 0' }
+local routeOf, sendOf, orderOf, limitOf, paceOf, enabledOf = {}, {}, {}, {}, {}, {}
+local flightOf, routedOf, waitingOf, endedOf = {}, {}, {}, {}
+local changedCounts = {}
+
+-- Reads those of a list that were not read; a slot without a row has a route of nil, and no claims.
+local function readSlots(slots)
+  local ask = {}
+  for _, slot in ipairs(slots) do
+    if flightOf[slot] == nil then
+      ask[#ask + 1] = slot
+      flightOf[slot] = 0
+    end
+  end
+  for from = 1, #ask, 4000 do
+    local till = math.min(#ask, from + 3999)
+    local rows = redis.call('HMGET', KEY_SUBS, unpack(ask, from, till))
+    local counts = redis.call('HMGET', KEY_COUNTS, unpack(ask, from, till))
+    for i, row in ipairs(rows) do
+      local slot = ask[from + i - 1]
+      local count = counts[i]
+      if row then
+        routeOf[slot], sendOf[slot], orderOf[slot] = string.byte(row, 1, 3)
+        limitOf[slot] = 2 * tonumber(string.sub(row, 4, 8))
+        paceOf[slot] = tonumber(string.sub(row, 9, 13))
+        enabledOf[slot] = string.sub(row, 14, 26)
+      else
+        limitOf[slot], paceOf[slot], enabledOf[slot] = 0, 0, '0'
+      end
+      if count then
+        local flight, routed, waiting, ended = string.match(count, '^(%d+) (%d+) (%d)(.*)$')
+        flightOf[slot], routedOf[slot] = tonumber(flight), tonumber(routed)
+        waitingOf[slot], endedOf[slot] = waiting, ended
+      else
+        flightOf[slot], routedOf[slot], waitingOf[slot], endedOf[slot] = unpack(NO_COUNTS)
+      end
+    end
+  end
+end
+
+-- Counts what ended. `outcome`: d(elivered), x (dead), e(xpired).
+local function countEnd(slot, outcome)
+  local delivered, dead, expired = string.match(endedOf[slot], '^ (%d+) (%d+) (%d+)$')
+  if outcome == 'd' then delivered = string.format('%.0f', delivered + 1)
+  elseif outcome == 'x' then dead = string.format('%.0f', dead + 1)
+  else expired = string.format('%.0f', expired + 1) end
+  endedOf[slot] = ' ' .. delivered .. ' ' .. dead .. ' ' .. expired
+  changedCounts[slot] = true
+end
+
+local function writeCounts()
+  local set = {}
+  for slot in pairs(changedCounts) do
+    set[#set + 1] = slot
+    set[#set + 1] = string.format('%.0f %.0f ', flightOf[slot], routedOf[slot]) .. waitingOf[slot] .. endedOf[slot]
+  end
+  for from = 1, #set, 4000 do redis.call('HSET', KEY_COUNTS, unpack(set, from, math.min(#set, from + 3999))) end
+  changedCounts = {}
+end

@@ -1,0 +1,115 @@
+-- A lane is a slot (8 characters) and a group key; of a replay: .. \1 .. replay id. Without order each event is a lane of its
+-- own: .. NUL .. ref. The lane of a slot's test events is the slot alone. An event that waits lies in P:pend as the lane
+-- without its ref, NUL, ref: that is its entry, also in P:try.
+-- A lane is, at any time, one of
+--   idle       in neither hash
+--   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (nothing is behind it), + (more may be), - (deactivated: nothing
+--              may follow). The claimed event is not in P:pend
+--   waiting    P:lane: w .. class .. due (11 hex), the same as its member of P:wait: slot .. class .. due .. rest of the lane.
+--              Classes: 0 first attempts, 1 retries, 2 lapsed claims
+--   retrying   P:lane: r, and a member of P:retry by when it is due
+--   parked     P:lane: p. Its group key was deactivated
+-- A slot with waiting lanes is in P:turn, or at its limit of claims, or stopped (lib counts), or not to be sent to.
+local FIRST_ATTEMPT, RETRY, LAPSED = '0', '1', '2'
+local CLAIMED, BEHIND, CUT_OFF = 99, 43, 45
+
+local function slotOf(lane) return string.sub(lane, 1, 8) end
+local function groupOf(lane) return string.match(lane, '^[^%z\1]*') end
+local function isUnordered(lane) return string.byte(lane, -16) == 0 end
+local function entryOf(lane, ref) return isUnordered(lane) and lane or (lane .. '\0' .. ref) end
+local function replayOf(lane) return string.match(lane, '\1([^%z]+)') end
+
+-- First waiting event of a lane as (entry, ref, whether there are more), or nil.
+local function headOf(lane)
+  if isUnordered(lane) then
+    if redis.call('ZSCORE', KEY_PENDING, lane) then return lane, string.sub(lane, -15), false end
+    return nil
+  end
+  local head = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. lane .. '\0', '(' .. lane .. '\1', 'LIMIT', 0, 2)
+  if not head[1] then return nil end
+  return head[1], string.sub(head[1], #lane + 2), head[2] ~= nil
+end
+
+-- Lanes by name, false where there is nothing; read by `readClaims` and `readStates`, written by `writeLanes`.
+local claimOf, stateOf = {}, {}
+local changedClaims, changedStates = {}, {}
+local added, waits, unwaited, retried, turns = {}, {}, {}, {}, {}
+
+-- Redis takes about 8,000 values of a table at once.
+local function inSlices(command, key, values)
+  for from = 1, #values, 4000 do
+    redis.call(command, key, unpack(values, from, math.min(#values, from + 3999)))
+  end
+end
+
+local function readFields(key, fields, into)
+  for from = 1, #fields, 4000 do
+    local till = math.min(#fields, from + 3999)
+    local values = redis.call('HMGET', key, unpack(fields, from, till))
+    for i = 1, till - from + 1 do into[fields[from + i - 1]] = values[i] end
+  end
+end
+
+local function setClaim(lane, claim)
+  claimOf[lane] = claim
+  changedClaims[lane] = true
+end
+
+local function setState(lane, state)
+  stateOf[lane] = state
+  changedStates[lane] = true
+end
+
+local function addEntry(entry)
+  added[#added + 1] = '0'
+  added[#added + 1] = entry
+end
+
+-- Lets an idle lane wait to be claimed.
+local function waitLane(lane, class, due)
+  local state = class .. string.format('%011x', due)
+  setState(lane, 'w' .. state)
+  waits[#waits + 1] = '0'
+  waits[#waits + 1] = slotOf(lane) .. state .. string.sub(lane, 9)
+end
+
+-- Its member of P:wait, of a lane that waits.
+local function waitOf(lane, state) return slotOf(lane) .. string.sub(state, 2) .. string.sub(lane, 9) end
+
+local function retryLane(lane, due)
+  setState(lane, 'r')
+  retried[#retried + 1] = string.format('%.0f', due)
+  retried[#retried + 1] = lane
+end
+
+local function giveTurn(slot)
+  turns[#turns + 1] = '0'
+  turns[#turns + 1] = slot
+end
+
+local function writeHash(key, values, changed)
+  local set, gone = {}, {}
+  for field in pairs(changed) do
+    if values[field] then
+      set[#set + 1] = field
+      set[#set + 1] = values[field]
+    else
+      gone[#gone + 1] = field
+    end
+  end
+  inSlices('HSET', key, set)
+  inSlices('HDEL', key, gone)
+end
+
+local function writeLanes()
+  writeHash(KEY_CLAIMS, claimOf, changedClaims)
+  writeHash(KEY_LANES, stateOf, changedStates)
+  inSlices('ZADD', KEY_PENDING, added)
+  inSlices('ZREM', KEY_WAITING, unwaited)
+  inSlices('ZADD', KEY_WAITING, waits)
+  inSlices('ZADD', KEY_RETRIES, retried)
+  for from = 1, #turns, 4000 do
+    redis.call('ZADD', KEY_TURNS, 'NX', unpack(turns, from, math.min(#turns, from + 3999)))
+  end
+  changedClaims, changedStates, added, waits, unwaited, retried, turns = {}, {}, {}, {}, {}, {}, {}
+end

@@ -1,0 +1,274 @@
+#!lua
+-- Stores up to 64 events in a part, each once per sender's id, and routes each in the same step: to the slots that its group
+-- key is active for and that are live. Claims idle lanes for the dispatcher with most room, and pushes them to it.
+--@keys meta log body keys subs positions claims lanes pending waiting turns retries counts ready channel ids*
+--@args gen cfgv hour ...
+-- More: (16 bytes of the hash of a sender's id or '', group key, metadata, body)*
+-- Returns {OK, now, lines}: O ref (stored), D ref (known), F (the quota is used up). Fewer lines than events: the others
+--         would pass 1,000 references, and are the next call. Or one word: GONE (no such part), STALE (another cfgv),
+--         CLOSED (takes no events), CLOCK and now: `hour` is not that of the part.
+-- Refused as a whole, before its first write, when Redis is out of memory (no allow-oom).
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/counts.lua
+--@include ../lanes/message.lua
+--@include ../lanes/ready.lua
+--@include ../gate/activations.lua
+--@include ../../redis/scripts/lib/traffic.lua
+--@include sender-ids.lua
+--@include cost.lua
+local REFERENCES, TOKEN_BYTES = 1000, 16384
+local FIELDS = {
+  'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
+}
+local meta = {}
+for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
+if meta.ready ~= '1' or meta.gen ~= ARG_GEN then return { 'GONE' } end
+if meta.cfgv ~= ARG_CFGV then return { 'STALE' } end
+if meta.state ~= 'open' then return { 'CLOSED' } end
+-- A batch ends before the event that would pass the bound; one that passes it alone is stored and held back.
+local count = (#ARGV - FIRST + 1) / 4
+local groupKeys, numberOf, hashes = {}, {}, {}
+for i = FIRST, #ARGV, 4 do
+  local hash, groupKey = ARGV[i], ARGV[i + 1]
+  if hash ~= '' then hashes[#hashes + 1] = hash end
+  if groupKey ~= '' and not numberOf[groupKey] then
+    groupKeys[#groupKeys + 1] = groupKey
+    numberOf[groupKey] = #groupKeys
+  end
+end
+ARG_HOUR = tonumber(ARG_HOUR)
+if #hashes > 0 and math.abs(math.floor(now / HOUR_MS) - ARG_HOUR) > 1 then return { 'CLOCK', now } end
+readHours(meta.ids)
+local hold, position = meta.hold, nil
+local slotsOf, isWide = {}, {}
+local tail = tailOf(meta.tail)
+
+local function readActivations()
+  local fields = redis.call('HMGET', KEY_KEYS, '', unpack(groupKeys))
+  if not fields[1] then return false end
+  local references = 0
+  for n, groupKey in ipairs(groupKeys) do
+    local first, slots = fields[n + 1] or '', {}
+    local groups = groupsOf(first)
+    if (groups - 1) * GROUP > REFERENCES then
+      isWide[groupKey] = true
+    else
+      for number = 1, groups do
+        local list = number == 1 and first or redis.call('HGET', KEY_KEYS, nameOf(groupKey, number)) or ''
+        for at = 1, #list - SUFFIX, ENTRY do slots[#slots + 1] = string.sub(list, at, at + 7) end
+      end
+      isWide[groupKey] = #slots > REFERENCES
+      slotsOf[groupKey] = slots
+    end
+  end
+  for i = 0, count - 1 do
+    local slots = slotsOf[ARGV[FIRST + 4 * i + 1]]
+    references = references + (slots and #slots or 0)
+    if references > REFERENCES and i > 0 then
+      count = i
+      break
+    end
+  end
+  return true
+end
+
+-- Live slots of each group key, with their lanes: (slot, lane)*; a slot whose row asks for no order has no lane to look up.
+local targetsOf = {}
+local function openLanes()
+  local all, seen, lanes = {}, {}, {}
+  for i = 0, count - 1 do
+    local groupKey = ARGV[FIRST + 4 * i + 1]
+    if slotsOf[groupKey] and not isWide[groupKey] and not seen[groupKey] then
+      seen[groupKey] = true
+      for _, slot in ipairs(slotsOf[groupKey]) do all[#all + 1] = slot end
+    end
+  end
+  if #all == 0 then return end
+  readSlots(all)
+  local behind = {}
+  if redis.call('EXISTS', KEY_POSITIONS) == 1 then readFields(KEY_POSITIONS, all, behind) end
+  for groupKey in pairs(seen) do
+    local targets = {}
+    for _, slot in ipairs(slotsOf[groupKey]) do
+      if routeOf[slot] == 111 and not behind[slot] then
+        local lane = slot .. groupKey
+        targets[#targets + 1] = slot
+        targets[#targets + 1] = lane
+        if orderOf[slot] ~= 117 then lanes[#lanes + 1] = lane end
+      end
+    end
+    targetsOf[groupKey] = targets
+  end
+  readFields(KEY_CLAIMS, lanes, claimOf)
+  readFields(KEY_LANES, lanes, stateOf)
+end
+
+if not hold then
+  if not readActivations() then
+    hold, position = 'gates', tail
+  else
+    openLanes()
+  end
+end
+
+-- A dispatcher whose process died gives no room back, and those that live soon have more.
+local dispatcher, to, room = nil, nil, 0
+if not hold and next(targetsOf) then
+  local all = redis.call('HGETALL', KEY_READY)
+  for i = 1, #all, 2 do
+    local r = readReady(all[i + 1])
+    if r.untilMs > now and r.room > 0 and r.limit - r.held > room then
+      dispatcher, to, room = all[i], r, r.limit - r.held
+    end
+  end
+end
+
+local known = knownIds(hashes)
+local tailMs, sequence = msOf(tail), tonumber(string.sub(tail, 12), 16)
+local lines, newIds, events, behind = {}, {}, {}, {}
+local bytes, maxBytes, stored, storedBytes, bodies = tonumber(meta.bytes or '0'), tonumber(meta.maxBytes or '0'), 0, 0, 0
+local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
+local spent, unrouted, pushed, pushedBytes, waiting = 0, 0, 0, 0, false
+local packed = {}
+local function pack(slot)
+  local text = packed[slot] or struct.pack('>I5', tonumber(slot, 32))
+  packed[slot] = text
+  return text
+end
+
+local function nextRef()
+  if now > tailMs then
+    tailMs, sequence = now, 0
+  elseif sequence < LAST_SEQUENCE then
+    sequence = sequence + 1
+  else
+    tailMs, sequence = tailMs + 1, 0
+  end
+  return string.format('%011x%04x', tailMs, sequence), string.format('%.0f-%d', tailMs, sequence)
+end
+
+-- Whether a lane that is idle may be claimed now: nobody of its slot waits, and nothing has to be counted for it.
+local function mayPush(slot)
+  return dispatcher and pushed < room and pushedBytes < to.room and waitingOf[slot] == NONE and sendOf[slot] == 111
+    and paceOf[slot] == 0 and flightOf[slot] < limitOf[slot]
+end
+
+local function letWait(slot, lane, entry)
+  addEntry(entry)
+  waitLane(lane, FIRST_ATTEMPT, now)
+  if sendOf[slot] ~= 111 then
+    waitingOf[slot] = STOPPED
+  elseif waitingOf[slot] == NONE or waitingOf[slot] == ASK then
+    waitingOf[slot] = SOME
+    giveTurn(slot)
+    waiting = true
+  elseif waitingOf[slot] == SOME and flightOf[slot] == 0 then
+    -- Nobody completes anything there: who should have claimed may have missed the message.
+    waiting = true
+  end
+end
+
+-- Appends an event to a lane; returns the claim's text where that claimed it.
+local function append(slot, groupLane, ref)
+  local unordered = orderOf[slot] == 117
+  local entry = groupLane .. '\0' .. ref
+  local lane = unordered and entry or groupLane
+  local claim = claimOf[lane]
+  routedOf[slot] = routedOf[slot] + 1
+  changedCounts[slot] = true
+  if claim then
+    addEntry(entry)
+    if string.byte(claim) == CLAIMED then
+      setClaim(lane, '+' .. string.sub(claim, 2))
+      behind[#behind + 1] = #lane .. ' ' .. lane
+    end
+  elseif stateOf[lane] then
+    addEntry(entry)
+  elseif mayPush(slot) then
+    setClaim(lane, 'c' .. ref .. dispatcher)
+    flightOf[slot] = flightOf[slot] + 1
+    pushed = pushed + 1
+    pushedBytes = pushedBytes + 10
+    return claimText(slot, false, unordered, '', nil)
+  else
+    letWait(slot, lane, entry)
+  end
+end
+
+for i = FIRST, FIRST + 4 * count - 1, 4 do
+  local hash, groupKey, eventMeta, body = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local targets = not hold and targetsOf[groupKey] or {}
+  local cost = costOf(#body + #eventMeta + #groupKey, hash ~= '', #targets / 2)
+  local tokens = math.ceil(math.max(1, #body) / TOKEN_BYTES) * #targets / 2
+  if hash ~= '' and known[hash] then
+    lines[#lines + 1] = 'D' .. known[hash]
+  elseif bytes + storedBytes + cost > maxBytes then
+    lines[#lines + 1] = 'F'
+  else
+    if not hold and (isWide[groupKey] or used + spent + tokens > granted) then
+      hold = isWide[groupKey] and 'wide' or 'tokens'
+      position = stored > 0 and string.format('%011x%04x', tailMs, sequence) or tail
+      targets, tokens = {}, 0
+    end
+    local slots = {}
+    for k = 1, #targets, 2 do slots[#slots + 1] = pack(targets[k]) end
+    local ref, id = nextRef()
+    redis.call('XADD', KEY_LOG, id, 'g', groupKey, 'm', eventMeta, 's', #body, 'c', cost, 'r', table.concat(slots))
+    redis.call('XADD', KEY_BODY, id, 'b', body)
+    lines[#lines + 1] = 'O' .. ref
+    stored, storedBytes, bodies = stored + 1, storedBytes + cost, bodies + #body
+    spent = spent + tokens
+    if hash ~= '' then
+      known[hash] = ref
+      newIds[#newIds + 1] = hash
+      newIds[#newIds + 1] = ref
+    end
+    local claims = {}
+    for k = 1, #targets, 2 do claims[#claims + 1] = append(targets[k], targets[k + 1], ref) end
+    if #claims > 0 then
+      events[#events + 1] = eventText(ref, groupKey, eventMeta, body, #body, claims)
+      pushedBytes = pushedBytes + #groupKey + #eventMeta + (#body > PUSHED_BODY and 0 or #body) + 40
+    end
+    if #targets == 0 and not hold then unrouted = unrouted + 1 end
+  end
+end
+
+if stored > 0 then
+  writeLanes()
+  writeCounts()
+  local set = {
+    'tail', string.format('%011x%04x', tailMs, sequence),
+    'bytes', string.format('%.0f', bytes + storedBytes),
+    'in', counted(meta['in'], now, '', stored, bodies, spent),
+  }
+  local function put(field, value)
+    set[#set + 1] = field
+    set[#set + 1] = value
+  end
+  if spent > 0 then put('used', string.format('%.0f', used + spent)) end
+  if unrouted > 0 then put('out', counted(meta.out, now, '', 0, 0, unrouted)) end
+  if hold ~= meta.hold then
+    put('hold', hold)
+    put('pos', position)
+  end
+  if #newIds > 0 then put('ids', noteIds(newIds, tailMs)) end
+  redis.call('HSET', KEY_META, unpack(set))
+end
+-- Who hears of it looks what is to be done.
+waiting = waiting or hold ~= meta.hold
+if pushed > 0 or #behind > 0 or waiting then
+  local claims, total = 0, 0
+  if pushed > 0 then
+    to.held, to.pushed = to.held + pushed, to.pushed + pushed
+    claims, total = to.pushed, to.bytes + pushedBytes
+    to.room, to.bytes = to.room - pushedBytes, total
+  end
+  local head = pushHead(pushed > 0 and dispatcher or '-', claims, total, waiting and 1 or 0, #behind, meta.version or '0')
+  local heard = redis.call('SPUBLISH', KEY_CHANNEL, head .. table.concat(behind) .. table.concat(events))
+  -- Nobody listens: nothing more is pushed before the dispatcher is heard of again.
+  if heard == 0 and pushed > 0 then to.room = 0 end
+  if pushed > 0 then writeReady(dispatcher, to) end
+end
+return { 'OK', now, table.concat(lines, '\n') }

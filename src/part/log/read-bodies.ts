@@ -1,0 +1,17 @@
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callForBuffers, type ScriptClient } from '../call.ts';
+import { type Part, partKeys } from '../keys.ts';
+import { streamIdOf } from '../lanes/ref.ts';
+
+const BODIES = readNamedScript(new URL('bodies.lua', import.meta.url));
+
+/** Reads the bodies of events; empty where retention removed one. */
+export type ReadBodies = (part: Part, refs: readonly string[]) => Promise<readonly Buffer[]>;
+
+export function createReadBodies(redis: ScriptClient): ReadBodies {
+  return async function readBodies(part, refs) {
+    const call = { keys: partKeys(part), args: {}, more: refs.map(streamIdOf) };
+    const [, ...bodies] = await callForBuffers(redis, BODIES, call);
+    return bodies as Buffer[];
+  };
+}

@@ -1,0 +1,46 @@
+-- Final records; records/record.ts reads them. P:rec:<6h of the ref> holds, by ref (of a replay: ref:id), the records of an
+-- event's subscriptions: a byte with the number n of full chunks, then records. A full chunk, of about 64 records, lies in
+-- the field `ref NUL n`. (In one field alone each record would rewrite all others: 200 KB for 10,000.)
+--   record: slot in 5 bytes, outcome (d, x, e, s), age in hex (ms since the event was accepted), ' ', attempts in hex, ' ',
+--   reason, ' ', latency in hex ms or -, then each failed attempt: ',' age ' ' reason ' ' latency; at last ';'
+local CHUNK_BYTES, MOST_CHUNKS = 1536, 255
+local recordsAt, changedRecords = {}, {}
+
+-- Reads what is there for (index of the key in KEYS)* → fields.
+local function readRecords(fieldsOf)
+  for at, fields in pairs(fieldsOf) do
+    local values = redis.call('HMGET', KEYS[at], unpack(fields))
+    recordsAt[at] = recordsAt[at] or {}
+    for i, field in ipairs(fields) do recordsAt[at][field] = values[i] or '\0' end
+  end
+end
+
+local function recordName(ref, replay) return replay and (ref .. ':' .. replay) or ref end
+
+local function ageOf(ref) return string.format('%x', math.max(0, now - msOf(ref))) end
+
+-- `note`: reason, ' ', latency.
+local function addRecord(at, name, ref, slot, outcome, attempts, note, failed)
+  local records = recordsAt[at]
+  local had = records[name]
+  if #had > CHUNK_BYTES and string.byte(had) < MOST_CHUNKS then
+    local full = string.byte(had) + 1
+    redis.call('HSET', KEYS[at], name .. '\0' .. full, had)
+    had = string.char(full)
+  end
+  local text = struct.pack('>I5', tonumber(slot, 32)) .. outcome .. ageOf(ref)
+  records[name] = had .. text .. string.format(' %x ', attempts) .. note .. failed .. ';'
+  changedRecords[at] = changedRecords[at] or {}
+  changedRecords[at][name] = true
+end
+
+local function writeRecords()
+  for at, names in pairs(changedRecords) do
+    local set = {}
+    for name in pairs(names) do
+      set[#set + 1] = name
+      set[#set + 1] = recordsAt[at][name]
+    end
+    redis.call('HSET', KEYS[at], unpack(set))
+  end
+end

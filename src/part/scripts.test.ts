@@ -1,0 +1,47 @@
+import { globSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { readNamedScript } from '../redis/named-scripts.ts';
+import { partKeys } from './keys.ts';
+
+const root = new URL('./', import.meta.url);
+const KEYS = partKeys({ tenant: 'ten_a', queue: 'q', gen: 'g', number: 0 });
+const LIBRARIES = new Set(globSync('**/*.lua', { cwd: root }).filter(file => !isScript(file)));
+
+function isScript(file: string): boolean {
+  return readNamedScript(new URL(file, root)).source.startsWith('#!lua');
+}
+
+const scripts = globSync('**/*.lua', { cwd: root }).filter(isScript);
+const screaming = (kind: string, name: string) => `${kind}_${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`;
+
+test('there are scripts and libraries', () => {
+  expect(scripts.length).toBeGreaterThan(4);
+  expect(LIBRARIES.size).toBeGreaterThan(4);
+});
+
+describe.each(scripts)('%s', file => {
+  const script = readNamedScript(new URL(file, root));
+  const code = script.source.replaceAll(/--.*$/gm, '');
+  const used = (kind: string) => new Set(code.match(new RegExp(`\\b${kind}_[A-Z_]+\\b`, 'g')));
+
+  test('declares keys of a part, and uses exactly those', () => {
+    for (const name of script.keys) expect(KEYS).toHaveProperty(name, expect.any(String));
+    expect([...used('KEY')].toSorted()).toEqual(script.keys.map(name => screaming('KEY', name)).toSorted());
+    const { listedKeys } = script;
+    if (listedKeys === undefined) return;
+    expect(KEYS).toHaveProperty(listedKeys, expect.any(Function));
+    expect(code.split(`FIRST_${listedKeys.toUpperCase()}`).length).toBeGreaterThan(2);
+  });
+
+  test('uses exactly the arguments that it declares', () => {
+    expect([...used('ARG')].toSorted()).toEqual(script.args.map(name => screaming('ARG', name)).toSorted());
+  });
+
+  test('gives each command a declared key', () => {
+    const plain = code.replaceAll("redis.call('TIME')", '');
+    const commands = [...plain.matchAll(/redis\.call\(\s*('\w+'|command)\s*,\s*('STREAM',\s*)?([^\s,)]+)/g)];
+    expect(commands).toHaveLength([...plain.matchAll(/redis\.p?call/g)].length);
+    for (const [call, , , key = ''] of commands)
+      expect(`${call}: ${key}`).toMatch(/: (KEY_[A-Z_]+|key|KEYS\[at\])$|keyOfHour\(hour\)?$/);
+  });
+});

@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { onEachRedis } from '../../src/redis/testing/each-redis.ts';
+import { redisClusterUrl, redisUrl } from '../support/redis/shared.ts';
+import { type Step, startHistory } from './history.ts';
+
+const WEIGHTS: Readonly<Record<Step, number>> = {
+  ingest: 6,
+  exchange: 6,
+  'lose answer': 1,
+  'lose pushes': 1,
+  'read pushes': 4,
+  end: 8,
+  pause: 1,
+  hold: 1,
+  'toggle key': 2,
+  die: 1,
+  evict: 1,
+  reclaim: 1,
+  wait: 3,
+};
+const step = fc.record({
+  kind: fc.oneof(
+    ...Object.entries(WEIGHTS).map(([kind, weight]) => ({ weight, arbitrary: fc.constant(kind as Step) })),
+  ),
+  n: fc.nat({ max: 1_000 }),
+});
+
+onEachRedis(redis => {
+  test('any history of a part: nothing is lost, sent early, out of order, or past a gate; charged and recorded once', async () => {
+    const url = redis().cluster ? redisClusterUrl() : redisUrl();
+    let steps = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 160, size: 'max' }), async history => {
+        const { step: play, finish, close } = await startHistory(redis(), url);
+        try {
+          for (const { kind, n } of history) await play(kind, n);
+          await finish();
+          steps += history.length;
+        } finally {
+          close();
+        }
+      }),
+      { numRuns: redis().cluster ? 15 : 120, seed: 1 },
+    );
+    expect(steps).toBeGreaterThan(1_000);
+  });
+});

@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type Completion,
+  createExchange,
+  type ExchangeAnswer,
+  type Holding,
+} from '../../../src/part/claims/exchange.ts';
+import { createEvict, createReadOwnClaims } from '../../../src/part/claims/held-claims.ts';
+import type { Claim, ClaimedEvent } from '../../../src/part/claims/message.ts';
+import { createGate, type GateChange } from '../../../src/part/gate/gate.ts';
+import type { SubscriptionRow } from '../../../src/part/gate/subscription-row.ts';
+import { type Part, partKeys, recordsBucketOf, slotOf, unpackSlots } from '../../../src/part/keys.ts';
+import { msOfRef, NO_REF } from '../../../src/part/lanes/ref.ts';
+import { createIngest, type IngestAnswer, type PartEvent } from '../../../src/part/log/ingest.ts';
+import { type DeliveryRecord, fullChunks, parseRecords, recordsField } from '../../../src/part/records/record.ts';
+import type { RedisClient } from '../../../src/redis/client.ts';
+import type { NamedScript } from '../../../src/redis/named-scripts.ts';
+import { withClock } from './clock.ts';
+
+export const START_MS = 1_790_000_000_000;
+export const READY_MS = 3_000;
+
+const READ_LOG: NamedScript = {
+  name: 'read-log',
+  source: "#!lua flags=no-writes\nreturn redis.call('XRANGE', KEYS[1], '-', '+')",
+  keys: ['log'],
+  listedKeys: undefined,
+  args: [],
+  takesMore: false,
+};
+
+export function row(fields: Partial<SubscriptionRow> = {}): SubscriptionRow {
+  return {
+    route: 'open',
+    send: 'open',
+    unordered: false,
+    cap: 8,
+    since: NO_REF,
+    cfgv: 'v1',
+    integration: 'int_x',
+    ...fields,
+  };
+}
+
+export function event(groupKey: string, fields: Partial<PartEvent> = {}): PartEvent {
+  return { groupKey, meta: '{"s":"/x"}', body: Buffer.from('body'), ...fields };
+}
+
+export type Exchanged = Exclude<ExchangeAnswer, { answer: 'GONE' }>;
+
+/** A dispatcher as far as Redis knows it; it sends nothing. */
+export interface TestDispatcher {
+  readonly name: string;
+  /** lane → claim. */
+  readonly held: Map<string, Claim>;
+  /** What the next exchange ends. */
+  readonly ended: Completion[];
+  /** Takes the claims of a push or an answer. */
+  readonly take: (events: readonly ClaimedEvent[]) => Claim[];
+  /** The next exchange ends this claim. */
+  readonly end: (
+    claim: Pick<Claim, 'lane' | 'ref'>,
+    outcome?: Completion['outcome'],
+    fields?: Partial<Completion>,
+  ) => void;
+  readonly holding: (fields?: Partial<Holding>) => Holding;
+  /** One exchange; returns the answer and what was claimed by it. */
+  readonly exchange: (most?: number, fields?: Partial<Holding>) => Promise<Exchanged & { readonly claims: Claim[] }>;
+  /** Counts of pushes, as the last answer or push said. */
+  readonly counts: { pushed: number; bytes: number };
+}
+
+/** A part of its own, with a clock of its own. */
+export function createTestPart(redis: RedisClient) {
+  const part: Part = { tenant: `ten_${randomBytes(8).toString('hex')}`, queue: 'orders', gen: 'gen1', number: 0 };
+  const keys = partKeys(part);
+  const clock = { ms: START_MS };
+  const client = withClock(redis, () => clock.ms);
+  const gate = createGate(client);
+  const ingest = createIngest(client, () => clock.ms);
+  const exchange = createExchange(client);
+  const evict = createEvict(client);
+  const readOwnClaims = createReadOwnClaims(client);
+  const slot = (name: string) => slotOf(name, 'inc1');
+
+  async function change(...changes: GateChange[]) {
+    const answer = await gate(part, 1, changes);
+    if (answer.answer !== 'OK') throw new Error(answer.answer);
+    return answer;
+  }
+
+  return {
+    part,
+    keys,
+    clock,
+    client,
+    gate,
+    change,
+    slot,
+    evict: (name: string) => evict(part, name),
+    own: (name: string) => readOwnClaims(part, name),
+    /** A part that takes events, with subscriptions, each active for these group keys. */
+    async setUp(subs: Readonly<Record<string, Partial<SubscriptionRow>>>, groupKeys: readonly string[]) {
+      const meta = { cfgv: 'c1', state: 'open', maxBytes: String(2 ** 40), ready: '1' } as const;
+      await change(
+        { kind: 'begin' },
+        { kind: 'marker' },
+        ...Object.entries(subs).map(([name, fields]) => ({ kind: 'row' as const, slot: slot(name), row: row(fields) })),
+        ...Object.keys(subs).flatMap(name =>
+          groupKeys.map(groupKey => ({ kind: 'on' as const, slot: slot(name), groupKey })),
+        ),
+        ...Object.entries(meta).map(([field, value]) => ({ kind: 'meta' as const, field: field as 'ready', value })),
+      );
+    },
+    setRow: (name: string, fields: Partial<SubscriptionRow>, how?: 'behind' | 'skip') =>
+      change({ kind: 'row', slot: slot(name), row: row(fields), ...(how && { how }) }),
+    activate: (name: string, groupKey: string) => change({ kind: 'on', slot: slot(name), groupKey }),
+    deactivate: (name: string, groupKey: string) => change({ kind: 'off', slot: slot(name), groupKey }),
+    ingest: (...events: PartEvent[]): Promise<IngestAnswer> => ingest(part, 'c1', events),
+    /** Stores one event for each group key; returns the refs. */
+    async send(...groupKeys: string[]): Promise<string[]> {
+      const answer = await ingest(
+        part,
+        'c1',
+        groupKeys.map(groupKey => event(groupKey)),
+      );
+      if (answer.answer !== 'OK') throw new Error(answer.answer);
+      return answer.events.map(each => {
+        if (each.answer === 'FULL') throw new Error('FULL');
+        return each.ref;
+      });
+    },
+    dispatcher(name: string): TestDispatcher {
+      const held = new Map<string, Claim>();
+      const ended: Completion[] = [];
+      const counts = { pushed: 0, bytes: 0 };
+      const take = (events: readonly ClaimedEvent[]) => {
+        const claims = events.flatMap(each => each.claims);
+        for (const claim of claims) held.set(claim.lane, claim);
+        return claims;
+      };
+      const holding = (fields: Partial<Holding> = {}): Holding => ({
+        dispatcher: name,
+        readyMs: READY_MS,
+        limit: 1_000,
+        held: held.size + ended.length,
+        holdsLapsed: [...held.values()].some(({ lapses }) => lapses > 0),
+        ...counts,
+        roomBytes: 4 * 2 ** 20,
+        ...fields,
+      });
+      return {
+        name,
+        held,
+        ended,
+        take,
+        counts,
+        holding,
+        end({ lane, ref }, outcome = 'delivered', fields = {}) {
+          if (held.get(lane)?.ref === ref) held.delete(lane);
+          ended.push({ lane, ref, outcome, reason: '200', latencyMs: 5, ...fields });
+        },
+        async exchange(most = 64, fields = {}) {
+          const answer = await exchange(part, holding(fields), ended.splice(0), most);
+          if (answer.answer === 'GONE') throw new Error('GONE');
+          counts.pushed = answer.pushed;
+          counts.bytes = answer.bytes;
+          return { ...answer, claims: take(answer.events) };
+        },
+      };
+    },
+    /** in flight, routed, waiting, delivered, dead, expired. */
+    async counts(name: string): Promise<number[]> {
+      const text = (await redis.call('hget', keys.counts, slot(name))) as string | null;
+      return (text ?? '0 0 0 0 0 0').split(' ').map(Number);
+    },
+    async records(ref: string, replay?: string): Promise<DeliveryRecord[]> {
+      const key = keys.records(recordsBucketOf(msOfRef(ref)));
+      const flat = (await redis.runBuffers('fields', [key], [])) as Buffer[];
+      const at = (field: string) =>
+        flat[flat.findIndex((name, i) => i % 2 === 0 && name.equals(Buffer.from(field))) + 1];
+      const field = recordsField(ref, replay);
+      const last = flat.some((name, i) => i % 2 === 0 && name.toString() === field) ? at(field) : undefined;
+      if (last === undefined) return [];
+      return [...fullChunks(field, last).map(at), last].flatMap(chunk => parseRecords(ref, chunk as Buffer));
+    },
+    /** Bytes of each chunk of records of an event. */
+    async chunkSizes(ref: string): Promise<number[]> {
+      const flat = (await redis.runBuffers('fields', [keys.records(recordsBucketOf(msOfRef(ref)))], [])) as Buffer[];
+      return flat.filter((_, i) => i % 2 === 1).map(chunk => chunk.length);
+    },
+    async log() {
+      const entries = (await redis.runNamedBuffers(READ_LOG, { keys, args: {} })) as [Buffer, Buffer[]][];
+      return entries.map(([id, fields]) => {
+        const [groupKey, meta, size, cost, slots] = [1, 3, 5, 7, 9].map(at => fields[at] as Buffer);
+        return {
+          id: String(id),
+          groupKey: String(groupKey),
+          meta: String(meta),
+          size: Number(size),
+          cost: Number(cost),
+          slots: unpackSlots(slots as Buffer),
+        };
+      });
+    },
+    hash: (name: 'meta' | 'claims' | 'lanes' | 'positions' | 'tries' | 'off' | 'ready' | 'health' | 'keys' | 'subs') =>
+      redis.readHash(keys[name]),
+    members: async (name: 'pending' | 'waiting' | 'turns' | 'retries' | 'final') =>
+      (await redis.call('zrange', keys[name], 0, -1)) as string[],
+  };
+}
+
+export type TestPart = ReturnType<typeof createTestPart>;
