@@ -8,7 +8,7 @@ import type { NamedCall, NamedScript } from '../redis/named-scripts.ts';
  * - OK
  * - GONE: there is no such part, or it is of another generation
  * - STALE: the caller's configuration is not that of the part
- * - CLOSED: the part takes no events; of an exchange: control data are missing
+ * - CLOSED: the part takes no events; of an exchange or an advance: control data are missing
  * - FENCED: a newer controller leads
  * - HELD: somebody else is at work
  * - CLOCK: the caller's clock is an hour or more from that of the part

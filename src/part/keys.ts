@@ -37,6 +37,8 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     endpoints: key('ends'),
     /** HASH: slot → ref up to which it was routed, of those that are behind. */
     positions: key('pos'),
+    /** HASH: ref → slots that it was routed to later, 5 bytes each. */
+    late: key('late'),
     /** HASH: lane → flag, ref, dispatcher, `lanes/lanes.lua`. */
     claims: key('cl'),
     /** HASH: lane → state, `lanes/lanes.lua`. */

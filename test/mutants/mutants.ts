@@ -32,19 +32,43 @@ const OF_PARTS: readonly Mutant[] = [
     ['a reference is charged twice', 'spent = spent + tokens', 'spent = spent + 2 * tokens'],
     ['events are routed that nobody paid for', 'or used + spent + tokens > granted', ''],
     ['activations that are not whole are routed by', "    hold, position = 'gates', tail", '    openLanes()'],
-    ['a claimed lane is not told of what is behind it', "setClaim(lane, '+' .. string.sub(claim, 2))", ''],
     [
       'pushes are not counted',
       'to.held, to.pushed = to.held + pushed, to.pushed + pushed',
       'to.held = to.held + pushed',
     ],
     ['a claim that is pushed is not counted', '    flightOf[slot] = flightOf[slot] + 1\n', ''],
-    ['a lane that waits has no turn', '    giveTurn(slot)\n    waiting = true', '    waiting = true'],
     ['a batch has no bound', 'if references > REFERENCES and i > 0 then', 'if false then'],
     ['the log does not say where an event went', ", 'r', table.concat(slots))", ", 'r', '')"],
   ]),
+  ...mutantsOf(`${PART}lanes/routing.lua`, [
+    ['a claimed lane is not told of what is behind it', "setClaim(lane, '+' .. string.sub(claim, 2))", ''],
+    ['a lane that waits has no turn', '    giveTurn(slot)\n    waiting = true', '    waiting = true'],
+  ]),
   ...mutantsOf(`${PART}log/sender-ids.lua`, [
     ['an id is known for ever', 'if ref and now - msOf(ref) < DAY_MS then', 'if ref then'],
+  ]),
+  ...mutantsOf(`${PART}catchup/advance.lua`, [
+    ['who is paused catches up', 'if routeOf[slot] == OPEN then\n      local ref', 'if true then\n      local ref'],
+    ['a catch-up gives what came before the activation', 'list[k + 1] < ref and isSince', 'isSince'],
+    ['a catch-up gives what came before the subscription', ' and isSince(list[k], ref)', ''],
+    [
+      'a catch-up is live before the tail',
+      'local isDone = passed == #entries and #entries < ENTRIES',
+      'local isDone = true',
+    ],
+    ['a catch-up is free', "put('used', string.format('%.0f', used + spent))", ''],
+    ['a slice is routed twice', "if slice then put('slice', slice) else", 'if false then else'],
+    [
+      'the nearest to the tail waits for the farthest',
+      'ref > position then position = ref',
+      'ref < position then position = ref',
+    ],
+    [
+      'a part that is held back routes to who is behind',
+      'return routeOf[slot] == OPEN and not positions[slot]',
+      'return routeOf[slot] == OPEN',
+    ],
   ]),
   ...mutantsOf(`${PART}claims/completing.lua`, [
     ['anybody ends an attempt', "(outcome == 'd' or string.sub(claim, 17) == ARG_DISPATCHER)", 'true'],

@@ -12,6 +12,7 @@ const WEIGHTS: Readonly<Record<Step, number>> = {
   'read pushes': 4,
   end: 8,
   pause: 1,
+  advance: 1,
   hold: 1,
   'toggle key': 2,
   die: 1,

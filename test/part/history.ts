@@ -13,6 +13,7 @@ export type Step =
   | 'read pushes'
   | 'end'
   | 'pause'
+  | 'advance'
   | 'hold'
   | 'toggle key'
   | 'die'
@@ -51,7 +52,11 @@ export async function startHistory(redis: RedisClient, url: string) {
 
   const live = new Set<Sub>(NAMES);
   const sending = new Set<Sub>(NAMES);
-  const active = new Set(NAMES.flatMap(name => KEYS.map(key => `${name} ${key}`)));
+  /** `sub key` → last ref before it was activated. */
+  const active = new Map<string, string>(NAMES.flatMap(name => KEYS.map(key => [`${name} ${key}`, ''] as const)));
+  /** Events that came since a subscription was paused; absent for one that is live. */
+  const behind = new Map<Sub, string[]>();
+  const events = new Map<string, { groupKey: string; tokens: number }>();
   /** `sub ref` → group key. */
   const open = new Map<string, string>();
   const ended = new Map<string, number>();
@@ -94,25 +99,46 @@ export async function startHistory(redis: RedisClient, url: string) {
     }
   }
 
+  function route(name: Sub, ref: string): void {
+    const { groupKey, tokens } = events.get(ref) as { groupKey: string; tokens: number };
+    const since = active.get(`${name} ${groupKey}`);
+    if (since === undefined || since >= ref) return;
+    open.set(`${name} ${ref}`, groupKey);
+    routed += tokens;
+  }
+
+  /** Who is sent to again gets what came meanwhile, as far as it may. */
+  async function advance(): Promise<void> {
+    const before = open.size;
+    for (const [name, refs] of behind) {
+      if (!live.has(name)) continue;
+      for (const ref of refs) route(name, ref);
+      behind.delete(name);
+    }
+    const added = open.size - before;
+    expect(await t.advanceAll()).toBe(added);
+    await deliverPushes();
+  }
+
   async function ingest(n: number): Promise<void> {
-    const events = Array.from({ length: 1 + (n % 4) }, (_, i) => {
+    const given = Array.from({ length: 1 + (n % 4) }, (_, i) => {
       const groupKey = KEYS[(n + i * 7) % KEYS.length] as string;
       const body = Buffer.alloc((n + i) % 5 === 0 ? 16_385 : 10);
       // Some are sent a second time.
       return event(groupKey, (n + i) % 3 === 0 ? { body } : { body, senderId: `s${(n + i) % 2 ? sender++ : sender}` });
     });
-    const answer = await t.ingest(...events);
+    const answer = await t.ingest(...given);
     if (answer.answer !== 'OK') throw new Error(answer.answer);
     for (const [i, outcome] of answer.events.entries()) {
       if (outcome.answer === 'FULL') throw new Error('FULL');
       expect(seen.includes(outcome.ref)).toBe(outcome.answer === 'DUP');
       if (outcome.answer === 'DUP') continue;
       seen.push(outcome.ref);
-      const { groupKey, body } = events[i] as (typeof events)[0];
+      const { groupKey, body } = given[i] as (typeof given)[0];
+      events.set(outcome.ref, { groupKey, tokens: Math.ceil(body.length / 16_384) });
       for (const name of NAMES) {
-        if (!live.has(name) || !active.has(`${name} ${groupKey}`)) continue;
-        open.set(`${name} ${outcome.ref}`, groupKey);
-        routed += Math.ceil(body.length / 16_384);
+        if (behind.has(name)) behind.get(name)?.push(outcome.ref);
+        else route(name, outcome.ref);
       }
     }
     await deliverPushes();
@@ -178,19 +204,29 @@ export async function startHistory(redis: RedisClient, url: string) {
     process.d.end(claim, outcome, outcome === 'failed' ? { dueMs: at, reason: '500' } : {});
   }
 
-  async function setRow(name: Sub): Promise<void> {
+  async function setRow(name: Sub, skip = false): Promise<void> {
     const row = {
       ...SUBS[name],
       route: live.has(name) ? 'open' : 'paused',
       send: sending.has(name) ? 'open' : 'held',
     } as const;
-    await t.setRow(name, row, live.has(name) ? 'skip' : undefined);
+    const skips = live.has(name) && skip;
+    await t.setRow(name, row, skips ? 'skip' : undefined);
+    if (!live.has(name) && !behind.has(name)) behind.set(name, []);
+    if (skips || (live.has(name) && behind.get(name)?.length === 0)) behind.delete(name);
     await deliverPushes();
   }
 
   async function toggle<T>(set: Set<T>, value: T, then: () => Promise<unknown>): Promise<void> {
     if (!set.delete(value)) set.add(value);
     await then();
+    await deliverPushes();
+  }
+
+  async function toggleKey(name: Sub, groupKey: string): Promise<void> {
+    const id = `${name} ${groupKey}`;
+    if (active.delete(id)) await t.deactivate(name, groupKey);
+    else active.set(id, (await t.activate(name, groupKey)).tail);
     await deliverPushes();
   }
 
@@ -212,12 +248,11 @@ export async function startHistory(redis: RedisClient, url: string) {
     else if (kind === 'lose pushes') process.inbox.length = 0;
     else if (kind === 'read pushes') readPushes(process);
     else if (kind === 'end') end(process, n);
-    else if (kind === 'pause') await toggle(live, name, () => setRow(name));
+    else if (kind === 'pause') await toggle(live, name, () => setRow(name, n % 5 === 0));
+    else if (kind === 'advance') await advance();
     else if (kind === 'hold') await toggle(sending, name, () => setRow(name));
     else if (kind === 'toggle key') {
-      await toggle(active, `${name} ${groupKey}`, () =>
-        active.has(`${name} ${groupKey}`) ? t.activate(name, groupKey) : t.deactivate(name, groupKey),
-      );
+      await toggleKey(name, groupKey);
     } else if (kind === 'die') {
       dead.add(process.d.name);
       processes[n % processes.length] = newProcess();
@@ -232,11 +267,9 @@ export async function startHistory(redis: RedisClient, url: string) {
       live.add(name);
       sending.add(name);
       await setRow(name);
-      for (const key of KEYS) {
-        active.add(`${name} ${key}`);
-        await t.activate(name, key);
-      }
+      for (const key of KEYS) if (!active.has(`${name} ${key}`)) await toggleKey(name, key);
     }
+    await advance();
     t.clock.ms += READY_MS;
     for (const process of processes) await exchangeOnce(process, 0, false);
     await evictDead();
@@ -280,7 +313,10 @@ export async function startHistory(redis: RedisClient, url: string) {
     expect(ended.size).toBe(total);
     expect(Number((await t.hash('meta')).used ?? 0)).toBe(routed);
     const log = await t.log();
-    expect(log.map(({ slots }) => slots.length).reduce((a, b) => a + b, 0)).toBe(total);
+    const late = (await redis.runBuffers('fields', [t.keys.late], [])) as Buffer[];
+    const slots =
+      log.flatMap(each => each.slots).length + late.filter((_, i) => i % 2).reduce((n, b) => n + b.length, 0) / 5;
+    expect(slots).toBe(total);
     for (const ref of seen) {
       const records = (await t.records(ref)).map(({ slot }) => `${nameOf.get(slot)} ${ref}`).toSorted();
       expect(records).toEqual([...ended.keys()].filter(id => id.endsWith(ref)).toSorted());

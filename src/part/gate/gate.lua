@@ -21,7 +21,7 @@
 --@include ../lanes/tries.lua
 --@include ../lanes/message.lua
 --@include activations.lua
-local PROGRESS = { 'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'ids', 'in', 'out', 'version', 'ready' }
+local PROGRESS = { 'tail', 'bytes', 'used', 'granted', 'hold', 'pos', 'slice', 'ids', 'in', 'out', 'version', 'ready' }
 local MOST_UNPARKED = 1000
 local OPEN, PAUSED, CLOSED = 111, 112, 99
 local meta = redis.call('HMGET', KEY_META, 'fence', 'gen', 'tail', 'hold', 'pos', 'version')

@@ -14,11 +14,12 @@
 --@include ../lanes/counts.lua
 --@include ../lanes/message.lua
 --@include ../lanes/ready.lua
+--@include ../lanes/routing.lua
 --@include ../gate/activations.lua
 --@include ../../redis/scripts/lib/traffic.lua
 --@include sender-ids.lua
 --@include cost.lua
-local REFERENCES, TOKEN_BYTES = 1000, 16384
+local REFERENCES = 1000
 local FIELDS = {
   'ready', 'gen', 'cfgv', 'state', 'tail', 'bytes', 'maxBytes', 'used', 'granted', 'hold', 'version', 'in', 'out', 'ids',
 }
@@ -127,17 +128,10 @@ end
 
 local known = knownIds(hashes)
 local tailMs, sequence = msOf(tail), tonumber(string.sub(tail, 12), 16)
-local lines, newIds, events, behind = {}, {}, {}, {}
+local lines, newIds, events = {}, {}, {}
 local bytes, maxBytes, stored, storedBytes, bodies = tonumber(meta.bytes or '0'), tonumber(meta.maxBytes or '0'), 0, 0, 0
 local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
-local spent, unrouted, pushed, pushedBytes, waiting = 0, 0, 0, 0, false
-local packed = {}
-local function pack(slot)
-  local text = packed[slot] or struct.pack('>I5', tonumber(slot, 32))
-  packed[slot] = text
-  return text
-end
-
+local spent, unrouted, pushed, pushedBytes = 0, 0, 0, 0
 local function nextRef()
   if now > tailMs then
     tailMs, sequence = now, 0
@@ -155,53 +149,27 @@ local function mayPush(slot)
     and paceOf[slot] == 0 and flightOf[slot] < limitOf[slot]
 end
 
-local function letWait(slot, lane, entry)
-  addEntry(entry)
-  waitLane(lane, FIRST_ATTEMPT, now)
-  if sendOf[slot] ~= 111 then
-    waitingOf[slot] = STOPPED
-  elseif waitingOf[slot] == NONE or waitingOf[slot] == ASK then
-    waitingOf[slot] = SOME
-    giveTurn(slot)
-    waiting = true
-  elseif waitingOf[slot] == SOME and flightOf[slot] == 0 then
-    -- Nobody completes anything there: who should have claimed may have missed the message.
-    waiting = true
-  end
-end
-
 -- Appends an event to a lane; returns the claim's text where that claimed it.
 local function append(slot, groupLane, ref)
   local unordered = orderOf[slot] == 117
   local entry = groupLane .. '\0' .. ref
   local lane = unordered and entry or groupLane
-  local claim = claimOf[lane]
-  routedOf[slot] = routedOf[slot] + 1
-  changedCounts[slot] = true
-  if claim then
-    addEntry(entry)
-    if string.byte(claim) == CLAIMED then
-      setClaim(lane, '+' .. string.sub(claim, 2))
-      behind[#behind + 1] = #lane .. ' ' .. lane
-    end
-  elseif stateOf[lane] then
-    addEntry(entry)
-  elseif mayPush(slot) then
+  if joinsLane(slot, lane, entry) then return end
+  if mayPush(slot) then
     setClaim(lane, 'c' .. ref .. dispatcher)
     flightOf[slot] = flightOf[slot] + 1
     pushed = pushed + 1
     pushedBytes = pushedBytes + 10
     return claimText(slot, false, unordered, '', nil)
-  else
-    letWait(slot, lane, entry)
   end
+  letWait(slot, lane, entry)
 end
 
 for i = FIRST, FIRST + 4 * count - 1, 4 do
   local hash, groupKey, eventMeta, body = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local targets = not hold and targetsOf[groupKey] or {}
   local cost = costOf(#body + #eventMeta + #groupKey, hash ~= '', #targets / 2)
-  local tokens = math.ceil(math.max(1, #body) / TOKEN_BYTES) * #targets / 2
+  local tokens = tokensOf(#body) * #targets / 2
   if hash ~= '' and known[hash] then
     lines[#lines + 1] = 'D' .. known[hash]
   elseif bytes + storedBytes + cost > maxBytes then
@@ -213,7 +181,7 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
       targets, tokens = {}, 0
     end
     local slots = {}
-    for k = 1, #targets, 2 do slots[#slots + 1] = pack(targets[k]) end
+    for k = 1, #targets, 2 do slots[#slots + 1] = packSlot(targets[k]) end
     local ref, id = nextRef()
     redis.call('XADD', KEY_LOG, id, 'g', groupKey, 'm', eventMeta, 's', #body, 'c', cost, 'r', table.concat(slots))
     redis.call('XADD', KEY_BODY, id, 'b', body)

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { createAdvance } from '../../../src/part/catchup/advance.ts';
 import {
   type Completion,
   createExchange,
@@ -80,6 +81,7 @@ export function createTestPart(redis: RedisClient) {
   const ingest = createIngest(client, () => clock.ms);
   const exchange = createExchange(client);
   const evict = createEvict(client);
+  const advance = createAdvance(client);
   const readOwnClaims = createReadOwnClaims(client);
   const slot = (name: string) => slotOf(name, 'inc1');
 
@@ -97,6 +99,17 @@ export function createTestPart(redis: RedisClient) {
     gate,
     change,
     slot,
+    /** Once, or until there is no more to do; returns what was routed. */
+    advance: () => advance(part),
+    async advanceAll(): Promise<number> {
+      let references = 0;
+      for (;;) {
+        const answer = await advance(part);
+        if (answer.answer !== 'OK') throw new Error(answer.answer);
+        references += answer.references;
+        if (!answer.more) return references;
+      }
+    },
     evict: (name: string) => evict(part, name),
     own: (name: string) => readOwnClaims(part, name),
     /** A part that takes events, with subscriptions, each active for these group keys. */

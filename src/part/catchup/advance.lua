@@ -1,0 +1,192 @@
+#!lua
+-- Routes on from where the part is held back, or else for subscriptions that are behind: those that stand at one position
+-- move together, the ones nearest to the tail first. Who reaches the tail is live in the same step.
+--@keys meta log keys subs positions late claims lanes pending waiting turns retries counts channel
+--@args gen
+-- Returns {OK, entries, references, 1 where there is more to do, hold or ''}, or one word: GONE, CLOSED (missing is closed).
+-- A position moves over whole entries; an event with more references than a call may write is routed in slices of the
+-- fields of its key (`slice` of P:meta): what is activated meanwhile is active since a later position.
+-- Refused as a whole when Redis is out of memory (no allow-oom).
+--@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
+--@include ../lanes/lanes.lua
+--@include ../lanes/counts.lua
+--@include ../lanes/message.lua
+--@include ../lanes/routing.lua
+--@include ../gate/activations.lua
+--@include ../log/cost.lua
+--@include ../../redis/scripts/lib/traffic.lua
+local ENTRIES, REFERENCES, OPEN = 256, 1000, 111
+local FIELDS = { 'ready', 'gen', 'tail', 'hold', 'pos', 'slice', 'used', 'granted', 'bytes', 'version', 'in' }
+local meta = {}
+for i, value in ipairs(redis.call('HMGET', KEY_META, unpack(FIELDS))) do meta[FIELDS[i]] = value end
+if meta.gen and meta.gen ~= ARG_GEN then return { 'GONE' } end
+if meta.ready ~= '1' or redis.call('HEXISTS', KEY_KEYS, '') == 0 then return { 'CLOSED' } end
+local tail, hold = tailOf(meta.tail), meta.hold
+local positions = {}
+local all = redis.call('HGETALL', KEY_POSITIONS)
+for i = 1, #all, 2 do positions[all[i]] = all[i + 1] end
+
+-- Who goes along: nil for whoever is live.
+local cohort, members, position, others
+local function chooseCohort()
+  local slots = {}
+  for slot in pairs(positions) do slots[#slots + 1] = slot end
+  readSlots(slots)
+  local at = {}
+  for _, slot in ipairs(slots) do
+    if routeOf[slot] == OPEN then
+      local ref = positions[slot]
+      at[ref] = at[ref] or {}
+      table.insert(at[ref], slot)
+      if not position or ref > position then position = ref end
+    end
+  end
+  if not position then return false end
+  others = next(at, next(at)) ~= nil
+  cohort, members = {}, at[position]
+  while #members > REFERENCES do
+    others = true
+    table.remove(members)
+  end
+  for _, slot in ipairs(members) do cohort[slot] = true end
+  return true
+end
+
+local function goesAlong(slot)
+  if cohort then return cohort[slot] end
+  return routeOf[slot] == OPEN and not positions[slot]
+end
+
+-- (slot, since)* of a field of a key's activations.
+local listsOf = {}
+local function readList(groupKey, number)
+  local name = nameOf(groupKey, number)
+  if listsOf[name] then return listsOf[name] end
+  local text = redis.call('HGET', KEY_KEYS, name) or ''
+  local slots = { groups = groupsOf(text) }
+  local ask = {}
+  for at = 1, #text - SUFFIX, ENTRY do ask[#ask + 1] = string.sub(text, at, at + 7) end
+  if not cohort then readSlots(ask) end
+  for i, slot in ipairs(ask) do
+    if goesAlong(slot) then
+      slots[#slots + 1] = slot
+      slots[#slots + 1] = string.sub(text, (i - 1) * ENTRY + 9, i * ENTRY)
+    end
+  end
+  listsOf[name] = slots
+  return slots
+end
+
+local sinceOf = {}
+local function isSince(slot, ref)
+  local since = sinceOf[slot]
+  if not since then
+    since = string.sub(redis.call('HGET', KEY_SUBS, slot), 27, 41)
+    sinceOf[slot] = since
+  end
+  return since < ref
+end
+
+-- Slots that an event goes to, from the field `from` of its key on, and the field to go on with where there are too many.
+local function targetsOf(groupKey, ref, from)
+  local slots = {}
+  if groupKey == '' then return slots end
+  for number = from, readList(groupKey, 1).groups do
+    if not cohort and #slots + GROUP > REFERENCES then return slots, number end
+    local list = readList(groupKey, number)
+    for k = 1, #list, 2 do
+      if list[k + 1] < ref and isSince(list[k], ref) then slots[#slots + 1] = list[k] end
+    end
+  end
+  return slots
+end
+
+local laneRead = {}
+local function route(slot, groupKey, ref)
+  local groupLane = slot .. groupKey
+  local entry = groupLane .. '\0' .. ref
+  local lane = orderOf[slot] == 117 and entry or groupLane
+  if not laneRead[lane] then
+    laneRead[lane] = true
+    claimOf[lane], stateOf[lane] = redis.call('HGET', KEY_CLAIMS, lane), redis.call('HGET', KEY_LANES, lane)
+  end
+  if not joinsLane(slot, lane, entry) then letWait(slot, lane, entry) end
+end
+
+if not hold and not chooseCohort() then return { 'OK', 0, 0, 0, '' } end
+position = position or meta.pos or NO_REF
+local entries = redis.call('XRANGE', KEY_LOG, '(' .. idOf(position), '+', 'COUNT', ENTRIES)
+local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
+local passed, references, spent, slice, isShort = 0, 0, 0, nil, false
+for _, each in ipairs(entries) do
+  local fields, ref = each[2], refOf(each[1])
+  local groupKey = fields[2]
+  local slots, following = targetsOf(groupKey, ref, tonumber(meta.slice or '1'))
+  meta.slice = nil
+  local tokens = tokensOf(tonumber(fields[6])) * #slots
+  if references > 0 and references + #slots > REFERENCES then break end
+  if used + spent + tokens > granted then
+    isShort = true
+    break
+  end
+  if #slots > 0 then
+    local late = {}
+    for _, slot in ipairs(slots) do
+      route(slot, groupKey, ref)
+      late[#late + 1] = packSlot(slot)
+    end
+    redis.call('HSET', KEY_LATE, ref, (redis.call('HGET', KEY_LATE, ref) or '') .. table.concat(late))
+    references, spent = references + #slots, spent + tokens
+  end
+  if following then
+    slice = following
+    break
+  end
+  position = ref
+  passed = passed + 1
+end
+local isDone = passed == #entries and #entries < ENTRIES
+writeLanes()
+writeCounts()
+
+local set, gone = {}, {}
+local function put(field, value)
+  set[#set + 1] = field
+  set[#set + 1] = value
+end
+if spent > 0 then
+  put('used', string.format('%.0f', used + spent))
+  put('bytes', string.format('%.0f', tonumber(meta.bytes or '0') + REFERENCE_COST * references))
+  put('in', counted(meta['in'], now, '', 0, 0, spent))
+end
+if cohort then
+  local moved = {}
+  for _, slot in ipairs(members) do
+    moved[#moved + 1] = slot
+    moved[#moved + 1] = position
+  end
+  if isDone then redis.call('HDEL', KEY_POSITIONS, unpack(members)) else redis.call('HSET', KEY_POSITIONS, unpack(moved)) end
+  -- What was never held back is held from here on.
+  if isShort then
+    hold = 'tokens'
+    put('hold', hold)
+    put('pos', tail)
+  end
+elseif isDone then
+  hold = ''
+  gone = { 'hold', 'pos', 'slice' }
+else
+  if isShort then hold = 'tokens' elseif hold == 'tokens' then hold = 'behind' end
+  put('hold', hold)
+  put('pos', position)
+  if slice then put('slice', slice) else gone = { 'slice' } end
+end
+if #set > 0 then redis.call('HSET', KEY_META, unpack(set)) end
+if #gone > 0 then redis.call('HDEL', KEY_META, unpack(gone)) end
+if waiting or #behind > 0 then
+  local head = pushHead('-', 0, 0, waiting and 1 or 0, #behind, meta.version or '0')
+  redis.call('SPUBLISH', KEY_CHANNEL, head .. table.concat(behind))
+end
+local more = not isShort and (not isDone or others or (not cohort and next(positions) ~= nil))
+return { 'OK', passed, references, more and 1 or 0, hold or '' }

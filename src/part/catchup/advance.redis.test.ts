@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest';
+import { createTestPart } from '../../../test/support/part/part.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+
+const PAUSED = { route: 'paused', send: 'held' } as const;
+
+onEachRedis(redis => {
+  async function start(names = ['a', 'b']) {
+    const t = createTestPart(redis());
+    await t.setUp(Object.fromEntries(names.map(name => [name, {}])), ['k', 'l']);
+    const routed = async (name = 'a') => (await t.counts(name))[1];
+    const lateOf = async (ref: string) => Number(await redis().call('hstrlen', t.keys.late, ref)) / 5;
+    return { t, d: t.dispatcher('d1'), routed, lateOf };
+  }
+
+  describe('a subscription that is behind', () => {
+    test('gets what came in its pause, in order, is live at the tail, and is charged once', async () => {
+      const { t, d, routed, lateOf } = await start();
+      await t.setRow('a', PAUSED);
+      const refs = await t.send('k', 'l', 'k', 'other');
+      await t.setRow('a', {});
+      expect(await t.advanceAll()).toBe(3);
+      expect(await t.hash('positions')).toEqual({});
+      expect([await routed('a'), await routed('b'), (await t.hash('meta')).used]).toEqual([3, 3, '6']);
+      expect([await lateOf(refs[0] as string), await lateOf(refs[3] as string)]).toEqual([1, 0]);
+      refs.push(...(await t.send('k')));
+      const claimed: string[] = [];
+      for (let i = 0; i < 5; i++) {
+        for (const claim of (await d.exchange()).claims) {
+          if (claim.slot === t.slot('a') && claim.lane.endsWith('k')) claimed.push(claim.ref);
+          d.end(claim);
+        }
+      }
+      expect(claimed).toEqual([refs[0], refs[2], refs[4]]);
+      expect(await t.advanceAll()).toBe(0);
+    });
+
+    test('that is paused does not move', async () => {
+      const { t } = await start();
+      await t.setRow('a', PAUSED);
+      await t.send('k');
+      const before = await t.hash('positions');
+      expect(await t.advance()).toMatchObject({ events: 0, more: false });
+      expect(await t.hash('positions')).toEqual(before);
+    });
+
+    test('moves with all that stand where it stands, the nearest to the tail first', async () => {
+      const { t, routed } = await start(['a', 'b', 'c']);
+      await t.setRow('a', PAUSED);
+      await t.send('k');
+      await t.setRow('b', PAUSED);
+      await t.setRow('c', PAUSED);
+      await t.send('k', 'k');
+      for (const name of ['a', 'b', 'c']) await t.setRow(name, {});
+      expect(await t.advance()).toMatchObject({ events: 2, references: 4, more: true });
+      expect(Object.keys(await t.hash('positions'))).toEqual([t.slot('a')]);
+      expect(await t.advance()).toMatchObject({ events: 3, references: 3, more: false });
+      expect([await routed('a'), await routed('b'), await routed('c')]).toEqual([3, 3, 3]);
+    });
+
+    test('gets nothing that was accepted before its key was activated, or before it began', async () => {
+      const { t, routed } = await start();
+      await t.setRow('a', PAUSED);
+      await t.deactivate('a', 'k');
+      const [ref = ''] = await t.send('k', 'l');
+      await t.activate('a', 'k');
+      await t.send('k');
+      await t.setRow('a', {});
+      expect(await t.advanceAll()).toBe(2);
+      await t.setRow('c', { since: ref }, 'behind');
+      await t.setRow('a', { ...PAUSED, since: ref });
+      await t.send('l');
+      const [last = ''] = await t.send('l');
+      await t.setRow('a', { since: last });
+      expect(await t.advanceAll()).toBe(0);
+      expect(await routed()).toBe(2);
+    });
+
+    test('that skips gets nothing of its pause', async () => {
+      const { t, routed } = await start();
+      await t.setRow('a', PAUSED);
+      await t.send('k');
+      await t.setRow('a', {}, 'skip');
+      expect(await t.advanceAll()).toBe(0);
+      expect(await routed()).toBe(0);
+    });
+
+    test('passes 256 events a call', async () => {
+      const { t, routed } = await start();
+      await t.setRow('a', PAUSED);
+      for (let i = 0; i < 6; i++) await t.send(...Array.from({ length: 60 }, () => 'k'));
+      await t.setRow('a', {});
+      expect(await t.advance()).toEqual({ answer: 'OK', events: 256, references: 256, more: true, hold: undefined });
+      expect(await t.advance()).toMatchObject({ events: 104, more: false });
+      expect(await routed()).toBe(360);
+    });
+
+    test('stops where nobody pays, and goes on when that is mended', async () => {
+      const { t, routed } = await start();
+      await t.setRow('a', PAUSED);
+      await t.send('k', 'k', 'k');
+      await t.setRow('a', {});
+      await t.change({ kind: 'meta', field: 'granted', value: '5' });
+      expect(await t.advance()).toMatchObject({ references: 2, more: false, hold: 'tokens' });
+      await t.send('k');
+      expect([await routed('a'), await routed('b')]).toEqual([2, 3]);
+      await t.change({ kind: 'meta', field: 'granted', value: '' });
+      expect(await t.advanceAll()).toBe(3);
+      expect([await routed('a'), await routed('b'), (await t.hash('meta')).used]).toEqual([4, 4, '8']);
+    });
+  });
+
+  describe('a part that is held back', () => {
+    test('is closed while its activations are not whole; then it is routed on, and is free at the tail', async () => {
+      const { t, routed } = await start();
+      await redis().call('hdel', t.keys.keys, '');
+      await t.send('k', 'k');
+      expect(await t.advance()).toEqual({ answer: 'CLOSED' });
+      await t.change({ kind: 'marker' });
+      await t.deactivate('b', 'k');
+      await t.send('k');
+      expect(await t.advance()).toEqual({ answer: 'OK', events: 3, references: 3, more: false, hold: undefined });
+      const { hold, pos } = await t.hash('meta');
+      expect([hold, pos]).toEqual([undefined, undefined]);
+      await t.send('k');
+      expect([await routed('a'), await routed('b')]).toEqual([4, 0]);
+    });
+
+    test('leaves those that are behind to their own turn', async () => {
+      const { t, routed } = await start();
+      await t.setRow('a', PAUSED);
+      await t.send('k');
+      await t.change({ kind: 'meta', field: 'granted', value: '1' });
+      await t.send('k');
+      await t.setRow('a', {});
+      await t.change({ kind: 'meta', field: 'granted', value: '100' });
+      expect(await t.advance()).toMatchObject({ references: 1, more: true, hold: undefined });
+      expect([await routed('a'), await routed('b')]).toEqual([0, 2]);
+      expect(await t.advanceAll()).toBe(2);
+    });
+
+    test('routes a wide event in slices: each of its subscriptions once', async () => {
+      const { t, lateOf } = await start([]);
+      const names = Array.from({ length: 2_100 }, (_, i) => `s${i}`);
+      for (let at = 0; at < names.length; at += 300) {
+        for (const name of names.slice(at, at + 300)) await t.setRow(name, {});
+        const keys = names
+          .slice(at, at + 300)
+          .map(name => ({ kind: 'on' as const, slot: t.slot(name), groupKey: 'w' }));
+        await t.change(...keys);
+      }
+      const [wide = ''] = await t.send('w');
+      await t.send('w');
+      const first = await t.advance();
+      expect(first).toMatchObject({ events: 0, references: 896, more: true, hold: 'wide' });
+      await t.deactivate('s5', 'w');
+      await t.activate('s5', 'w');
+      expect(await t.advanceAll()).toBe(2_100 - 896 + 2_099);
+      expect(await lateOf(wide)).toBe(2_100);
+      expect((await t.members('pending')).length).toBe(2_100 + 2_099);
+    });
+  });
+});

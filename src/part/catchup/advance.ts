@@ -1,0 +1,42 @@
+import { readNamedScript } from '../../redis/named-scripts.ts';
+import { callScript, type ScriptClient } from '../call.ts';
+import { type Part, partKeys } from '../keys.ts';
+
+const ADVANCE = readNamedScript(new URL('advance.lua', import.meta.url));
+
+export type AdvanceAnswer =
+  | {
+      readonly answer: 'OK';
+      /** Events that were passed, and references that were routed. */
+      readonly events: number;
+      readonly references: number;
+      /** There is more to do: call again. */
+      readonly more: boolean;
+      /** Why the part is still held back. */
+      readonly hold: string | undefined;
+    }
+  /** GONE: of another generation. CLOSED: control data are missing. */
+  | { readonly answer: 'GONE' | 'CLOSED' };
+
+/**
+ * Routes on for a part that is held back, or for subscriptions that are behind: up to 256 events or 1,000 references. Any
+ * number of callers may do so: one is after the other.
+ */
+export type Advance = (part: Part) => Promise<AdvanceAnswer>;
+
+export function createAdvance(redis: ScriptClient): Advance {
+  return async function advance(part) {
+    const [answer, events, references, more, hold] = await callScript(redis, ADVANCE, {
+      keys: partKeys(part),
+      args: { gen: part.gen },
+    });
+    if (answer !== 'OK') return { answer: answer as 'GONE' };
+    return {
+      answer,
+      events: events as number,
+      references: references as number,
+      more: more === 1,
+      hold: hold === '' ? undefined : (hold as string),
+    };
+  };
+}
