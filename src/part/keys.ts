@@ -27,7 +27,7 @@ export function partKeys({ tenant, queue, gen, number }: Part) {
     meta: `${tag}:meta`,
     /** STREAM: g(roup key), m(etadata), s(ize of the body), c(ost in the quota), r(outed to: 5 bytes a slot). */
     log: key('log'),
-    /** STREAM, same ids: b(ody). */
+    /** HASH: ref → body. One that is deleted is gone, which an entry of a stream is not. */
     body: key('body'),
     /** HASH: '' (marker), group key → slots that it is active for, `gate/activations.lua`. */
     keys: key('keys'),

@@ -246,7 +246,9 @@ async function measureBytes(server: RedisServer, redis: RedisClient, matches: nu
   };
 }
 
-const server = await startRedis({ appendonly: true, onDisk: true });
+// A rewrite would be counted as well.
+const extra = ['--auto-aof-rewrite-percentage', '0'];
+const server = await startRedis({ appendonly: true, onDisk: true, extra });
 stopOnSignal(() => server.stop());
 try {
   const redis = await connectRedis(server.url, createLogger({ level: 'silent' }));

@@ -65,16 +65,20 @@ end
 
 -- Events of what was claimed.
 local function claimedEvents()
-  local texts = {}
+  if #refs == 0 then return '' end
+  local texts, small, bodyOf = {}, {}, {}
   for i, ref in ipairs(refs) do
     local id = idOf(ref)
     local event = redis.call('XRANGE', KEY_LOG, id, id)[1]
-    if event then
-      local fields = event[2]
+    texts[i] = event and event[2]
+    if event and tonumber(event[2][6]) <= PUSHED_BODY then small[#small + 1] = ref end
+  end
+  if #small > 0 then readFields(KEY_BODY, small, bodyOf) end
+  for i, ref in ipairs(refs) do
+    local fields = texts[i]
+    if fields then
       local size = tonumber(fields[6])
-      local body = size <= PUSHED_BODY and redis.call('XRANGE', KEY_BODY, id, id)[1]
-      local text = size > PUSHED_BODY and '-' or body and body[2][2]
-      texts[i] = eventText(ref, fields[2], fields[4], text, size, claimsOf[ref])
+      texts[i] = eventText(ref, fields[2], fields[4], size > PUSHED_BODY and '' or bodyOf[ref], size, claimsOf[ref])
     else
       texts[i] = eventText(ref, claimsOf[ref].groupKey, '', nil, 0, claimsOf[ref])
     end

@@ -14,7 +14,7 @@ export function refOfMs(ms: number): string {
   return `${ms.toString(16).padStart(MS_CHARS, '0')}0000`;
 }
 
-/** Id of the event in the part's streams. */
+/** Id of the event in the part's log. */
 export function streamIdOf(ref: string): string {
   return `${msOfRef(ref)}-${Number.parseInt(ref.slice(MS_CHARS), 16)}`;
 }

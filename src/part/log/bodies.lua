@@ -2,11 +2,8 @@
 -- Bodies of events: of those that were too large to be sent along with their claims.
 --@keys body
 --@args ...
--- More: ids of the streams
+-- More: refs, at least one
 -- Returns {OK, body*} in order; '' for an event that retention removed.
-local out = { 'OK' }
-for i = FIRST, #ARGV do
-  local entry = redis.call('XRANGE', KEY_BODY, ARGV[i], ARGV[i])[1]
-  out[i + 1] = entry and entry[2][2] or ''
-end
-return out
+local bodies = redis.call('HMGET', KEY_BODY, unpack(ARGV, FIRST))
+for i, body in ipairs(bodies) do bodies[i] = body or '' end
+return { 'OK', unpack(bodies) }

@@ -128,8 +128,8 @@ end
 
 local known = knownIds(hashes)
 local tailMs, sequence = msOf(tail), tonumber(string.sub(tail, 12), 16)
-local lines, newIds, events = {}, {}, {}
-local bytes, maxBytes, stored, storedBytes, bodies = tonumber(meta.bytes or '0'), tonumber(meta.maxBytes or '0'), 0, 0, 0
+local lines, newIds, events, bodies, bodyBytes = {}, {}, {}, {}, 0
+local bytes, maxBytes, stored, storedBytes = tonumber(meta.bytes or '0'), tonumber(meta.maxBytes or '0'), 0, 0
 local used, granted = tonumber(meta.used or '0'), tonumber(meta.granted or '') or math.huge
 local spent, unrouted, pushed, pushedBytes = 0, 0, 0, 0
 local function nextRef()
@@ -184,9 +184,10 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
     for k = 1, #targets, 2 do slots[#slots + 1] = packSlot(targets[k]) end
     local ref, id = nextRef()
     redis.call('XADD', KEY_LOG, id, 'g', groupKey, 'm', eventMeta, 's', #body, 'c', cost, 'r', table.concat(slots))
-    redis.call('XADD', KEY_BODY, id, 'b', body)
+    bodies[#bodies + 1] = ref
+    bodies[#bodies + 1] = body
     lines[#lines + 1] = 'O' .. ref
-    stored, storedBytes, bodies = stored + 1, storedBytes + cost, bodies + #body
+    stored, storedBytes, bodyBytes = stored + 1, storedBytes + cost, bodyBytes + #body
     spent = spent + tokens
     if hash ~= '' then
       known[hash] = ref
@@ -204,12 +205,13 @@ for i = FIRST, FIRST + 4 * count - 1, 4 do
 end
 
 if stored > 0 then
+  redis.call('HSET', KEY_BODY, unpack(bodies))
   writeLanes()
   writeCounts()
   local set = {
     'tail', string.format('%011x%04x', tailMs, sequence),
     'bytes', string.format('%.0f', bytes + storedBytes),
-    'in', counted(meta['in'], now, '', stored, bodies, spent),
+    'in', counted(meta['in'], now, '', stored, bodyBytes, spent),
   }
   local function put(field, value)
     set[#set + 1] = field

@@ -1,7 +1,6 @@
 import { readNamedScript } from '../../redis/named-scripts.ts';
 import { callForBuffers, type ScriptClient } from '../call.ts';
 import { type Part, partKeys } from '../keys.ts';
-import { streamIdOf } from '../lanes/ref.ts';
 
 const BODIES = readNamedScript(new URL('bodies.lua', import.meta.url));
 
@@ -10,8 +9,8 @@ export type ReadBodies = (part: Part, refs: readonly string[]) => Promise<readon
 
 export function createReadBodies(redis: ScriptClient): ReadBodies {
   return async function readBodies(part, refs) {
-    const call = { keys: partKeys(part), args: {}, more: refs.map(streamIdOf) };
-    const [, ...bodies] = await callForBuffers(redis, BODIES, call);
+    if (refs.length === 0) return [];
+    const [, ...bodies] = await callForBuffers(redis, BODIES, { keys: partKeys(part), args: {}, more: refs });
     return bodies as Buffer[];
   };
 }
