@@ -72,6 +72,23 @@ function followConnectionErrors(redis: Redis | Cluster): () => Error | undefined
   return () => last;
 }
 
+/** Milliseconds before a client that has given up connects again. */
+const REVIVE_MS = 200;
+
+/**
+ * Connects a client again when it gives up. ioredis does so for good if Sentinel announces a failover at the moment in which
+ * the client asks for the master.
+ */
+function revive(redis: Redis | Cluster, isClosing: () => boolean): void {
+  redis.on('end', () => {
+    if (isClosing()) return;
+    setTimeout(() => {
+      // If this fails as well, the client ends again.
+      if (!isClosing()) redis.connect().catch(() => {});
+    }, REVIVE_MS).unref();
+  });
+}
+
 /**
  * Connects to Redis by its settings, or by its URL alone. Whether it is a Cluster is found out from INFO, so Redis has to
  * be there: see openRedis. `metrics` count how commands fare.
@@ -88,6 +105,7 @@ export async function connectRedis(
   let connectedOnce = false;
   const subscribers: Redis[] = [];
   let sent = 0;
+  let closing = false;
   redis.on('error', error => log.debug({ err: error }, 'redis connection error'));
   redis.on('ready', () => {
     if (connectedOnce) for (const listener of reconnects) listener();
@@ -100,6 +118,7 @@ export async function connectRedis(
     redis.disconnect();
     throw error;
   }
+  revive(redis, () => closing);
 
   let gathering = false;
   /** Lets commands of one turn leave in one write: Redis reads them together and syncs its file once for all of them. */
@@ -188,6 +207,7 @@ export async function connectRedis(
     subscribe: (channels, onMessage, onLost) => {
       const listening = connections.createSubscriber(redis);
       subscribers.push(listening);
+      revive(listening, () => closing);
       listening.on('error', error => log.debug({ err: error }, 'redis subscriber error'));
       listening.on('message', onMessage);
       listening.on('ready', () => {
@@ -208,6 +228,7 @@ export async function connectRedis(
     },
     commandsSent: () => sent,
     close: async () => {
+      closing = true;
       for (const subscriber of subscribers) subscriber.disconnect();
       redis.disconnect();
       await Promise.resolve();
