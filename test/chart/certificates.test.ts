@@ -8,7 +8,7 @@ beforeAll(async () => {
   helm = await openHelm();
 });
 
-interface Deployment extends Manifest {
+interface Workload extends Manifest {
   readonly spec: {
     readonly template: {
       readonly spec: {
@@ -25,11 +25,13 @@ interface Deployment extends Manifest {
 }
 
 /** Returns the file behind each variable of a pod: its volume's source, and its name in there. */
-function filesOf(objects: readonly Manifest[], name: string): Record<string, readonly [source: object, file: string]> {
-  const deployment = objects.find(
-    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === name,
-  ) as Deployment;
-  const { containers, volumes } = deployment.spec.template.spec;
+function filesOf(
+  objects: readonly Manifest[],
+  name: string,
+  ofKind = 'Deployment',
+): Record<string, readonly [source: object, file: string]> {
+  const workload = objects.find(({ kind, metadata }) => kind === ofKind && metadata.name === name) as Workload;
+  const { containers, volumes } = workload.spec.template.spec;
   const [{ env, volumeMounts }] = containers;
   return Object.fromEntries(
     env.flatMap(variable => {
@@ -63,6 +65,11 @@ test.each([
       'ca.crt',
     ]);
   }
+  // Redis may have been removed before what removes the finalizers, together with its authorities.
+  expect(filesOf(objects, 'sluice-uninstall', 'Job').NODE_EXTRA_CA_CERTS).toEqual([
+    { configMap: { name: 'authorities', items: [{ key: 'ca.crt', path: 'ca.crt' }], optional: true } },
+    'ca.crt',
+  ]);
   const protocols = objects
     .filter(({ kind }) => kind === 'Service')
     .map(({ spec }) => (spec as { ports: { appProtocol?: string }[] }).ports[0]?.appProtocol);

@@ -77,6 +77,16 @@ test('only the second has a name, which all of its pods read', () => {
   expect(second).toMatchObject({ SLUICE_INSTANCE: 'blue' });
 });
 
+test('what removes finalizers keeps to its installation, also if the ConfigMap has been removed', () => {
+  type Job = { readonly template: { readonly spec: { readonly containers: readonly [{ readonly env: object[] }] } } };
+  const names = releases.map(objects => {
+    const [job] = ofKind(objects, 'Job');
+    const [{ env }] = (job?.['spec'] as Job).template.spec.containers;
+    return env.filter(variable => 'name' in variable && variable.name === 'SLUICE_INSTANCE');
+  });
+  expect(names).toEqual([[], [{ name: 'SLUICE_INSTANCE', value: 'blue' }]]);
+});
+
 test.each(['Blue', 'b'.repeat(33), '-blue', 'blue_green'])('a name that is none is refused: %s', async instance => {
   await expect(renderChart(helm, { ...REQUIRED, instance })).rejects.toThrow(/instance.*does not match pattern/s);
 });

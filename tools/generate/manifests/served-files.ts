@@ -62,8 +62,12 @@ export function trustMounts(target: Target): readonly unknown[] {
   return target.itemsWhen(TRUST, [{ name: 'trust', mountPath: TRUST_FOLDER, readOnly: true }]);
 }
 
-/** Returns the volume. A ConfigMap without this key keeps the pod from starting: Node would only warn. */
-export function trustVolumes(target: Target): readonly unknown[] {
+/**
+ * Returns the volume. A ConfigMap without this key keeps the pod from starting: Node would only warn.
+ *
+ * @param more fields of the ConfigMap, e.g. whether it is optional
+ */
+export function trustVolumes(target: Target, more: object = {}): readonly unknown[] {
   const items = [{ key: 'ca.crt', path: 'ca.crt' }];
-  return target.itemsWhen(TRUST, [{ name: 'trust', configMap: { name: target.value(TRUST), items } }]);
+  return target.itemsWhen(TRUST, [{ name: 'trust', configMap: { name: target.value(TRUST), items, ...more } }]);
 }

@@ -5,6 +5,7 @@ import { roleAndBinding, serviceAccount } from '../rbac/rbac.ts';
 import { labelsOf } from './metadata.ts';
 import { networkPolicyOf } from './network-policies.ts';
 import { redisFileMounts, redisFileVariables, redisFileVolumes } from './redis-files.ts';
+import { trustMounts, trustVariables, trustVolumes } from './served-files.ts';
 import type { Target } from './target.ts';
 import { CONTAINER_SECURITY, POD_SECURITY } from './workloads.ts';
 
@@ -75,15 +76,19 @@ function job(name: string, target: Target): object {
           ...target.when('uninstall.nodeSelector', { nodeSelector: target.tree('uninstall.nodeSelector') }),
           ...target.when('uninstall.tolerations', { tolerations: target.tree('uninstall.tolerations') }),
           containers: [container(target)],
-          volumes: redisFileVolumes(target, { optional: true }),
+          volumes: [...redisFileVolumes(target, { optional: true }), ...trustVolumes(target, { optional: true })],
         },
       },
     },
   };
 }
 
-/** What belongs to Redis is optional, because it may have been removed first. */
+/**
+ * What belongs to Redis is optional, because it may have been removed first. So is the ConfigMap, except for the name of
+ * the installation: without it, the finalizers of another installation would be removed.
+ */
 function container(target: Target): object {
+  const instance = { name: 'SLUICE_INSTANCE', value: target.value('instance', { as: 'text' }) };
   const url = { name: target.secretOf('redis'), key: 'url', optional: true };
   return {
     name: 'sluice',
@@ -92,8 +97,10 @@ function container(target: Target): object {
     args: ['uninstall', ...target.itemsWhen('uninstall.ignoreUndelivered', ['--ignore-undelivered'])],
     envFrom: [{ configMapRef: { name: `${target.prefix}-config`, optional: true } }],
     env: [
+      ...target.itemsWhen('instance', [instance]),
       { name: 'SLUICE_REDIS_URL', valueFrom: { secretKeyRef: url } },
       ...redisFileVariables(target),
+      ...trustVariables(target),
       { name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
       { name: 'SLUICE_SECRETS_ROLE', value: secretsRoleOf(target) },
     ],
@@ -101,6 +108,6 @@ function container(target: Target): object {
     // The reason for a refusal is in the status of the pod.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: CONTAINER_SECURITY,
-    volumeMounts: redisFileMounts(target),
+    volumeMounts: [...redisFileMounts(target), ...trustMounts(target)],
   };
 }
