@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { createAuthority } from '../../test/support/redis/certificates.ts';
@@ -13,6 +13,8 @@ const own = await authority.issue('own', 'DNS:events.example');
 const other = await authority.issue('other');
 const rootKey = join(folder.path, 'root.key');
 writeFileSync(rootKey, randomBytes(32));
+const cutOff = join(folder.path, 'cut-off.crt');
+writeFileSync(cutOff, readFileSync(own.cert, 'utf8') + readFileSync(other.cert, 'utf8').slice(0, 300));
 
 function problemOf(env: Record<string, string>, role = 'ingress'): string {
   try {
@@ -47,6 +49,10 @@ test.each([
   [
     { SLUICE_INGRESS_CERT_FILE: join(folder.path, 'missing'), SLUICE_INGRESS_KEY_FILE: own.key },
     `SLUICE_INGRESS_CERT_FILE: ENOENT: ${join(folder.path, 'missing')}`,
+  ],
+  [
+    { SLUICE_INGRESS_CERT_FILE: cutOff, SLUICE_INGRESS_KEY_FILE: own.key },
+    `SLUICE_INGRESS_CERT_FILE: cannot be used for TLS: error:04800066:PEM routines::bad end line: ${cutOff}`,
   ],
 ])('refuses files that cannot be used: %j', (env, message) => {
   expect(problemOf(env)).toBe(message);

@@ -1,3 +1,4 @@
+import { createSecureContext } from 'node:tls';
 import type { Logger } from '../telemetry/log.ts';
 import { checkKey, type NamedFile, readCertificates, readText } from './pem-files.ts';
 
@@ -19,8 +20,23 @@ export function readCertificate(files: ServedCertificate['files'], problems: str
   const cert = readCertificates(files.certificates, found);
   const key = readText(files.key, found);
   if (key !== undefined) checkKey(key, cert, files, found);
+  if (found.length === 0 && cert !== undefined && key !== undefined) {
+    const problem = whyUnusable({ cert, key });
+    if (problem === undefined) return { cert, key };
+    found.push(`${files.certificates.variable}: cannot be used for TLS: ${problem}: ${files.certificates.path}`);
+  }
   problems.push(...found);
-  return found.length > 0 || cert === undefined || key === undefined ? undefined : { cert, key };
+  return undefined;
+}
+
+/** Returns why OpenSSL does not accept the certificate, such as a key that is too short. Undefined if it does. */
+function whyUnusable(certificate: Certificate): string | undefined {
+  try {
+    createSecureContext(certificate);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 interface Following {
