@@ -51,6 +51,19 @@ describe('taking the Lease', () => {
     expect(leases.spec()).toMatchObject({ holderIdentity: OURS, leaseTransitions });
   });
 
+  test('away from a run that ended early waits for the rest of the time', async () => {
+    const clock = createManualClock();
+    const leases = memoryLeases(HELD);
+    void takeLease(leases.store, clock, never, true);
+    await clock.advance(5_000);
+    let done = false;
+    const taking = takeLease(leases.store, clock, never, true).then(() => (done = true));
+    await clock.advance(9_999);
+    expect(done).toBe(false);
+    await clock.advance(1);
+    await taking;
+  });
+
   test('does not wait if it does not have to', async () => {
     const leases = memoryLeases(HELD);
     await takeLease(leases.store, createManualClock(), never, false);

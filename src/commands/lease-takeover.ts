@@ -11,6 +11,8 @@ export const HOLD_SECONDS = 60;
 /** Start of the identity of each run of the command. */
 const IDENTITY = 'uninstall_';
 const RENEW_EVERY_MS = 15_000;
+/** How long a controller may lead after another run has taken the Lease away from it, at most. */
+const LED_FOR_MS = 15_000;
 /** Attempts at a write, which fail if another process writes the Lease at the same time. */
 const TRIES = 10;
 
@@ -44,8 +46,11 @@ export async function takeLease(
       leaseTransitions: leaseTransitions + (isFirst ? 1 : 0),
     };
     await (before === undefined ? leases.create(spec, signal) : leases.update(before, spec, signal));
-    const led = holderIdentity !== '' && !holderIdentity.startsWith(IDENTITY);
-    return led ? leaseDurationSeconds * 1_000 : 0;
+    if (holderIdentity === '') return 0;
+    if (!holderIdentity.startsWith(IDENTITY)) return leaseDurationSeconds * 1_000;
+    // That run may have ended before the controller stopped leading.
+    const takenForMs = clock.wallMs() - Date.parse(acquireTime ?? '');
+    return takenForMs >= 0 && takenForMs < LED_FOR_MS ? LED_FOR_MS - takenForMs : 0;
   }
 
   async function writeUntilDone(isFirst: boolean): Promise<number> {
