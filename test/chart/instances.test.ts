@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { KINDS } from '../../src/api/kinds/kinds.ts';
-import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { type Helm, type Manifest, openHelm, ROOT, renderChart } from './support/helm.ts';
 import { REQUIRED } from './support/value-sets.ts';
 
 /** Kinds of Kubernetes in the chart that have no namespace. */
@@ -43,6 +45,22 @@ test('what has no namespace is named after its release', () => {
   }
   const names = second.flatMap(({ metadata }) => (metadata.namespace === undefined ? [metadata.name] : []));
   expect(names.filter(name => !name.startsWith('blue-sluice-'))).toEqual([]);
+});
+
+test('docs/install.md: what is deleted without a namespace is all of one release, and nothing of another', async () => {
+  const page = await readFile(join(ROOT, 'docs', 'install.md'), 'utf8');
+  const [, flags = ''] = /^kubectl delete ((?:.*\\\n)*.*clusterroles,.*(?:\n  .*)*)/m.exec(page) ?? [];
+  const words = flags.split(/[\s\\]+/);
+  const kinds = words.find(word => word.startsWith('clusterroles,'))?.split(',') ?? [];
+  const labels = words[words.indexOf('--selector') + 1]?.split(',').map(label => label.split('=')) ?? [];
+  const plural = (kind: string) => `${kind.toLowerCase().replace(/y$/, 'ie')}s`;
+  const isDeleted = ({ kind, metadata }: Manifest) =>
+    kinds.includes(plural(kind)) && labels.every(([name = '', value]) => metadata.labels?.[name] === value);
+  const ofCluster = ({ kind, metadata }: Manifest) =>
+    metadata.namespace === undefined && kind !== 'CustomResourceDefinition';
+  const [first, second] = releases;
+  expect(first.filter(object => ofCluster(object) !== isDeleted(object)).map(keyOf)).toEqual([]);
+  expect(second.filter(isDeleted).map(keyOf)).toEqual([]);
 });
 
 test('only the first has the kinds', () => {
