@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { type Helm, type Manifest, openHelm, renderChart } from './support/helm.ts';
+import { CHART, type Helm, type Manifest, openHelm, outputOf, parseObjects, renderChart } from './support/helm.ts';
 import { VALUE_SETS } from './support/value-sets.ts';
 
 let helm: Helm;
@@ -74,6 +74,21 @@ test.each([
     .filter(({ kind }) => kind === 'Service')
     .map(({ spec }) => (spec as { ports: { appProtocol?: string }[] }).ports[0]?.appProtocol);
   expect(protocols.filter(protocol => protocol === 'https')).toHaveLength(2);
+});
+
+test('helm test trusts the authorities, one of which may have issued the certificate of ingress', async () => {
+  const args = ['template', 'sluice', CHART, '--show-only=templates/tests/delivery.yaml'];
+  const [pod] = parseObjects(outputOf(await helm(args, { values: VALUE_SETS['certificates'] ?? {} }))).filter(
+    ({ kind }) => kind === 'Pod',
+  );
+  const { containers, volumes } = pod?.['spec'] as Workload['spec']['template']['spec'];
+  const [{ env, volumeMounts }] = containers;
+  expect(env).toEqual([{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/sluice/trust/ca.crt' }]);
+  expect(volumeMounts).toContainEqual({ name: 'trust', mountPath: '/etc/sluice/trust', readOnly: true });
+  expect(volumes).toContainEqual({
+    name: 'trust',
+    configMap: { name: 'authorities', items: [{ key: 'ca.crt', path: 'ca.crt' }] },
+  });
 });
 
 test('a role has no certificate of another one', async () => {

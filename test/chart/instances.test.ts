@@ -2,7 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { KINDS } from '../../src/api/kinds/kinds.ts';
-import { type Helm, type Manifest, openHelm, ROOT, renderChart } from './support/helm.ts';
+import {
+  CHART,
+  type Helm,
+  type Manifest,
+  openHelm,
+  outputOf,
+  parseObjects,
+  ROOT,
+  renderChart,
+} from './support/helm.ts';
 import { REQUIRED } from './support/value-sets.ts';
 
 /** Kinds of Kubernetes in the chart that have no namespace. */
@@ -103,6 +112,15 @@ test('what removes finalizers keeps to its installation, also if the ConfigMap h
     return env.filter(variable => 'name' in variable && variable.name === 'SLUICE_INSTANCE');
   });
   expect(names).toEqual([[], [{ name: 'SLUICE_INSTANCE', value: 'blue' }]]);
+});
+
+test.each(['123', 'no'])('helm test belongs to an installation called %s', async instance => {
+  const args = ['template', 'blue', CHART, '--show-only=templates/tests/delivery.yaml'];
+  const objects = parseObjects(outputOf(await helm(args, { values: { ...REQUIRED, instance } })));
+  const assigned = objects.filter(({ kind }) => kind === 'Account' || kind === 'Workspace').map(({ spec }) => spec);
+  expect(assigned).toMatchObject([{ instance }, { instance }]);
+  const [namespace] = ofKind(objects, 'Namespace');
+  expect(namespace?.metadata.labels).toMatchObject({ 'sluice.dev/instance': instance });
 });
 
 test.each(['Blue', 'b'.repeat(33), '-blue', 'blue_green'])('a name that is none is refused: %s', async instance => {
