@@ -1,5 +1,4 @@
-import { ConfigError, readKubernetes, readVariables } from '../config/config.ts';
-import { readRedis } from '../config/redis-environment.ts';
+import { readKubernetes } from '../config/config.ts';
 import { connect, type KubeClient } from '../kube/client.ts';
 import { isKubeError } from '../kube/kube-error.ts';
 import { createLeaseStore, LEASE_NAME } from '../kube/lease.ts';
@@ -12,6 +11,7 @@ import { listHeldObjects, removeFinalizers, removeRoleBindings } from './held-ob
 import { takeLease } from './lease-takeover.ts';
 import { findUndelivered } from './undelivered.ts';
 import { describeNothing, planUninstall } from './uninstall-plan.ts';
+import { readUninstallSettings, type UninstallSettings } from './uninstall-settings.ts';
 
 const USAGE = 'sluice uninstall [--ignore-undelivered]';
 
@@ -25,35 +25,29 @@ const USAGE = 'sluice uninstall [--ignore-undelivered]';
  */
 export const uninstall: Command = async (argv, env) => {
   const options = parseCommandLine(argv, { 'ignore-undelivered': { type: 'boolean', default: false } }, USAGE);
-  const problems: string[] = [];
-  const data = readVariables(env, problems);
-  if (data === undefined || problems.length > 0) throw new ConfigError(problems.join('\n'));
-  // Redis may be gone already, along with the Secrets for it.
-  const redisProblems: string[] = [];
-  const redis = readRedis(data, redisProblems);
+  const settings = readUninstallSettings(env);
+  const { instance, namespace, redis, redisProblems } = settings;
   const log = createLogger({ level: 'silent' });
   const client = connect(readKubernetes(env));
-  const { SLUICE_INSTANCE: instance } = data;
   const { signal } = new AbortController();
   try {
     const all = await listHeldObjects(client, signal);
     const held = all.get(instance) ?? [];
-    const name = { namespace: leaseNamespace(data.SLUICE_NAMESPACE, client.namespace), name: LEASE_NAME };
+    const name = { namespace: leaseNamespace(namespace, client.namespace), name: LEASE_NAME };
     const leases = createLeaseStore(client, name);
     if (held.length === 0) {
       await takeLease(leases, systemClock, signal, false);
       print(describeNothing(instance, all));
-      print(await unbind(client, data, signal));
+      print(await unbind(client, settings, signal));
       return 0;
     }
-    const settings = redisProblems.length === 0 ? redis && { ...redis, instance } : undefined;
-    const undelivered = await findUndelivered(held, settings, redisProblems, log);
+    const undelivered = await findUndelivered(held, redis && { ...redis, instance }, redisProblems, log);
     const { proceeds, lines } = planUninstall(held, undelivered, options['ignore-undelivered']);
     print(lines);
     if (!proceeds) return 1;
     const renew = await takeLease(leases, systemClock, signal, true);
     print([`Finalizers removed: ${await removeFinalizers(client, instance, renew, signal)}`]);
-    print(await unbind(client, data, signal));
+    print(await unbind(client, settings, signal));
     return 0;
   } finally {
     await client.close();
@@ -63,7 +57,7 @@ export const uninstall: Command = async (argv, env) => {
 /** Removes the RoleBindings of the controller, if it has any. Returns the lines to print. */
 async function unbind(
   client: KubeClient,
-  { SLUICE_INSTANCE: instance, SLUICE_SECRETS_ROLE: role }: NonNullable<ReturnType<typeof readVariables>>,
+  { instance, secretsRole: role }: UninstallSettings,
   signal: AbortSignal,
 ): Promise<string[]> {
   if (role === undefined) return [];

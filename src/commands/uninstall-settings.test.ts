@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { ConfigError } from '../config/config.ts';
+import { readUninstallSettings } from './uninstall-settings.ts';
+
+test('reads the installation and its Redis', () => {
+  const env = { SLUICE_INSTANCE: 'blue', SLUICE_NAMESPACE: 'blue-system', SLUICE_REDIS_URL: 'redis://redis:6379' };
+  expect(readUninstallSettings(env)).toMatchObject({
+    instance: 'blue',
+    namespace: 'blue-system',
+    redis: { url: 'redis://redis:6379' },
+    redisProblems: [],
+  });
+});
+
+test('what only the roles need may be wrong', () => {
+  const env = { SLUICE_ALLOWED_NETWORKS: '10.0.0.0/99', SLUICE_OIDC_ISSUERS: 'none', SLUICE_INGRESS_PORT: 'http' };
+  expect(readUninstallSettings(env)).toMatchObject({ instance: '', redisProblems: [] });
+});
+
+test.each([
+  [{ SLUICE_REDIS_URL: 'http://redis' }, 'SLUICE_REDIS_URL: '],
+  [{ SLUICE_REDIS_PASSWORD_FILE: '/nowhere/password' }, 'SLUICE_REDIS_PASSWORD_FILE: ENOENT: /nowhere/password'],
+])('settings for Redis may be wrong, in which case they say why: %j', (env, problem) => {
+  const { redis, redisProblems } = readUninstallSettings(env);
+  expect(redis).toBeUndefined();
+  expect(redisProblems.join('\n')).toContain(problem);
+});
+
+test.each([
+  [{ SLUICE_INSTANC: 'blue' }, 'SLUICE_INSTANC: unknown variable; did you mean SLUICE_INSTANCE?'],
+  [{ SLUICE_INSTANCE: 'Blue' }, 'SLUICE_INSTANCE: must be a name'],
+])('a name that would not be used is refused: %j', (env, problem) => {
+  expect(() => readUninstallSettings(env)).toThrow(ConfigError);
+  expect(() => readUninstallSettings(env)).toThrow(problem);
+});

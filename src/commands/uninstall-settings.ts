@@ -1,0 +1,50 @@
+import { ConfigError, readVariables } from '../config/config.ts';
+import { ENVIRONMENT } from '../config/environment.ts';
+import { REDIS_ENVIRONMENT, readRedis } from '../config/redis-environment.ts';
+import type { RedisSettings } from '../redis/redis-settings.ts';
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Settings of `sluice uninstall`. */
+export interface UninstallSettings {
+  readonly instance: string;
+  /** `SLUICE_NAMESPACE`. */
+  readonly namespace: string | undefined;
+  /** `SLUICE_SECRETS_ROLE`, which is also the name of the RoleBindings. */
+  readonly secretsRole: string | undefined;
+  /** Undefined if Redis cannot be used, for which `redisProblems` has the reason. */
+  readonly redis: RedisSettings | undefined;
+  readonly redisProblems: readonly string[];
+}
+
+const OWN = ['SLUICE_INSTANCE', 'SLUICE_NAMESPACE', 'SLUICE_SECRETS_ROLE'];
+
+/**
+ * Reads the variables that the command needs. Other settings of Sluice may be wrong, which may be why it is being
+ * uninstalled. Redis may be gone already, along with the Secrets for it.
+ *
+ * @throws ConfigError if a variable is unknown, since it could be a misspelled name of the installation
+ */
+export function readUninstallSettings(env: Env): UninstallSettings {
+  const only = (isNeeded: (name: string) => boolean): Env =>
+    Object.fromEntries(Object.entries(env).filter(([name]) => isNeeded(name)));
+  const problems: string[] = [];
+  const data = readVariables(
+    only(name => OWN.includes(name) || !(name in ENVIRONMENT)),
+    problems,
+  );
+  if (data === undefined || problems.length > 0) throw new ConfigError(problems.join('\n'));
+  const redisProblems: string[] = [];
+  const redisData = readVariables(
+    only(name => name in REDIS_ENVIRONMENT),
+    redisProblems,
+  );
+  const redis = redisData && readRedis(redisData, redisProblems);
+  return {
+    instance: data.SLUICE_INSTANCE,
+    namespace: data.SLUICE_NAMESPACE,
+    secretsRole: data.SLUICE_SECRETS_ROLE,
+    redis: redisProblems.length === 0 ? redis : undefined,
+    redisProblems,
+  };
+}
