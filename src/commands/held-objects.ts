@@ -1,6 +1,6 @@
 import { DEFAULT_INSTANCE, instanceOf } from '../api/instance.ts';
 import { KINDS, type KindName } from '../api/kinds/kinds.ts';
-import { INSTANCE_LABEL } from '../api/well-known.ts';
+import { INSTANCE_LABEL, WORKSPACE_LABEL } from '../api/well-known.ts';
 import { hasFinalizer, removeFinalizer } from '../controller/engine/finalizer.ts';
 import { WITH_FINALIZER } from '../kube/access/rights.ts';
 import type { KubeClient } from '../kube/client.ts';
@@ -30,7 +30,9 @@ async function listKind(client: Pick<KubeClient, 'list'>, kind: KindName, signal
 async function readInstances(client: Pick<KubeClient, 'list'>, signal: AbortSignal) {
   const toHome = ({ metadata }: Item) =>
     [metadata.name, metadata.labels?.[INSTANCE_LABEL] ?? DEFAULT_INSTANCE] as const;
-  const labelled = await client.list(NAMESPACES, toHome, { labelSelector: INSTANCE_LABEL, signal });
+  // A controller does not look at other namespaces.
+  const labelSelector = `${WORKSPACE_LABEL},${INSTANCE_LABEL}`;
+  const labelled = await client.list(NAMESPACES, toHome, { labelSelector, signal });
   const homes = new Map(labelled.items);
   const workspaces = new Map((await listKind(client, 'Workspace', signal)).map(each => [each.metadata.name, each]));
   const instanceOfNamespace = (namespace: string): string => {
