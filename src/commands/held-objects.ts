@@ -1,18 +1,20 @@
 import { DEFAULT_INSTANCE, instanceOf } from '../api/instance.ts';
 import { KINDS, type KindName } from '../api/kinds/kinds.ts';
-import { INSTANCE_LABEL, WORKSPACE_LABEL } from '../api/well-known.ts';
+import { FINALIZER, INSTANCE_LABEL, WORKSPACE_LABEL } from '../api/well-known.ts';
 import { hasFinalizer, removeFinalizer } from '../controller/engine/finalizer.ts';
 import { WITH_FINALIZER } from '../kube/access/rights.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { instanceFor } from '../kube/instances/responsibility.ts';
 import { isKubeError, isStale } from '../kube/kube-error.ts';
 import { NAMESPACES, ROLE_BINDINGS, resourceOf } from '../kube/resource.ts';
-import type { HeldObject } from './uninstall-plan.ts';
+import { DRAINING, type HeldObject, NO_BACKLOG } from './uninstall-plan.ts';
 
 /** Objects whose finalizer is removed at the same time. */
 const AT_ONCE = 8;
 /** Number of lists. More than one is needed if objects change while their finalizer is being removed. */
 const PASSES = 10;
+/** Shared by all objects that have no other one. */
+const ONLY_OURS: string[] = [FINALIZER];
 
 type Item = Omit<HeldObject, 'kind'>;
 
@@ -76,17 +78,25 @@ export async function removeRoleBindings(
   return ours.length;
 }
 
-function pick(kind: string, { metadata, spec, status }: Item): HeldObject {
+/** Picks what is needed, because there may be 100,000 objects, and the Job has little memory. */
+export function pick(kind: string, { metadata, spec, status }: Item): HeldObject {
   const { name, namespace, uid, resourceVersion, finalizers } = metadata;
+  const { producer, stream, instance } = spec ?? {};
+  const backlog = status?.delivery?.backlog ?? NO_BACKLOG;
+  const conditions = status?.conditions?.filter(({ reason }) => reason === DRAINING) ?? [];
+  const isOnlyOurs = finalizers?.length === 1 && finalizers[0] === FINALIZER;
   return {
     kind,
-    metadata: { name, namespace, uid, resourceVersion, finalizers },
+    metadata: { name, namespace, uid, resourceVersion, finalizers: isOnlyOurs ? ONLY_OURS : finalizers },
     spec: {
-      ...(spec?.producer && { producer: spec.producer }),
-      ...(spec?.stream && { stream: spec.stream }),
-      ...(spec?.instance && { instance: spec.instance }),
+      ...(producer && { producer }),
+      ...(stream && { stream }),
+      ...(instance && { instance }),
     },
-    status: { delivery: status?.delivery, conditions: status?.conditions },
+    status: {
+      ...(backlog !== NO_BACKLOG && { delivery: { backlog } }),
+      ...(conditions.length > 0 && { conditions: conditions.map(({ type, reason }) => ({ type, reason })) }),
+    },
   };
 }
 

@@ -21,6 +21,11 @@ export interface Undelivered {
   readonly redisProblem?: string | undefined;
 }
 
+/** Backlog of a subscription without undelivered events. */
+export const NO_BACKLOG = '0';
+/** Reason of a stream that is being deleted, and still has undelivered events. */
+export const DRAINING = 'Draining';
+
 /** Number of streams named in a message. */
 const MOST_NAMED = 10;
 
@@ -31,10 +36,10 @@ const MOST_NAMED = 10;
 export function undeliveredByStatus(objects: readonly HeldObject[]): string[] {
   const streams = new Set<string>();
   for (const { kind, metadata, spec, status } of objects) {
-    if (kind === 'Subscription' && (status?.delivery?.backlog ?? '0') !== '0') {
+    if (kind === 'Subscription' && (status?.delivery?.backlog ?? NO_BACKLOG) !== NO_BACKLOG) {
       streams.add(`${spec?.producer}/${spec?.stream}`);
     }
-    if (kind === 'CatalogStream' && status?.conditions?.some(({ reason }) => reason === 'Draining')) {
+    if (kind === 'CatalogStream' && status?.conditions?.some(({ reason }) => reason === DRAINING)) {
       streams.add(`${metadata.namespace}/${metadata.name}`);
     }
   }

@@ -104,7 +104,7 @@ function container(target: Target): object {
       { name: 'SLUICE_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
       { name: 'SLUICE_SECRETS_ROLE', value: secretsRoleOf(target) },
     ],
-    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
+    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
     // The reason for a refusal is in the status of the pod.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: CONTAINER_SECURITY,
