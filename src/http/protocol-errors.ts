@@ -19,6 +19,9 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
 };
 const MALFORMED: Refusal = { code: 'malformed_request', reason: 'Bad Request' };
 
+/** Codes of errors after which nothing can be sent: the connection is lost, or its TLS handshake has failed. */
+const UNANSWERABLE = /^(ECONNRESET|EPROTO|ERR_(SSL|TLS)_.*)$/;
+
 /**
  * The response in progress, which Node stores on the socket. Not part of the types, but Node's own handler accesses it
  * in the same way.
@@ -37,7 +40,7 @@ export function answerProtocolError(
   const inProgress = (socket as HttpSocket)['_httpMessage'];
   const owed = inProgress !== undefined && inProgress !== null;
   if (
-    error.code === 'ECONNRESET' ||
+    UNANSWERABLE.test(error.code ?? '') ||
     !socket.writable ||
     (owed && (inProgress.headersSent || inProgress.req?.complete))
   ) {

@@ -154,7 +154,9 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 /** Returns the options for `node:http`, or those for `node:https`, which are another property. */
 function serverOptions(http: ServerOptions, certificate: Certificate | undefined): { readonly http: ServerOptions } {
   if (certificate === undefined) return { http };
-  const https = { ...http, cert: certificate.cert, key: certificate.key };
+  // The other timeouts only begin after the handshake, for which Node would wait two minutes.
+  const handshakeTimeout = http.headersTimeout;
+  const https = { ...http, handshakeTimeout, cert: certificate.cert, key: certificate.key };
   // The types of Fastify differ by property, although the servers are used in the same way.
   return { https } as unknown as { readonly http: ServerOptions };
 }

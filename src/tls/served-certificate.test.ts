@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { copyFile, writeFile } from 'node:fs/promises';
 import { Agent, request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';
@@ -48,12 +49,12 @@ async function place(name: string, key = name): Promise<void> {
 }
 
 /** Starts a server whose certificate follows its files. */
-async function serve() {
+async function serve(limits: Partial<typeof LIMITS> = {}) {
   const files = served();
   const first = readCertificate(files, []);
   if (first === undefined) throw new Error('there is no certificate');
   const server = createHttpServer({
-    limits: LIMITS,
+    limits: { ...LIMITS, ...limits },
     certificate: first,
     factsOfNoRoute: () => ({}),
     sendProblem: reply => void reply.code(404).send(),
@@ -150,4 +151,12 @@ test('a client without TLS gets no answer from the program behind', async () => 
   socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
   expect(await text(socket)).not.toContain('served');
   expect((await call(port)).body).toBe('served');
+});
+
+test('a client that never begins the handshake is disconnected', async () => {
+  await place('first');
+  const { port } = await serve({ headersTimeoutMs: 200 });
+  const socket = connect(port, '127.0.0.1').resume();
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'close');
 });
