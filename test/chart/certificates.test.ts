@@ -78,10 +78,10 @@ test.each([
 
 test('helm test trusts the authorities, one of which may have issued the certificate of ingress', async () => {
   const args = ['template', 'sluice', CHART, '--show-only=templates/tests/delivery.yaml'];
-  const [pod] = parseObjects(outputOf(await helm(args, { values: VALUE_SETS['certificates'] ?? {} }))).filter(
-    ({ kind }) => kind === 'Pod',
-  );
-  const { containers, volumes } = pod?.['spec'] as Workload['spec']['template']['spec'];
+  const objects = parseObjects(outputOf(await helm(args, { values: VALUE_SETS['certificates'] ?? {} })));
+  type Pod = Manifest & { readonly spec: Workload['spec']['template']['spec'] };
+  const [pod] = objects.filter(({ kind }) => kind === 'Pod') as [Pod];
+  const { containers, volumes } = pod.spec;
   const [{ env, volumeMounts }] = containers;
   expect(env).toEqual([{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/sluice/trust/ca.crt' }]);
   expect(volumeMounts).toContainEqual({ name: 'trust', mountPath: '/etc/sluice/trust', readOnly: true });

@@ -107,8 +107,8 @@ test('only the second has a name, which all of its pods read', () => {
 test('what removes finalizers keeps to its installation, also if the ConfigMap has been removed', () => {
   type Job = { readonly template: { readonly spec: { readonly containers: readonly [{ readonly env: object[] }] } } };
   const names = releases.map(objects => {
-    const [job] = ofKind(objects, 'Job');
-    const [{ env }] = (job?.['spec'] as Job).template.spec.containers;
+    const [job] = ofKind(objects, 'Job') as [Manifest & { readonly spec: Job }];
+    const [{ env }] = job.spec.template.spec.containers;
     return env.filter(variable => 'name' in variable && variable.name === 'SLUICE_INSTANCE');
   });
   expect(names).toEqual([[], [{ name: 'SLUICE_INSTANCE', value: 'blue' }]]);
