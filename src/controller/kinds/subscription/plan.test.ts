@@ -57,9 +57,12 @@ describe('subscription', () => {
     expect(listConditions(planSubscription({ ...facts, verdict }))).toEqual(expected);
   });
 
-  test('a refused endpoint says what to change', () => {
-    const verdict = { ready: 'Admitted', live: 'EndpointRefused', detail: 'plain_http_refused' } as const;
-    expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain('Use https');
+  test.each([
+    ['plain_http_refused', 'Use https'],
+    ['address_refused', 'SLUICE_ALLOWED_NETWORKS'],
+  ] as const)('a refused endpoint says what to change: %s', (detail, words) => {
+    const verdict = { ready: 'Admitted', live: 'EndpointRefused', detail } as const;
+    expect(planSubscription({ ...facts, verdict }).conditions.at(-1)?.message).toContain(words);
   });
 
   test('a header without a value says which one, and where it is looked for', () => {

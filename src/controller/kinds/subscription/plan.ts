@@ -70,7 +70,8 @@ const LIVE_MESSAGE: Record<SubscriptionVerdict['live'], string> = {
 };
 
 const DETAIL_MESSAGE: Readonly<Record<string, string>> = {
-  address_refused: 'its address is in a network that is not allowed',
+  address_refused:
+    'its address is not public, and not in a network that the operator of Sluice has allowed (SLUICE_ALLOWED_NETWORKS)',
   plain_http_refused:
     'you can only use http with addresses in allowed networks and not with host names. Use https instead',
   secret_missing: 'the Secret does not exist in this namespace, or its type is not allowed',
