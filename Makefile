@@ -18,7 +18,7 @@ packages: ## install what Sluice needs, if missing: Node, packages, Redis
 	@test/support/node/install-packages.sh
 	@test/support/redis/install.sh
 
-setup: packages ## install what the tests need as well: promtool, CloudEvents SDKs, a container registry
+setup: packages ## install what the tests need as well: Prometheus, CloudEvents SDKs, a container registry
 	@test/support/prometheus/install.sh
 	@test/support/cloudevents/install.sh
 	@test/support/registry/install.sh
@@ -54,6 +54,7 @@ test-scale: setup ## test 100,000 activations and 10,000 subscriptions, and 500 
 test-node: packages ## start a real node with kubelet and containerd, and install and remove Sluice on it; SHORT=1 does so once (root)
 	@test/support/node-cluster/install.sh
 	@test/support/registry/install.sh
+	@test/support/prometheus/install.sh
 	@$(NODE) node_modules/vitest/vitest.mjs run --project node $(if $(SHORT),test/node/install.test.ts)
 
 test-outages: setup ## take Redis, then the API server away from Pods on a real node, for two minutes each (root; 8 minutes)

@@ -76,32 +76,45 @@ export async function deliverBetween(
   await until('Live', `subscription.sluice.dev/${producer}-orders`, partner);
   await until('Effective', `activation.sluice.dev/${partner}-customer-42`, producer);
 
-  const read = (path: string, ...object: readonly string[]) => kubectl(['get', ...object, `-o=jsonpath=${path}`]);
-  const address = await read('{.spec.clusterIP}', 'service', service.name, `-n=${service.namespace}`);
-  const path = await read('{.status.ingressPath}', 'catalogstream.sluice.dev/orders', `-n=${producer}`);
+  const publish = await publisherTo(platform, service, producer);
   const id = randomUUID();
-  const publish = async () => {
-    const response = await fetch(`http://${address}${path}`, {
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${KEY}`,
-        'content-type': 'application/json',
-        'webhook-id': id,
-        'x-sluice-event-type': 'order.created',
-        'x-sluice-group-key': 'customer-42',
-      },
-      body: '{"order":1}',
-    });
-    return response.status;
-  };
-  await eventually('ingress accepts the event', async () => (await publish()) === 202, { withinMs: WITHIN_MS });
+  const isAccepted = async () => (await publish({ id, groupKey: 'customer-42' })) === 202;
+  await eventually('ingress accepts the event', isAccepted, { withinMs: WITHIN_MS });
   const isDelivered = () => Promise.resolve(receiver.deliveriesOf(id).length > 0);
   await eventually('the delivery', isDelivered, { withinMs: WITHIN_MS });
   const [delivery] = receiver.deliveriesOf(id) as [Delivery];
   expect(delivery.body).toBe('{"order":1}');
-  const secret = await read('{.data.secret}', `secret/${producer}-orders-signing`, `-n=${partner}`);
+  const signing = ['get', `secret/${producer}-orders-signing`, `-n=${partner}`];
+  const secret = await kubectl([...signing, '-o=jsonpath={.data.secret}']);
   const expected = signatureFor(delivery, Buffer.from(secret, 'base64').toString());
   expect(delivery.headers['webhook-signature']).toContain(expected);
+}
+
+/**
+ * Returns a function that publishes an event to the stream of the samples, and resolves to the status of the answer.
+ *
+ * @param service name and namespace of the Service of the ingress role
+ */
+export async function publisherTo(
+  { kubectl }: Platform,
+  service: { name: string; namespace: string },
+  producer = SAMPLED.producer,
+): Promise<(event: { id: string; groupKey: string }) => Promise<number>> {
+  const read = (path: string, ...object: readonly string[]) => kubectl(['get', ...object, `-o=jsonpath=${path}`]);
+  const address = await read('{.spec.clusterIP}', 'service', service.name, `-n=${service.namespace}`);
+  const path = await read('{.status.ingressPath}', 'catalogstream.sluice.dev/orders', `-n=${producer}`);
+  return async ({ id, groupKey }) => {
+    const headers = {
+      authorization: `Bearer ${KEY}`,
+      'content-type': 'application/json',
+      'webhook-id': id,
+      'x-sluice-event-type': 'order.created',
+      'x-sluice-group-key': groupKey,
+    };
+    const response = await fetch(`http://${address}${path}`, { method: 'POST', headers, body: '{"order":1}' });
+    await response.body?.cancel();
+    return response.status;
+  };
 }
 
 /** Deletes the samples while their controllers still run, and waits until their namespaces are gone. */

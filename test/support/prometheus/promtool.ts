@@ -10,11 +10,16 @@ export interface Promtool {
 
 /** Finds promtool: `PROMTOOL`, else on PATH, else that of `make setup`; undefined if there is none. */
 export function findPromtool(env: NodeJS.ProcessEnv = process.env): Promtool | undefined {
+  const command = findProgram('promtool', env);
+  return command === undefined ? undefined : { run: (args, files) => run(command, args, files) };
+}
+
+/** Finds a program of Prometheus: by a variable such as `PROMTOOL`, else on PATH, else that of `make setup`. */
+export function findProgram(name: 'promtool' | 'prometheus', env: NodeJS.ProcessEnv = process.env): string | undefined {
   const folders = (env['PATH'] ?? '').split(delimiter);
   const cache = env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  const places = [...folders.map(folder => join(folder, 'promtool')), join(cache, 'sluice', 'prometheus', 'promtool')];
-  const command = env['PROMTOOL'] ?? places.find(existsSync);
-  return command === undefined ? undefined : { run: (args, files) => run(command, args, files) };
+  const places = [...folders.map(folder => join(folder, name)), join(cache, 'sluice', 'prometheus', name)];
+  return env[name.toUpperCase()] ?? places.find(existsSync);
 }
 
 function run(command: string, args: readonly string[], files: Readonly<Record<string, string>>) {
