@@ -174,8 +174,8 @@ async function runShell(commands: string): Promise<string> {
 
 /** Sections of the page, and how many blocks of commands follow the first one. */
 const SECTIONS = {
-  Evaluate: 0,
-  'Install with Helm': 6,
+  Evaluate: 1,
+  'Install with Helm': 7,
   'Install with one file': 2,
   'Install with kubectl': 2,
 } as const;

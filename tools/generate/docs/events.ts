@@ -100,7 +100,7 @@ export function renderEvents(): string {
   const document = describeEventRoutes();
   return [
     '# Publishing events',
-    "These routes are served by the `ingress` role on `SLUICE_INGRESS_PORT`. You can find the OpenAPI 3.1 document in [events-openapi.json](events-openapi.json), or at `GET /openapi.json`, which does not require a key. All other requests must be authenticated using one of the workspace's ingress keys, passed as either `Authorization: Bearer <key>` or `x-api-key`. The same key also works for the workspace's sandbox but not for `/waas`.",
+    "These routes are served by the `ingress` role on `SLUICE_INGRESS_PORT`. You can find the OpenAPI 3.1 document in [events-openapi.json](events-openapi.json), or at `GET /openapi.json`, which does not require a key. All other requests must be authenticated using one of the workspace's ingress keys, passed as either `Authorization: Bearer <key>` or `x-api-key`. The same key also works for the workspace's sandbox but not for `/waas`. Create one as a [Secret](quickstart.md#4-publish-an-event) or through the [REST API](rest.md#create-an-ingress-key).",
     'Both binary and structured mode [CloudEvents](cloudevents.md) are supported, and will be delivered as is. Events with any other content type are treated as plain bytes and delivered using the content type you provide. Note that `curl -d` uses `application/x-www-form-urlencoded` by default, so be sure to specify `application/json` when sending JSON.',
     'Errors are returned in the form of [problem documents](problems.md).',
     table(
