@@ -120,7 +120,10 @@ async function createPart(redis: RedisClient, subscriptions: number, matches: nu
 const DELIVERED = { outcome: 'delivered', reason: '200', latencyMs: 31 } as const;
 
 interface Timed {
+  /** By Redis's count, which includes the time that others had the core. */
   readonly usPerCall: number;
+  /** User time of Redis's main thread: also for reading the call and writing it to the file. */
+  readonly cpuPerCall: number;
   /** Of the slowest call, as seen from here: with the way there and back, and the sync. */
   readonly slowestMs: number;
 }
@@ -129,6 +132,7 @@ interface Timed {
 async function time(redis: RedisClient, calls: number, call: (i: number) => Promise<unknown>): Promise<Timed> {
   await redis.callAll('CONFIG', 'RESETSTAT');
   let slowestMs = 0;
+  const before = await readCpu(redis);
   for (let i = 0; i < calls; i++) {
     const began = performance.now();
     await call(i);
@@ -136,7 +140,14 @@ async function time(redis: RedisClient, calls: number, call: (i: number) => Prom
   }
   const [stats] = (await redis.callAll('INFO', 'commandstats')) as [string];
   const [, count, usec] = /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(stats) ?? [];
-  return { usPerCall: Number(usec) / Number(count), slowestMs };
+  const cpu = (await readCpu(redis)) - before;
+  return { usPerCall: Number(usec) / Number(count), cpuPerCall: cpu / calls, slowestMs };
+}
+
+/** User time of the main thread so far, µs. */
+async function readCpu(redis: RedisClient): Promise<number> {
+  const [info] = (await redis.callAll('INFO', 'cpu')) as [string];
+  return 1e6 * Number(/used_cpu_user_main_thread:([\d.]+)/.exec(info)?.[1]);
 }
 
 const round = (value: number) => Number(value.toPrecision(3));
@@ -152,9 +163,11 @@ async function measureCase(
   redis: RedisClient,
   { subscriptions, matches, batches }: (typeof CASES)[number],
 ) {
-  const row: Record<string, number> = { subscriptions, matches };
-  const us = async (calls: number, deliveries: number, call: (i: number) => Promise<unknown>) =>
-    round((await time(redis, calls, call)).usPerCall / deliveries);
+  const row: Record<string, number | string> = { subscriptions, matches };
+  const us = async (calls: number, deliveries: number, call: (i: number) => Promise<unknown>) => {
+    const { usPerCall, cpuPerCall } = await time(redis, calls, call);
+    return `${round(usPerCall / deliveries)} (${round(cpuPerCall / deliveries)})`;
+  };
   for (const batch of batches) {
     const calls = matches >= 1_000 ? 6 : batch === 1 ? 200 : quick ? 10 : 30;
     const keys = calls * batch;
@@ -181,10 +194,10 @@ async function measureCase(
 /** Script time of single calls at their bounds, ms. */
 async function measureBounds(redis: RedisClient) {
   const ms = async (calls: number, call: (i: number) => Promise<unknown>) => {
-    const { usPerCall, slowestMs } = await time(redis, calls, call);
-    return { scriptMs: round(usPerCall / 1_000), slowestMs: round(slowestMs) };
+    const { usPerCall, cpuPerCall, slowestMs } = await time(redis, calls, call);
+    return { scriptMs: round(usPerCall / 1_000), cpuMs: round(cpuPerCall / 1_000), slowestMs: round(slowestMs) };
   };
-  const bounds: Record<string, { scriptMs: number; slowestMs: number }> = {};
+  const bounds: Record<string, { scriptMs: number; cpuMs: number; slowestMs: number }> = {};
   const wide = await createPart(redis, 1_000, 1_000, 10);
   bounds['1,000 references of one event'] = await ms(10, i => wide.send(i, 1));
   bounds['claim 64 with bodies, K = 1,000'] = await ms(20, () => wide.exchange([], 64));
@@ -222,8 +235,8 @@ async function measureBounds(redis: RedisClient) {
 }
 
 /** Bytes that an event of 1 KiB takes up when all is delivered, and in the append-only file. */
-async function measureBytes(server: RedisServer, redis: RedisClient, matches: number) {
-  const events = quick ? 2_000 : 20_000;
+async function measureBytes(server: RedisServer, redis: RedisClient, matches: number, batch: number) {
+  const events = quick ? 2_000 : 10_000;
   const t = await createPart(redis, matches, matches, 100);
   const listener = await listen(server, t.keys.channel);
   const read = async () => {
@@ -233,14 +246,16 @@ async function measureBytes(server: RedisServer, redis: RedisClient, matches: nu
   };
   await t.exchange([], 0);
   const before = await read();
-  for (let at = 0; at < events; at++) {
-    await t.send(at, 1);
-    await t.exchange(await t.claims(), 0);
+  for (let at = 0; at < events; at += batch) {
+    await t.send(at, batch);
+    const claims = await t.claims();
+    for (let from = 0; from < claims.length; from += 256) await t.exchange(claims.slice(from, from + 256), 0);
   }
   const after = await read();
   listener.disconnect();
   return {
     matches,
+    batch,
     memory: Math.round((after.memory - before.memory) / events),
     file: Math.round((after.file - before.file) / events),
   };
@@ -255,12 +270,21 @@ try {
   const warm = await createPart(redis, 1, 1, 10);
   await warm.send(0, 10);
   await warm.exchange([], 10);
-  console.log('Script time a delivery, µs (push: stored, routed, claimed and pushed; end: completed)');
+  console.log(
+    'Script time a delivery, µs, and CPU time of Redis (push: stored, routed, claimed and pushed; end: completed)',
+  );
   for (const each of CASES) console.log(JSON.stringify(await measureCase(server, redis, each)));
   console.log('Bounds: script time on average, and the slowest call as its caller sees it');
   for (const [name, figure] of Object.entries(await measureBounds(redis))) console.log(name, JSON.stringify(figure));
   console.log('Bytes an event of 1 KiB');
-  for (const matches of [1, 10]) console.log(JSON.stringify(await measureBytes(server, redis, matches)));
+  for (const [matches, batch] of [
+    [1, 1],
+    [1, 8],
+    [10, 1],
+    [10, 8],
+  ] as const) {
+    console.log(JSON.stringify(await measureBytes(server, redis, matches, batch)));
+  }
   await redis.close();
 } finally {
   await server.stop();

@@ -75,19 +75,9 @@ const OF_PARTS: readonly Mutant[] = [
     ['an attempt that ended holds its claim in the count', '      flightOf[slot] = flightOf[slot] - 1\n', ''],
     ['what is behind is left', '  if flag == CLAIMED then return end\n', '  if flag ~= CUT_OFF then return end\n'],
     [
-      'what was cut off goes on',
-      "  if flag == CUT_OFF then\n    setState(lane, 'p')\n  elseif waitingOf",
-      '  if waitingOf',
-    ],
-    [
-      'what was cut off is repeated',
-      "  if flag == CUT_OFF then\n    setState(lane, 'p')\n  elseif outcome == 'f' then",
-      "  if outcome == 'f' then",
-    ],
-    [
       'a lane with more behind it is never left',
-      'elseif waitingOf[slot] == NONE and sendOf[slot] == 111',
-      'elseif sendOf[slot] == 111',
+      'if waitingOf[slot] == NONE and sendOf[slot] == 111',
+      'if sendOf[slot] == 111',
     ],
     ['a lane that goes on asks no gate', ' and sendOf[slot] == 111 and paceOf', ' and paceOf'],
     ['a call does not see what it changed', 'if touched[lane] then writeLanes() end', ''],
@@ -105,12 +95,12 @@ const OF_PARTS: readonly Mutant[] = [
   ]),
   ...mutantsOf(`${PART}claims/taking.lua`, [
     ['a deactivated key is claimed', "redis.call('HGET', KEY_OFF, groupOf(lane)) == '1'", 'false'],
-    ['lapsed events are claimed together', 'if lapses > 0 and lapsedHeld then', 'if false then'],
-    ['a retry is early', 'if lapses == 0 and due > now then return retryLane(lane, due) end', ''],
+    ['a retry is early', 'if due > now then return retryLane(lane, due) end', ''],
   ]),
   ...mutantsOf(`${PART}claims/claiming.lua`, [
     ['what is not sent to is claimed', 'if sendOf[slot] ~= 111 then return stopSlot(slot) end', ''],
     ['an open breaker lets all through', 'if isProbing then most = math.min(most, 1) end', ''],
+    ['what lapsed twice is claimed together', 'not lapsedHeld and waitingIn', 'waitingIn'],
     ['retries fill the cap', 'free - math.floor(limitOf[slot] / 4)', 'free'],
     ['a slot at its limit keeps its turn for ever', 'return left and flightOf[slot] < limitOf[slot],', 'return false,'],
     ['who is stopped is never woken', "if untilMs then redis.call('ZADD'", "if false then redis.call('ZADD'"],
@@ -128,9 +118,10 @@ const OF_PARTS: readonly Mutant[] = [
     ['who is at work is evicted', "if r.untilMs > now then return { 'HELD' } end", ''],
     ['an evicted claim counts no lapse', 'writeTries(entry, attempts, lapses + 1, due, failed)', ''],
     ['an evicted claim stays in the count', '  flightOf[slot] = flightOf[slot] - 1\n', ''],
-    ['evicting brings back what was cut off', 'if string.byte(claim) == CUT_OFF then', 'if false then'],
   ]),
   ...mutantsOf(`${PART}gate/gate.lua`, [
+    ['a deactivation lets go on what is under way', "if open or flight ~= '0' then", 'if open then'],
+    ['a deactivation lets go on what waits', "if open or flight ~= '0' then", "if flight ~= '0' then"],
     ['a deposed leader writes to a part', "if fence > tonumber(ARG_FENCE) then return { 'FENCED' } end", ''],
     ['a pause has no position', 'if not position then stand(slot, routed) end', ''],
     [
@@ -139,12 +130,9 @@ const OF_PARTS: readonly Mutant[] = [
       'local routed = tail',
     ],
     ['a skip of a part that is held back skips nothing', 'if hold then stand(slot, tail) else', 'if false then else'],
-    ['a deactivated lane waits on', "    setState(key, 'p')\n  end\n  --", '  end\n  --'],
-    ['an attempt under way is not cut off', "setClaim(key, '-' .. string.sub(claim, 2))", ''],
-    ['an attempt under way of an event without order is not cut off', "if open or flight ~= '0' then", 'if open then'],
     [
       'an activation wakes no retry at its time',
-      'if lapses == 0 and due > now then\n          retryLane(lane, due)',
+      'if due > now then\n          retryLane(lane, due)',
       'if false then\n          retryLane(lane, due)',
     ],
     ['an opened subscription waits for the next event', 'if send == 111 then wakeSlot(slot) end', ''],

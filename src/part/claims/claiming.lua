@@ -96,7 +96,7 @@ local function serveSlot(slot, share)
   waitingOf[slot] = left and SOME or isProbing and ASK or NONE
   changedCounts[slot] = true
   if left and allowed and allowed == taken - before then return stopSlot(slot, math.ceil(empty + full)) end
-  return left and flightOf[slot] < limitOf[slot], left and taken - before == most
+  return left and flightOf[slot] < limitOf[slot], left and #chosen >= most
 end
 
 -- Returns 1 where more may be claimed at once.

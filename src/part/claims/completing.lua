@@ -19,6 +19,10 @@ local outcomesOf = {}
 local function noteOutcome(slot, entry, kind)
   local o = outcomesOf[slot] or { failed = 0, entries = {} }
   outcomesOf[slot] = o
+  if kind == 'delivered' then
+    o.delivered = true
+    return
+  end
   o.entries[entry] = true
   if kind == 'failed' then o.failed = o.failed + 1 else o[kind] = true end
 end
@@ -27,7 +31,6 @@ local delivered, missed = 0, 0
 local function finishEvent(lane, ref, entry, outcome, at, note, answer)
   local slot = slotOf(lane)
   local replay = replayOf(lane)
-  local isTest = groupOf(lane) == slot
   local text = triesOf(entry)
   local attempts, _, _, failed = readTries(text)
   local wasSent = string.sub(note, -2) ~= ' -'
@@ -37,8 +40,9 @@ local function finishEvent(lane, ref, entry, outcome, at, note, answer)
   if text then redis.call('HDEL', KEY_TRIES, entry) end
   if outcome ~= 'd' then redis.call('ZADD', KEY_FINAL, 0, slot .. name) end
   if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
-  if not isTest then countEnd(slot, outcome) end
-  local counts = not isTest and not replay
+  local isTesting = isTest(lane)
+  if not isTesting then countEnd(slot, outcome) end
+  local counts = not isTesting and not replay
   if outcome == 'd' then
     noteOutcome(slot, entry, 'delivered')
     if counts then delivered = delivered + 1 end
@@ -57,9 +61,7 @@ local function followLane(lane, flag)
   local slot = slotOf(lane)
   local entry, head, more = headOf(lane)
   if not entry then return end
-  if flag == CUT_OFF then
-    setState(lane, 'p')
-  elseif waitingOf[slot] == NONE and sendOf[slot] == 111 and paceOf[slot] == 0 and taken < budget
+  if waitingOf[slot] == NONE and sendOf[slot] == 111 and paceOf[slot] == 0 and taken < budget
     and flightOf[slot] < limitOf[slot] and not triesOf(entry) then
     takeLane(lane, entry, head, more)
   else
@@ -67,7 +69,7 @@ local function followLane(lane, flag)
   end
 end
 
-local function giveBack(lane, ref, flag, outcome, due, note, answer)
+local function giveBack(lane, ref, outcome, due, note, answer)
   local slot, entry = slotOf(lane), entryOf(lane, ref)
   addEntry(entry)
   if outcome == 'r' then
@@ -81,11 +83,9 @@ local function giveBack(lane, ref, flag, outcome, due, note, answer)
     if answer then keepAnswer(slot, entry, attempts, ARGV[answer + 1], ARGV[answer + 2]) end
     noteOutcome(slot, entry, 'failed')
     if outcome == 'g' then noteOutcome(slot, entry, 'gone') end
-    if groupOf(lane) ~= slot and not replayOf(lane) then missed = missed + 1 end
+    if not isTest(lane) and not replayOf(lane) then missed = missed + 1 end
   end
-  if flag == CUT_OFF then
-    setState(lane, 'p')
-  elseif outcome == 'f' then
+  if outcome == 'f' then
     retryLane(lane, due)
   elseif outcome == 'g' then
     -- The endpoint is disabled by this: its slot is stopped.
@@ -176,7 +176,7 @@ local function complete(at, count)
         finishEvent(lane, ref, entry, outcome, recordsKey, note, answer)
         followLane(lane, flag)
       else
-        giveBack(lane, ref, flag, outcome, due, note, answer)
+        giveBack(lane, ref, outcome, due, note, answer)
       end
     elseif outcome == 'd' and redis.call('ZREM', KEY_PENDING, entry) == 1 then
       letters[#letters + 1] = 'o'

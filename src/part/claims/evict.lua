@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- Takes the claims of a dispatcher that was not heard of for too long, a slice a call: their lanes wait, and a lapse is
 -- counted for each.
---@keys meta subs claims lanes pending waiting turns retries tries counts ready channel
+--@keys meta log subs claims lanes pending waiting turns retries tries counts ready channel
 --@args gen dispatcher cursor
 -- Returns {OK, cursor ('0': done), number of claims}, or one word: GONE, HELD (it is at work).
 --@include ../lanes/clock.lua
+--@include ../lanes/refs.lua
 --@include ../lanes/lanes.lua
 --@include ../lanes/counts.lua
 --@include ../lanes/tries.lua
@@ -30,20 +31,19 @@ end
 readSlots(slots)
 for _, lane in ipairs(lanes) do
   local slot, claim = slotOf(lane), claimOf[lane]
-  local entry = entryOf(lane, string.sub(claim, 2, 16))
+  local ref = string.sub(claim, 2, 16)
+  local entry = entryOf(lane, ref)
   local attempts, lapses, due, failed = readTries(triesOf(entry))
   writeTries(entry, attempts, lapses + 1, due, failed)
   addEntry(entry)
+  local class = classOf(attempts, lapses + 1)
   setClaim(lane, false)
   flightOf[slot] = flightOf[slot] - 1
   changedCounts[slot] = true
-  if string.byte(claim) == CUT_OFF then
-    setState(lane, 'p')
-  else
-    waitLane(lane, LAPSED, now)
-    if sendOf[slot] ~= 111 then waitingOf[slot] = STOPPED
-    elseif waitingOf[slot] ~= STOPPED then waitingOf[slot] = SOME end
-  end
+  -- It has waited for longer than any other: first attempts go by when the event came.
+  waitLane(lane, class, class == FIRST_ATTEMPT and msOf(ref) or now)
+  if sendOf[slot] ~= 111 then waitingOf[slot] = STOPPED
+  elseif waitingOf[slot] ~= STOPPED then waitingOf[slot] = SOME end
   if waitingOf[slot] == SOME then giveTurn(slot) end
 end
 writeLanes()

@@ -3,7 +3,7 @@
 --@keys meta log body subs claims lanes pending waiting turns retries tries off counts health final answers ready records*
 --@args gen dispatcher readyMs limit held lapsed seen seenBytes roomBytes most count ...
 -- limit, held: claims that it may hold here, and that it holds, with those that it ends here; lapsed: 1 if one of them
--- lapsed before. seen, seenBytes: of the pushes that it has read. roomBytes: of pushes that it may not have read yet.
+-- lapsed twice or more. seen, seenBytes: of the pushes that it has read. roomBytes: of pushes that it may not have read yet.
 -- most: claims that it asks for. count: attempts that it ends, as lib completing says, with bodies of answers behind them.
 -- Returns {word, now, claims and bytes ever pushed to it, letters (completing), due (ms of the next retry or '', what
 --         waits aside), 1 where more may be claimed at once, version of the rows, slots whose endpoint this disabled,

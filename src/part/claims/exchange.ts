@@ -31,7 +31,7 @@ export interface Holding {
   readonly readyMs: number;
   /** Claims that it may hold in this part. */
   readonly limit: number;
-  /** Claims that it holds, with those that it ends in this call, and whether one of them lapsed before. */
+  /** Claims that it holds, with those that it ends in this call, and whether one of them is `isAlone`. */
   readonly held: number;
   readonly holdsLapsed: boolean;
   /** Claims and bytes of the pushes that it has read. */

@@ -49,17 +49,32 @@ onEachRedis(redis => {
       expect(await t.counts('a')).toEqual([0, 600, 1, 0, 0, 0]);
     });
 
-    test('a dispatcher holds one event at a time that lapsed before', async () => {
+    test('what lapsed once goes before all that came later', async () => {
       const { t, d, e } = await start();
-      await t.send('k', 'l', 'm');
+      await t.send('k', 'l');
       await d.exchange();
       t.clock.ms += READY_MS;
+      await t.send('m');
       await t.evict('d1');
+      expect((await e.exchange(2)).claims.map(({ lane, lapses }) => [lane.slice(8), lapses])).toEqual([
+        ['k', 1],
+        ['l', 1],
+      ]);
+    });
+
+    test('what lapsed twice is claimed alone: one at a time of a dispatcher', async () => {
+      const { t, d, e } = await start();
+      await t.send('k', 'l', 'm');
+      for (const dispatcher of [d, t.dispatcher('d3')]) {
+        expect((await dispatcher.exchange()).claims).toHaveLength(3);
+        t.clock.ms += READY_MS;
+        await t.evict(dispatcher.name);
+      }
       const [claim, ...others] = (await e.exchange()).claims;
-      expect(others).toEqual([]);
+      expect([claim?.lapses, others]).toEqual([2, []]);
       expect((await e.exchange()).claims).toEqual([]);
       e.end(claim as Claim);
-      expect((await e.exchange()).claims).toMatchObject([{ lapses: 1 }]);
+      expect((await e.exchange()).claims).toMatchObject([{ lapses: 2 }]);
     });
 
     test('what was cut off stays parked', async () => {

@@ -13,6 +13,11 @@ export interface Claim {
   readonly replay: string | undefined;
 }
 
+/** Whether the event is claimed alone, because claims of it lapsed twice: see `lanes/tries.lua`. */
+export function isAlone({ lapses }: Claim): boolean {
+  return lapses >= 2;
+}
+
 /** An event with its claims, as `lanes/message.lua` writes it. */
 export interface ClaimedEvent {
   readonly ref: string;

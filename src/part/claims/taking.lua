@@ -1,5 +1,4 @@
 -- Claims the first events of lanes for ARG_DISPATCHER.
--- Of lapsed claims a dispatcher holds one at a time: what kills it takes no other with it.
 local claimsOf, refs = {}, {}
 local taken, lapsedHeld = 0, ARG_LAPSED == '1'
 local isAnyOff
@@ -13,8 +12,8 @@ end
 local function queueLane(lane, entry)
   local attempts, lapses, due = readTries(triesOf(entry))
   local slot = slotOf(lane)
-  if lapses == 0 and due > now then return retryLane(lane, due) end
-  waitLane(lane, lapses > 0 and LAPSED or attempts > 0 and RETRY or FIRST_ATTEMPT, now)
+  if due > now then return retryLane(lane, due) end
+  waitLane(lane, classOf(attempts, lapses), now)
   if sendOf[slot] ~= 111 then
     waitingOf[slot] = STOPPED
   elseif waitingOf[slot] ~= STOPPED then
@@ -39,11 +38,7 @@ local function takeLane(lane, entry, ref, more)
   local tries = ''
   if text then
     local attempts, lapses = readTries(text)
-    if lapses > 0 and lapsedHeld then
-      queueLane(lane, entry)
-      return nil
-    end
-    lapsedHeld = lapsedHeld or lapses > 0
+    lapsedHeld = lapsedHeld or lapses >= ALONE
     tries = string.format(':%.0f:%.0f', attempts, lapses)
   end
   local slot = slotOf(lane)

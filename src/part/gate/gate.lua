@@ -139,18 +139,16 @@ local function unpark(slot, groupKey)
       local entry = headOf(lane)
       if entry then
         local attempts, lapses, due = readTries(triesOf(entry))
-        if lapses == 0 and due > now then
+        if due > now then
           retryLane(lane, due)
         else
-          waitLane(lane, lapses > 0 and LAPSED or attempts > 0 and RETRY or FIRST_ATTEMPT, now)
+          waitLane(lane, classOf(attempts, lapses), now)
         end
       else
         setState(lane, false)
       end
     end
   end
-  local claim = redis.call('HGET', KEY_CLAIMS, key)
-  if claim and string.byte(claim) == CUT_OFF then setClaim(key, '+' .. string.sub(claim, 2)) end
   local count = redis.call('HGET', KEY_COUNTS, slot)
   if count then
     local before, waiting, ended = string.match(count, '^(%d+ %d+ )(%d)(.*)$')
@@ -182,14 +180,7 @@ local function deactivate(slot, groupKey)
   writeList(groupKey, lists, groups, number)
   changes = changes + 1
   local key = slot .. groupKey
-  local claim, state = redis.call('HGET', KEY_CLAIMS, key), redis.call('HGET', KEY_LANES, key)
-  if claim then
-    setClaim(key, '-' .. string.sub(claim, 2))
-  elseif state and state ~= 'p' then
-    if state == 'r' then redis.call('ZREM', KEY_RETRIES, key) else unwaited[#unwaited + 1] = waitOf(key, state) end
-    setState(key, 'p')
-  end
-  -- Replays and lanes without order are asked about when they are to be claimed.
+  -- Claims ask where there is a mark: of what waits, and of attempts under way, after which something may follow.
   local flight = string.match(redis.call('HGET', KEY_COUNTS, slot) or '0', '^%d+')
   local open = redis.call('ZRANGEBYLEX', KEY_PENDING, '[' .. key .. '\0', '(' .. key .. '\2', 'LIMIT', 0, 1)[1]
   if open or flight ~= '0' then redis.call('HSET', KEY_OFF, key, '1') end

@@ -48,18 +48,22 @@ local function readSlots(slots)
   end
 end
 
--- Counts what ended. `outcome`: d(elivered), x (dead), e(xpired).
+-- Counts what ended. `outcome`: d(elivered), x (dead), e(xpired). Read and written as a text once a call.
+local countsOfEnds = {}
 local function countEnd(slot, outcome)
-  local delivered, dead, expired = string.match(endedOf[slot], '^ (%d+) (%d+) (%d+)$')
-  if outcome == 'd' then delivered = string.format('%.0f', delivered + 1)
-  elseif outcome == 'x' then dead = string.format('%.0f', dead + 1)
-  else expired = string.format('%.0f', expired + 1) end
-  endedOf[slot] = ' ' .. delivered .. ' ' .. dead .. ' ' .. expired
+  local ends = countsOfEnds[slot]
+  if not ends then
+    local delivered, dead, expired = string.match(endedOf[slot], '^ (%d+) (%d+) (%d+)$')
+    ends = { d = tonumber(delivered), x = tonumber(dead), e = tonumber(expired) }
+    countsOfEnds[slot] = ends
+  end
+  ends[outcome] = ends[outcome] + 1
   changedCounts[slot] = true
 end
 
 local function writeCounts()
   local set = {}
+  for slot, ends in pairs(countsOfEnds) do endedOf[slot] = string.format(' %.0f %.0f %.0f', ends.d, ends.x, ends.e) end
   for slot in pairs(changedCounts) do
     set[#set + 1] = slot
     set[#set + 1] = string.format('%.0f %.0f ', flightOf[slot], routedOf[slot]) .. waitingOf[slot] .. endedOf[slot]

@@ -3,21 +3,25 @@
 -- without its ref, NUL, ref: that is its entry, also in P:try.
 -- A lane is, at any time, one of
 --   idle       in neither hash
---   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (nothing is behind it), + (more may be), - (deactivated: nothing
---              may follow). The claimed event is not in P:pend
+--   claimed    P:cl: flag .. ref .. dispatcher. Flags: c (nothing is behind it), + (more may be). The claimed event is
+--              not in P:pend
 --   waiting    P:lane: w .. class .. due (11 hex), the same as its member of P:wait: slot .. class .. due .. rest of the lane.
---              Classes: 0 first attempts, 1 retries, 2 lapsed claims
+--              Classes: 0 first attempts, 1 retries, 2 what lapsed more than once
 --   retrying   P:lane: r, and a member of P:retry by when it is due
---   parked     P:lane: p. Its group key was deactivated
+--   parked     P:lane: p. It was to be claimed, and P:off said that its group key is deactivated; activating unparks it
 -- A slot with waiting lanes is in P:turn, or at its limit of claims, or stopped (lib counts), or not to be sent to.
 local FIRST_ATTEMPT, RETRY, LAPSED = '0', '1', '2'
-local CLAIMED, BEHIND, CUT_OFF = 99, 43, 45
+local CLAIMED = 99
 
 local function slotOf(lane) return string.sub(lane, 1, 8) end
 local function groupOf(lane) return string.match(lane, '^[^%z\1]*') end
 local function isUnordered(lane) return string.byte(lane, -16) == 0 end
 local function entryOf(lane, ref) return isUnordered(lane) and lane or (lane .. '\0' .. ref) end
-local function replayOf(lane) return string.match(lane, '\1([^%z]+)') end
+local function replayOf(lane) return string.find(lane, '\1', 9, true) and string.match(lane, '\1([^%z]+)') or nil end
+local function isTest(lane)
+  local after = string.byte(lane, 9)
+  return not after or after == 0
+end
 
 -- First waiting event of a lane as (entry, ref, whether there are more), or nil.
 local function headOf(lane)
