@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import { createTestPart, event, START_MS } from '../../../test/support/part/part.ts';
+import { listenTo } from '../../../test/support/part/pushes.ts';
+import { redisClusterUrl, redisUrl } from '../../../test/support/redis/shared.ts';
+import { onEachRedis } from '../../redis/testing/each-redis.ts';
+import { createReadBodies } from './read-bodies.ts';
+
+onEachRedis(redis => {
+  const url = () => (redis().cluster ? redisClusterUrl() : redisUrl());
+  const refsOf = (answer: Awaited<ReturnType<ReturnType<typeof createTestPart>['ingest']>>) =>
+    answer.answer === 'OK' ? answer.events.map(each => (each.answer === 'FULL' ? 'FULL' : each.ref)) : [];
+
+  describe('pushing', () => {
+    const pushing = () => {
+      const t = createTestPart(redis());
+      return { t, d: t.dispatcher('d1'), listen: () => listenTo(redis(), url(), t.part) };
+    };
+
+    test('claims an idle lane for a dispatcher that is ready, and sends event and claim in one message', async () => {
+      const { t, d, listen } = pushing();
+      await t.setUp({ a: {}, b: { unordered: true } }, ['k']);
+      await d.exchange();
+      const pushes = await listen();
+      const [ref = ''] = await t.send('k');
+      const [push] = await pushes.take();
+      pushes.close();
+      expect(push).toMatchObject({ dispatcher: 'd1', pushed: 2, waiting: false, nowMs: START_MS, behind: [] });
+      const [only] = push?.events ?? [];
+      expect(only).toMatchObject({ ref, groupKey: 'k', meta: '{"s":"/x"}', size: 4 });
+      expect(only?.body?.toString()).toBe('body');
+      const lanes = only?.claims.map(({ lane }) => lane).toSorted();
+      expect(lanes).toEqual([`${t.slot('a')}k`, `${t.slot('b')}k\0${ref}`].toSorted());
+      expect(Object.keys(await t.hash('claims')).toSorted()).toEqual(lanes);
+      expect(await t.members('pending')).toEqual([]);
+      expect((await t.hash('ready')).d1).toMatch(/^\d+ 1000 2 2 /);
+    });
+
+    test('leaves out a body of more than 16 KiB', async () => {
+      const { t, d, listen } = pushing();
+      await t.setUp({ a: {} }, ['k']);
+      await d.exchange();
+      const pushes = await listen();
+      await t.ingest(event('k', { body: Buffer.alloc(16_384, 1) }), event('k2'));
+      await t.activate('a', 'k2');
+      const [ref = ''] = refsOf(await t.ingest(event('k2', { body: Buffer.alloc(16_385, 2) })));
+      const events = (await pushes.take()).flatMap(push => push.events);
+      pushes.close();
+      expect(events.map(({ size, body }) => [size, body?.length])).toEqual([
+        [16_384, 16_384],
+        [16_385, undefined],
+      ]);
+      const [body] = await createReadBodies(t.client)(t.part, [ref]);
+      expect(body?.equals(Buffer.alloc(16_385, 2))).toBe(true);
+    });
+
+    test('says which claimed lanes have more behind them now, once', async () => {
+      const { t, d, listen } = pushing();
+      await t.setUp({ a: {} }, ['k']);
+      await d.exchange();
+      const pushes = await listen();
+      await t.send('k');
+      await t.send('k', 'k');
+      await t.send('k');
+      const messages = await pushes.take();
+      pushes.close();
+      expect(messages.map(push => push.behind)).toEqual([[], [`${t.slot('a')}k`]]);
+      expect(messages.map(push => push.events.length)).toEqual([1, 0]);
+    });
+
+    test('gives to the dispatcher with most room, in claims, while there is room in bytes', async () => {
+      const { t, d, listen } = pushing();
+      await t.setUp({ a: { cap: 1_000 } }, ['k', 'l', 'm', 'n']);
+      await d.exchange(0, { limit: 1 });
+      await t.dispatcher('d2').exchange(0, { limit: 5, roomBytes: 100 });
+      const pushes = await listen();
+      const keys = ['k', 'l', 'm', 'n'];
+      for (const key of keys) await t.ingest(event(key, { body: Buffer.alloc(80) }));
+      const messages = await pushes.take();
+      pushes.close();
+      // What waits is said once, as long as something of the subscription is under way.
+      expect(messages.map(push => [push.dispatcher, push.waiting])).toEqual([
+        ['d2', false],
+        ['d1', false],
+        [undefined, true],
+      ]);
+      expect(await t.members('waiting')).toHaveLength(2);
+    });
+
+    test('gives nothing to one that was not heard of for its time', async () => {
+      const { t, d } = pushing();
+      await t.setUp({ a: {} }, ['k']);
+      await d.exchange();
+      t.clock.ms += 3_000;
+      await t.send('k');
+      expect(await t.hash('claims')).toEqual({});
+      expect(await t.members('turns')).toEqual([t.slot('a')]);
+    });
+
+    test.each([
+      ['twice the cap is claimed', { cap: 1 }, 2],
+      ['the subscription is not sent to', { send: 'held' as const }, 0],
+      ['attempts are paced', { maxPerSecond: 5 }, 0],
+    ])('lets lanes wait where %s', async (_name, fields, claimed) => {
+      const { t, d, listen } = pushing();
+      await t.setUp({ a: fields }, ['k', 'l', 'm', 'n']);
+      await d.exchange();
+      const pushes = await listen();
+      await t.send('k', 'l', 'm', 'n');
+      const [push] = await pushes.take();
+      pushes.close();
+      expect(Object.keys(await t.hash('claims'))).toHaveLength(claimed);
+      expect(await t.members('waiting')).toHaveLength(4 - claimed);
+      expect(push?.waiting ?? false).toBe(!('send' in fields));
+    });
+
+    test('lets nothing pass lanes that wait', async () => {
+      const { t, d } = pushing();
+      await t.setUp({ a: {} }, ['k', 'l']);
+      await t.send('k');
+      await d.exchange(0);
+      await t.send('l');
+      expect(await t.hash('claims')).toEqual({});
+      const { claims } = await d.exchange();
+      expect(claims.map(({ lane }) => lane.slice(8))).toEqual(['k', 'l']);
+    });
+
+    test('pushes no more where nobody listened', async () => {
+      const { t, d } = pushing();
+      await t.setUp({ a: {} }, ['k', 'l']);
+      await d.exchange();
+      await t.send('k');
+      await t.send('l');
+      expect(Object.keys(await t.hash('claims'))).toEqual([`${t.slot('a')}k`]);
+    });
+  });
+});
