@@ -130,11 +130,6 @@ const OF_PARTS: readonly Mutant[] = [
       'local routed = tail',
     ],
     ['a skip of a part that is held back skips nothing', 'if hold then stand(slot, tail) else', 'if false then else'],
-    [
-      'an activation wakes no retry at its time',
-      'if due > now then\n          retryLane(lane, due)',
-      'if false then\n          retryLane(lane, due)',
-    ],
     ['an opened subscription waits for the next event', 'if send == 111 then wakeSlot(slot) end', ''],
   ]),
   ...mutantsOf(`${PART}records/records.lua`, [

@@ -21,6 +21,7 @@ const LEAST_PATIENCE_MS = 300_000;
 /** Files of tests, the quickest first; each is run only when those before it noticed nothing. */
 const STAGES: readonly (readonly string[])[] = [
   ['unit', 'src/core', 'src/redis', 'src/controller/engine', 'src/dataplane/due-loop.test.ts'],
+  ['redis', 'src/part', 'test/part'],
   ['redis', 'src/redis'],
   ['redis', 'src/dataplane/router'],
   ['redis', 'test/model'],

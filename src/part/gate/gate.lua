@@ -113,7 +113,7 @@ local function writeList(groupKey, lists, groups, number)
   if first == '' then redis.call('HDEL', KEY_KEYS, groupKey) else redis.call('HSET', KEY_KEYS, groupKey, first) end
 end
 
--- Lanes that were parked wait again, or for their retry; 1,000 events a call.
+-- Lanes that were parked wait again; 1,000 events a call.
 local function unpark(slot, groupKey)
   local key = slot .. groupKey
   local mark = redis.call('HGET', KEY_OFF, key)
@@ -138,12 +138,9 @@ local function unpark(slot, groupKey)
     if stateOf[lane] == 'p' then
       local entry = headOf(lane)
       if entry then
-        local attempts, lapses, due = readTries(triesOf(entry))
-        if due > now then
-          retryLane(lane, due)
-        else
-          waitLane(lane, classOf(attempts, lapses), now)
-        end
+        -- It was to be claimed when it was parked: its time has come.
+        local attempts, lapses = readTries(triesOf(entry))
+        waitLane(lane, classOf(attempts, lapses), now)
       else
         setState(lane, false)
       end
