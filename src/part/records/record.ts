@@ -54,6 +54,8 @@ export function parseRecords(ref: string, chunk: Buffer): DeliveryRecord[] {
   const timeOf = (age = '0') => acceptedMs + Number.parseInt(age, 16);
   for (let at = 1; at < chunk.length; ) {
     const end = chunk.indexOf(END, at + SLOT_BYTES);
+    // A damaged end.
+    if (end < 0) break;
     const [slot = ''] = unpackSlots(chunk.subarray(at, at + SLOT_BYTES));
     const [last = '', ...failed] = chunk.toString('latin1', at + SLOT_BYTES, end).split(',');
     const [age = '', attempts = '0', reason, latency] = last.split(' ');

@@ -191,12 +191,11 @@ export function createTestPart(redis: RedisClient) {
     async records(ref: string, replay?: string): Promise<DeliveryRecord[]> {
       const key = keys.records(recordsBucketOf(msOfRef(ref)));
       const flat = (await redis.runBuffers('fields', [key], [])) as Buffer[];
-      const at = (field: string) =>
-        flat[flat.findIndex((name, i) => i % 2 === 0 && name.equals(Buffer.from(field))) + 1];
-      const field = recordsField(ref, replay);
-      const last = flat.some((name, i) => i % 2 === 0 && name.toString() === field) ? at(field) : undefined;
+      const chunks = new Map(flat.flatMap((name, i) => (i % 2 === 0 ? [[String(name), flat[i + 1] as Buffer]] : [])));
+      const last = chunks.get(recordsField(ref, replay));
       if (last === undefined) return [];
-      return [...fullChunks(field, last).map(at), last].flatMap(chunk => parseRecords(ref, chunk as Buffer));
+      const full = fullChunks(recordsField(ref, replay), last).map(field => chunks.get(field) ?? Buffer.alloc(0));
+      return [...full, last].flatMap(chunk => parseRecords(ref, chunk));
     },
     /** Bytes of each chunk of records of an event. */
     async chunkSizes(ref: string): Promise<number[]> {
