@@ -9,19 +9,22 @@ export interface Exploration {
 
 /**
  * Walks through every state that can be reached, breadth first, until one is wrong: what a model says of all
- * interleavings, and not only of those that a run happens to meet. States are plain data.
+ * interleavings, and not only of those that a run happens to meet. States are plain data; `keyOf` tells them apart.
  */
 export function explore<S>(
   initial: S,
   transitions: (state: S) => Iterable<Transition<S>>,
   wrongIn: (state: S) => string | undefined,
+  keyOf: (state: S) => string = JSON.stringify,
 ): Exploration {
   const parents = new Map<string, readonly [from: string, label: string] | undefined>();
-  const queue: S[] = [initial];
-  parents.set(JSON.stringify(initial), undefined);
+  const queue: (S | undefined)[] = [initial];
+  parents.set(keyOf(initial), undefined);
   for (let at = 0; at < queue.length; at++) {
     const state = queue[at] as S;
-    const key = JSON.stringify(state);
+    // Not needed again: large state spaces would not fit.
+    queue[at] = undefined;
+    const key = keyOf(state);
     const wrong = wrongIn(state);
     if (wrong !== undefined) {
       const story: string[] = [];
@@ -29,7 +32,7 @@ export function explore<S>(
       return { states: parents.size, counterexample: { story, wrong } };
     }
     for (const [label, next] of transitions(state)) {
-      const nextKey = JSON.stringify(next);
+      const nextKey = keyOf(next);
       if (parents.has(nextKey)) continue;
       parents.set(nextKey, [key, label]);
       queue.push(next);

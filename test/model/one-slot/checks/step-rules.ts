@@ -1,0 +1,112 @@
+import { hold } from '../../state/violation.ts';
+import type { ExchangeReply } from '../part/exchange.ts';
+import type { IngestCall, IngestReply } from '../part/ingest.ts';
+import {
+  countsOf,
+  groupKeyOf,
+  isRoutedTo,
+  type Part,
+  positionOf,
+  readWaitMember,
+  SUSPECT,
+  slotOf,
+} from '../part/part.ts';
+import type { Call } from '../part/step.ts';
+import type { Gates } from '../world/world.ts';
+
+export interface Judged {
+  readonly before: Part;
+  readonly after: Part;
+  readonly call: Call;
+  readonly reply: unknown;
+  /** As answered, this call with it. */
+  readonly gates: Gates;
+  readonly now: number;
+}
+
+/** What is accepted stays, and is stored once. */
+function checkLog({ before, after, call, reply }: Judged): void {
+  const kept = before.log.every((entry, i) => after.log[i] === entry);
+  hold(12, kept, () => 'an accepted event is gone');
+  if (call.step !== 'ingest') return;
+  const { events } = call as IngestCall;
+  for (const [i, { ref }] of (reply as IngestReply).answers.entries()) {
+    const id = events[i]?.id;
+    const stored = after.log.filter(entry => entry.id === id);
+    hold(12, stored.length === 1 && stored[0]?.ref === ref, () => `${id} is stored ${stored.length} times`);
+  }
+}
+
+/** Where a slot's position passes an event, the event is routed exactly if its gate lets it. */
+function checkRouting({ before, after, gates }: Judged): void {
+  for (const slot of Object.keys(after.subs)) {
+    const [from, to] = [positionOf(before, slot), positionOf(after, slot)];
+    hold(13, to >= from, () => `the position of ${slot} goes back from ${from} to ${to}`);
+    const stays = gates.open[slot] === true || to === from;
+    hold(13, stays, () => `${slot} is paused, and its position moves from ${from} to ${to}`);
+    for (const entry of after.log) {
+      const lane = slot + entry.groupKey;
+      const since = gates.active[lane];
+      const allowed =
+        since !== undefined && since < entry.ref && gates.open[slot] === true && (gates.skipped[slot] ?? 0) < entry.ref;
+      const was = isRoutedTo(before, entry, slot);
+      const is = isRoutedTo(after, entry, slot);
+      hold(13, !was || is, () => `${entry.ref} was routed to ${slot}, and is not any more`);
+      if (was) continue;
+      if (is) {
+        hold(1, allowed, () => `${entry.ref} is routed to ${slot}, whose gate is closed for it`);
+        hold(13, entry.ref > from, () => `${entry.ref} is routed to ${slot}, which had passed it`);
+      } else if (allowed && entry.ref > from) {
+        hold(13, entry.ref > to, () => `${slot} passes ${entry.ref}, and does not get it`);
+      }
+    }
+  }
+}
+
+/** No claim after a gate was closed; and none before a lane of its slot that waits for longer. */
+function checkClaims({ before, after, call, reply, gates }: Judged): void {
+  for (const [lane, { mark }] of Object.entries(after.claims)) {
+    if (before.claims[lane]?.mark === mark) continue;
+    const slot = slotOf(lane);
+    const open = gates.open[slot] === true && gates.active[lane] !== undefined;
+    hold(2, open, () => `${lane} is claimed though its gate is closed`);
+    if (call.step === 'ingest') {
+      const older = waitingSince(before, slot, Number.POSITIVE_INFINITY);
+      hold(18, older === undefined, () => `the new ${lane} passes ${older}, which waits`);
+    } else if (call.step === 'exchange') {
+      const given = (reply as ExchangeReply).claims.find(claim => claim.mark === mark);
+      const older = waitingSince(after, slot, given?.due ?? 0);
+      hold(18, older === undefined, () => `${lane} passes ${older}, which waits for longer`);
+    }
+  }
+}
+
+/** A lane of the slot that waits since before a time; those that failed or lapsed may have to wait for others of them. */
+function waitingSince(part: Part, slot: string, due: number): string | undefined {
+  return part.wait
+    .map(readWaitMember)
+    .filter(({ lane, again }) => slotOf(lane) === slot && part.lanes[lane] === 'w' && !part.off[lane] && !again)
+    .filter(({ lane }) => (part.tries[`${lane} ${part.pend[lane]?.[0]}`]?.lapses ?? 0) < SUSPECT)
+    .find(other => other.due < due)?.lane;
+}
+
+/** A deactivated key's lane is left alone, whatever its head is. */
+function checkClosedLanes({ after, gates }: Judged): void {
+  for (const [lane, { flag }] of Object.entries(after.claims)) {
+    if (gates.active[lane] !== undefined) continue;
+    hold(5, flag === '-', () => `${lane} is closed, and its claim would go on in it (${groupKeyOf(lane)})`);
+  }
+}
+
+export function checkStep(judged: Judged): void {
+  checkLog(judged);
+  checkRouting(judged);
+  checkClaims(judged);
+  checkClosedLanes(judged);
+  const { after } = judged;
+  for (const slot of Object.keys(after.subs)) {
+    const { claims } = countsOf(after, slot);
+    const cap = after.subs[slot]?.cap ?? 0;
+    hold(13, claims <= 2 * cap, () => `${slot} has ${claims} claims`);
+  }
+}

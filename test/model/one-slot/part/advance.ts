@@ -1,0 +1,131 @@
+import { activeSlots, addToLane, type Message, WAITING } from './ingest.ts';
+import { addPending, letWait } from './lanes.ts';
+import { type Context, type Draft, isRoutedTo, MOST_ENTRIES, MOST_REFERENCES, tailOf } from './part.ts';
+
+export interface AdvanceCall {
+  readonly step: 'advance';
+  /** The cohort that is furthest behind, and not the nearest to the tail: callers take turns, so that each comes to its end. */
+  readonly furthest: boolean;
+  /** Only a defect has it: the position as the caller read it before. */
+  readonly from?: Readonly<Record<string, number>> | undefined;
+  /** Only a defect has it: slots that were at the tail. */
+  readonly join?: readonly string[] | undefined;
+}
+
+export interface AdvanceReply {
+  /** There is more to do, and it would go on now. */
+  readonly more: boolean;
+  /** Slots that came to the tail; only a defect needs them. */
+  readonly arrived: readonly string[];
+}
+
+interface Cohort {
+  readonly from: number;
+  readonly slots: readonly string[];
+  /** Of all that follow the part's own position, which a hold keeps. */
+  readonly held: boolean;
+}
+
+/** Open slots by their position, the nearest to the tail first. */
+function cohorts(part: Draft, from: AdvanceCall['from']): Cohort[] {
+  const { hold, pos } = part.meta;
+  const open = Object.keys(part.subs)
+    .filter(slot => part.subs[slot]?.open === true)
+    .sort();
+  const by = new Map<number, string[]>();
+  for (const slot of open) {
+    const at = from === undefined ? part.pos[slot] : (from[slot] ?? part.pos[slot]);
+    if (at !== undefined) by.set(at, [...(by.get(at) ?? []), slot]);
+  }
+  const all: Cohort[] = [...by].map(([at, slots]) => ({ from: at, slots, held: false }));
+  if (hold !== '') all.push({ from: pos, slots: open.filter(slot => part.pos[slot] === undefined), held: true });
+  return all.sort((a, b) => b.from - a.from);
+}
+
+/** Routes an event to those of the cohort that may have it; false where it had to stop before all have it. */
+function routeTo(
+  part: Draft,
+  index: number,
+  cohort: Cohort,
+  first: boolean,
+  budget: { left: number },
+  { now, defect }: Context,
+): 'done' | 'full' | 'short' {
+  const entry = part.log[index] as Draft['log'][number];
+  const { ref, groupKey, cost } = entry;
+  const since = defect === 'since by the clock' ? ref + 100 : ref;
+  for (const slot of activeSlots(part, groupKey, since)) {
+    if (!cohort.slots.includes(slot)) continue;
+    // A call that stopped within an event, which was wide, left its position before it.
+    if (first && isRoutedTo(part, entry, slot)) {
+      if (defect === 'charged again when a call goes on') {
+        part.meta = { ...part.meta, used: part.meta.used + cost };
+      }
+      continue;
+    }
+    if (budget.left === 0) return 'full';
+    if (part.meta.used + cost > part.meta.granted) return 'short';
+    budget.left--;
+    part.late[ref] = [...(part.late[ref] ?? []), slot].sort();
+    const lane = slot + groupKey;
+    if (!addToLane(part, lane, ref, cost)) continue;
+    addPending(part, lane, ref);
+    letWait(part, lane, now);
+  }
+  return 'done';
+}
+
+/** At the tail there is nothing that a position would be needed for; the rest of a hold ends there as well. */
+function arrive(part: Draft, cohort: Cohort, at: number, last: boolean, { defect }: Context): void {
+  if (cohort.held) {
+    part.meta = last ? { ...part.meta, hold: '', pos: 0 } : { ...part.meta, pos: at };
+    if (!last) return;
+    for (const slot of Object.keys(part.pos)) {
+      if (part.subs[slot]?.open === true && part.pos[slot] === at) delete part.pos[slot];
+    }
+    return;
+  }
+  const { hold, pos } = part.meta;
+  const joins = hold === '' ? last : at === pos;
+  for (const slot of cohort.slots) {
+    if (joins && defect !== 'live in a later step') delete part.pos[slot];
+    else part.pos[slot] = at;
+  }
+}
+
+/** Routes on for one cohort of those behind. */
+export function advance(part: Draft, call: AdvanceCall, context: Context): [AdvanceReply, (Message | undefined)?] {
+  if (!part.meta.ready) return [{ more: false, arrived: [] }];
+  for (const slot of call.join ?? []) delete part.pos[slot];
+  const all = cohorts(part, call.from);
+  // One that stands at the tail already waits for the hold to end.
+  const tail = tailOf(part);
+  const those = all.filter(({ from, held }) => held || from < tail || part.meta.hold === '');
+  const cohort = call.furthest ? those.at(-1) : those[0];
+  if (cohort === undefined) return [{ more: false, arrived: [] }];
+  const nearer = all.filter(({ from }) => from > cohort.from).map(({ from }) => from);
+  const stop = Math.min(tail, ...nearer);
+  const budget = { left: MOST_REFERENCES };
+  let [at, read, stopped] = [cohort.from, 0, 'done' as 'done' | 'full' | 'short'];
+  for (const [index, { ref }] of part.log.entries()) {
+    if (ref <= cohort.from || ref > stop) continue;
+    if (read === MOST_ENTRIES) {
+      stopped = 'full';
+      break;
+    }
+    stopped = routeTo(part, index, cohort, read === 0, budget, context);
+    if (stopped !== 'done') break;
+    read++;
+    at = ref;
+  }
+  if (stopped === 'done') at = stop;
+  if (stopped === 'short') {
+    const { hold, pos } = part.meta;
+    part.meta = { ...part.meta, hold: 'tokens', pos: hold === '' ? tail : pos };
+  }
+  const progressed = budget.left < MOST_REFERENCES || at > cohort.from || stopped === 'done';
+  arrive(part, cohort, at, at === tail, context);
+  const rest = cohorts(part, undefined).some(({ from, held }) => held || from < tail || part.meta.hold === '');
+  const arrived = at === tail ? cohort.slots : [];
+  return [{ more: progressed && rest, arrived }, budget.left < MOST_REFERENCES ? WAITING : undefined];
+}

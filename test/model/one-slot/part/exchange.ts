@@ -1,0 +1,287 @@
+import type { Message } from './ingest.ts';
+import {
+  addPending,
+  claim,
+  count,
+  dropPending,
+  endClaim,
+  type Given,
+  headTries,
+  letIdle,
+  letWait,
+  mayClaim,
+  record,
+  waitingOf,
+} from './lanes.ts';
+import {
+  AGE,
+  type Claim,
+  type Context,
+  countsOf,
+  type Draft,
+  entryOf,
+  LEASE,
+  MOST_CLAIMS,
+  readWaitMember,
+  SUSPECT,
+  slotOf,
+} from './part.ts';
+
+/** How an attempt ended: delivered, to be repeated, dead; or given back without one. */
+export type Outcome = 'delivered' | 'failed' | 'dead' | 'returned';
+
+export interface Completion {
+  readonly lane: string;
+  readonly ref: number;
+  readonly mark: number;
+  readonly outcome: Outcome;
+  /** When the next attempt is due; of what is given back, since when its lane had waited. */
+  readonly due: number;
+}
+
+export interface ExchangeCall {
+  readonly step: 'exchange';
+  readonly by: string;
+  /** Greater with each call. */
+  readonly call: number;
+  /** Claims that it may hold. */
+  readonly limit: number;
+  /** Pushed claims that it has seen. */
+  readonly seen: number;
+  /** Claims that it holds, with those that it ends here. */
+  readonly held: number;
+  /** One of them is a suspect. */
+  readonly suspect: boolean;
+  readonly done: readonly Completion[];
+}
+
+export interface ExchangeReply {
+  /** False: the call came late, and changed nothing. */
+  readonly taken: boolean;
+  /** Of each completion, whether it counted. */
+  readonly counted: readonly boolean[];
+  readonly claims: readonly Given[];
+  /** Claims ever pushed to it. */
+  readonly pushed: number;
+  /** More could be claimed at once. */
+  readonly more: boolean;
+  /** A slot, or the part, is behind. */
+  readonly behind: boolean;
+  /** When the next retry is due; 0: none. */
+  readonly due: number;
+  /** TIME */
+  readonly now: number;
+}
+
+interface Room {
+  readonly by: string;
+  readonly limit: number;
+  held: number;
+  /**
+   * Of events that lapsed twice, a dispatcher has one at a time: so the one that ends it takes no other with it. Not from
+   * the first time on, as what a dead dispatcher held would come one by one.
+   */
+  suspect: boolean;
+  readonly given: Given[];
+}
+
+/** Claims the head of a lane, which nobody holds. */
+function take(part: Draft, lane: string, due: number, room: Room, context: Context): void {
+  const head = part.pend[lane]?.[0] as number;
+  dropPending(part, lane, head);
+  const given = claim(part, lane, head, room.by, due, context);
+  room.given.push(given);
+  room.held++;
+  room.suspect ||= given.suspect;
+}
+
+/** What follows a claim that ended for good. */
+function goOn(part: Draft, lane: string, room: Room | undefined, context: Context): void {
+  if (part.pend[lane] === undefined) return letIdle(part, lane);
+  const slot = slotOf(lane);
+  const { attempts, lapses } = headTries(part, lane);
+  const nobodyWaits =
+    context.defect === 'next of a lane before those that wait' ||
+    (!countsOf(part, slot).waiting && Object.keys(part.turn).length === 0);
+  const takes =
+    room !== undefined &&
+    nobodyWaits &&
+    !part.off[lane] &&
+    lapses < SUSPECT &&
+    room.held < room.limit &&
+    room.given.length < MOST_CLAIMS &&
+    mayClaim(part, slot, room.by, attempts > 0, context);
+  if (takes) take(part, lane, context.now, room, context);
+  else letWait(part, lane, context.now);
+}
+
+/** Puts a claim's event back where it was; one whose event has ended meanwhile lets its lane go on. */
+export function giveBack(part: Draft, lane: string, held: Claim, due: number, context: Context): void {
+  endClaim(part, lane, held, context);
+  if (part.records[entryOf(lane, held.ref)] !== undefined && context.defect !== 'what has ended is put back') {
+    return goOn(part, lane, undefined, context);
+  }
+  addPending(part, lane, held.ref);
+  letWait(part, lane, due);
+}
+
+/** An event that another dispatcher's claim, or none, has by now. Delivered is delivered, while it is open. */
+function completeForeign(part: Draft, { lane, ref }: Completion, context: Context): boolean {
+  if (part.claims[lane]?.ref === ref) {
+    // The attempt under way holds the lane until it is over.
+    const open = part.records[entryOf(lane, ref)] === undefined;
+    record(part, lane, ref, 'delivered');
+    return open;
+  }
+  if (!part.pend[lane]?.includes(ref)) return false;
+  const wasHead = part.pend[lane]?.[0] === ref;
+  dropPending(part, lane, ref);
+  record(part, lane, ref, 'delivered');
+  if (part.claims[lane] !== undefined) {
+    const held = part.claims[lane];
+    if (part.pend[lane] === undefined && held.flag === '+') part.claims[lane] = { ...held, flag: ' ' };
+  } else if (part.pend[lane] === undefined) letIdle(part, lane);
+  else if (wasHead && part.lanes[lane] === 'r' && context.defect !== 'late delivery leaves its lane retrying') {
+    delete part.retry[lane];
+    letWait(part, lane, context.now);
+  }
+  return true;
+}
+
+function complete(part: Draft, completion: Completion, room: Room, context: Context): boolean {
+  const { lane, ref, mark, outcome, due } = completion;
+  const held = part.claims[lane];
+  const own = held?.ref === ref && (held.mark === mark || context.defect === "completion under another's claim");
+  if (!own) return outcome === 'delivered' && completeForeign(part, completion, context);
+  const slot = slotOf(lane);
+  if (outcome === 'returned') {
+    // Else one that hangs would have its claims given back and forth all the time.
+    if (countsOf(part, slot).claims > (part.subs[slot]?.cap ?? 0)) count(part, slot, { slow: true });
+    giveBack(part, lane, held, due, context);
+    return true;
+  }
+  if (outcome === 'delivered' && context.now - held.at <= AGE) count(part, slot, { slow: false });
+  endClaim(part, lane, held, context);
+  const entry = entryOf(lane, ref);
+  if (outcome === 'delivered' || outcome === 'dead' || part.records[entry] !== undefined) {
+    record(part, lane, ref, outcome === 'dead' ? 'dead' : 'delivered');
+    goOn(part, lane, room, context);
+    return true;
+  }
+  const { attempts, lapses } = part.tries[entry] ?? { attempts: 0, lapses: 0 };
+  part.tries[entry] = { attempts: attempts + 1, lapses };
+  addPending(part, lane, ref);
+  part.lanes[lane] = 'r';
+  part.retry[lane] = due;
+  return true;
+}
+
+/** Lets the lanes wait whose retries are due. */
+export function releaseDue(part: Draft, { now }: Context): boolean {
+  const due = Object.keys(part.retry).filter(lane => (part.retry[lane] ?? 0) <= now);
+  for (const lane of due.sort()) {
+    const since = part.retry[lane] ?? now;
+    delete part.retry[lane];
+    letWait(part, lane, since);
+  }
+  return due.length > 0;
+}
+
+/** Claims of one slot, as many as its share; false when it has nothing more to give for now. */
+function serve(part: Draft, slot: string, share: number, room: Room, context: Context): boolean {
+  let left = share;
+  for (const member of waitingOf(part, slot)) {
+    const { lane, due, again } = readWaitMember(member);
+    const stale =
+      part.lanes[lane] !== 'w' || (part.off[lane] && context.defect !== 'claims do not ask whether a key is off');
+    if (stale) {
+      part.wait = part.wait.filter(other => other !== member);
+      continue;
+    }
+    if (left === 0 || room.held >= room.limit) return true;
+    if (!mayClaim(part, slot, room.by, false, context)) {
+      // It comes back with its next completion.
+      delete part.turn[slot];
+      return false;
+    }
+    if (again && !mayClaim(part, slot, room.by, true, context)) continue;
+    if (headTries(part, lane).lapses >= SUSPECT && room.suspect) continue;
+    part.wait = part.wait.filter(other => other !== member);
+    take(part, lane, due, room, context);
+    left--;
+  }
+  if (waitingOf(part, slot).length === 0) {
+    count(part, slot, { waiting: false });
+    delete part.turn[slot];
+  }
+  return false;
+}
+
+/** Claims what waits, slot by slot, those first that were served longest ago. */
+function claimWaiting(part: Draft, room: Room, context: Context): boolean {
+  const slots = Object.keys(part.turn).sort((a, b) => (part.turn[a] ?? 0) - (part.turn[b] ?? 0) || (a < b ? -1 : 1));
+  const most = Math.min(room.limit - room.held, MOST_CLAIMS - room.given.length);
+  if (most <= 0) return slots.length > 0 && room.held < room.limit;
+  const share = Math.max(1, Math.ceil(most / Math.max(1, slots.length)));
+  let more = false;
+  for (const slot of slots) {
+    if (!part.subs[slot]?.open) {
+      delete part.turn[slot];
+      continue;
+    }
+    const left = Math.min(share, MOST_CLAIMS - room.given.length);
+    if (left <= 0) {
+      more = true;
+      continue;
+    }
+    const before = room.given.length;
+    if (serve(part, slot, left, room, context)) more = true;
+    if (room.given.length === before || part.turn[slot] === undefined) continue;
+    const served = part.meta.served + 1;
+    part.meta = { ...part.meta, served };
+    part.turn[slot] = served;
+  }
+  return more && room.held < room.limit;
+}
+
+export function isBehind(part: Draft): boolean {
+  const { ready, hold } = part.meta;
+  return ready && (hold !== '' || Object.keys(part.pos).some(slot => part.subs[slot]?.open === true));
+}
+
+/** Ends attempts, goes on in their lanes, and claims what waits. */
+export function exchange(part: Draft, call: ExchangeCall, context: Context): [ExchangeReply, (Message | undefined)?] {
+  const { by, limit, done } = call;
+  const { now, defect } = context;
+  const known = part.ready[by];
+  const pushed = known?.pushed ?? call.seen;
+  const refused = known !== undefined && call.call <= known.call && defect !== 'calls are not numbered';
+  if (refused) return [{ taken: false, counted: [], claims: [], pushed, more: false, behind: false, due: 0, now }];
+  // What it holds is what it says, and what was pushed since it looked.
+  const said = call.held - done.length + pushed - call.seen;
+  const room: Room = { by, limit, held: Math.max(0, said), suspect: call.suspect, given: [] };
+  // What comes back first: it has waited for longer than what follows in the lanes of the others.
+  const back = done.filter(({ outcome }) => outcome === 'returned');
+  const ended = done.filter(({ outcome }) => outcome !== 'returned');
+  const taken = new Set([...back, ...ended].filter(completion => complete(part, completion, room, context)));
+  const counted = done.map(completion => taken.has(completion));
+  if (defect === 'room is counted, not said') {
+    room.held = Math.max(0, (known?.held ?? 0) - counted.filter(Boolean).length + room.given.length);
+  }
+  releaseDue(part, context);
+  const more = claimWaiting(part, room, context);
+  part.ready[by] = { renewed: now, until: now + LEASE, call: call.call, limit, held: room.held, pushed };
+  const due = Math.min(...Object.values(part.retry));
+  return [
+    {
+      taken: true,
+      counted,
+      claims: room.given,
+      pushed,
+      more,
+      behind: isBehind(part),
+      due: Number.isFinite(due) ? due : 0,
+      now,
+    },
+  ];
+}

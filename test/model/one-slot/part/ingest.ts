@@ -1,0 +1,117 @@
+import { addPending, claim, count, type Given, letWait, mayClaim } from './lanes.ts';
+import { type Context, countsOf, type Draft, MOST_REFERENCES, type Ready, slotOf, tailOf } from './part.ts';
+
+export interface IngestCall {
+  readonly step: 'ingest';
+  readonly events: readonly { readonly id: string; readonly groupKey: string; readonly cost: number }[];
+}
+
+/** One for each event that it took, from the first on: what would write too many references is left to the next call. */
+export interface IngestReply {
+  readonly answers: readonly { readonly ref: number; readonly duplicate: boolean }[];
+}
+
+/** Published on the part's channel, in the step that claims. */
+export interface Message {
+  /** Whose the claims are. */
+  readonly to: string;
+  readonly claims: readonly Given[];
+  /** Claims ever pushed to it, with these. */
+  readonly pushed: number;
+  /** Something waits that nobody has claimed, or is behind. */
+  readonly waiting: boolean;
+}
+
+export const WAITING: Message = { to: '', claims: [], pushed: 0, waiting: true };
+
+/** Adds an event to a lane of a slot. An idle lane is left to the caller: then the answer is true. */
+export function addToLane(part: Draft, lane: string, ref: number, cost: number): boolean {
+  const slot = slotOf(lane);
+  part.meta = { ...part.meta, used: part.meta.used + cost };
+  count(part, slot, { routed: countsOf(part, slot).routed + 1 });
+  const claimed = part.claims[lane];
+  if (claimed === undefined && part.lanes[lane] === undefined) return true;
+  addPending(part, lane, ref);
+  if (claimed?.flag === ' ') part.claims[lane] = { ...claimed, flag: '+' };
+  return false;
+}
+
+/** Slots whose key and subscription are active since before the event. */
+export function activeSlots(part: Draft, groupKey: string, ref: number): string[] {
+  const since = part.keys[groupKey] ?? {};
+  return Object.keys(since)
+    .filter(slot => {
+      const sub = part.subs[slot];
+      return sub?.open === true && sub.since < ref && (since[slot] ?? 0) < ref;
+    })
+    .sort();
+}
+
+const roomOf = ({ until, limit, held }: Ready, now: number) => (until > now ? limit - held : 0);
+
+/** The dispatcher with most room; of several the first by name. A dead one's room does not grow any more. */
+function roomiest(part: Draft, now: number): string | undefined {
+  const room = (name: string) => roomOf(part.ready[name] as Ready, now);
+  const names = Object.keys(part.ready).filter(name => room(name) > 0);
+  return names.sort((a, b) => room(b) - room(a) || (a < b ? -1 : 1))[0];
+}
+
+function whyHold(part: Draft, references: number, cost: number): Draft['meta']['hold'] {
+  const { ready, used, granted } = part.meta;
+  if (!ready) return 'gates';
+  if (references > MOST_REFERENCES) return 'wide';
+  return used + cost * references > granted ? 'tokens' : '';
+}
+
+/** Stores events, routes and charges each, claims idle lanes for a dispatcher that has room, and pushes it the claims. */
+export function ingest(part: Draft, { events }: IngestCall, context: Context): [IngestReply, (Message | undefined)?] {
+  const { now, defect } = context;
+  const answers: { ref: number; duplicate: boolean }[] = [];
+  const claims: Given[] = [];
+  const to = roomiest(part, now);
+  const room = to === undefined ? 0 : roomOf(part.ready[to] as Ready, now);
+  let waiting = false;
+  let references = 0;
+  for (const { id, groupKey, cost } of events) {
+    const before = part.ids[id];
+    if (before !== undefined && defect !== 'id is not looked up') {
+      answers.push({ ref: before, duplicate: true });
+      continue;
+    }
+    const tail = tailOf(part);
+    const ms = Math.max(part.meta.ms, now);
+    const seq = ms === part.meta.ms ? part.meta.seq + 1 : 1;
+    const ref = ms * 100 + seq;
+    const live = part.meta.ready ? activeSlots(part, groupKey, ref).filter(slot => part.pos[slot] === undefined) : [];
+    if (part.meta.hold === '') {
+      const hold = whyHold(part, live.length, cost);
+      if (hold === '' && references + live.length > MOST_REFERENCES) break;
+      if (hold !== '') part.meta = { ...part.meta, hold, pos: tail };
+    }
+    const routed = part.meta.hold === '' ? live : [];
+    part.meta = { ...part.meta, ms, seq };
+    part.ids[id] = ref;
+    part.log = [...part.log, { ref, id, groupKey, cost, routed }];
+    answers.push({ ref, duplicate: false });
+    references += routed.length;
+    // Who is behind is known to somebody; a hold may be new.
+    if (part.meta.hold !== '') waiting = true;
+    for (const slot of routed) {
+      const lane = slot + groupKey;
+      if (!addToLane(part, lane, ref, cost)) continue;
+      const first = !countsOf(part, slot).waiting || defect === 'newcomers before those that wait';
+      if (to !== undefined && claims.length < room && first && mayClaim(part, slot, to, false, context)) {
+        claims.push(claim(part, lane, ref, to, now, context));
+      } else {
+        addPending(part, lane, ref);
+        letWait(part, lane, now);
+        waiting = true;
+      }
+    }
+  }
+  if (to === undefined || claims.length === 0) return [{ answers }, waiting ? WAITING : undefined];
+  const ready = part.ready[to] as Ready;
+  const pushed = ready.pushed + claims.length;
+  part.ready[to] = { ...ready, held: ready.held + claims.length, pushed };
+  return [{ answers }, { to, claims, pushed, waiting }];
+}

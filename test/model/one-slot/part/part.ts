@@ -1,0 +1,262 @@
+import type { Defect } from './defects.ts';
+
+/**
+ * What one part of a stream holds: everything between an event's acceptance and its end lies in one Redis slot, and
+ * each step here is one script. The steps are pure functions of a part and the call's arguments, and know of no process:
+ * a test may apply the same calls to a part here and to one in Redis, and compare.
+ *
+ * A slot is one character here, and a lane is its slot followed by its group key. Times are whole ticks. What lies inside
+ * the records and lists below is never changed, but replaced: a copy of a part copies only those.
+ */
+export interface Part {
+  readonly meta: Meta;
+  /** P:log. Never trimmed here. */
+  readonly log: Entry[];
+  /** P:id: a sender's id → ref. */
+  readonly ids: Record<string, number>;
+  /** P:keys: group key → slot → since, the ref of the tail when the key was activated. */
+  readonly keys: Record<string, Readonly<Record<string, number>>>;
+  readonly subs: Record<string, Subscription>;
+  /** P:pos: the last ref that was routed to a slot which is behind. Being here is being behind. */
+  readonly pos: Record<string, number>;
+  /** P:late: ref → slots that it was routed to after it was stored. */
+  readonly late: Record<number, readonly string[]>;
+  /** P:cl: the claimed head of each lane. */
+  readonly claims: Record<string, Claim>;
+  /** P:lane: lanes that wait or retry; one that is neither here nor claimed is idle. */
+  readonly lanes: Record<string, 'w' | 'r'>;
+  /** P:pend: lane → open refs, ascending, without the claimed head. */
+  readonly pend: Record<string, readonly number[]>;
+  /** P:wait: see `waitMember`. Ascending. May hold members of lanes that wait no more, or wait with a later one. */
+  readonly wait: string[];
+  /** P:turn: slots with waiting lanes → when they were served. */
+  readonly turn: Record<string, number>;
+  /** P:retry: lane → when its head is due. */
+  readonly retry: Record<string, number>;
+  /** P:try: see `entryOf`. */
+  readonly tries: Record<string, Tries>;
+  /** P:off: lanes whose key was deactivated while something waited there. */
+  readonly off: Record<string, true>;
+  readonly counts: Record<string, Counts>;
+  /** P:rec: see `entryOf`. */
+  readonly records: Record<string, 'delivered' | 'dead'>;
+  /** P:ready: by the dispatcher's name. */
+  readonly ready: Record<string, Ready>;
+}
+
+export interface Meta {
+  /** The gate data are complete. Without them nothing is routed. */
+  readonly ready: boolean;
+  /** The last ref is `ms` × 100 + `seq`. */
+  readonly ms: number;
+  readonly seq: number;
+  readonly used: number;
+  readonly granted: number;
+  /** Why all that is not behind by itself stands at `pos` meanwhile. */
+  readonly hold: '' | 'gates' | 'tokens' | 'wide';
+  readonly pos: number;
+  /** Of the last claim; TIME in µs does it in Redis. */
+  readonly mark: number;
+  /** Of the last slot served. */
+  readonly served: number;
+}
+
+export interface Entry {
+  readonly ref: number;
+  readonly id: string;
+  readonly groupKey: string;
+  readonly cost: number;
+  /** The slots that it was routed to when it was stored. */
+  readonly routed: readonly string[];
+}
+
+export interface Subscription {
+  readonly open: boolean;
+  /** Attempts at once. */
+  readonly cap: number;
+  /** The ref of the tail when it was made. */
+  readonly since: number;
+}
+
+export interface Claim {
+  readonly ref: number;
+  readonly by: string;
+  /** Which claim: a later one of the same event by the same dispatcher has another. */
+  readonly mark: number;
+  readonly at: number;
+  /** `+`: more waits behind it. `-`: nothing may follow, the key was deactivated. */
+  readonly flag: ' ' | '+' | '-';
+  /** The event had failed before. */
+  readonly again: boolean;
+}
+
+export interface Tries {
+  readonly attempts: number;
+  readonly lapses: number;
+}
+
+export interface Counts {
+  readonly claims: number;
+  /** Claims of events that had failed before. */
+  readonly again: number;
+  readonly routed: number;
+  readonly delivered: number;
+  readonly failed: number;
+  /** Whether lanes wait; may stay true for a while when none does any more. */
+  readonly waiting: boolean;
+  /** Its endpoint takes so long that claims beyond the cap come back unsent. */
+  readonly slow: boolean;
+  /** Who holds all claims; `*`: several. */
+  readonly sole: string;
+}
+
+export interface Ready {
+  /** When it last wrote. */
+  readonly renewed: number;
+  /** Nothing is pushed to it from here on, until it writes again. */
+  readonly until: number;
+  /** The number of its last call: a call that comes late is refused. */
+  readonly call: number;
+  readonly limit: number;
+  readonly held: number;
+  /** Claims ever pushed to it. */
+  readonly pushed: number;
+}
+
+/** What a step is told besides its arguments. */
+export interface Context {
+  /** TIME */
+  readonly now: number;
+  readonly defect?: Defect | undefined;
+}
+
+/** References that one call may write. */
+export const MOST_REFERENCES = 2;
+/** Log entries that one `advance` may read. */
+export const MOST_ENTRIES = 3;
+/** Claims that one `exchange` may give. */
+export const MOST_CLAIMS = 3;
+/** Ticks that a dispatcher is pushed to after it wrote. */
+export const LEASE = 4;
+/** Ticks after which a claim whose dispatcher writes nothing lapses. */
+export const DEAD = 3;
+/** A dispatcher starts no attempt of a claim that is more ticks old. */
+export const AGE = 1;
+/** Lapses after which an event is dead. */
+export const MOST_LAPSES = 4;
+/** Lapses from which on an event may be what ends its dispatchers. */
+export const SUSPECT = 2;
+
+export const slotOf = (lane: string) => lane.charAt(0);
+export const groupKeyOf = (lane: string) => lane.slice(1);
+/** What records and tries go by. */
+export const entryOf = (lane: string, ref: number) => `${lane} ${ref}`;
+export const tailOf = ({ meta }: Part) => meta.ms * 100 + meta.seq;
+
+/** Slot, class, due and group key; those that are due first come first within a class. */
+export function waitMember(lane: string, again: boolean, due: number): string {
+  return `${slotOf(lane)}${again ? 1 : 0}${String(due).padStart(4, '0')}${groupKeyOf(lane)}`;
+}
+
+export function readWaitMember(member: string): { lane: string; again: boolean; due: number } {
+  return {
+    lane: member.charAt(0) + member.slice(6),
+    again: member.charAt(1) === '1',
+    due: Number(member.slice(2, 6)),
+  };
+}
+
+const NO_COUNTS: Counts = {
+  claims: 0,
+  again: 0,
+  routed: 0,
+  delivered: 0,
+  failed: 0,
+  waiting: false,
+  slow: false,
+  sole: '',
+};
+export const countsOf = (part: Part, slot: string): Counts => part.counts[slot] ?? NO_COUNTS;
+
+/** How far a slot is routed. */
+export function positionOf(part: Part, slot: string): number {
+  return part.pos[slot] ?? (part.meta.hold === '' ? tailOf(part) : part.meta.pos);
+}
+
+export const isRoutedTo = (part: Part, entry: Entry, slot: string) =>
+  entry.routed.includes(slot) || (part.late[entry.ref]?.includes(slot) ?? false);
+
+export function emptyPart(): Part {
+  return {
+    meta: { ready: true, ms: 0, seq: 0, used: 0, granted: 1_000, hold: '', pos: 0, mark: 0, served: 0 },
+    log: [],
+    ids: {},
+    keys: {},
+    subs: {},
+    pos: {},
+    late: {},
+    claims: {},
+    lanes: {},
+    pend: {},
+    wait: [],
+    turn: {},
+    retry: {},
+    tries: {},
+    off: {},
+    counts: {},
+    records: {},
+    ready: {},
+  };
+}
+
+/** What a step may change while it runs. */
+export type Draft = { -readonly [K in keyof Part]: Part[K] };
+
+/** The same record with its keys in order: so equal parts are written in one way. */
+export function inOrder<T>(record: Readonly<Record<string, T>>): Record<string, T> {
+  const keys = Object.keys(record);
+  if (keys.every((key, i) => i === 0 || (keys[i - 1] as string) < key)) return record;
+  return Object.fromEntries(keys.sort().map(key => [key, record[key] as T]));
+}
+
+export function partOf(draft: Draft): Part {
+  return {
+    ...draft,
+    ids: inOrder(draft.ids),
+    keys: inOrder(draft.keys),
+    pos: inOrder(draft.pos),
+    claims: inOrder(draft.claims),
+    lanes: inOrder(draft.lanes),
+    pend: inOrder(draft.pend),
+    turn: inOrder(draft.turn),
+    retry: inOrder(draft.retry),
+    tries: inOrder(draft.tries),
+    off: inOrder(draft.off),
+    counts: inOrder(draft.counts),
+    records: inOrder(draft.records),
+    ready: inOrder(draft.ready),
+  };
+}
+
+export function draftOf(part: Part): Draft {
+  return {
+    meta: part.meta,
+    log: [...part.log],
+    ids: { ...part.ids },
+    keys: { ...part.keys },
+    subs: { ...part.subs },
+    pos: { ...part.pos },
+    late: { ...part.late },
+    claims: { ...part.claims },
+    lanes: { ...part.lanes },
+    pend: { ...part.pend },
+    wait: [...part.wait],
+    turn: { ...part.turn },
+    retry: { ...part.retry },
+    tries: { ...part.tries },
+    off: { ...part.off },
+    counts: { ...part.counts },
+    records: { ...part.records },
+    ready: { ...part.ready },
+  };
+}

@@ -1,0 +1,212 @@
+import { hold } from '../../state/violation.ts';
+import { checkHit, checkStart } from '../checks/endpoint-rules.ts';
+import type { Completion, ExchangeCall, Outcome } from '../part/exchange.ts';
+import type { Given } from '../part/lanes.ts';
+import { AGE, MOST_LAPSES, slotOf } from '../part/part.ts';
+import { run } from './redis.ts';
+import {
+  cameTo,
+  type Dispatcher,
+  type Held,
+  idOf,
+  MOST_ATTEMPTS,
+  RARELY,
+  RETRY_AFTER,
+  type Setup,
+  TIMEOUT,
+  type World,
+} from './world.ts';
+
+const clamp = (value: number, least: number, most: number) => Math.min(Math.max(value, least), most);
+
+const completionOf = ({ lane, ref, mark, due }: Held, outcome: Outcome, next = due): Completion => ({
+  lane,
+  ref,
+  mark,
+  outcome,
+  due: next,
+});
+
+/** Starts what the cap has room for; gives back what is too old, as others may have it by now. */
+export function launch(world: World, setup: Setup, me: Dispatcher): void {
+  const held: Held[] = [];
+  for (const [index, claim] of me.held.entries()) {
+    const slot = slotOf(claim.lane);
+    const rest = me.held.slice(index);
+    const sent = [...held, ...rest].filter(({ lane, state }) => slotOf(lane) === slot && state !== 'queued').length;
+    if (claim.state !== 'queued') held.push(claim);
+    else if (world.now - claim.at > AGE) me.ended = [...me.ended, completionOf(claim, 'returned')];
+    else if (sent >= (setup.caps[slot] ?? 1)) held.push(claim);
+    else if (setup.poison !== undefined && idOf(world, claim.ref) === setup.poison) {
+      const entry = cameTo(claim.lane, setup.poison);
+      const kills = (world.history.kills[entry] ?? 0) + 1;
+      hold(16, kills <= MOST_LAPSES, () => `${entry} ended ${kills} dispatchers`);
+      world.history.kills[entry] = kills;
+      die(me);
+      return;
+    } else {
+      checkStart(world, setup, claim);
+      held.push({ ...claim, state: 'sent', sentAt: world.now, id: idOf(world, claim.ref) });
+    }
+  }
+  me.held = held;
+}
+
+export function die(me: Dispatcher): void {
+  Object.assign(me, { state: 'dead', socket: [], held: [], ended: [], call: null, mine: null, subscribed: false });
+}
+
+/** An attempt ends. */
+export function answerAttempt(world: World, setup: Setup, me: Dispatcher, claim: Held, delivered: boolean): void {
+  if (delivered) checkHit(world, claim);
+  if (me.state === 'stalled') {
+    me.held = me.held.map(other => (other === claim ? { ...other, state: 'answered' } : other));
+    return;
+  }
+  me.held = me.held.filter(other => other !== claim);
+  const last = claim.attempts + 1 >= MOST_ATTEMPTS;
+  const failed = last ? completionOf(claim, 'dead') : completionOf(claim, 'failed', world.now - me.skew + RETRY_AFTER);
+  me.ended = [...me.ended, delivered ? completionOf(claim, 'delivered') : failed];
+  launch(world, setup, me);
+}
+
+export function wake(world: World, setup: Setup, me: Dispatcher): void {
+  Object.assign(me, { state: 'up', up: world.now });
+  const answered = me.held.filter(({ state }) => state === 'answered');
+  me.held = me.held.filter(({ state }) => state !== 'answered');
+  me.ended = [...me.ended, ...answered.map(claim => completionOf(claim, 'delivered'))];
+  launch(world, setup, me);
+}
+
+/** Claims that arrived. Their time is Redis's, and not that of the reading: they may have lain unread. */
+function queue(world: World, setup: Setup, { skew }: Dispatcher, claims: readonly Given[]): Held[] {
+  const fresh = setup.defect === 'age from the reading';
+  return claims.map(given => ({ ...given, at: fresh ? world.now : given.at + skew, state: 'queued' }));
+}
+
+/** Reads the next message on the connection of the pushes. */
+export function read(world: World, setup: Setup, me: Dispatcher): void {
+  const [message, ...rest] = me.socket;
+  me.socket = rest;
+  if (message === 'fence') {
+    if (setup.defect === 'fence before the list') list(world, setup, me);
+    compare(me);
+  } else if (message !== undefined) {
+    if (message.to === me.name) {
+      // The count says whether one was missed before.
+      const missed = me.seen + message.claims.length !== message.pushed;
+      if (missed && setup.defect !== 'pushes are not compared') me.doubts = true;
+      me.seen = message.pushed;
+      me.held = [...me.held, ...queue(world, setup, me, message.claims)];
+    }
+    if (message.waiting) me.wanted = true;
+  }
+  launch(world, setup, me);
+}
+
+/** Something has to be written: completions, a look for work, or a sign of life for what it holds. */
+export const mustExchange = (world: World, me: Dispatcher) =>
+  me.ended.length > 0 || me.wanted || (me.held.length > 0 && me.renewed < world.now);
+
+export function sendExchange(world: World, setup: Setup, me: Dispatcher): void {
+  me.calls++;
+  const sent: ExchangeCall = {
+    step: 'exchange',
+    by: me.name,
+    call: me.calls,
+    // What was pushed and has not come is on its way, or lost: it takes no more before it knows.
+    limit: me.doubts ? Math.min(setup.limit, me.held.length) : setup.limit,
+    seen: me.seen,
+    held: me.held.length + me.ended.length,
+    suspect: me.held.some(({ suspect }) => suspect),
+    done: me.ended,
+  };
+  me.call = { sent, at: world.now, reply: undefined };
+  me.ended = [];
+  me.wanted = false;
+}
+
+export function readAnswer(world: World, setup: Setup, me: Dispatcher): void {
+  const { call } = me;
+  if (call?.reply === undefined) return;
+  const { reply } = call;
+  me.call = null;
+  if (!reply.taken) {
+    me.ended = [...call.sent.done, ...me.ended];
+    me.wanted = true;
+    return;
+  }
+  me.renewed = call.at;
+  // Redis ran it after it was sent, and before it was read: a skew beyond these is none, its clock was set.
+  const [least, most] = [call.at - reply.now, world.now - reply.now];
+  me.skew = setup.defect === 'clock is read once' ? Math.min(me.skew, most) : clamp(me.skew, least, most);
+  me.held = [...me.held, ...queue(world, setup, me, reply.claims)];
+  me.told = Math.max(me.told, reply.pushed);
+  me.wanted ||= reply.more;
+  me.advances ||= reply.behind;
+  me.due = reply.due;
+  launch(world, setup, me);
+}
+
+/** The answer of an exchange is lost, whether Redis ran it or not. */
+export function loseAnswer(world: World, setup: Setup, me: Dispatcher): void {
+  const { call } = me;
+  if (call === null) return;
+  if (call.reply === undefined) world.underWay = [...world.underWay, call.sent];
+  me.call = null;
+  me.ended = [...call.sent.done, ...me.ended];
+  me.wanted = true;
+  if (setup.defect !== 'lost answer is not reconciled') me.doubts = true;
+}
+
+function list(world: World, setup: Setup, me: Dispatcher): void {
+  me.calls++;
+  const { claims, pushed } = run(world, setup, { step: 'mine', by: me.name, call: me.calls });
+  me.mine = { claims, pushed };
+}
+
+/** What is neither held nor ended here was missed: it is given back. */
+function compare(me: Dispatcher): void {
+  if (me.mine === null) return;
+  const known = new Set([...me.held, ...me.ended].map(({ mark }) => mark));
+  const missed = me.mine.claims.filter(({ mark }) => !known.has(mark));
+  me.ended = [...me.ended, ...missed.map(claim => ({ ...claim, outcome: 'returned' as const, due: 0 }))];
+  me.seen = Math.max(me.seen, me.mine.pushed);
+  me.mine = null;
+  me.doubts = false;
+  // It takes claims again.
+  me.wanted = true;
+}
+
+/** Asks for the list of its own claims, then for a fence: all that was pushed before the list lies before the fence. */
+export function askMine(world: World, setup: Setup, me: Dispatcher): void {
+  if (setup.defect === 'fence before the list') me.mine = { claims: [], pushed: 0 };
+  else list(world, setup, me);
+  if (setup.defect === 'no fence') return compare(me);
+  me.socket = [...me.socket, 'fence'];
+}
+
+export function resubscribe(me: Dispatcher): void {
+  Object.assign(me, { subscribed: true, deafSince: 0, socket: [], mine: null, doubts: true, wanted: true });
+}
+
+export function dropConnection(me: Dispatcher): void {
+  Object.assign(me, { subscribed: false, deafSince: 0, socket: [], mine: null });
+}
+
+/** What a dispatcher does because time passed. */
+export function passTime(world: World, setup: Setup, me: Dispatcher): void {
+  me.up = world.now;
+  if (me.told > me.seen && setup.defect !== 'pushes are not compared') me.doubts = true;
+  if (me.due > 0 && me.due <= world.now - me.skew) me.wanted = true;
+  // Its connection of the pushes is asked for a sign of life too.
+  if (me.deafSince > 0 && world.now - me.deafSince >= 2 && setup.defect !== 'deaf connection is not noticed') {
+    dropConnection(me);
+  }
+  for (const claim of me.held) {
+    const late = claim.state === 'sent' && world.now - (claim.sentAt ?? world.now) >= TIMEOUT;
+    if (late) answerAttempt(world, setup, me, claim, false);
+  }
+  if (world.now % RARELY === 0) me.wanted = true;
+  launch(world, setup, me);
+}

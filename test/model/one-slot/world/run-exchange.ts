@@ -1,0 +1,17 @@
+import type { ExchangeCall } from '../part/exchange.ts';
+import type { Move } from './move.ts';
+import { run } from './redis.ts';
+import type { Dispatcher, Setup } from './world.ts';
+
+/** Redis reads an exchange and runs it; its answer is on its way. */
+export function exchange(setup: Setup, index: number, sent: ExchangeCall): Move {
+  return {
+    label: `Redis runs the exchange of ${sent.by}`,
+    kind: 'urgent',
+    run: next => {
+      const me = next.dispatchers[index] as Dispatcher;
+      const reply = run(next, setup, sent);
+      if (me.call !== null) me.call = { ...me.call, reply };
+    },
+  };
+}

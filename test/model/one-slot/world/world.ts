@@ -1,0 +1,276 @@
+import { hash } from 'node:crypto';
+import type { Defect } from '../part/defects.ts';
+import type { Completion, ExchangeCall, ExchangeReply } from '../part/exchange.ts';
+import type { Message } from '../part/ingest.ts';
+import type { Given } from '../part/lanes.ts';
+import { emptyPart, inOrder, type Part } from '../part/part.ts';
+
+/** What lies unread in the connection of the pushes. */
+export type Pushed = Message | 'fence';
+
+/** A claim in a dispatcher. `answered`: the endpoint has it, and the process has not seen so yet. */
+export interface Held extends Given {
+  readonly state: 'queued' | 'sent' | 'answered';
+  /** When it was sent, and which event that was. */
+  readonly sentAt?: number;
+  readonly id?: string;
+  /** The claim was taken from it, which it cannot know. */
+  readonly lapsedNow?: true;
+}
+
+export interface Dispatcher {
+  readonly name: string;
+  state: 'up' | 'stalled' | 'dead';
+  /** When it was last up. */
+  up: number;
+  /** Since when nothing arrives on its connection of the pushes, though it stands; 0: it does. */
+  deafSince: number;
+  subscribed: boolean;
+  socket: readonly Pushed[];
+  held: readonly Held[];
+  ended: readonly Completion[];
+  /** The one exchange under way, before and after Redis ran it. */
+  call: { readonly sent: ExchangeCall; readonly at: number; readonly reply: ExchangeReply | undefined } | null;
+  /** The list of its own claims, compared when the fence is read. */
+  mine: { readonly claims: readonly { lane: string; ref: number; mark: number }[]; readonly pushed: number } | null;
+  calls: number;
+  /** Pushed claims that it has read. */
+  seen: number;
+  /** Pushed claims, as the last answer said. */
+  told: number;
+  /** How far it takes Redis's clock to be behind its own. */
+  skew: number;
+  /** When it sent the last exchange that was answered. */
+  renewed: number;
+  /** Something may be there to claim. */
+  wanted: boolean;
+  /** It may have missed a claim. */
+  doubts: boolean;
+  /** Somebody is behind. */
+  advances: boolean;
+  furthest: boolean;
+  /** When the next retry is due; 0: none that it knows of. */
+  due: number;
+  /** Others that it knows to be gone. */
+  gone: readonly string[];
+  /** Positions that it has read; only a defect keeps them. */
+  positions: Readonly<Record<string, number>> | null;
+  /** Slots that it brought to the tail; only a defect keeps them. */
+  arrived: readonly string[];
+}
+
+export interface Sender {
+  readonly sent: number;
+  readonly left: number;
+  /** The answer to its last event was lost: it sends it again. */
+  readonly repeats: boolean;
+}
+
+/** What the controller was answered, kept apart from the part. Times are ticks. */
+export interface Gates {
+  readonly open: Readonly<Record<string, boolean>>;
+  /** Lane → since, as a ref. */
+  readonly active: Readonly<Record<string, number>>;
+  /** Slot or lane → when it was closed last. */
+  readonly closedAt: Readonly<Record<string, number>>;
+  /** Slot → the ref up to which it was skipped. */
+  readonly skipped: Readonly<Record<string, number>>;
+}
+
+/** What happened at the endpoints. */
+export interface History {
+  /** Event and lane → 2xx answers. */
+  hits: Record<string, number>;
+  /** Event and lane → how often a claim of it lapsed. */
+  lapses: Record<string, number>;
+  /** Lane → the ref of the last event that was delivered for the first time. */
+  newest: Record<string, number>;
+  /** Event and lane → dispatchers that it ended. */
+  kills: Record<string, number>;
+  failovers: number;
+}
+
+export interface World {
+  now: number;
+  /** How far the clock of Redis is behind. */
+  skew: number;
+  part: Part;
+  gates: Gates;
+  /** What a failover falls back to. */
+  replica: { readonly part: Part; readonly gates: Gates } | null;
+  senders: Record<string, Sender>;
+  dispatchers: Dispatcher[];
+  /** Exchanges whose connection broke before Redis read them; it may read them yet. */
+  underWay: readonly ExchangeCall[];
+  /** An endpoint that answers nothing any more. */
+  hangs: string;
+  history: History;
+  faultsLeft: number;
+  gatesLeft: number;
+  failuresLeft: number;
+  ticksLeft: number;
+  /** Moves that may still be made out of their usual order. */
+  preemptionsLeft: number;
+  /** A rule that does not hold here. */
+  wrong: string;
+}
+
+export type Fault =
+  | 'push lost'
+  | 'connection drops'
+  | 'deaf'
+  | 'answer lost'
+  | 'death'
+  | 'stall'
+  | 'failover'
+  | 'clock goes back'
+  | 'endpoint hangs'
+  | 'send repeated'
+  | 'suspicion';
+
+export type GateOp = 'pause' | 'resume' | 'skip' | 'activate' | 'deactivate';
+
+/** Which event a ref is, for now: a failover may lose it, and another may have its ref. */
+export const idOf = ({ part }: World, ref: number) => part.log.find(entry => entry.ref === ref)?.id ?? '';
+
+/** What a history goes by. */
+export const cameTo = (lane: string, id: string) => `${lane} ${id}`;
+
+/** A small world: who is there, and what may happen. */
+export interface Setup {
+  readonly dispatchers: readonly string[];
+  /** Slot → attempts at once. */
+  readonly caps: Readonly<Record<string, number>>;
+  /** Group key → events. Each key is active for all slots at the beginning. */
+  readonly events: Readonly<Record<string, number>>;
+  /** Sent with one call, of different keys. */
+  readonly batches?: boolean;
+  /** Claims that a dispatcher may hold. */
+  readonly limit: number;
+  readonly faults: readonly Fault[];
+  readonly mostFaults: number;
+  readonly gates?: readonly GateOp[];
+  /** Whose gates move; default: the first slot and the first key. */
+  readonly gated?: readonly [slot: string, groupKey: string];
+  readonly mostGates?: number;
+  /** Attempts that fail. */
+  readonly failures?: number;
+  readonly ticks: number;
+  /** How often anything may happen out of the order of `usualMove`; faults and gates happen at any time. */
+  readonly preemptions: number;
+  readonly granted?: number;
+  /** Two dispatchers advance, or the first alone. */
+  readonly homes?: 1 | 2;
+  /** The event whose attempt ends its dispatcher. */
+  readonly poison?: string;
+  /** Ticks after which all that can be delivered is, once faults stop. */
+  readonly bound: number;
+  readonly defect?: Defect | undefined;
+  /** What `make test-model` takes instead. */
+  readonly long?: Partial<Setup>;
+}
+
+/** After so many ticks a dispatcher looks whether anything is there, told or not. */
+export const RARELY = 8;
+/** Ticks until an event that failed is due again. */
+export const RETRY_AFTER = 2;
+export const MOST_ATTEMPTS = 3;
+/** Ticks that an attempt may take. */
+export const TIMEOUT = 4;
+
+export function newDispatcher(name: string, now: number): Dispatcher {
+  return {
+    name,
+    state: 'up',
+    up: now,
+    deafSince: 0,
+    subscribed: true,
+    socket: [],
+    held: [],
+    ended: [],
+    call: null,
+    mine: null,
+    calls: 0,
+    seen: 0,
+    told: 0,
+    skew: 0,
+    renewed: now,
+    wanted: true,
+    doubts: false,
+    advances: false,
+    furthest: false,
+    due: 0,
+    gone: [],
+    positions: null,
+    arrived: [],
+  };
+}
+
+const INITIALLY = 1;
+
+export function newWorld(setup: Setup): World {
+  const slots = Object.keys(setup.caps);
+  const groupKeys = Object.keys(setup.events);
+  const part: Part = {
+    ...emptyPart(),
+    meta: { ...emptyPart().meta, granted: setup.granted ?? 1_000 },
+    subs: Object.fromEntries(slots.map(slot => [slot, { open: true, cap: setup.caps[slot] ?? 1, since: 0 }])),
+    keys: Object.fromEntries(groupKeys.map(key => [key, Object.fromEntries(slots.map(slot => [slot, 0]))])),
+  };
+  const gates: Gates = {
+    open: Object.fromEntries(slots.map(slot => [slot, true])),
+    active: Object.fromEntries(slots.flatMap(slot => groupKeys.map(key => [slot + key, 0]))),
+    closedAt: {},
+    skipped: {},
+  };
+  return {
+    now: INITIALLY,
+    skew: 0,
+    part,
+    gates,
+    replica: setup.faults.includes('failover') ? { part, gates } : null,
+    senders: Object.fromEntries(
+      groupKeys.map(key => [key, { sent: 0, left: setup.events[key] ?? 0, repeats: false }] as const),
+    ),
+    dispatchers: setup.dispatchers.map(name => newDispatcher(name, INITIALLY)),
+    underWay: [],
+    hangs: '',
+    history: { hits: {}, lapses: {}, newest: {}, kills: {}, failovers: 0 },
+    faultsLeft: setup.mostFaults,
+    gatesLeft: setup.mostGates ?? 0,
+    failuresLeft: setup.failures ?? 0,
+    ticksLeft: setup.ticks,
+    preemptionsLeft: setup.preemptions,
+    wrong: '',
+  };
+}
+
+/** A world that may be changed: what lies deeper than a dispatcher's own fields is replaced, never changed. */
+export function copyWorld(world: World): World {
+  const { history } = world;
+  return {
+    ...world,
+    senders: { ...world.senders },
+    dispatchers: world.dispatchers.map(dispatcher => ({ ...dispatcher })),
+    history: {
+      hits: { ...history.hits },
+      lapses: { ...history.lapses },
+      newest: { ...history.newest },
+      kills: { ...history.kills },
+      failovers: history.failovers,
+    },
+  };
+}
+
+const keys = new WeakMap<World, string>();
+
+/** Tells worlds apart. */
+export function keyOf(world: World): string {
+  const known = keys.get(world);
+  if (known !== undefined) return known;
+  const { hits, lapses, newest } = world.history;
+  const history = { ...world.history, hits: inOrder(hits), lapses: inOrder(lapses), newest: inOrder(newest) };
+  const key = hash('sha1', JSON.stringify({ ...world, history }), 'base64');
+  keys.set(world, key);
+  return key;
+}
