@@ -60,5 +60,5 @@ export const SYMPTOMS: { readonly [D in Defect]: RegExp } = {
   'deaf connection is not noticed': /after \d+ ticks/,
   'age from the reading': /attempts at once|sent though|comes to/,
   'clock is read once': /after \d+ ticks/,
-  'refs are used again': /comes to/,
+  'refs are used again': /never came/,
 };

@@ -5,7 +5,8 @@ import { RARE, SYMPTOMS } from './mistakes.ts';
 import { DEFECTS, type Defect } from './part/defects.ts';
 import { playWorlds } from './random-worlds.ts';
 import { SMALL_WORLDS } from './small-worlds.ts';
-import type { Setup } from './world/world.ts';
+import { settle } from './world/settle.ts';
+import { type Dispatcher, newWorld, type Setup } from './world/world.ts';
 
 /**
  * A model of a data plane that keeps a stream, its lanes and its subscriptions in one Redis slot. Nothing in `src` works
@@ -41,6 +42,41 @@ describe('every order of what may happen in a small world', () => {
       expect(ticks).toBeLessThanOrEqual(setup.bound);
     },
   );
+});
+
+/** Fifty lanes in each of two subscriptions. */
+const FIFTY: Setup = {
+  dispatchers: ['x', 'y'],
+  caps: { a: 2, b: 2 },
+  events: Object.fromEntries(Array.from({ length: 50 }, (_, key) => [`k${key}`, 2])),
+  limit: 6,
+  faults: [],
+  mostFaults: 0,
+  ticks: 0,
+  preemptions: 0,
+  bound: 1,
+};
+
+describe('what one does delays no other', () => {
+  test('fifty lanes whose endpoint hangs: the other subscription has its hundred events within a tick', () => {
+    const { wrong, ticks } = settle({ ...newWorld(FIFTY), hangs: 'a' }, FIFTY);
+    expect(wrong).toBeUndefined();
+    expect(ticks).toBeLessThanOrEqual(1);
+  });
+
+  test('a dispatcher that reads nothing: what was pushed to it comes after its connection is given up', () => {
+    const setup = { ...FIFTY, bound: 3 };
+    const world = newWorld(setup);
+    const [x, y] = world.dispatchers as [Dispatcher, Dispatcher];
+    const { wrong, ticks } = settle({ ...world, dispatchers: [{ ...x, deafSince: world.now }, y] }, setup);
+    expect(wrong).toBeUndefined();
+    expect(ticks).toBeGreaterThan(0);
+  });
+
+  test('a dispatcher has no room left for others where it may hold less than hanging endpoints may claim', () => {
+    const setup = { ...FIFTY, dispatchers: ['x'], limit: 2 };
+    expect(settle({ ...newWorld(setup), hangs: 'a' }, setup).wrong).toMatch(/after/);
+  });
 });
 
 test(`random histories of larger worlds, ${STEPS} moves`, { timeout: 60_000 + STEPS }, () => {

@@ -1,6 +1,6 @@
 import { hold } from '../../state/violation.ts';
 import { AGE, groupKeyOf, slotOf } from '../part/part.ts';
-import { cameTo, type Held, type Setup, type World } from '../world/world.ts';
+import { cameTo, type Held, idOf, type Setup, type World } from '../world/world.ts';
 
 /** An attempt begins: its gate may be closed for as long as a claim may wait, and the endpoint has room for it. */
 export function checkStart(world: World, setup: Setup, claim: Held): void {
@@ -31,7 +31,8 @@ export function checkHit(world: World, { lane, ref, id }: Held): void {
   history.hits[entry] = hits;
   const most = 1 + (history.lapses[entry] ?? 0) + history.failovers;
   hold(16, hits <= most, () => `${entry} has ${hits} answers 2xx, ${most - 1} crashes or lapses aside`);
-  if (hits > 1) return;
+  // What a failover lost may still be on its way, and has no order with what came after it.
+  if (hits > 1 || idOf(world, ref) !== id) return;
   const newest = history.newest[lane] ?? 0;
   hold(15, ref > newest, () => `${groupKeyOf(lane)}: ${ref} comes to ${slotOf(lane)} after ${newest}`);
   history.newest[lane] = ref;
