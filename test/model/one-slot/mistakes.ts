@@ -17,6 +17,7 @@ export const RARE: { readonly [D in Defect]?: Setup } = {
   }),
   'late delivery leaves its lane retrying': small('attempts fail', { preemptions: 2, ticks: 3 }),
   'what has ended is put back': small('attempts fail', { failures: 0, events: { 1: 1 }, mostFaults: 2 }),
+  'no fence': small('a push is lost', { ...ONE, preemptions: 2 }),
   'fence before the list': small('a push is lost', ONE),
   'list beside an exchange': small('a push is lost', {
     dispatchers: ['x'],
@@ -26,6 +27,7 @@ export const RARE: { readonly [D in Defect]?: Setup } = {
   'pushes are not compared': small('a push is lost', ONE),
   'deaf connection is not noticed': small('a push is lost', ONE),
   'lost answer is not reconciled': small('an answer is lost', {}),
+  'age from the reading': small('a dispatcher dies or stalls', {}),
   'refs are used again': small('a failover loses the tail', {}),
 };
 
